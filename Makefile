@@ -1,0 +1,62 @@
+# Two commands do everything on a machine with Python 3.11+ and make: `make demo` and `make test`.
+PYTHON ?= python3
+VENV ?= .venv
+RUN = $(VENV)/bin/python
+PIP = $(VENV)/bin/pip --disable-pip-version-check --quiet
+
+.PHONY: help demo test test-all check coverage requirements clean
+
+help:
+	@echo "make demo       install, fit a model on an example and show it"
+	@echo "make test       install what tests need and run them (a few minutes)"
+	@echo "make test-all   the same with full counts of random cases"
+	@echo "make check      ruff, mypy, import-linter"
+	@echo "make coverage   tests with branch coverage of the core"
+
+$(VENV)/bin/python:
+	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "tallybayes needs Python 3.11 or newer")'
+	$(PYTHON) -m venv $(VENV)
+
+# A stamp per requirements file: installed once, again when the pins or the package's metadata change
+$(VENV)/.run: $(VENV)/bin/python requirements/run.txt pyproject.toml
+	$(PIP) install --require-hashes --no-deps -r requirements/run.txt
+	$(PIP) install --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.run requirements/test.txt
+	$(PIP) install --require-hashes --no-deps -r requirements/test.txt
+	@touch $@
+
+demo: $(VENV)/.run
+	@$(RUN) examples/clinic.py
+
+test: $(VENV)/.test
+	$(RUN) -m pytest -n 2
+	TALLYBAYES_KERNELS=off $(RUN) -m pytest -n 2 -m core
+
+test-all: $(VENV)/.test
+	TALLYBAYES_TESTS=all $(RUN) -m pytest -n 2
+	TALLYBAYES_TESTS=all TALLYBAYES_KERNELS=off $(RUN) -m pytest -n 2 -m core
+
+check: $(VENV)/.test
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/mypy
+	$(VENV)/bin/lint-imports
+
+coverage: $(VENV)/.test
+	$(VENV)/bin/coverage erase
+	TALLYBAYES_KERNELS=off $(VENV)/bin/coverage run -m pytest
+	$(VENV)/bin/coverage combine -q
+	$(VENV)/bin/coverage report --skip-empty
+
+# Pins with hashes, for every supported Python; needs uv. No index or download address is written.
+requirements:
+	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
+	  --no-emit-index-url --no-emit-find-links --extra build pyproject.toml -o requirements/run.txt
+	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
+	  --no-emit-index-url --no-emit-find-links --extra build --extra test --extra check pyproject.toml \
+	  -c requirements/run.txt -o requirements/test.txt
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage*

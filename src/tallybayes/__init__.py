@@ -1,0 +1,69 @@
+"""Naive Bayes by exact counting.
+
+A column turns a value into a few additive amounts. Training adds them by class. Predicting adds up what each column
+says.
+"""
+
+from . import families
+from .cells import Cells
+from .errors import (
+    CannotEstimate,
+    CannotForget,
+    DataError,
+    MissingExtra,
+    SchemaError,
+    SettingsError,
+    TallybayesError,
+    TallybayesWarning,
+)
+from .explain import Explanation
+from .fit import count, fit
+from .infer import infer
+from .model import Model
+from .schema import Column, Schema
+from .settings import Floor, Settings
+from .smoothing import (
+    AbsoluteDiscount,
+    Dirichlet,
+    Epsilon,
+    GoodTuring,
+    JelinekMercer,
+    Laplace,
+    MaximumLikelihood,
+)
+from .tally import Tally
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AbsoluteDiscount",
+    "CannotEstimate",
+    "CannotForget",
+    "Cells",
+    "Column",
+    "DataError",
+    "Dirichlet",
+    "Epsilon",
+    "Explanation",
+    "Floor",
+    "GoodTuring",
+    "JelinekMercer",
+    "JointDistribution",
+    "Laplace",
+    "MaximumLikelihood",
+    "MissingExtra",
+    "Model",
+    "Schema",
+    "SchemaError",
+    "Settings",
+    "SettingsError",
+    "Tally",
+    "TallybayesError",
+    "TallybayesWarning",
+    "assumptions",
+    "count",
+    "families",
+    "fit",
+    "infer",
+    "shift",
+]

@@ -1,0 +1,261 @@
+"""What one column of a batch adds: Codes, Numbers, Vectors or a Bag.
+
+A block is a column after reading: typed, canonical, missing values marked. Counting asks it for `sum_by(class)`,
+scoring reads its arrays. Nothing else is ever known about a row.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+import scipy.sparse
+
+from . import exact
+from .canon import number_text
+from .cells import Cells
+from .counts import Sheet
+from .numerics import Bools, Floats, Ints
+
+MOMENTS = ("n", "x", "xx")
+WORDS = ("n", "documents")
+N = ("n",)
+BAG_UNIT = float(1 << 40)  # real-valued bags (tf-idf) are counted in units of 2⁻⁴⁰
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Which class each row belongs to, and what it weighs (None: one)."""
+
+    labels: Ints
+    n_labels: int
+    weights: Floats | None = None
+
+    def take(self, rows: Ints | Bools) -> Groups:
+        """The same for some of the rows."""
+        return Groups(self.labels[rows], self.n_labels, None if self.weights is None else self.weights[rows])
+
+    def factors(self, *more: Floats) -> list[Floats]:
+        """The weights, if there are any, and further factors of a product to be summed."""
+        return [*more] if self.weights is None else [self.weights, *more]
+
+
+class Block(Protocol):
+    """One column of a batch, ready to be counted or scored."""
+
+    @property
+    def rows(self) -> int:
+        """How many rows."""
+        ...
+
+    def take(self, rows: Ints | Bools) -> Block:
+        """The block of some of the rows."""
+        ...
+
+    def sum_by(self, groups: Groups) -> dict[str, Sheet]:
+        """What the rows add to each class, sheet by sheet."""
+        ...
+
+    def present(self) -> Bools:
+        """Which rows have a value."""
+        ...
+
+    def text(self, row: int) -> str | None:
+        """A row's value as a person would write it; None if missing."""
+        ...
+
+    def receipts(self) -> list[bytes]:
+        """For each row, bytes that are equal exactly where the values are."""
+        ...
+
+
+@dataclass(frozen=True)
+class Codes:
+    """A category column: slot names and a code per row, −1 for missing."""
+
+    slots: Sequence[str]
+    codes: Ints
+
+    @property
+    def rows(self) -> int:
+        """How many rows."""
+        return len(self.codes)
+
+    def take(self, rows: Ints | Bools) -> Codes:
+        """The block of some of the rows."""
+        return Codes(self.slots, self.codes[rows])
+
+    def present(self) -> Bools:
+        """Which rows have a value."""
+        return self.codes >= 0
+
+    def sum_by(self, groups: Groups) -> dict[str, Sheet]:
+        """A one (or the row's weight) under the value."""
+        some = self.present()
+        kept, codes = (groups, self.codes) if some.all() else (groups.take(some), self.codes[some])
+        sums = exact.sums(codes * kept.n_labels + kept.labels, len(self.slots) * kept.n_labels, kept.factors())
+        return {"values": Sheet.dense(self.slots, kept.n_labels, {"n": sums})}
+
+    def text(self, row: int) -> str | None:
+        """The value."""
+        code = int(self.codes[row])
+        return self.slots[code] if code >= 0 else None
+
+    def receipts(self) -> list[bytes]:
+        """The value's text."""
+        raw = [b"=" + s.encode("utf-8", "surrogatepass") for s in self.slots] + [b"-"]
+        return [raw[c] for c in self.codes.tolist()]
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """A number column: float64 values, NaN for missing, and the cells they fall into if the schema has any."""
+
+    values: Floats
+    cells: Cells | None = None
+
+    @property
+    def rows(self) -> int:
+        """How many rows."""
+        return len(self.values)
+
+    def take(self, rows: Ints | Bools) -> Numbers:
+        """The block of some of the rows."""
+        return replace(self, values=self.values[rows])
+
+    def present(self) -> Bools:
+        """Which rows have a value."""
+        return ~np.isnan(self.values)
+
+    def sum_by(self, groups: Groups) -> dict[str, Sheet]:
+        """(1, x, x²) for the class, and a one under the value's cell."""
+        some = self.present()
+        kept, x = (groups, self.values) if some.all() else (groups.take(some), self.values[some])
+        n, x_sum, xx_sum = exact.moments(kept.labels, kept.n_labels, x, kept.weights)
+        sheets = {"moments": Sheet.dense([""], kept.n_labels, {"n": n, "x": x_sum, "xx": xx_sum})}
+        if self.cells is not None:
+            codes, cell = np.unique(self.cells.codes(x), return_inverse=True)
+            sums = exact.sums(cell * kept.n_labels + kept.labels, len(codes) * kept.n_labels, kept.factors())
+            sheets["cells"] = Sheet.dense(self.cells.slot_names(codes), kept.n_labels, {"n": sums})
+        return sheets
+
+    def text(self, row: int) -> str | None:
+        """The number in its shortest form."""
+        value = float(self.values[row])
+        return None if np.isnan(value) else number_text(value)
+
+    def receipts(self) -> list[bytes]:
+        """The eight bytes of the number."""
+        return [b"-" if v != v else b"=" + struct.pack("<d", v + 0.0) for v in self.values.tolist()]
+
+
+@dataclass(frozen=True)
+class Vectors:
+    """A vector column: rows × positions of float64, NaN for missing."""
+
+    values: Floats
+
+    @property
+    def rows(self) -> int:
+        """How many rows."""
+        return len(self.values)
+
+    def take(self, rows: Ints | Bools) -> Vectors:
+        """The block of some of the rows."""
+        return Vectors(self.values[rows])
+
+    def present(self) -> Bools:
+        """Which rows have a value in some position."""
+        return np.asarray(~np.isnan(self.values).all(axis=1))
+
+    def sum_by(self, groups: Groups) -> dict[str, Sheet]:
+        """(1, x, x²) for the class, position by position."""
+        n, x, xx = exact.vector_moments(groups.labels, groups.n_labels, self.values, groups.weights)
+        slots = [str(j) for j in range(self.values.shape[1])]
+        return {"moments": Sheet.dense(slots, groups.n_labels, {"n": n, "x": x, "xx": xx})}
+
+    def text(self, row: int) -> str | None:
+        """The first few numbers."""
+        if not self.present()[row]:
+            return None
+        shown = [number_text(float(f"{v:.4g}")) if v == v else "missing" for v in self.values[row, :4].tolist()]
+        return "(" + ", ".join(shown) + (", …)" if self.values.shape[1] > 4 else ")")
+
+    def receipts(self) -> list[bytes]:
+        """The bytes of the numbers."""
+        return [row.tobytes() for row in np.ascontiguousarray(self.values + 0.0, dtype="<f8")]
+
+
+@dataclass(frozen=True)
+class Bag:
+    """A bag column: per row, amounts under slots. `given` keeps the slots in the order they were written."""
+
+    slots: Sequence[str]
+    matrix: scipy.sparse.csr_array  # rows × slots, no zeros stored, no index twice in a row
+    has: Bools  # an empty bag differs from a missing one
+    levels: int | None = None
+    given: Sequence[Sequence[int]] | None = None
+
+    @property
+    def rows(self) -> int:
+        """How many rows."""
+        return int(self.matrix.shape[0])
+
+    def take(self, rows: Ints | Bools) -> Bag:
+        """The block of some of the rows."""
+        numbers = np.flatnonzero(rows) if rows.dtype == bool else rows
+        given = None if self.given is None else [self.given[i] for i in numbers.tolist()]
+        return replace(self, matrix=self.matrix[numbers], has=self.has[numbers], given=given)
+
+    def present(self) -> Bools:
+        """Which rows have a bag, empty ones included."""
+        return self.has
+
+    def entries(self) -> tuple[Ints, Ints, Floats]:
+        """Row, slot and amount of everything in the bags."""
+        row = np.repeat(np.arange(self.rows), np.diff(self.matrix.indptr))
+        return row, self.matrix.indices.astype(np.int64), self.matrix.data
+
+    def sum_by(self, groups: Groups) -> dict[str, Sheet]:
+        """The amount, and a one for being there at all, under each slot; a one for the row itself."""
+        n_labels = groups.n_labels
+        rows = groups.take(self.has)
+        row, slot, amount = self.entries()
+        each = groups.take(row)
+        key = slot * n_labels + each.labels
+        n = exact.sums(key, len(self.slots) * n_labels, each.factors(amount))
+        documents = exact.sums(key, len(self.slots) * n_labels, each.factors())
+        sheets = {
+            "words": Sheet.dense(self.slots, n_labels, {"n": n, "documents": documents}),
+            "rows": Sheet.dense([""], n_labels, {"n": exact.sums(rows.labels, n_labels, rows.factors())}),
+        }
+        if self.levels is not None:
+            level = np.minimum(np.ceil(amount), self.levels).astype(np.int64)
+            pairs, pair = np.unique(slot * (self.levels + 1) + level, return_inverse=True)
+            names = [f"{p % (self.levels + 1)} {self.slots[p // (self.levels + 1)]}" for p in pairs.tolist()]
+            sums = exact.sums(pair * n_labels + each.labels, len(names) * n_labels, each.factors())
+            sheets["levels"] = Sheet.dense(names, n_labels, {"n": sums})
+        return sheets
+
+    def text(self, row: int) -> str | None:
+        """The words, as given if they were given in an order."""
+        if not self.has[row]:
+            return None
+        if self.given is not None:
+            return " ".join(self.slots[i] for i in self.given[row])
+        start, stop = self.matrix.indptr[row : row + 2]
+        pairs = zip(self.matrix.indices[start:stop], self.matrix.data[start:stop], strict=True)
+        return ", ".join(f"{self.slots[i]}×{number_text(float(v))}" for i, v in pairs)
+
+    def receipts(self) -> list[bytes]:
+        """Slots and amounts in the order of the slots' names."""
+        out = []
+        for i in range(self.rows):
+            start, stop = self.matrix.indptr[i : i + 2]
+            pairs = zip(self.matrix.indices[start:stop], self.matrix.data[start:stop].tolist(), strict=True)
+            text = sorted((self.slots[j], v) for j, v in pairs)
+            out.append(repr(text).encode("utf-8", "surrogatepass") if self.has[i] else b"-")
+        return out

@@ -1,0 +1,93 @@
+"""Canonical text of labels and values: the same text for the same value, whatever the source it came from."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import numbers
+from typing import Any
+
+import numpy as np
+
+
+def number_text(value: float) -> str:
+    """A number in its shortest form, whole numbers without ".0".
+
+    >>> number_text(3.0), number_text(0.1), number_text(1e300), number_text(-0.0)
+    ('3', '0.1', '1e+300', '0')
+    """
+    if value == math.floor(value) and abs(value) < 1e16:
+        return str(int(value))
+    return repr(float(value))
+
+
+def text(value: Any) -> str | None:
+    """The canonical text of any single value; None for a missing one.
+
+    >>> text(True), text(2.0), text("01"), text(None), text(float("nan"))
+    ('true', '2', '01', None, None)
+    """
+    if value is None:
+        return None
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, (bool, np.bool_)):
+        return "true" if value else "false"
+    if isinstance(value, numbers.Integral):
+        return str(int(value))
+    if isinstance(value, (float, np.floating)):
+        return None if math.isnan(value) else number_text(float(value))
+    if isinstance(value, np.datetime64):
+        value = value.item() if not np.isnat(value) else None
+        return text(value)
+    if isinstance(value, dt.datetime):
+        if value != value:  # pandas' NaT is a datetime that differs from itself
+            return None
+        midnight = value.time() == dt.time(0) and value.tzinfo is None
+        return value.date().isoformat() if midnight else value.isoformat()
+    if isinstance(value, (dt.date, dt.time)):
+        return value.isoformat()
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    if type(value).__name__ in (
+        "NAType",
+        "NaTType",
+    ):  # pandas' own words for missing, without importing pandas
+        return None
+    return str(value)
+
+
+LABEL_TYPES = ("text", "int", "float", "bool", "date")
+
+
+def label_type(value: Any) -> str:
+    """Which of LABEL_TYPES brings `text(value)` back to `value`."""
+    if isinstance(value, (bool, np.bool_)):
+        return "bool"
+    if isinstance(value, numbers.Integral):
+        return "int"
+    if isinstance(value, (float, np.floating)):
+        return "float"
+    if isinstance(value, (dt.date, np.datetime64)) and not isinstance(value, dt.datetime):
+        return "date"
+    return "text"
+
+
+def from_text(label: str, kind: str) -> Any:
+    """A label as it went in: the inverse of `text` for one of LABEL_TYPES.
+
+    >>> from_text("3", "int"), from_text("true", "bool"), from_text("3", "text")
+    (3, True, '3')
+    """
+    try:
+        if kind == "int":
+            return int(label)
+        if kind == "float":
+            return float(label)
+        if kind == "bool":
+            return {"true": True, "false": False}.get(label, label)
+        if kind == "date":
+            return dt.date.fromisoformat(label)
+    except ValueError:
+        return label  # a class met later that is not of the first ones' type stays text
+    return label

@@ -1,0 +1,122 @@
+"""The cells of a number column: a fixed division of the line that needs no data after the first look.
+
+A value in `points` has a cell of its own. Every other value falls into a general cell: `MIDDLE` cells of width
+2^exponent on either side of the centre, and beyond them, as in HDR histograms, `TAIL` cells to each doubling of
+the distance. So any float64 has a cell, whatever was seen before, and two tallies with the same `Cells` add.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from .canon import number_text
+from .numerics import Bools, Floats, Ints
+
+_MIDDLE_BITS = 8
+MIDDLE = (
+    1 << _MIDDLE_BITS
+)  # with the step that `fitted` takes, the middle 99 % of the first look spans 256 to 512 cells
+TAIL = 16  # a tail cell is at most 1/16 of its distance from the centre
+_LARGEST = float(np.finfo(np.float64).max)
+_POINT = 1 << 40  # codes from here on are points; general cells stay below 2^17 in size
+_MOST_POINTS = 256  # up to this many distinct values each is a point
+_ATOM = 0.01  # among more values, one that fills a hundredth of the rows is a point
+
+
+@dataclass(frozen=True)
+class Cells:
+    """A division of the line: `discrete` says that the first look found no value outside the points."""
+
+    centre: float
+    exponent: int
+    points: tuple[float, ...] = ()
+    discrete: bool = False
+
+    def codes(self, values: Floats) -> Ints:
+        """The code of each value's cell; values must be finite."""
+        out = self._general(values)
+        if self.points:
+            points = self._points
+            at = np.minimum(np.searchsorted(points, values), len(points) - 1)
+            is_point = points[at] == values
+            out[is_point] = _POINT + at[is_point]
+        return out
+
+    @cached_property
+    def _points(self) -> Floats:
+        return np.array(self.points, dtype=np.float64)
+
+    def _general(self, values: Floats) -> Ints:
+        with np.errstate(over="ignore"):
+            distance = np.clip(values - self.centre, -_LARGEST, _LARGEST)
+        size, octave = np.frexp(np.abs(distance))  # size in [½, 1), so no scale over- or underflows
+        octave = octave.astype(np.int64) - self.exponent - _MIDDLE_BITS
+        far = (octave >= 1) & (size > 0)
+        out = np.empty(len(values), dtype=np.int64)
+        out[~far] = np.floor(np.ldexp(distance[~far], -self.exponent)).astype(np.int64)
+        step = (octave[far] - 1) * TAIL + np.floor((2 * size[far] - 1) * TAIL).astype(np.int64)
+        out[far] = np.where(distance[far] > 0, MIDDLE + step, -MIDDLE - 1 - step)
+        return out
+
+    def edges(self, codes: Ints) -> tuple[Floats, Floats]:
+        """Lower and upper edge of each cell; both are the value itself for a point."""
+        low, high = np.empty(len(codes)), np.empty(len(codes))
+        point = codes >= _POINT
+        if point.any():
+            low[point] = high[point] = self._points[codes[point] - _POINT]
+        general = codes[~point]
+        low[~point], high[~point] = self._edge(general, 0), self._edge(general, 1)
+        return low, high
+
+    def _edge(self, codes: Ints, upper: int) -> Floats:
+        right = codes >= 0
+        # the left half is the mirror image: cell −1−j there is cell j here, with its edges swapped
+        place = np.where(right, codes + upper, -codes - 1 + (1 - upper))
+        octave, sub = np.divmod(np.maximum(place - MIDDLE, 0), TAIL)
+        steps = np.where(place < MIDDLE, place, MIDDLE * (1.0 + sub / TAIL))
+        with np.errstate(over="ignore"):  # the outermost cells reach to infinity
+            distance = np.ldexp(steps, octave + self.exponent)
+            out: Floats = self.centre + np.where(right, distance, -distance)
+        return out
+
+    def is_point(self, codes: Ints) -> Bools:
+        """Which of the cells are points."""
+        out: Bools = codes >= _POINT
+        return out
+
+    def point_codes(self) -> Ints:
+        """The codes of all points, in order of their values."""
+        return _POINT + np.arange(len(self.points), dtype=np.int64)
+
+    def slot_names(self, codes: Ints) -> list[str]:
+        """The slot of each cell: "=3" for a point, the number of a general cell."""
+        return [f"={number_text(self.points[c - _POINT])}" if c >= _POINT else str(c) for c in codes.tolist()]
+
+    def slot_codes(self, names: Iterable[str]) -> Ints:
+        """The inverse of `slot_names`."""
+        at = {number_text(p): _POINT + i for i, p in enumerate(self.points)}
+        return np.array([at[n[1:]] if n.startswith("=") else int(n) for n in names], dtype=np.int64)
+
+    @classmethod
+    def fitted(cls, values: Floats) -> Cells:
+        """Cells for what a first look at a column found.
+
+        >>> Cells.fitted(np.array([1.0, 2.0, 2.0, 5.0]))
+        Cells(centre=2.0, exponent=-6, points=(1.0, 2.0, 5.0), discrete=True)
+        """
+        values = np.where(values == 0, 0.0, values)  # −0.0 and 0.0 are one value
+        distinct, times = np.unique(values, return_counts=True)
+        discrete = len(distinct) <= _MOST_POINTS and len(distinct) <= max(16, len(values) // 4)
+        points = distinct if discrete else distinct[(times >= _ATOM * len(values)) & (times >= 5)]
+        rest = values if discrete else values[~np.isin(values, points)]
+        low, middle, high = np.quantile(rest if len(rest) else values, [0.005, 0.5, 0.995], method="nearest")
+        span = min(float(high) - float(low), 1e308) or abs(float(middle)) or 1.0
+        exponent = max(math.ceil(math.log2(span)) - _MIDDLE_BITS - 1, -1074)
+        centre = math.ldexp(float(np.rint(np.ldexp(middle, -exponent))), exponent)
+        centre = centre if math.isfinite(centre) else float(middle)
+        return cls(centre, exponent, tuple(float(p) for p in points), discrete)

@@ -1,0 +1,263 @@
+"""One column's slots × classes of exact integers: the only file that adds.
+
+A `Sheet` is a sparse table. An entry is keyed by slot (a text), limb (see `numerics`) and class, and holds one
+int64 per amount. `Counts` is what one column has counted: a few named sheets. Both are values: every operation
+returns a new one, equal numbers have equal entries, and entries that are all zero do not exist. So sheets form
+a commutative group under `+` in which `==` means equal, not close.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from .numerics import Floats, Ints, Limbs, Objects, canonical, to_float, whole_numbers
+
+Index = Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Sheet:
+    """Exact integers by (slot, limb, class): sorted by that key, unique, never all zero."""
+
+    amounts: tuple[str, ...]  # the names of the amounts, e.g. ("n",) or ("n", "x", "xx")
+    slots: pa.Array  # strings, sorted, each with at least one entry
+    slot: Index  # per entry: which slot
+    limb: Index  # per entry: which power of 2^32
+    label: Index  # per entry: which class
+    amount: Ints  # entries × amounts
+
+    @classmethod
+    def empty(cls, amounts: tuple[str, ...]) -> Sheet:
+        """The zero of a sheet with these amounts."""
+        none = np.zeros(0, dtype=np.int64)
+        return cls(amounts, pa.array([], pa.string()), none, none, none, np.zeros((0, len(amounts)), dtype=np.int64))
+
+    @classmethod
+    def dense(cls, slots: Sequence[str] | pa.Array, n_labels: int, amounts: Mapping[str, Limbs]) -> Sheet:
+        """The sheet of a full table: group number slot · n_labels + label holds each amount."""
+        slots = slots if isinstance(slots, pa.Array) else pa.array(slots, pa.string())
+        groups, limbs, values = [], [], []
+        for position, exact in enumerate(amounts.values()):
+            group, limb = np.nonzero(exact.array)
+            value = np.zeros((len(group), len(amounts)), dtype=np.int64)
+            value[:, position] = exact.array[group, limb]
+            groups.append(group)
+            limbs.append(limb + exact.lowest)
+            values.append(value)
+        group = np.concatenate(groups)
+        return _collect(
+            tuple(amounts),
+            slots,
+            group // n_labels,
+            np.concatenate(limbs),
+            group % n_labels,
+            np.concatenate(values),
+        )
+
+    def __len__(self) -> int:
+        return len(self.slot)
+
+    def __neg__(self) -> Sheet:
+        return Sheet(self.amounts, self.slots, self.slot, self.limb, self.label, -self.amount)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sheet):
+            return NotImplemented
+        return (
+            self.amounts == other.amounts
+            and bool(self.slots.equals(other.slots))
+            and np.array_equal(self.slot, other.slot)
+            and np.array_equal(self.limb, other.limb)
+            and np.array_equal(self.label, other.label)
+            and np.array_equal(self.amount, other.amount)
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # a sheet may be as large as the data's vocabulary
+
+    def relabel(self, new: Index) -> Sheet:
+        """The same entries with class i renumbered to new[i]; the numbering must keep its order."""
+        return Sheet(self.amounts, self.slots, self.slot, self.limb, new[self.label], self.amount)
+
+    def limbs(self, amount: str, n_labels: int) -> Limbs:
+        """One amount as a full table of exact numbers: group slot · n_labels + label."""
+        groups = len(self.slots) * n_labels
+        if len(self) == 0:
+            return Limbs(0, np.zeros((groups, 1), dtype=np.int64))
+        lowest, highest = int(self.limb.min()), int(self.limb.max())
+        table = np.zeros((groups, highest - lowest + 1), dtype=np.int64)
+        column = self.amounts.index(amount)
+        table[self.slot * n_labels + self.label, self.limb - lowest] = self.amount[:, column]
+        return Limbs(lowest, table)
+
+    def table(self, amount: str, n_labels: int) -> Floats:
+        """One amount as floats, slots × classes."""
+        return to_float(self.limbs(amount, n_labels)).reshape(len(self.slots), n_labels)
+
+    def exact(self, amount: str, n_labels: int) -> tuple[Objects, int]:
+        """One amount as Python integers v (slots × classes) and an exponent e: each number is v · 2^e."""
+        values, exponent = whole_numbers(self.limbs(amount, n_labels))
+        return values.reshape(len(self.slots), n_labels), exponent
+
+    @cached_property
+    def slot_names(self) -> list[str]:
+        """The slots as Python strings."""
+        names: list[str] = self.slots.to_pylist()
+        return names
+
+    def negative(self, amounts: Iterable[str]) -> tuple[str, int, str] | None:
+        """The first (slot, class number, amount) below zero, or None. Canonical limbs make the sign visible."""
+        for name in amounts:
+            below = np.flatnonzero(self.amount[:, self.amounts.index(name)] < 0)
+            if len(below):
+                entry = int(below[0])
+                return str(self.slots[int(self.slot[entry])].as_py()), int(self.label[entry]), name
+        return None
+
+    def content(self) -> Iterator[bytes]:
+        """The logical content as bytes, the same on every machine: what the digest is taken of."""
+        for text in (*self.amounts, "", *self.slot_names):
+            raw = text.encode("utf-8", "surrogatepass")
+            yield struct.pack("<q", len(raw)) + raw
+        for numbers in (self.slot, self.limb, self.label, self.amount):
+            yield struct.pack("<q", numbers.size) + np.ascontiguousarray(numbers, dtype="<i8").tobytes()
+
+
+def add_sheets(sheets: Sequence[Sheet]) -> Sheet:
+    """The sum of one or more sheets of the same amounts."""
+    sheets = [s for s in sheets if len(s)] or list(sheets[:1])
+    if len(sheets) == 1:
+        return sheets[0]
+    first = sheets[0]
+    if all(s.slots.equals(first.slots) for s in sheets[1:]):
+        slots, numbers = first.slots, [s.slot for s in sheets]
+    else:
+        slots = pc.unique(pa.concat_arrays([s.slots for s in sheets]))
+        numbers = [pc.index_in(s.slots, value_set=slots).to_numpy()[s.slot].astype(np.int64) for s in sheets]
+    return _collect(
+        first.amounts,
+        slots,
+        np.concatenate(numbers),
+        np.concatenate([s.limb for s in sheets]),
+        np.concatenate([s.label for s in sheets]),
+        np.concatenate([s.amount for s in sheets]),
+    )
+
+
+def _collect(amounts: tuple[str, ...], slots: pa.Array, slot: Index, limb: Index, label: Index, amount: Ints) -> Sheet:
+    """Sort, add equal keys, carry, drop zeros and unused slots: the canonical sheet of any list of entries."""
+    if len(slot) == 0:
+        return Sheet.empty(amounts)
+    lowest = int(limb.min())
+    width = int(limb.max()) - lowest + 1
+    n_labels = int(label.max()) + 1
+    key = (slot * width + (limb - lowest)) * n_labels + label
+    if not bool(np.all(key[1:] > key[:-1])):
+        order = np.argsort(key, kind="stable")
+        key, amount = key[order], amount[order]
+        starts = np.flatnonzero(np.concatenate(([True], key[1:] != key[:-1])))
+        key, amount = key[starts], np.add.reduceat(amount, starts, axis=0)
+    slot, limb, label = key // (width * n_labels), key // n_labels % width + lowest, key % n_labels
+    if width > 1 or int(np.abs(amount).max()) >> 32:
+        slot, limb, label, amount = _carried(slot, limb, label, amount)
+    kept = amount.any(axis=1)
+    slot, limb, label, amount = slot[kept], limb[kept], label[kept], amount[kept]
+    return _sorted(Sheet(amounts, slots, slot, limb, label, amount))
+
+
+def _carried(slot: Index, limb: Index, label: Index, amount: Ints) -> tuple[Index, Index, Index, Ints]:
+    """The entries in canonical limbs (see `numerics.canonical`)."""
+    n_labels = int(label.max()) + 1
+    group, inverse = np.unique(slot * n_labels + label, return_inverse=True)
+    lowest = int(limb.min())
+    whole = []
+    for column in range(amount.shape[1]):
+        table = np.zeros((len(group), int(limb.max()) - lowest + 1), dtype=np.int64)
+        table[inverse, limb - lowest] = amount[:, column]
+        whole.append(canonical(Limbs(lowest, table)))
+    bottom = min(w.lowest for w in whole)
+    top = max(w.lowest + w.array.shape[1] for w in whole)
+    full = np.zeros((len(group), top - bottom, amount.shape[1]), dtype=np.int64)
+    for column, w in enumerate(whole):
+        full[:, w.lowest - bottom : w.lowest - bottom + w.array.shape[1], column] = w.array
+    row, place = np.nonzero(full.any(axis=2))
+    # nonzero runs group by group; the sheet's order is slot, limb, class
+    order = np.lexsort((group[row] % n_labels, place, group[row] // n_labels))
+    row, place = row[order], place[order]
+    return group[row] // n_labels, place + bottom, group[row] % n_labels, full[row, place]
+
+
+def _sorted(sheet: Sheet) -> Sheet:
+    """The sheet with its slots sorted, each used."""
+    used = np.zeros(len(sheet.slots), dtype=bool)
+    used[sheet.slot] = True
+    order = pc.sort_indices(sheet.slots).to_numpy().astype(np.int64)
+    order = order[used[order]]
+    if len(order) == len(sheet.slots) and bool(np.all(order[1:] > order[:-1])):
+        return sheet
+    new = np.full(len(sheet.slots), -1, dtype=np.int64)
+    new[order] = np.arange(len(order))
+    slot = new[sheet.slot]
+    by_slot = np.argsort(slot, kind="stable")  # stable: limb and class keep their order within a slot
+    return Sheet(
+        sheet.amounts,
+        sheet.slots.take(pa.array(order)),
+        slot[by_slot],
+        sheet.limb[by_slot],
+        sheet.label[by_slot],
+        sheet.amount[by_slot],
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """What one column has counted: named sheets. Sheets that are zero do not exist."""
+
+    sheets: Mapping[str, Sheet]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Counts):
+            return NotImplemented
+        return dict(self.sheets) == dict(other.sheets)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __neg__(self) -> Counts:
+        return Counts({name: -sheet for name, sheet in self.sheets.items()})
+
+    def relabel(self, new: Index) -> Counts:
+        """The same counts with class i renumbered to new[i]."""
+        return Counts({name: sheet.relabel(new) for name, sheet in self.sheets.items()})
+
+    def without(self, name: str) -> Counts:
+        """The counts less one sheet."""
+        return Counts({n: s for n, s in self.sheets.items() if n != name})
+
+    def sheet(self, name: str, amounts: tuple[str, ...]) -> Sheet:
+        """The sheet of this name, zero where nothing was counted."""
+        return self.sheets.get(name) or Sheet.empty(amounts)
+
+    def labels(self) -> set[int]:
+        """The class numbers that have any entry."""
+        return {int(i) for sheet in self.sheets.values() for i in np.unique(sheet.label)}
+
+    def update_digest(self, digest: hashlib._Hash) -> None:
+        """Feed the logical content to a hash."""
+        for name in sorted(self.sheets):
+            digest.update(f"sheet {name}\n".encode())
+            for piece in self.sheets[name].content():
+                digest.update(piece)
+
+
+def add_counts(all_counts: Sequence[Counts]) -> Counts:
+    """The sum of any number of counts, sheet by sheet."""
+    names = sorted({name for counts in all_counts for name in counts.sheets})
+    sums = {name: add_sheets([c.sheets[name] for c in all_counts if name in c.sheets]) for name in names}
+    return Counts({name: sheet for name, sheet in sums.items() if len(sheet)})

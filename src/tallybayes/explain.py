@@ -1,0 +1,124 @@
+"""Why a row got its answer: what each column and word said, adding up to the score."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .errors import SettingsError
+from .numerics import Floats
+
+LOGS = {"natural": 1.0, "2": math.log(2), "10": math.log(10), "decibans": math.log(10) / 10}
+
+
+@dataclass(frozen=True)
+class Contribution:
+    """One line: a column, what was seen there, and what it adds to the score of each class."""
+
+    column: str
+    label: str
+    parts: Floats
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The score of one row as a sum: the prior, then every contribution, in log units of `log`.
+
+    `total` is the sum; `probabilities` follow from it. Print it for the running-total table of the lectures.
+    """
+
+    classes: tuple[Any, ...]
+    contributions: tuple[Contribution, ...]  # the first is the prior
+    probabilities: Floats
+    log: str = "natural"
+
+    @property
+    def total(self) -> Floats:
+        """The score of each class: the contributions added up in the order shown."""
+        out = np.zeros(len(self.classes))
+        for c in self.contributions:
+            out = out + c.parts
+        return out
+
+    def running(self) -> Iterator[tuple[Contribution, Floats]]:
+        """Each contribution with the total so far."""
+        total = np.zeros(len(self.classes))
+        for c in self.contributions:
+            total = total + c.parts
+            yield c, total
+
+    def for_class(self, label: Any, against: Any = None) -> list[tuple[str, str, float]]:
+        """(column, value, log-odds) of each contribution for one class against another (default: the next best)."""
+        at = self._at(label)
+        if against is not None:
+            other = self._at(against)
+        else:
+            rest = [i for i in np.argsort(-self.probabilities, kind="stable") if i != at]
+            other = int(rest[0]) if rest else at
+        with np.errstate(invalid="ignore"):
+            return [(c.column, c.label, float(c.parts[at] - c.parts[other])) for c in self.contributions]
+
+    def _at(self, label: Any) -> int:
+        for i, known in enumerate(self.classes):
+            if known == label or str(known) == str(label):
+                return i
+        raise SettingsError(
+            f"there is no class {label!r}", hint=f"the classes are {', '.join(map(str, self.classes))}."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain Python values."""
+        return {
+            "classes": list(self.classes),
+            "log": self.log,
+            "contributions": [
+                {"column": c.column, "value": c.label, "parts": c.parts.tolist(), "note": c.note}
+                for c in self.contributions
+            ],
+            "total": self.total.tolist(),
+            "probabilities": self.probabilities.tolist(),
+        }
+
+    def __str__(self) -> str:
+        names = [str(c) for c in self.classes]
+        rows: list[Sequence[str]] = [("", *(n for n in names), *(f"Σ {n}" for n in names))]
+        for c, total in self.running():
+            label = _printable(f"{c.column}: {c.label}" if c.column and c.label else c.column or c.label)
+            note = f"  ({c.note}: no evidence)" if c.note else ""
+            rows.append((label[:60] + note, *(f"{v:+.4f}" for v in c.parts), *(f"{v:.4f}" for v in total)))
+        rows.append(("probability", *(["" for _ in names]), *(f"{p:.4f}" for p in self.probabilities)))
+        widths = [max(len(r[i]) for r in rows) for i in range(len(rows[0]))]
+        lines = ["  ".join(v.ljust(w) if i == 0 else v.rjust(w) for i, (v, w) in enumerate(zip(r, widths, strict=True)))
+                 for r in rows]  # fmt: skip
+        unit = {"natural": "natural logs", "decibans": "decibans"}.get(self.log, f"logs to base {self.log}")
+        best = names[int(np.argmax(self.probabilities))]
+        return "\n".join([f"{best}, probability {max(self.probabilities):.4f} ({unit})", *lines])
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{html.escape(_printable(str(c)))}</th>" for c in self.classes)
+        totals = "".join(f"<th>Σ {html.escape(_printable(str(c)))}</th>" for c in self.classes)
+        body = []
+        for c, total in self.running():
+            cells = "".join(f"<td>{v:+.4f}</td>" for v in c.parts) + "".join(f"<td>{v:.4f}</td>" for v in total)
+            note = f" <i>({html.escape(c.note)}: no evidence)</i>" if c.note else ""
+            label = html.escape(_printable(f"{c.column}: {c.label}" if c.label else c.column))
+            body.append(f"<tr><th style='text-align:left'>{label}{note}</th>{cells}</tr>")
+        chances = "<td></td>" * len(self.classes) + "".join(f"<td><b>{p:.4f}</b></td>" for p in self.probabilities)
+        return (
+            f"<table><thead><tr><th></th>{head}{totals}</tr></thead><tbody>{''.join(body)}"
+            f"<tr><th style='text-align:left'>probability</th>{chances}</tr></tbody></table>"
+        )
+
+
+def _printable(text: str) -> str:
+    """The text without control characters, which could move the cursor of a terminal."""
+    return "".join(ch if ch.isprintable() else "�" for ch in text)

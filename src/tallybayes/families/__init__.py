@@ -1,0 +1,64 @@
+"""The families: which distribution is believed of a column. `base` has the contract, each other file one family."""
+
+from .auto import Auto
+from .base import Belief, Context, Family, Linear, Table, Term, family_names, named, register
+from .bins import Bins
+from .categorical import Bernoulli, Categorical
+from .gaussian import Gaussian
+from .kernel import Kernel
+from .levels import Levels
+from .poisson import Poisson
+from .words import BernoulliWords, Complement, Multinomial
+
+__all__ = [
+    "Auto",
+    "Belief",
+    "Bernoulli",
+    "BernoulliWords",
+    "Bins",
+    "Categorical",
+    "Complement",
+    "Context",
+    "Family",
+    "Gaussian",
+    "Kernel",
+    "Levels",
+    "Linear",
+    "Multinomial",
+    "Poisson",
+    "Table",
+    "Term",
+    "default_family",
+    "family_for",
+    "family_names",
+    "named",
+    "register",
+]
+
+DEFAULTS: dict[str, Family] = {
+    "category": Categorical(),
+    "number": Auto(),
+    "vector": Gaussian(),
+    "bag": Multinomial(),
+}
+
+for _family in (
+    Auto(), Bernoulli(), Bins(), Categorical(), Complement(), Gaussian(), Kernel(), Levels(), Multinomial(), Poisson(),
+):  # fmt: skip
+    register(_family.name, _family)
+register("gaussian-shared", Gaussian(variance="shared"))
+register("student", Gaussian(predictive=True))
+register("bernoulli", Bernoulli())
+
+# One word, two kinds: on a bag "bernoulli" asks which words occur
+_BY_KIND: dict[tuple[str, str], Family] = {("bernoulli", "bag"): BernoulliWords()}
+
+
+def default_family(kind: str) -> Family:
+    """The family of a column of this kind if the settings name none."""
+    return DEFAULTS[kind]
+
+
+def family_for(family: str | Family, kind: str) -> Family:
+    """The family meant by a name for a column of this kind."""
+    return _BY_KIND.get((family, kind)) or named(family) if isinstance(family, str) else named(family)

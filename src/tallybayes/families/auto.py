@@ -1,0 +1,83 @@
+"""Auto: the family of a number column, chosen from its tally alone.
+
+For each candidate, every row's class is predicted from this column with the row itself left out, cell by cell:
+
+    Σ_gy n_gy · log [ (n_y − 1)·P₋(g given y) / ((n_y − 1)·P₋(g given y) + Σ_{y' ≠ y} n_y'·P(g given y')) ]
+
+The candidate with the highest sum wins; one that is simpler wins ties. A column without cells is a Gaussian.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..counts import Counts
+from ..numerics import Floats, safe_log
+from .base import Belief, Context, Family
+from .bins import Bins
+from .gaussian import Gaussian
+from .histogram import Histogram, read_cells
+from .kernel import Kernel
+from .levels import Levels
+from .poisson import Poisson
+
+_TIE = 1.0  # natural logs over all rows: less is not worth a more complicated family
+
+
+@dataclass(frozen=True)
+class Auto(Family):
+    """Whichever family of numbers tells the classes apart best when each row is left out in turn."""
+
+    name = "auto"
+    kinds = ("number",)
+
+    def estimate(self, counts: Counts, context: Context) -> Belief:
+        """The belief of the chosen family."""
+        return choose(counts, context).estimate(counts, context)
+
+
+def candidates(h: Histogram) -> list[Family]:
+    """The families to try, simplest first."""
+    out: list[Family] = [Gaussian(variance="shared"), Gaussian(), Gaussian(predictive=True)]
+    if h.cells.discrete and np.all(h.middle >= 0) and np.all(h.middle == np.rint(h.middle)):
+        out.append(Poisson())
+    out += [Bins(), Bins("frequency", 10)]
+    if h.cells.discrete:
+        out.append(Levels())
+    return [*out, Kernel()]
+
+
+def choose(counts: Counts, context: Context) -> Family:
+    """The family that leave-one-out on the cells prefers."""
+    if context.cells is None or "cells" not in counts.sheets or context.n_classes < 2:
+        return Gaussian()
+    h = read_cells(counts, context, "auto")
+    tried = [(left_out_score(f, h, counts, context), f) for f in candidates(h)]
+    best = max(score for score, _ in tried)
+    return next(f for score, f in tried if score >= best - _TIE)
+
+
+def left_out_score(family: Family, h: Histogram, counts: Counts, context: Context) -> float:
+    """The sum in this module's docstring; −inf for a family that cannot be left out."""
+    answer = family.leave_one_out(h, counts, context)
+    if answer is None:
+        return -np.inf
+    whole, left = answer
+    rows = h.n.sum(axis=0)
+    others = whole + safe_log(rows)
+    own = left + safe_log(np.maximum(rows - 1, 0.0))
+    return float(np.sum(np.where(h.n > 0, h.n * _log_share(own, others), 0.0)))
+
+
+def _log_share(own: Floats, all_classes: Floats) -> Floats:
+    """log [own / (own + the others)] per cell and class; at worst −50 for a class that was a single row."""
+    out = np.empty_like(own)
+    for y in range(own.shape[1]):
+        rest = np.delete(all_classes, y, axis=1)
+        top = np.maximum(np.max(rest, axis=1, initial=-1e300), np.maximum(own[:, y], -1e300))
+        mine = np.exp(own[:, y] - top)
+        total = mine + np.exp(rest - top[:, None]).sum(axis=1)
+        out[:, y] = safe_log(mine / total)
+    return np.maximum(out, -50.0)

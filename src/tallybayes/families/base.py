@@ -1,0 +1,186 @@
+"""The contract of a family.
+
+    A column turns a value into a few additive amounts. Training adds them by class. Predicting adds up what each
+    column says.
+
+The amounts are fixed by the column's kind. A family is one way of believing them: `estimate` turns the counts of a
+column into a `Belief`, and the belief says, for each row and class, how likely the value is. A new family is one
+file with these two classes; engines, merging, forgetting, folds and explanations know nothing of it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..block import Block
+from ..cells import Cells
+from ..counts import Counts
+from ..errors import SettingsError, did_you_mean
+from ..numerics import Floats, Ints
+from ..settings import Floor
+from ..smoothing import Laplace, Smoothing
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a family may know besides its column's counts."""
+
+    column: str
+    classes: tuple[str, ...]
+    totals: Floats  # rows (or weight) of each class
+    smoothing: Smoothing = field(default_factory=Laplace)
+    values: tuple[str, ...] | None = None  # the declared values of a category
+    cells: Cells | None = None
+    width: int | None = None  # how many positions a matrix has, seen or not
+    predictive: bool = False
+    reserve: bool = False  # keep a slot for values never seen
+    floor: Floor = field(default_factory=Floor)
+    vector: bool = False  # the column is a vector
+    largest_deviation: Callable[[], float] = lambda: 0.0  # over all Gaussian columns of the model
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes."""
+        return len(self.classes)
+
+    @property
+    def rows(self) -> float:
+        """How many rows in all."""
+        return float(self.totals.sum())
+
+    def probabilities(self, n: Floats, slots: Sequence[str]) -> Floats:
+        """P(slot given class) by the column's smoothing."""
+        return self.smoothing.probabilities(n, slots, self.classes, self.rows)
+
+
+@dataclass(frozen=True)
+class Term:
+    """One line of an explanation: what was seen, and its log-likelihood under each class."""
+
+    label: str
+    parts: Floats
+    note: str = ""  # "missing" or "never seen" where it is no evidence
+
+
+@dataclass(frozen=True)
+class Linear:
+    """A column's part as a product: parts = weights · (features − centre) + offset, up to what all classes share."""
+
+    names: list[str]
+    weights: Floats  # classes × features
+    offset: Floats  # classes
+    centre: Floats  # features
+    features: Callable[[Any], Floats]  # block → rows × features
+
+
+@dataclass(frozen=True)
+class Table:
+    """Numbers for a person: P(row given class) or parameters, one column per class."""
+
+    title: str
+    rows: list[str]
+    values: Floats  # rows × classes
+
+
+class Belief(ABC):
+    """What a family believes about one column after estimating."""
+
+    density: ClassVar[bool] = True  # whether exp(parts) is a probability or a density of the value
+
+    @abstractmethod
+    def parts(self, block: Any) -> Floats:
+        """log P(value given class), rows × classes; 0 where the value is missing."""
+
+    @abstractmethod
+    def sample(self, labels: Ints, rng: np.random.Generator) -> Any:
+        """A value for each row, drawn from the distribution of the row's class."""
+
+    @abstractmethod
+    def parameters(self) -> tuple[int, int]:
+        """How many numbers describe the belief, raw and free."""
+
+    @abstractmethod
+    def table(self) -> Table:
+        """The belief's numbers, for display."""
+
+    def base(self, block: Any) -> Floats:
+        """The part of log P(value given class) that is the same for every class and left out of `parts`."""
+        return np.zeros(block.rows)
+
+    def terms(self, block: Any, row: int) -> list[Term]:
+        """The parts of one row, as finely as they can be told apart; their sum is `parts`."""
+        parts = self.parts(block.take(np.array([row])))[0]
+        text = block.text(row)
+        return [Term(text if text is not None else "", parts, "missing" if text is None else self.note(block, row))]
+
+    def note(self, block: Any, row: int) -> str:
+        """Why a value that is there may be no evidence; empty if it is."""
+        return ""
+
+    def linear(self) -> Linear | None:
+        """The linear view, or None if the parts are not linear in any features."""
+        return None
+
+
+class Family(ABC):
+    """One way of believing a column's counts. Subclasses are frozen dataclasses; their fields are its options."""
+
+    name: ClassVar[str]
+    kinds: ClassVar[tuple[str, ...]]
+
+    @abstractmethod
+    def estimate(self, counts: Counts, context: Context) -> Belief:
+        """The belief that these counts support."""
+
+    def leave_one_out(self, h: Any, counts: Counts, context: Context) -> tuple[Floats, Floats] | None:
+        """For a number column, what each cell of the histogram says, as counted and with one of its rows left out.
+
+        Up to what all classes share; None (the default) keeps the family out of the automatic choice.
+        """
+        return None
+
+    def describe(self) -> str:
+        """The family with the options that differ from its defaults."""
+        default = type(self)()
+        changed = [
+            f"{f.name}={getattr(self, f.name)}"
+            for f in fields(self)  # type: ignore[arg-type]
+            if getattr(self, f.name) != getattr(default, f.name)
+        ]
+        return self.name + (f" ({', '.join(changed)})" if changed else "")
+
+
+_REGISTRY: dict[str, Family] = {}
+
+
+def register(name: str, family: Family) -> None:
+    """Let `families={column: name}` mean this family."""
+    _REGISTRY[name] = family
+
+
+def named(family: str | Family) -> Family:
+    """The family of this name, or the family itself."""
+    if isinstance(family, Family):
+        return family
+    if family not in _REGISTRY:
+        raise SettingsError(
+            f"there is no family {family!r}",
+            hint=did_you_mean(str(family), _REGISTRY) + "the families are " + ", ".join(sorted(_REGISTRY)) + ".",
+        )
+    return _REGISTRY[family]
+
+
+def family_names() -> list[str]:
+    """The registered names."""
+    return sorted(_REGISTRY)
+
+
+def missing_parts(block: Block, parts: Floats) -> Floats:
+    """The same parts with 0 wherever the row has no value."""
+    parts[~block.present()] = 0.0
+    return parts

@@ -1,0 +1,189 @@
+"""Bins: a number column as a category of intervals.
+
+    amounts    a one under the value's cell; a bin's count is the sum of its cells'
+    estimate   P(bin given y) = n_by / n_y, smoothed like any category
+    score      log P(bin given y)
+
+The cuts are chosen at estimate time from the cells: by minimum description length (Fayyad and Irani 1993: split
+where gain > [log₂(N − 1) + log₂(3^k − 2) − k·E + k₁·E₁ + k₂·E₂] / N), into equally filled, or equally wide bins.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+
+from ..block import Numbers
+from ..canon import number_text
+from ..counts import Counts
+from ..errors import SettingsError
+from ..numerics import Floats, Ints, safe_log
+from .base import Context, Family, Linear, Table
+from .categorical import draw
+from .histogram import CellBelief, Histogram, cell_linear, middles, read_cells
+
+METHODS = ("mdl", "frequency", "width")
+
+
+@dataclass(frozen=True)
+class Bins(Family):
+    """Intervals: by "mdl", which looks at the classes, or `bins` of them by "frequency" or "width" (None: √n)."""
+
+    method: str = "mdl"
+    bins: int | None = None
+
+    name = "bins"
+    kinds = ("number",)
+
+    def __post_init__(self) -> None:
+        if self.method not in METHODS or (self.bins is not None and self.bins < 1):
+            raise SettingsError(
+                f"bins of method {self.method!r}, number {self.bins!r}",
+                hint="take the method 'mdl', 'frequency' or 'width', and at least one bin.",
+            )
+
+    def estimate(self, counts: Counts, context: Context) -> BinsBelief:
+        """The cuts and the smoothed table."""
+        h = read_cells(counts, context, self.name)
+        cuts = self._cuts(h)
+        n = _by_bin(h, cuts)
+        names = _names(cuts)
+        return BinsBelief(h.cells, context.n_classes, cuts=cuts, probabilities=context.probabilities(n, names), h=h)
+
+    def leave_one_out(self, h: Histogram, counts: Counts, context: Context) -> tuple[Floats, Floats]:
+        """log P of each cell's bin: as counted, and with one row of the cell taken out (the cuts stay)."""
+        belief = self.estimate(counts, context)
+        n = _by_bin(h, belief.cuts)
+        which = belief.which(h.middle)
+        left = np.empty_like(n)
+        for b in range(len(n)):
+            less = n.copy()
+            less[b] = np.maximum(less[b] - 1, 0.0)
+            left[b] = context.probabilities(less, _names(belief.cuts))[b]
+        return belief.log_cells(h.codes), safe_log(left[which])
+
+    def _cuts(self, h: Histogram) -> Floats:
+        """Values between cells at which bins part."""
+        if len(h.codes) < 2:
+            return np.zeros(0)
+        between = middles(h.high[:-1], h.low[1:])
+        if self.method == "mdl":
+            return between[_mdl_cuts(h.n)]
+        total = h.n.sum(axis=1)
+        bins = self.bins or int(np.clip(np.sqrt(total.sum()), 2, 30))
+        if self.method == "width":
+            edges = np.linspace(h.middle[0], h.middle[-1], bins + 1)[1:-1]
+            at = np.searchsorted(h.middle, edges, side="left") - 1
+        else:
+            below = np.cumsum(total) / total.sum()
+            at = np.array([np.argmin(np.abs(below[:-1] - i / bins)) for i in range(1, bins)], dtype=np.int64)
+        return between[np.unique(np.clip(at, 0, len(between) - 1))]
+
+
+def _by_bin(h: Histogram, cuts: Floats) -> Floats:
+    n = np.zeros((len(cuts) + 1, h.n.shape[1]))
+    np.add.at(n, np.searchsorted(cuts, h.middle, side="right"), h.n)
+    return n
+
+
+def _entropy(n: Floats) -> Floats:
+    """Entropy in bits of the class shares along the last axis."""
+    p = n / np.maximum(n.sum(axis=-1, keepdims=True), 1e-300)
+    out: Floats = -np.sum(np.where(p > 0, p * np.log2(np.where(p > 0, p, 1.0)), 0.0), axis=-1)
+    return out
+
+
+def _mdl_cuts(n: Floats) -> list[int]:
+    """Indices i such that a cut falls between cell i and cell i + 1."""
+    found: list[int] = []
+    stack = [(0, len(n))]
+    while stack:
+        start, stop = stack.pop()
+        total = n[start:stop].sum(axis=0)
+        size = total.sum()
+        if stop - start < 2 or size < 2:
+            continue
+        left = np.cumsum(n[start : stop - 1], axis=0)
+        right = total - left
+        left_size, right_size = left.sum(axis=1), right.sum(axis=1)
+        e_left, e_right, e = _entropy(left), _entropy(right), float(_entropy(total))
+        gain = e - (left_size * e_left + right_size * e_right) / size
+        gain[(left_size == 0) | (right_size == 0)] = -1.0
+        best = int(np.argmax(gain))
+        k, k1, k2 = (int(np.count_nonzero(c)) for c in (total, left[best], right[best]))
+        price = (
+            np.log2(max(size - 1, 1.0))
+            + np.log2(3.0 ** min(k, 600) - 2)
+            - (k * e - k1 * e_left[best] - k2 * e_right[best])
+        )
+        if gain[best] > price / size:
+            found.append(start + best)
+            stack += [(start, start + best + 1), (start + best + 1, stop)]
+    return sorted(found)
+
+
+def _names(cuts: Floats) -> list[str]:
+    if len(cuts) == 0:
+        return ["any"]
+    text = [number_text(float(f"{c:.6g}")) for c in cuts]
+    return [
+        f"< {text[0]}",
+        *(f"{a} to {b}" for a, b in pairwise(text)),
+        f"≥ {text[-1]}",
+    ]
+
+
+@dataclass(frozen=True)
+class BinsBelief(CellBelief):
+    """P(bin given class), by the cell that a value falls into."""
+
+    cuts: Floats
+    probabilities: Floats
+    h: Histogram
+
+    def which(self, x: Floats) -> Ints:
+        """The bin of each value."""
+        return np.searchsorted(self.cuts, x, side="right").astype(np.int64)
+
+    def log_cells(self, codes: Ints) -> Floats:
+        """log P of the bin that holds the middle of the cell."""
+        return safe_log(self.probabilities)[self.which(middles(*self.cells.edges(codes)))]
+
+    def sample(self, labels: Ints, rng: np.random.Generator) -> pa.Array:
+        """A bin by its probability, then one of the cells counted in it, over all classes, and its middle."""
+        of_cell = self.which(self.h.middle)
+        everyone = self.h.n.sum(axis=1)
+        bins = draw(self.probabilities, labels, rng)
+        values = np.full(len(labels), self.cells.centre)
+        for b in np.unique(bins):
+            inside = np.flatnonzero(of_cell == b)
+            rows = np.flatnonzero(bins == b)
+            if len(inside):
+                values[rows] = self.h.middle[inside[draw(everyone[inside, None], 0 * rows, rng)]]
+            elif len(self.cuts):
+                values[rows] = self.cuts[min(int(b), len(self.cuts) - 1)]
+        return pa.array(values)
+
+    def parameters(self) -> tuple[int, int]:
+        """C·B raw, C·(B − 1) free, B bins."""
+        b, c = self.probabilities.shape
+        return c * b, c * (b - 1)
+
+    def table(self) -> Table:
+        """P(bin given class)."""
+        return Table("P(bin given class)", _names(self.cuts), self.probabilities)
+
+    def linear(self) -> Linear:
+        """One feature per bin."""
+
+        def which(block: Numbers) -> Ints:
+            there = block.present()
+            out = np.full(block.rows, -1, dtype=np.int64)
+            codes = self.cells.codes(block.values[there])
+            out[there] = self.which(middles(*self.cells.edges(codes)))
+            return out
+
+        return cell_linear(_names(self.cuts), safe_log(self.probabilities), which)

@@ -1,0 +1,137 @@
+"""Categorical: P(value given class) from a table of counts.
+
+    amounts    a one under the value
+    estimate   P(v given y) = n_vy / n_y, smoothed: (n_vy + α) / (n_y + α·K) for Laplace
+    score      log P(v given y)
+
+K is the number of values the column can take: those declared in the schema and those seen in any class. A value
+never seen is no evidence, or falls into one reserved slot (K + 1 values) if the settings say so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from ..block import Codes, N
+from ..counts import Counts
+from ..errors import SettingsError
+from ..numerics import Floats, Ints, safe_log
+from .base import Belief, Context, Family, Linear, Table
+
+UNSEEN = "(never seen)"
+
+
+@dataclass(frozen=True)
+class Categorical(Family):
+    """A table of value frequencies per class."""
+
+    name = "categorical"
+    kinds = ("category",)
+
+    def estimate(self, counts: Counts, context: Context) -> CategoricalBelief:
+        """The smoothed table."""
+        sheet = counts.sheet("values", N)
+        values = sorted({*sheet.slot_names, *(context.values or ()), *context.smoothing.extra_slots()})
+        at = {v: i for i, v in enumerate(values)}
+        n = np.zeros((len(values) + context.reserve, context.n_classes))
+        n[[at[s] for s in sheet.slot_names]] = sheet.table("n", context.n_classes)
+        slots = [*values, UNSEEN] if context.reserve else values
+        return CategoricalBelief(tuple(values), context.probabilities(n, slots), context.reserve)
+
+
+@dataclass(frozen=True)
+class Bernoulli(Categorical):
+    """Two values: ψ^x·(1 − ψ)^(1 − x). A column of which only one value was seen still has two."""
+
+    name = "bernoulli"
+
+    def estimate(self, counts: Counts, context: Context) -> CategoricalBelief:
+        """The table of two values."""
+        seen = {*counts.sheet("values", N).slot_names, *(context.values or ())}
+        for pair in ({"false", "true"}, {"0", "1"}):
+            if seen <= pair:
+                seen = pair
+        if len(seen) > 2:
+            raise SettingsError(
+                f"column {context.column!r} has {len(seen)} values and cannot be bernoulli",
+                hint="use the family 'categorical'.",
+            )
+        return super().estimate(counts, _with_values(context, tuple(sorted(seen))))
+
+
+def _with_values(context: Context, values: tuple[str, ...]) -> Context:
+    return Context(**{**vars(context), "values": values})
+
+
+@dataclass(frozen=True)
+class CategoricalBelief(Belief):
+    """log P(value given class) by table."""
+
+    values: tuple[str, ...]
+    probabilities: Floats  # values (and the reserved slot) × classes
+    reserve: bool = False
+
+    @cached_property
+    def _log(self) -> Floats:
+        """One more row than values: the reserved slot's share, or zeros for "no evidence"."""
+        log = safe_log(self.probabilities)
+        return log if self.reserve else np.vstack([log, np.zeros((1, log.shape[1]))])
+
+    @cached_property
+    def _at(self) -> dict[str, int]:
+        return {v: i for i, v in enumerate(self.values)}
+
+    def _rows(self, slots: Sequence[str]) -> Ints:
+        return np.array([self._at.get(s, len(self.values)) for s in slots] or [0], dtype=np.int64)
+
+    def parts(self, block: Codes) -> Floats:
+        """log P(value given class); 0 for missing."""
+        out: Floats = self._log[self._rows(block.slots)[block.codes]]
+        out[block.codes < 0] = 0.0
+        return out
+
+    def note(self, block: Codes, row: int) -> str:
+        """Whether the value was never seen."""
+        return "" if self.reserve or block.text(row) in self._at else "never seen"
+
+    def sample(self, labels: Ints, rng: np.random.Generator) -> pa.Array:
+        """Values by their probabilities, renormalised (epsilon smoothing does not sum to one)."""
+        names = [*self.values, UNSEEN] if self.reserve else list(self.values)
+        return pa.array(names, pa.string()).take(pa.array(draw(self.probabilities, labels, rng)))
+
+    def parameters(self) -> tuple[int, int]:
+        """C·K raw, C·(K − 1) free."""
+        k, c = self.probabilities.shape
+        return c * k, c * max(k - 1, 0)
+
+    def table(self) -> Table:
+        """P(value given class)."""
+        rows = [*self.values, UNSEEN] if self.reserve else list(self.values)
+        return Table("P(value given class)", rows, self.probabilities)
+
+    def linear(self) -> Linear:
+        """One feature per value: is it this one?"""
+        width = len(self.values) + self.reserve
+
+        def features(block: Codes) -> Floats:
+            at = np.where(block.codes >= 0, self._rows(block.slots)[block.codes], width)
+            return np.eye(width + 1)[np.minimum(at, width)][:, :width]
+
+        log = self._log[:width].T
+        return Linear(list(self.table().rows), log, np.zeros(log.shape[0]), np.zeros(width), features)
+
+
+def draw(probabilities: Floats, labels: Ints, rng: np.random.Generator) -> Ints:
+    """A slot for each row, by the probabilities (slots × classes) of the row's class."""
+    totals = np.cumsum(probabilities, axis=0)
+    out = np.zeros(len(labels), dtype=np.int64)
+    for label in np.unique(labels):
+        rows = labels == label
+        column = totals[:, label]
+        out[rows] = np.searchsorted(column, rng.random(np.count_nonzero(rows)) * column[-1], side="right")
+    return np.minimum(out, len(probabilities) - 1)

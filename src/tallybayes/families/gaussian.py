@@ -1,0 +1,122 @@
+"""Gaussian: a bell curve per class, from exact sums.
+
+    amounts    1, x, x²
+    estimate   μ_y = Σx / n,  σ²_y = Σx²/n − μ_y²  (÷ (n − 1) if unbiased; one σ² for all classes if shared)
+    score      −½ ((x − μ_y)/σ_y)² − log σ_y − ½ log 2π
+
+Mean and deviation are rounded once from exact integers, so an offset of 1e8 costs nothing, and the score is never
+expanded into powers of x. A column that is constant over all classes says nothing. With `predictive` the
+parameters are averaged over, which gives a Student-t: see `student.py`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..block import Numbers, Vectors
+from ..counts import Counts
+from ..errors import SettingsError
+from ..numerics import Floats, Ints
+from .base import Belief, Context, Family, Linear, Table
+from .histogram import Histogram
+from .moments import BellBelief, distance, floored, read_moments, shared_deviation
+from .student import student
+
+_HALF_LOG_2PI = 0.5 * float(np.log(2 * np.pi))
+
+
+@dataclass(frozen=True)
+class Gaussian(Family):
+    """A normal density per class; variance "own" or "shared"; predictive None follows the settings."""
+
+    variance: str = "own"
+    unbiased: bool = False
+    predictive: bool | None = None
+
+    name = "gaussian"
+    kinds = ("number", "vector")
+
+    def __post_init__(self) -> None:
+        if self.variance not in ("own", "shared"):
+            raise SettingsError(f"variance={self.variance!r}", hint="take 'own' or 'shared'.")
+
+    def estimate(self, counts: Counts, context: Context) -> Belief:
+        """Mean and deviation of every position and class."""
+        m = read_moments(counts, context.n_classes)
+        if context.predictive if self.predictive is None else self.predictive:
+            return student(m, context.vector)
+        sd = m.sd
+        if self.variance == "shared":
+            sd = np.broadcast_to(shared_deviation(counts, context.n_classes, self.unbiased)[:, None], m.n.shape)
+        elif self.unbiased:
+            sd = sd * np.sqrt(np.where(m.n > 1, m.n / np.where(m.n > 1, m.n - 1, 1.0), 1.0))
+        sd = floored(sd, m.all_sd[:, None], context)
+        return GaussianBelief(m.positions, m.mean, sd, m.varies, context.vector, m.all_mean, self.variance == "shared")
+
+    def leave_one_out(self, h: Histogram, counts: Counts, context: Context) -> tuple[Floats, Floats]:
+        """log density in each cell for each class: as counted, and with one row of the cell taken out."""
+        x = h.middle
+        m = read_moments(counts, context.n_classes)
+        whole = self.estimate(counts, context).parts(Numbers(x))
+        v, n, less = x[:, None], m.n, np.maximum(m.n - 1, 0.0)
+        unit = np.where(m.varies, m.all_sd, 1.0)  # in units of the column no square overflows
+        step = (v - m.mean) / unit / np.maximum(less, 1.0)
+        spread = n * (m.sd / unit) ** 2  # Σ(x − μ)²
+        others = np.maximum(spread - n * step * (v - m.mean) / unit, 0.0)
+        if self.variance == "shared":
+            sd = unit * np.sqrt((spread.sum() - spread + others) / max(float(n.sum()) - 1, 1.0))
+        else:
+            sd = unit * np.sqrt(others / np.maximum(less - self.unbiased, 1.0))
+        mean, sd = np.where(less > 0, m.mean - unit * step, m.all_mean), np.where(less > 0, sd, m.all_sd)
+        if context.predictive if self.predictive is None else self.predictive:
+            rest = student(m.with_classes(less + 0 * v, mean, sd), vector=False)
+            return whole, rest.log_density(v, slice(None))
+        return whole, log_normal(v, mean, floored(sd, m.all_sd, context))
+
+
+def log_normal(x: Floats, mean: Floats, sd: Floats) -> Floats:
+    """log N(x; μ, σ²)."""
+    out: Floats = -0.5 * distance(x, mean, sd) ** 2 - np.log(sd) - _HALF_LOG_2PI
+    return out
+
+
+@dataclass(frozen=True)
+class GaussianBelief(BellBelief):
+    """A normal density per position and class: location μ, scale σ."""
+
+    centre: Floats  # the mean over all classes, per position
+    shared: bool
+
+    def log_density(self, x: Floats, position: int | slice) -> Floats:
+        """log N(x; μ_y, σ²_y)."""
+        return log_normal(x, self.location[position], self.scale[position])
+
+    def noise(self, labels: Ints, rng: np.random.Generator) -> Floats:
+        """Standard normal numbers."""
+        return rng.standard_normal((len(labels), len(self.positions)))
+
+    def parameters(self) -> tuple[int, int]:
+        """A mean per position and class, and a variance each or one shared."""
+        d, c = self.location.shape
+        count = d * c + (d if self.shared else d * c)
+        return count, count
+
+    def table(self) -> Table:
+        """Mean and deviation."""
+        return Table("normal density", *self.named({"mean": self.location, "deviation": self.scale}))
+
+    def linear(self) -> Linear | None:
+        """With a shared variance: weights (μ − x₀)/σ², offset −(μ − x₀)²/2σ², about the column's mean x₀."""
+        if not self.shared:
+            return None
+        at = np.flatnonzero(self.varies)
+        moved = (self.location[at] - self.centre[at, None]) / self.scale[at]
+        places = self.positions[at]
+
+        def features(block: Numbers | Vectors) -> Floats:
+            return block.values[:, None] if isinstance(block, Numbers) else block.values[:, places]
+
+        names = [str(p) if self.vector else "" for p in places]
+        return Linear(names, (moved / self.scale[at]).T, -0.5 * np.sum(moved**2, axis=0), self.centre[at], features)

@@ -1,0 +1,94 @@
+"""The cells of a number column as a family sees them: in order, with their places and counts."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..block import N, Numbers
+from ..cells import Cells
+from ..counts import Counts
+from ..errors import SettingsError
+from ..numerics import Bools, Floats, Ints
+from .base import Belief, Context, Linear
+
+_LARGEST = float(np.finfo(np.float64).max)
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """The cells that hold anything, by place on the line, and what each class has in them."""
+
+    cells: Cells
+    codes: Ints
+    low: Floats
+    high: Floats
+    point: Bools
+    n: Floats  # cells × classes
+
+    @property
+    def middle(self) -> Floats:
+        """The middle of each cell; the value itself for a point."""
+        return middles(self.low, self.high)
+
+    def only(self, which: Bools) -> Histogram:
+        """The histogram of some of the cells."""
+        return Histogram(
+            self.cells, self.codes[which], self.low[which], self.high[which], self.point[which], self.n[which]
+        )
+
+
+def middles(low: Floats, high: Floats) -> Floats:
+    """The middle of each interval, the finite end of one that reaches to infinity."""
+    return np.clip(low / 2 + high / 2, -_LARGEST, _LARGEST)
+
+
+def read_cells(counts: Counts, context: Context, family: str) -> Histogram:
+    """The histogram behind a column; refused where the schema gave it no cells."""
+    if context.cells is None:
+        raise SettingsError(
+            f"the family {family!r} needs cells, and column {context.column!r} was counted without them",
+            hint="let tb.infer make the schema (it looks at the data for cells), and share it between tallies.",
+        )
+    sheet = counts.sheet("cells", N)
+    codes = context.cells.slot_codes(sheet.slot_names)
+    n = sheet.table("n", context.n_classes)
+    low, high = context.cells.edges(codes)
+    order = np.lexsort((high, middles(low, high)))
+    return Histogram(
+        context.cells, codes[order], low[order], high[order], context.cells.is_point(codes)[order], n[order]
+    )
+
+
+@dataclass(frozen=True)
+class CellBelief(Belief):
+    """A belief that looks only at the cell a value falls into."""
+
+    cells: Cells
+    n_classes: int
+
+    @abstractmethod
+    def log_cells(self, codes: Ints) -> Floats:
+        """What each cell says, cells × classes; answers for any cell, counted or not."""
+
+    def parts(self, block: Numbers) -> Floats:
+        """What the value's cell says; 0 for missing."""
+        out = np.zeros((block.rows, self.n_classes))
+        there = block.present()
+        codes, inverse = np.unique(self.cells.codes(block.values[there]), return_inverse=True)
+        if len(codes):
+            out[there] = self.log_cells(codes)[inverse]
+        return out
+
+
+def cell_linear(names: list[str], log: Floats, which: Callable[[Numbers], Ints]) -> Linear:
+    """One feature per bin: is the value in it? `which` gives a bin number, or −1 for none."""
+
+    def features(block: Any) -> Floats:
+        return np.vstack([np.eye(len(names)), np.zeros(len(names))])[which(block)]
+
+    return Linear(names, log.T, np.zeros(log.shape[1]), np.zeros(len(names)), features)

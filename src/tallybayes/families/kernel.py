@@ -1,0 +1,216 @@
+"""Kernel: a smooth curve through the histogram, for columns that no bell curve fits.
+
+    amounts    a one under the value's cell
+    estimate   mass of cell [a, b) = Σ_g n_gy/n_y · [Φ((b − m_g)/h) − Φ((a − m_g)/h)],  m_g the middle of cell g
+    score      log (mass / width) of the value's cell
+
+The bandwidth h is the one of a short list under which the column's own values, each left out in turn, are likeliest
+(or Silverman's rule, or given). A share of about one row in n goes to a wide Cauchy curve that all classes have in
+common, so that an outlier is weak evidence instead of an impossibility. Values that repeat have an atom: a
+probability of their own. A column of few distinct values is smoothed over those values instead of the line.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+from scipy.special import ndtr
+
+from ..counts import Counts
+from ..errors import SettingsError
+from ..numerics import Floats, Ints
+from .base import Context, Family, Table
+from .categorical import draw
+from .histogram import CellBelief, Histogram, middles, read_cells
+
+_BANDWIDTHS = np.geomspace(1 / 128, 1.0, 10)  # candidates, in deviations of the whole column
+
+
+@dataclass(frozen=True)
+class Kernel(Family):
+    """A kernel density; bandwidth "loo" (by leave-one-out), "silverman", or a number in the column's own units."""
+
+    bandwidth: str | float = "loo"
+
+    name = "kernel"
+    kinds = ("number",)
+
+    def __post_init__(self) -> None:
+        number = not isinstance(self.bandwidth, str)
+        if not (number and self.bandwidth > 0) and self.bandwidth not in ("loo", "silverman"):  # type: ignore[operator]
+            raise SettingsError(f"bandwidth={self.bandwidth!r}", hint="take 'loo', 'silverman' or a number above 0.")
+
+    def estimate(self, counts: Counts, context: Context) -> KernelBelief:
+        """A bandwidth per class, and the histogram it smooths."""
+        h = read_cells(counts, context, self.name)
+        empty = h.n.sum(axis=0) == 0  # a class without a value is taken like all classes together: no evidence
+        h = replace(h, n=np.where(empty, h.n.sum(axis=1, keepdims=True), h.n))
+        spread = _spread(h)
+        flat = KernelBelief(h.cells, context.n_classes, h, np.full(context.n_classes, spread), spread)
+        if not isinstance(self.bandwidth, str):
+            return replace(flat, bandwidth=np.full(context.n_classes, float(self.bandwidth)))
+        if self.bandwidth == "silverman":
+            return replace(flat, bandwidth=_silverman(h))
+        return replace(flat, bandwidth=_likeliest(flat, spread * _BANDWIDTHS))
+
+    def leave_one_out(self, h: Histogram, counts: Counts, context: Context) -> tuple[Floats, Floats]:
+        """log mass of each cell for each class: as counted, and with one row of the cell taken out."""
+        belief = self.estimate(counts, context)
+        return belief.log_mass(h.codes), belief.log_mass(h.codes, left_out=1)
+
+
+def _spread(h: Histogram) -> float:
+    """The deviation of the whole column as its cells show it, at least a cell's width."""
+    n, x = h.n.sum(axis=1), h.middle
+    width = float(np.ldexp(1.0, h.cells.exponent))
+    if n.sum() <= 0:
+        return width
+    top = max(float(np.abs(x).max()), np.finfo(float).tiny)
+    x = x / top  # so that no square overflows
+    mean = float(np.average(x, weights=n))
+    return max(top * float(np.sqrt(np.average((x - mean) ** 2, weights=n))), width)
+
+
+def _silverman(h: Histogram) -> Floats:
+    """0.9 · min(σ, IQR/1.34) · n^(−1/5) of each class (Silverman 1986), at least a quarter of a cell."""
+    out = np.empty(h.n.shape[1])
+    for y in range(len(out)):
+        n = h.n[:, y]
+        sigma = _spread(replace(h, n=n[:, None]))
+        below = np.cumsum(n) / max(n.sum(), 1.0)
+        low, high = h.middle[np.minimum(np.searchsorted(below, [0.25, 0.75]), len(n) - 1)] if len(n) else (0.0, 0.0)
+        out[y] = 0.9 * min(sigma, float(high - low) / 1.34 or sigma) * max(n.sum(), 1.0) ** -0.2
+    return np.maximum(out, np.ldexp(0.25, h.cells.exponent))
+
+
+def _likeliest(belief: KernelBelief, bandwidths: Floats) -> Floats:
+    """For each class the bandwidth under which its own values, each left out, are likeliest."""
+    n = belief.h.n
+    scores = []
+    for width in bandwidths:
+        tried = replace(belief, bandwidth=np.full(belief.n_classes, width))
+        scores.append(np.sum(np.where(n > 0, n * tried.log_mass(belief.h.codes, left_out=1), 0.0), axis=0))
+    return np.asarray(bandwidths[np.argmax(scores, axis=0)])
+
+
+@dataclass(frozen=True)
+class KernelBelief(CellBelief):
+    """The smoothed histogram of each class."""
+
+    h: Histogram
+    bandwidth: Floats
+    scale: float  # of the Cauchy curve that all classes share
+
+    def mass(self, codes: Ints, left_out: int = 0) -> Floats:
+        """P(cell given class) of any cells; with `left_out=1`, as if one row of the cell had not been counted."""
+        return (self._over_points if self.cells.discrete else self._over_line)(codes, left_out)
+
+    def log_mass(self, codes: Ints, left_out: int = 0) -> Floats:
+        """log P(cell given class), at least −690."""
+        return np.log(np.maximum(self.mass(codes, left_out), 1e-300))
+
+    def log_cells(self, codes: Ints) -> Floats:
+        """log density: mass over width; a point has mass only."""
+        low, high = self.cells.edges(codes)
+        width = np.where(self.cells.is_point(codes), 1.0, np.minimum(high - low, 1e308))
+        return self.log_mass(codes) - np.log(width)[:, None]
+
+    def _over_line(self, codes: Ints, left_out: int) -> Floats:
+        """Atoms at the points, (n_a + 1/slots)/(n + 1) each; the smooth curve has the rest."""
+        at = self.cells.is_point(codes)
+        n = np.maximum(self.h.n.sum(axis=0) - left_out, 0.0)
+        slots = len(self.cells.points) + 1
+        out = np.empty((len(codes), self.n_classes))
+        out[at] = (np.maximum(self._counted(codes[at]) - left_out, 0.0) + 1 / slots) / (n + 1)
+        line = replace(self, h=self.h.only(~self.h.point))
+        share = (line.total(left_out) + 1 / slots) / (n + 1)
+        low, high = self.cells.edges(codes[~at])
+        out[~at] = share * line.mixed(low, high, middles(low, high), self._cauchy(codes[~at]), left_out)
+        return out
+
+    def _over_points(self, codes: Ints, left_out: int) -> Floats:
+        """A point owns the line half-way to its neighbours; values beside the points have a share of their own."""
+        at = self.cells.is_point(codes)
+        outside = (self.h.n[~self.h.point].sum(axis=0) + 0.5) / (self.h.n.sum(axis=0) + 1)
+        points = np.array(self.cells.points)
+        between = np.concatenate(([-np.inf], middles(points[:-1], points[1:]), [np.inf]))
+        value = self.cells.edges(codes[at])[0]
+        place = np.searchsorted(points, value)
+        even = np.full(len(value), 1.0 / len(points))
+        out = np.empty((len(codes), self.n_classes))
+        out[at] = (1 - outside) * self.mixed(between[place], between[place + 1], value, even, left_out)
+        out[~at] = outside * self._cauchy(codes[~at])[:, None]
+        return out
+
+    def _counted(self, codes: Ints) -> Floats:
+        place = {c: i for i, c in enumerate(self.h.codes.tolist())}
+        none = np.zeros(self.n_classes)
+        rows = [self.h.n[place[c]] if c in place else none for c in codes.tolist()]
+        return np.array(rows).reshape(len(codes), self.n_classes)
+
+    def total(self, left_out: int) -> Floats:
+        """How many rows the smooth curve is made of."""
+        return np.asarray(np.maximum(self.h.n.sum(axis=0) - left_out, 0.0))
+
+    def mixed(self, low: Floats, high: Floats, middle: Floats, common: Floats, left_out: int) -> Floats:
+        """The kernel mass of intervals, with one row's share given to the common curve."""
+        total = self.total(left_out)
+        kernel = np.empty((len(low), self.n_classes))
+        for width in np.unique(self.bandwidth):
+            y = self.bandwidth == width
+            sums = _between(low[:, None], high[:, None], self.h.middle, width) @ self.h.n[:, y]
+            own = left_out * _between(low, high, middle, width)
+            kernel[:, y] = np.maximum(sums - own[:, None], 0.0) / np.maximum(total[y], 1.0)
+        wide = np.where(total > 0, 1 / (total + 2), 1.0)
+        return (1 - wide) * kernel + wide * common[:, None]
+
+    def _cauchy(self, codes: Ints) -> Floats:
+        return _cauchy(*self.cells.edges(codes), self.cells.centre, self.scale)
+
+    def sample(self, labels: Ints, rng: np.random.Generator) -> pa.Array:
+        """A point by its mass, or a counted cell's middle moved by the kernel, or once in n rows the common curve."""
+        points = np.array(self.cells.points)
+        mass = self.mass(self.cells.point_codes())
+        if self.cells.discrete:
+            return pa.array(points[draw(mass, labels, rng)])
+        which = draw(np.vstack([mass, np.maximum(1 - mass.sum(axis=0), 0.0)]), labels, rng)
+        line = replace(self, h=self.h.only(~self.h.point))
+        wide = rng.random(len(labels)) < 1 / (line.total(0)[labels] + 2)
+        values = self.cells.centre + self.scale * rng.standard_cauchy(len(labels))
+        near = ~wide & (line.total(0)[labels] > 0)
+        cell = draw(line.h.n, labels[near], rng)
+        values[near] = line.h.middle[cell] + self.bandwidth[labels[near]] * rng.standard_normal(len(cell))
+        at = which < len(points)
+        values[at] = points[which[at]]
+        return pa.array(values)
+
+    def parameters(self) -> tuple[int, int]:
+        """A mass per counted cell and class, and a bandwidth per class."""
+        k, c = self.h.n.shape
+        return c * (k + 1), c * max(k, 1)
+
+    def table(self) -> Table:
+        """The bandwidths."""
+        return Table("kernel density", ["bandwidth"], self.bandwidth[None, :])
+
+
+def _between(low: Floats, high: Floats, middle: Floats, width: float) -> Floats:
+    """Φ((high − m)/h) − Φ((low − m)/h), from the side where the difference keeps its digits."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        a, b = (low - middle) / width, (high - middle) / width
+    right = a > 0
+    out: Floats = ndtr(np.where(right, -a, b)) - ndtr(np.where(right, -b, a))
+    return out
+
+
+def _cauchy(low: Floats, high: Floats, centre: float, scale: float) -> Floats:
+    """The mass of a Cauchy curve between two edges; in the tails by 1/x, where the difference keeps its digits."""
+    with np.errstate(over="ignore", divide="ignore"):
+        a, b = (low - centre) / scale, (high - centre) / scale
+        right, left = a > 0, b < 0
+        near, far = np.where(right, a, np.where(left, -b, 1.0)), np.where(right, b, np.where(left, -a, 1.0))
+        tail = np.arctan(1 / near) - np.arctan(1 / far)
+    out: Floats = np.where(right | left, tail, np.arctan(b) - np.arctan(a)) / np.pi
+    return out

@@ -1,0 +1,197 @@
+"""Levels: how often something occurs, as a category of its own.
+
+    amounts    a one under the value's level (a number column: the value; a bag: word and how often it occurs)
+    estimate   P(ℓ given y) = (n_yℓ + α) / (n_y + α·(L + 1)),  levels 0 … L
+    score      log P(ℓ given y), for a bag summed over all words, those at level 0 included
+
+L is the largest count seen, in a bag that of any word in any row, or given as `top`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from ..block import Bag, N, Numbers
+from ..canon import number_text
+from ..counts import Counts
+from ..errors import SettingsError
+from ..numerics import Floats, Ints, safe_log
+from .base import Belief, Context, Family, Linear, Table, Term
+from .categorical import draw
+from .histogram import CellBelief, Histogram, cell_linear, read_cells
+
+
+@dataclass(frozen=True)
+class Levels(Family):
+    """Each count a category; `top` is the largest level L."""
+
+    top: int | None = None
+
+    name = "levels"
+    kinds = ("number", "bag")
+
+    def estimate(self, counts: Counts, context: Context) -> Belief:
+        """The smoothed table of levels."""
+        if "words" in counts.sheets or "rows" in counts.sheets:
+            return self._of_bag(counts, context)
+        h = read_cells(counts, context, self.name)
+        values, n = self._levels(h, context.n_classes)
+        p = context.probabilities(n, [number_text(v) for v in values])
+        return LevelsBelief(h.cells, context.n_classes, values=values, probabilities=p)
+
+    def _levels(self, h: Histogram, n_classes: int) -> tuple[Floats, Floats]:
+        """The levels and how often each class has them: whole numbers 0 … top, or the column's own points."""
+        values = np.arange(self.top + 1.0) if self.top is not None else np.array(h.cells.points)
+        n = np.zeros((len(values), n_classes))
+        counted = h.middle[h.point]
+        at = np.searchsorted(values, counted)
+        known = (at < len(values)) & (values[np.minimum(at, len(values) - 1)] == counted) if len(values) else at > 0
+        n[at[known]] = h.n[h.point][known]
+        return values, n
+
+    def leave_one_out(self, h: Histogram, counts: Counts, context: Context) -> tuple[Floats, Floats]:
+        """log P of each cell's level: as counted, and with one row of the cell taken out."""
+        belief = self.estimate(counts, context)
+        assert isinstance(belief, LevelsBelief)
+        values, n = self._levels(h, context.n_classes)
+        names = [number_text(v) for v in values]
+        which = belief.which(h.codes)
+        left = np.zeros((len(h.codes), context.n_classes))
+        for cell, level in enumerate(which):
+            if level >= 0:
+                less = n.copy()
+                less[level] = np.maximum(less[level] - 1, 0.0)
+                left[cell] = safe_log(context.probabilities(less, names)[level])
+        return belief.log_cells(h.codes), left
+
+    def _of_bag(self, counts: Counts, context: Context) -> BagLevelsBelief:
+        words = sorted(counts.sheets["words"].slot_names) if "words" in counts.sheets else []
+        sheet = counts.sheet("levels", N)
+        if words and "levels" not in counts.sheets:
+            raise SettingsError(
+                f"column {context.column!r} was counted without levels",
+                hint="count it with Column(name, 'bag', levels=L), L the largest count to tell apart.",
+            )
+        split = [name.partition(" ") for name in sheet.slot_names]
+        largest = max((int(level) for level, _, _ in split), default=1)
+        top = largest if self.top is None else self.top
+        at = {w: i for i, w in enumerate(words)}
+        n = np.zeros((top + 1, len(words), context.n_classes))
+        for (level, _, word), row in zip(split, sheet.table("n", context.n_classes), strict=True):
+            n[min(int(level), top), at[word]] += row
+        rows = counts.sheet("rows", N).table("n", context.n_classes)
+        total = rows[0] if len(rows) else np.zeros(context.n_classes)
+        n[0] = np.maximum(total - n.sum(axis=0), 0.0)
+        names = [str(level) for level in range(top + 1)]
+        return BagLevelsBelief(tuple(words), context.probabilities(n, names))
+
+
+@dataclass(frozen=True)
+class LevelsBelief(CellBelief):
+    """P(level given class) of a number column; a value that is no level is no evidence."""
+
+    values: Floats
+    probabilities: Floats
+
+    def which(self, codes: Ints) -> Ints:
+        """The level of each cell, −1 for none."""
+        low, high = self.cells.edges(codes)
+        at = np.minimum(np.searchsorted(self.values, low), max(len(self.values) - 1, 0))
+        known = (low == high) & (self.values[at] == low) if len(self.values) else np.zeros(len(codes), dtype=bool)
+        return np.where(known, at, -1)
+
+    def log_cells(self, codes: Ints) -> Floats:
+        """log P of the cell's level."""
+        return np.vstack([safe_log(self.probabilities), np.zeros(self.n_classes)])[self.which(codes)]
+
+    def note(self, block: Numbers, row: int) -> str:
+        """Whether the value is not one of the levels."""
+        return "" if self.which(self.cells.codes(block.values[[row]]))[0] >= 0 else "never seen"
+
+    def sample(self, labels: Ints, rng: np.random.Generator) -> pa.Array:
+        """A level by its probability."""
+        return pa.array(self.values[draw(self.probabilities, labels, rng)])
+
+    def parameters(self) -> tuple[int, int]:
+        """C·(L + 1) raw, C·L free."""
+        k, c = self.probabilities.shape
+        return c * k, c * max(k - 1, 0)
+
+    def table(self) -> Table:
+        """P(level given class)."""
+        return Table("P(level given class)", [number_text(v) for v in self.values], self.probabilities)
+
+    def linear(self) -> Linear:
+        """One feature per level."""
+
+        def which(block: Numbers) -> Ints:
+            there = block.present()
+            out = np.full(block.rows, -1, dtype=np.int64)
+            out[there] = self.which(self.cells.codes(block.values[there]))
+            return out
+
+        return cell_linear(self.table().rows, safe_log(self.probabilities), which)
+
+
+@dataclass(frozen=True)
+class BagLevelsBelief(Belief):
+    """P(word occurs ℓ times given class) for every word."""
+
+    words: tuple[str, ...]
+    probabilities: Floats  # levels × words × classes
+
+    @cached_property
+    def _log(self) -> Floats:
+        return safe_log(self.probabilities)
+
+    @cached_property
+    def _at(self) -> dict[str, int]:
+        return {w: i for i, w in enumerate(self.words)}
+
+    def _levels_of(self, block: Bag, row: int) -> Ints:
+        """The level of every word in one row."""
+        out = np.zeros(len(self.words), dtype=np.int64)
+        start, stop = block.matrix.indptr[row : row + 2]
+        for slot, amount in zip(block.matrix.indices[start:stop], block.matrix.data[start:stop], strict=True):
+            at = self._at.get(block.slots[slot])
+            if at is not None:
+                out[at] = min(int(np.ceil(amount)), len(self.probabilities) - 1)
+        return out
+
+    def parts(self, block: Bag) -> Floats:
+        """Σ over all words of log P(level given class); 0 for a missing bag."""
+        out = np.zeros((block.rows, self.probabilities.shape[2]))
+        each = np.arange(len(self.words))
+        for row in np.flatnonzero(block.has):
+            out[row] = self._log[self._levels_of(block, int(row)), each].sum(axis=0)
+        return out
+
+    def terms(self, block: Bag, row: int) -> list[Term]:
+        """The words that occur, one by one, then all that do not."""
+        if not block.has[row]:
+            return super().terms(block, row)
+        level = self._levels_of(block, row)
+        there = np.flatnonzero(level)
+        terms = [Term(f"{self.words[w]} ×{level[w]}", self._log[level[w], w]) for w in there]
+        rest = np.flatnonzero(level == 0)
+        return [*terms, Term(f"({len(rest)} words that do not occur)", self._log[0, rest].sum(axis=0))]
+
+    def sample(self, labels: Ints, rng: np.random.Generator) -> pa.Array:
+        """Every word as often as its level says."""
+        count = np.stack([draw(self.probabilities[:, w], labels, rng) for w in range(len(self.words))], axis=1)
+        return pa.array([[w for w, k in zip(self.words, row, strict=True) for _ in range(k)] for row in count.tolist()])
+
+    def parameters(self) -> tuple[int, int]:
+        """C·V·(L + 1) raw, C·V·L free."""
+        levels, words, classes = self.probabilities.shape
+        return levels * words * classes, (levels - 1) * words * classes
+
+    def table(self) -> Table:
+        """P(word occurs ℓ times given class)."""
+        rows = [f"{w} ×{level}" for w in self.words for level in range(len(self.probabilities))]
+        values = self.probabilities.transpose(1, 0, 2).reshape(len(rows), -1)
+        return Table("P(level given class)", rows, values)

@@ -1,0 +1,162 @@
+"""n, mean and deviation out of exact sums, and the bell-shaped beliefs that the Gaussian and Student-t share."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+
+from ..block import MOMENTS, Numbers, Vectors
+from ..counts import Counts
+from ..numerics import Bools, Floats, Ints, Objects, root_ratio, round_ratio
+from .base import Belief, Context
+
+_FAR = 1e150  # a distance of more deviations than this would overflow when squared
+
+
+@dataclass(frozen=True)
+class Moments:
+    """n, mean and deviation (÷ n) by position and class, and over all classes; each rounded once."""
+
+    positions: Ints  # a number column has the one position 0
+    n: Floats
+    mean: Floats
+    sd: Floats
+    all_mean: Floats
+    all_sd: Floats
+
+    @property
+    def varies(self) -> Bools:
+        """Which positions are not constant over all classes."""
+        return self.all_sd > 0
+
+    def with_classes(self, n: Floats, mean: Floats, sd: Floats) -> Moments:
+        """The same whole column with other classes, one position per row of the arrays."""
+        rows = np.zeros(len(n), dtype=np.int64)
+        return replace(
+            self,
+            positions=rows,
+            n=n,
+            mean=mean,
+            sd=sd,
+            all_mean=self.all_mean[rows],
+            all_sd=self.all_sd[rows],
+        )
+
+
+def read_moments(counts: Counts, n_classes: int) -> Moments:
+    """The moments of a number or vector column; a class without a value is taken like all classes together."""
+    names, (n, n_exp), (x, x_exp), (xx, xx_exp) = _sums(counts, n_classes)
+
+    def rounded(n: Objects, x: Objects, xx: Objects) -> tuple[Floats, Floats]:
+        mean, sd = np.zeros(n.shape), np.zeros(n.shape)
+        for at in np.ndindex(n.shape):
+            if n[at] > 0:
+                mean[at] = round_ratio(int(x[at]), int(n[at]), x_exp - n_exp)
+                shift = xx_exp + n_exp - 2 * x_exp  # brings n·Σx² and (Σx)² to one exponent
+                top = (int(n[at] * xx[at]) << max(shift, 0)) - (int(x[at] * x[at]) << max(-shift, 0))
+                sd[at] = root_ratio(top, int(n[at]) ** 2, 2 * (x_exp - n_exp) + min(shift, 0))
+        return mean, sd
+
+    mean, sd = rounded(n, x, xx)
+    all_mean, all_sd = rounded(n.sum(axis=1), x.sum(axis=1), xx.sum(axis=1))
+    count = np.array([round_ratio(int(v), 1, n_exp) for v in n.ravel()]).reshape(n.shape)
+    empty = count == 0
+    mean, sd = np.where(empty, all_mean[:, None], mean), np.where(empty, all_sd[:, None], sd)
+    return Moments(names, count, mean, sd, all_mean, all_sd)
+
+
+def shared_deviation(counts: Counts, n_classes: int, unbiased: bool) -> Floats:
+    """√(Σ_y Σ(x − μ_y)² / n) per position, pooled within classes; ÷ (n − number of classes) if unbiased."""
+    names, *sums = _sums(counts, n_classes)
+    units = [Fraction(2) ** exponent for _, exponent in sums]
+    out = np.zeros(len(names))
+    for position in range(len(names)):
+        within, total, used = Fraction(0), Fraction(0), 0
+        for label in range(n_classes):
+            n, x, xx = (int(values[position, label]) * u for (values, _), u in zip(sums, units, strict=True))
+            if n > 0:
+                within, total, used = within + xx - x * x / n, total + n, used + 1
+        divisor = total - used if unbiased and total > used else total
+        if divisor > 0:
+            out[position] = root_ratio(within.numerator * divisor.denominator, within.denominator * divisor.numerator)
+    return out
+
+
+def _sums(counts: Counts, n_classes: int) -> tuple[Ints, tuple[Objects, int], tuple[Objects, int], tuple[Objects, int]]:
+    """Positions in order, and for each amount the exact sums, positions × classes."""
+    sheet = counts.sheet("moments", MOMENTS)
+    places = np.array([int(s or 0) for s in sheet.slot_names], dtype=np.int64)
+    order = np.argsort(places)
+    n, x, xx = ((values[order], exponent) for values, exponent in (sheet.exact(a, n_classes) for a in MOMENTS))
+    return places[order], n, x, xx
+
+
+def floored(sd: Floats, all_sd: Floats, context: Context) -> Floats:
+    """Deviations that are not too narrow, by the settings' floor; `all_sd` is the whole column's."""
+    if context.floor.kind == "global":
+        return np.asarray(np.hypot(sd, np.sqrt(context.floor.share) * context.largest_deviation()))
+    return np.asarray(np.maximum(sd, np.maximum(context.floor.share * all_sd, np.finfo(float).smallest_subnormal)))
+
+
+def distance(x: Floats, mean: Floats, sd: Floats) -> Floats:
+    """(x − μ)/σ, without overflow on the way and short of overflow when squared."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        z = (x - mean) / sd
+        over = ~np.isfinite(z)
+        if over.any():
+            z = np.where(over, (x / 2 - mean / 2) / sd * 2, z)
+    out: Floats = np.clip(z, -_FAR, _FAR)
+    return out
+
+
+@dataclass(frozen=True)
+class BellBelief(Belief):
+    """A location and a scale per position and class; a position constant over all classes is left out."""
+
+    positions: Ints
+    location: Floats  # positions × classes
+    scale: Floats
+    varies: Bools
+    vector: bool
+
+    @abstractmethod
+    def log_density(self, x: Floats, position: int | slice) -> Floats:
+        """log density of x (rows × 1) under each class at one position."""
+
+    @abstractmethod
+    def noise(self, labels: Ints, rng: np.random.Generator) -> Floats:
+        """Draws of location 0 and scale 1, rows × positions."""
+
+    def parts(self, block: Numbers | Vectors) -> Floats:
+        """log density, summed over positions; 0 for missing."""
+        x = block.values[:, None] if isinstance(block, Numbers) else block.values
+        out = np.zeros((len(x), self.location.shape[1]))
+        for at in np.flatnonzero(self.varies):
+            column = x[:, self.positions[at]]
+            there = ~np.isnan(column)
+            out[there] += self.log_density(column[there, None], int(at))
+        return out
+
+    def note(self, block: Numbers | Vectors, row: int) -> str:
+        """A column that never varied says nothing."""
+        return "" if self.varies.any() else "constant so far"
+
+    def sample(self, labels: Ints, rng: np.random.Generator) -> pa.Array:
+        """Location + scale · noise; a constant position has no noise."""
+        noise = self.noise(labels, rng) * np.where(self.varies, self.scale.T[labels], 0.0)
+        values = self.location.T[labels] + noise
+        if not self.vector:
+            return pa.array(values[:, 0]) if len(self.positions) else pa.nulls(len(labels), pa.float64())
+        full = np.full((len(values), int(self.positions.max(initial=0)) + 1), np.nan)
+        full[:, self.positions] = values
+        return pa.FixedSizeListArray.from_arrays(pa.array(full.ravel()), full.shape[1])
+
+    def named(self, rows: dict[str, Floats]) -> tuple[list[str], Floats]:
+        """Row names and values of a table that lists these amounts position by position."""
+        where = [f" {p}" if self.vector else "" for p in self.positions]
+        names = [f"{what}{place}" for place in where for what in rows]
+        return names, np.stack(list(rows.values()), axis=1).reshape(len(names), self.location.shape[1])

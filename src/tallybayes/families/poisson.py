@@ -1,0 +1,122 @@
+"""Poisson: counts of events, one rate per class.
+
+    amounts    1, x
+    estimate   λ_y = (Σx + a) / (n + b)
+    score      x·log λ_y − λ_y − log x!
+
+a and b are the shape and rate of a gamma prior: half an event, so that a class that never saw one does not call it
+impossible. With `predictive` the rate is averaged over: a negative binomial with r = a + Σx, p = (b + n)/(b + n + 1).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from scipy.special import gammaln, xlogy
+
+from ..block import Numbers
+from ..counts import Counts
+from ..errors import SettingsError
+from ..numerics import Floats, Ints
+from .base import Belief, Context, Family, Linear, Table
+from .histogram import Histogram
+from .moments import read_moments
+
+
+@dataclass(frozen=True)
+class Poisson(Family):
+    """A rate per class, for whole numbers from 0 up."""
+
+    shape: float = 0.5
+    rate: float = 0.0
+
+    name = "poisson"
+    kinds = ("number",)
+
+    def __post_init__(self) -> None:
+        if not (self.shape >= 0 and self.rate >= 0):
+            raise SettingsError(f"a gamma prior ({self.shape}, {self.rate})", hint="shape and rate are at least 0.")
+
+    def estimate(self, counts: Counts, context: Context) -> PoissonBelief:
+        """The rates; a class without a value has that of all classes together."""
+        m = read_moments(counts, context.n_classes)
+        if len(m.n) == 0:
+            return PoissonBelief(np.ones(context.n_classes), np.zeros(context.n_classes), context.predictive)
+        n, total = m.n[0], m.n[0] * m.mean[0]
+        if (total < 0).any():
+            raise SettingsError(
+                f"column {context.column!r} has negative numbers and cannot be poisson",
+                hint="poisson is for counts of events; use 'gaussian', 'kernel' or 'bins'.",
+            )
+        alone = n == 0
+        shape = np.where(alone, self.shape + m.all_mean[0], self.shape + total)
+        return PoissonBelief(shape, np.where(alone, self.rate + 1.0, self.rate + n), context.predictive)
+
+    def leave_one_out(self, h: Histogram, counts: Counts, context: Context) -> tuple[Floats, Floats]:
+        """log P in each cell for each class: as counted, and with one row of the cell taken out."""
+        x = h.middle
+        belief = self.estimate(counts, context)
+        v = x[:, None]
+        n = belief.rate - self.rate
+        less = np.maximum(n - 1, 0.0)
+        everyone = read_moments(counts, context.n_classes).all_mean[0]
+        shape = np.where(less > 0, np.maximum(belief.shape - v, self.shape), self.shape + everyone)
+        rest = PoissonBelief(shape, np.where(less > 0, self.rate + less, self.rate + 1.0), belief.predictive)
+        return belief.log_prob(v), rest.log_prob(v)
+
+
+@dataclass(frozen=True)
+class PoissonBelief(Belief):
+    """The gamma posterior of each class's rate: λ = shape / rate."""
+
+    shape: Floats
+    rate: Floats
+    predictive: bool
+
+    def log_prob(self, x: Floats) -> Floats:
+        """log P(x) where x is rows × 1."""
+        if self.predictive:
+            p = self.rate / (self.rate + 1)
+            ways: Floats = gammaln(x + self.shape) - gammaln(self.shape) - gammaln(x + 1)
+            return ways + self.shape * np.log(p) + xlogy(x, 1 - p)  # type: ignore[no-any-return]
+        mean = self.shape / self.rate
+        return xlogy(x, mean) - mean - gammaln(x + 1)  # type: ignore[no-any-return]
+
+    def parts(self, block: Numbers) -> Floats:
+        """log P(x given class); 0 for missing, and for a negative number, which no class can have."""
+        out = np.zeros((block.rows, len(self.shape)))
+        with np.errstate(invalid="ignore"):
+            there = block.values >= 0
+        out[there] = self.log_prob(block.values[there, None])
+        return out
+
+    def note(self, block: Numbers, row: int) -> str:
+        """Negative numbers are no counts."""
+        return "not a count" if block.values[row] < 0 else ""
+
+    def sample(self, labels: Ints, rng: np.random.Generator) -> pa.Array:
+        """Events at the class's rate."""
+        rate = rng.gamma(self.shape, 1.0)[None, :] / self.rate if self.predictive else self.shape / self.rate
+        if self.predictive:
+            each = rng.gamma(self.shape[labels], 1.0) / self.rate[labels]
+            return pa.array(rng.poisson(each).astype(np.float64))
+        return pa.array(rng.poisson(rate[labels]).astype(np.float64))
+
+    def parameters(self) -> tuple[int, int]:
+        """A rate per class."""
+        return len(self.shape), len(self.shape)
+
+    def table(self) -> Table:
+        """The rates."""
+        return Table("Poisson", ["rate"], (self.shape / self.rate)[None, :])
+
+    def linear(self) -> Linear | None:
+        """Weights log λ, offset −λ; the predictive form is not linear."""
+        if self.predictive:
+            return None
+        mean = self.shape / self.rate
+        with np.errstate(divide="ignore"):
+            weights = np.log(mean)[:, None]
+        return Linear([""], weights, -mean, np.zeros(1), lambda block: block.values[:, None])

@@ -1,0 +1,356 @@
+"""Words: three readings of a bag of counts.
+
+    amounts      under each word how often it occurs, and a one for occurring at all; a one for the row
+    multinomial  θ_yw = (Σx_w + α)/(Σx + α·V)              score Σ_w x_w·log θ_yw    (log density adds log m!/∏x_w!)
+    bernoulli    ψ_yw = (rows with w + α)/(rows + 2·α)     score Σ_w log ψ_yw if w occurs, log(1 − ψ_yw) if not
+    complement   weight −log[(Σx_w of the other classes + α)/(their Σx + α·V)], a reading, not a density
+
+V is the number of words: those seen in any class, or the width of the matrix. With `predictive` the multinomial
+averages over θ: a Dirichlet-multinomial, in which a word's second occurrence surprises less than its first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from scipy.special import gammaln
+
+from ..block import WORDS, Bag, N
+from ..counts import Counts
+from ..errors import SettingsError
+from ..numerics import Floats, Ints, safe_log
+from ..smoothing import Dirichlet, Laplace
+from .base import Belief, Context, Family, Linear, Table, Term
+from .categorical import UNSEEN, draw
+
+
+def _vocabulary(counts: Counts, context: Context) -> list[str]:
+    seen = counts.sheet("words", WORDS).slot_names
+    positions = {str(j) for j in range(context.width or 0)}
+    return sorted({*seen, *positions, *context.smoothing.extra_slots()})
+
+
+def _table(counts: Counts, context: Context, amount: str, words: Sequence[str], more: int = 0) -> Floats:
+    """One amount, words × classes, with `more` empty rows."""
+    sheet = counts.sheet("words", WORDS)
+    at = {w: i for i, w in enumerate(words)}
+    out = np.zeros((len(words) + more, context.n_classes))
+    out[[at[w] for w in sheet.slot_names]] = sheet.table(amount, context.n_classes)
+    return out
+
+
+def _rows(counts: Counts, context: Context) -> Floats:
+    table = counts.sheet("rows", N).table("n", context.n_classes)
+    return table[0] if len(table) else np.zeros(context.n_classes)
+
+
+@dataclass(frozen=True)
+class Multinomial(Family):
+    """How often each word occurs, given how many words there are."""
+
+    predictive: bool | None = None
+
+    name = "multinomial"
+    kinds = ("bag",)
+
+    def estimate(self, counts: Counts, context: Context) -> WordsBelief:
+        """The smoothed word frequencies."""
+        words = _vocabulary(counts, context)
+        n = _table(counts, context, "n", words, more=context.reserve)
+        slots = [*words, UNSEEN] if context.reserve else words
+        rows = _rows(counts, context)
+        length = n.sum(axis=0) / np.where(rows > 0, rows, 1.0)
+        if context.predictive if self.predictive is None else self.predictive:
+            amounts = _dirichlet_amounts(context, slots)
+            return PolyaBelief(tuple(words), _normal(n + amounts), context.reserve, length, n + amounts)
+        return MultinomialBelief(tuple(words), context.probabilities(n, slots), context.reserve, length)
+
+
+def _dirichlet_amounts(context: Context, slots: Sequence[str]) -> Floats:
+    if isinstance(context.smoothing, Laplace) and context.smoothing.alpha > 0:
+        return np.full((len(slots), context.n_classes), context.smoothing.alpha)
+    if isinstance(context.smoothing, Dirichlet):
+        return context.smoothing.amounts_for(slots, context.classes)
+    raise SettingsError(
+        f"column {context.column!r} is to be scored by its Dirichlet predictive, but its smoothing is no Dirichlet",
+        hint="take smoothing=tb.Laplace(alpha) with alpha above 0, or tb.Dirichlet({…}).",
+    )
+
+
+def _normal(n: Floats) -> Floats:
+    return np.asarray(n / np.maximum(n.sum(axis=0), 1e-300))
+
+
+@dataclass(frozen=True)
+class BernoulliWords(Family):
+    """Which words occur and which do not."""
+
+    name = "bernoulli words"
+    kinds = ("bag",)
+
+    def estimate(self, counts: Counts, context: Context) -> BernoulliWordsBelief:
+        """The smoothed share of rows with each word."""
+        words = _vocabulary(counts, context)
+        there = _table(counts, context, "documents", words)
+        rows = _rows(counts, context)
+        n = np.stack([there, np.maximum(rows - there, 0.0)])
+        p = context.probabilities(n, ["present", "absent"])
+        return BernoulliWordsBelief(tuple(words), p[0], p[1])
+
+
+@dataclass(frozen=True)
+class Complement(Family):
+    """The words of all other classes, the other way round (Rennie et al. 2003); norm divides by the weights' sum."""
+
+    norm: bool = False
+
+    name = "complement"
+    kinds = ("bag",)
+
+    def estimate(self, counts: Counts, context: Context) -> ComplementBelief:
+        """−log of each word's share in the other classes."""
+        if not isinstance(context.smoothing, Laplace):
+            raise SettingsError(
+                f"column {context.column!r}: the complement reading is smoothed by an alpha",
+                hint="take smoothing=tb.Laplace(alpha).",
+            )
+        words = _vocabulary(counts, context)
+        n = _table(counts, context, "n", words)
+        rows = _rows(counts, context)
+        length = n.sum(axis=0) / np.where(rows > 0, rows, 1.0)
+        own = _normal(n + context.smoothing.alpha)
+        if n.shape[1] == 1:  # a single class has no complement
+            return ComplementBelief(tuple(words), own, False, length, np.zeros_like(n))
+        others = n.sum(axis=1, keepdims=True) - n + context.smoothing.alpha
+        log = safe_log(others / np.maximum(others.sum(axis=0), 1e-300))
+        # scikit-learn normalises to positive weights and negates; the sign of `log` comes out the same
+        weights = log / log.sum(axis=0) if self.norm else -log
+        return ComplementBelief(tuple(words), own, False, length, weights)
+
+
+@dataclass(frozen=True)
+class WordsBelief(Belief):
+    """What the readings share: a vocabulary, a probability per word, and how long a row is on average."""
+
+    words: tuple[str, ...]
+    probabilities: Floats  # words (and the reserved slot) × classes
+    reserve: bool
+    length: Floats
+
+    @cached_property
+    def _at(self) -> dict[str, int]:
+        return {w: i for i, w in enumerate(self.words)}
+
+    @cached_property
+    def weights(self) -> Floats:
+        """What one occurrence of each word adds, words × classes."""
+        return safe_log(self.probabilities)
+
+    def rows_of(self, slots: Sequence[str]) -> Ints:
+        """The row of `weights` for each slot of a block; −1 for a word never seen."""
+        unseen = len(self.words) if self.reserve else -1
+        return np.array([self._at.get(s, unseen) for s in slots], dtype=np.int64)
+
+    def _each(self, slots: Sequence[str], table: Floats) -> Floats:
+        """The rows of a table for a block's slots, zeros for words never seen."""
+        return np.vstack([table, np.zeros((1, table.shape[1]))])[self.rows_of(slots)]
+
+    def parts(self, block: Bag) -> Floats:
+        """Σ_w x_w·weight_yw; 0 for a missing bag."""
+        return np.asarray(block.matrix @ self._each(block.slots, self.weights), dtype=np.float64)
+
+    def terms(self, block: Bag, row: int) -> list[Term]:
+        """Word by word, in the order given if there was one."""
+        if not block.has[row]:
+            return super().terms(block, row)
+        start, stop = block.matrix.indptr[row : row + 2]
+        slots, amounts = block.matrix.indices[start:stop], block.matrix.data[start:stop]
+        if block.given is not None and amounts.sum() == len(block.given[row]):
+            slots, amounts = np.array(block.given[row], dtype=np.int64), np.ones(len(block.given[row]))
+        each = self._each([block.slots[s] for s in slots], self.weights)
+        known = self.rows_of([block.slots[s] for s in slots]) >= 0
+        return [
+            Term(block.slots[s] + ("" if a == 1 else f" ×{a:g}"), a * w, "" if k else "never seen")
+            for s, a, w, k in zip(slots, amounts, each, known, strict=True)
+        ]
+
+    def sample(self, labels: Ints, rng: np.random.Generator) -> pa.Array:
+        """Words by their probabilities; how many follows a Poisson with the class's mean length."""
+        lengths = rng.poisson(self.length[labels])
+        names = [*self.words, UNSEEN] if self.reserve else list(self.words)
+        if not names:
+            return pa.array([[] for _ in labels], pa.list_(pa.string()))
+        flat = draw(self.probabilities, np.repeat(labels, lengths), rng)
+        offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int32)
+        return pa.ListArray.from_arrays(pa.array(offsets), pa.array(names, pa.string()).take(pa.array(flat)))
+
+    def parameters(self) -> tuple[int, int]:
+        """C·V raw, C·(V − 1) free."""
+        v, c = self.probabilities.shape
+        return c * v, c * max(v - 1, 0)
+
+    def table(self) -> Table:
+        """P(word given class)."""
+        return Table("P(word given class)", [*self.words, UNSEEN][: len(self.probabilities)], self.probabilities)
+
+    def features(self, block: Bag) -> Floats:
+        """The amounts of the belief's words, rows × words."""
+        out = np.zeros((block.rows, len(self.weights)))
+        at = self.rows_of(block.slots)
+        row, slot, amount = block.entries()
+        known = at[slot] >= 0 if len(slot) else np.zeros(0, dtype=bool)
+        np.add.at(out, (row[known], at[slot[known]]), amount[known])
+        return out
+
+    def linear(self) -> Linear | None:
+        """Weights log θ on the counts."""
+        none = np.zeros(self.weights.shape[0])
+        return Linear(self.table().rows, self.weights.T, np.zeros(self.weights.shape[1]), none, self.features)
+
+
+@dataclass(frozen=True)
+class MultinomialBelief(WordsBelief):
+    """θ per class."""
+
+    def base(self, block: Bag) -> Floats:
+        """log m!/∏x_w!: in how many orders the words can stand."""
+        row, _, amount = block.entries()
+        ways = np.bincount(row, weights=gammaln(amount + 1), minlength=block.rows)
+        length = np.bincount(row, weights=amount, minlength=block.rows)
+        out: Floats = gammaln(length + 1) - ways
+        return out
+
+
+@dataclass(frozen=True)
+class PolyaBelief(MultinomialBelief):
+    """The Dirichlet-multinomial: Σ log Γ(a_w + x_w) − log Γ(a_w), less the same of the sums."""
+
+    amounts: Floats
+
+    def parts(self, block: Bag) -> Floats:
+        """log of the posterior predictive, without the number of orders."""
+        at = self.rows_of(block.slots)
+        row, slot, x = block.entries()
+        known = at[slot] >= 0 if len(slot) else np.zeros(0, dtype=bool)
+        row, word, x = row[known], at[slot[known]] if len(slot) else slot, x[known]
+        out = np.zeros((block.rows, self.amounts.shape[1]))
+        length = np.bincount(row, weights=x, minlength=block.rows)
+        for y in range(out.shape[1]):
+            a = self.amounts[word, y]
+            total = self.amounts[:, y].sum()
+            each = np.bincount(row, weights=gammaln(a + x) - gammaln(a), minlength=block.rows)
+            out[:, y] = each - (gammaln(total + length) - gammaln(total))
+        out[~block.has] = 0.0
+        return out
+
+    def terms(self, block: Bag, row: int) -> list[Term]:
+        """One word given the words before it: (a_w + how often it stood already) / (Σa + how many stood before)."""
+        if not block.has[row]:
+            return Belief.terms(self, block, row)
+        out, before, stood = [], 0.0, np.zeros(len(self.amounts))
+        for term in super().terms(block, row):
+            word = term.label.rpartition(" ×")[0] if " ×" in term.label and term.label not in self._at else term.label
+            times = 1 if word == term.label else int(float(term.label.rpartition(" ×")[2]))
+            at = int(self.rows_of([word])[0])
+            parts = np.zeros(self.amounts.shape[1])
+            for _ in range(times if at >= 0 else 0):
+                parts += np.log(self.amounts[at] + stood[at]) - np.log(self.amounts.sum(axis=0) + before)
+                stood[at] += 1
+                before += 1
+            out.append(Term(term.label, parts, term.note))
+        return out
+
+    def linear(self) -> Linear | None:
+        """Not linear in the counts."""
+        return None
+
+
+@dataclass(frozen=True)
+class ComplementBelief(WordsBelief):
+    """Weights from the other classes."""
+
+    complement: Floats
+
+    density = False
+
+    @cached_property
+    def weights(self) -> Floats:
+        """−log of the word's share in the other classes."""
+        return self.complement
+
+
+@dataclass(frozen=True)
+class BernoulliWordsBelief(Belief):
+    """ψ per word and class: how likely a row has the word."""
+
+    words: tuple[str, ...]
+    present: Floats
+    absent: Floats
+
+    @cached_property
+    def _view(self) -> WordsBelief:
+        """The same vocabulary under the shared methods."""
+        return WordsBelief(self.words, self.present, False, np.zeros(self.present.shape[1]))
+
+    def parts(self, block: Bag) -> Floats:
+        """Σ_w log ψ if the word occurs, log(1 − ψ) if not; infinities are counted apart, so that none meets another."""
+        there, gone = safe_log(self.present), safe_log(self.absent)
+        never, always = np.isinf(there), np.isinf(gone)
+        there, gone = np.where(never, 0.0, there), np.where(always, 0.0, gone)
+        matrix = block.matrix.copy()
+        matrix.data = np.ones_like(matrix.data)
+        each = self._view._each
+        finite = gone.sum(axis=0) + matrix @ each(block.slots, there - gone)
+        infinite = always.sum(axis=0) + matrix @ each(block.slots, never.astype(float) - always)
+        out: Floats = np.where(infinite > 0.5, -np.inf, finite)
+        out[~block.has] = 0.0
+        return out
+
+    def terms(self, block: Bag, row: int) -> list[Term]:
+        """The words that occur, one by one, then all that do not."""
+        if not block.has[row]:
+            return super().terms(block, row)
+        start, stop = block.matrix.indptr[row : row + 2]
+        names = [block.slots[s] for s in block.matrix.indices[start:stop]]
+        at = self._view.rows_of(names)
+        log = safe_log(self.present)
+        none = np.zeros(self.present.shape[1])
+        terms = [
+            Term(n, log[i] if i >= 0 else none, "" if i >= 0 else "never seen") for n, i in zip(names, at, strict=True)
+        ]
+        rest = np.setdiff1d(np.arange(len(self.words)), at)
+        return [
+            *terms,
+            Term(f"({len(rest)} words that do not occur)", safe_log(self.absent[rest]).sum(axis=0)),
+        ]
+
+    def sample(self, labels: Ints, rng: np.random.Generator) -> pa.Array:
+        """Each word there or not."""
+        there = (
+            rng.random((len(labels), len(self.words))) * (self.present + self.absent).T[labels] < self.present.T[labels]
+        )
+        return pa.array([[self.words[j] for j in np.flatnonzero(r)] for r in there], pa.list_(pa.string()))
+
+    def parameters(self) -> tuple[int, int]:
+        """C·V, all free."""
+        return self.present.size, self.present.size
+
+    def table(self) -> Table:
+        """P(word occurs given class)."""
+        return Table("P(word occurs given class)", list(self.words), self.present)
+
+    def linear(self) -> Linear | None:
+        """Weights log ψ − log(1 − ψ) on presence, offset Σ log(1 − ψ); not where some ψ is 0 or 1."""
+        there, gone = safe_log(self.present), safe_log(self.absent)
+        if not (np.isfinite(there).all() and np.isfinite(gone).all()):
+            return None
+
+        def features(block: Any) -> Floats:
+            return (self._view.features(block) > 0).astype(np.float64)
+
+        return Linear(list(self.words), (there - gone).T, gone.sum(axis=0), np.zeros(len(self.words)), features)

@@ -1,0 +1,58 @@
+"""The verbs of the library: count some rows, or fit a model to them in one call."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .infer import infer
+from .model import Model
+from .schema import Schema
+from .settings import Settings
+from .sources import LABELS, open_source
+from .tally import Tally, refuse_empty
+
+
+def count(data: Any, schema: Schema, y: Any = None, *, weights: Any = None) -> Tally:
+    """The tally of some rows under a schema: exact, and ready to be added to others.
+
+    `weights` is one number per row; a schema may name a column for them instead.
+
+    >>> import tallybayes as tb
+    >>> schema = tb.Schema([tb.Column("Sky", "category")], target="Play")
+    >>> tb.count({"Sky": ["sunny", "rainy"], "Play": ["yes", "no"]}, schema)
+    Tally: 2 rows · no 1, yes 1 · 1 column
+    """
+    return Tally.of(schema, data, y, weights=weights)
+
+
+def fit(
+    data: Any,
+    target: str | None = None,
+    y: Any = None,
+    *,
+    schema: Schema | None = None,
+    settings: Settings | None = None,
+    weights: Any = None,
+    receipts: bool = False,
+) -> Model:
+    """A model of some rows: infer the schema, count, estimate. Prints nothing.
+
+    `target` names the column to predict; with a matrix give the labels as `y`. `weights` is a column's name or one
+    number per row. `receipts=True` also counts a hash per row, so that `forget` knows every row.
+
+    >>> import tallybayes as tb
+    >>> model = tb.fit({"Sky": ["sunny", "rainy", "sunny"], "Play": ["yes", "no", "yes"]}, target="Play")
+    >>> model.predict([{"Sky": "sunny"}]).tolist()
+    ['yes']
+    """
+    column = weights if isinstance(weights, str) else None
+    beside = None if isinstance(weights, str) else weights
+    name = target or (schema.target if schema is not None else LABELS)
+    source = open_source(data, y, weights=beside, target=name).repeatable()
+    if schema is None:
+        schema = infer(source, target=name, weights=column, receipts=receipts)
+    elif receipts and not schema.receipts:
+        schema = schema.with_receipts()
+    tally = Tally.of(schema, source)
+    refuse_empty(tally)
+    return tally.model(settings)

@@ -1,0 +1,357 @@
+"""A first look at the data: which kind each column is, and why."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+import warnings
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import scipy.sparse
+
+from . import canon, encode
+from .block import Codes
+from .cells import Cells
+from .errors import DataError, TallybayesWarning, did_you_mean, excerpt
+from .numerics import Floats, Ints
+from .schema import Column, Schema, date_columns
+from .sources import LABELS, MATRIX, Batch, Source, open_source
+
+LOOK = 100_000  # rows looked at: every row of a small table, every k-th of a large one
+MATRIX_COLUMNS = 256  # a matrix of more columns than this is one vector column
+MARKS = ("?", "NA", "N/A", "na", "n/a", "NaN", "nan", "null", "NULL", "None", "-", ".")
+_FEW_ROWS = 20  # below this nothing is called an id
+_LEAK_ROWS = 50  # below this nothing is called a leak: chance alone separates the classes
+_LEAK = 0.995  # a column that names the class this often, each row left out, is not evidence but the answer
+_LEAK_BY_ABSENCE = 0.95
+_ID_NAME = re.compile(r"(^|[_\W])(id|uuid|guid|key|index|idx|rowid|row)$|Id$|ID$", re.ASCII)
+_ISO = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}.*)?\Z")
+
+
+def infer(
+    data: Any, target: str | None = None, y: Any = None, *, weights: str | None = None, receipts: bool = False
+) -> Schema:
+    """A schema for the data: a kind and a reason for every column. Edit it with `with_column`.
+
+    >>> infer({"Sky": ["sunny", "rainy", "sunny"], "Wind": [3.5, 2.0, 7.25], "Play": ["yes", "no", "yes"]}, "Play")
+    Schema: target 'Play', 2 columns counted
+      Sky   category  text, 2 different values: rainy, sunny
+      Wind  number    numbers from 2 to 7.25
+    """
+    name = target or LABELS
+    look = first_look(open_source(data, y, target=name))
+    labels, label_type = _target(look, name)
+    if weights is not None and weights not in look:
+        raise DataError(
+            f"there is no weights column {weights!r}",
+            hint=did_you_mean(weights, look.names()) + f"the data have {excerpt(look.names())}.",
+        )
+    columns: list[Column] = []
+    for column in _columns_of(look, skip={name, weights}):
+        proposed = _propose(column, look[column])
+        leak = _gives_away(look[column], proposed, labels)
+        if leak:
+            warnings.warn(
+                f"column {column!r} is ignored: {leak}. Hint: if it is known before the answer is, count it with "
+                f"schema.with_column({column!r}, kind={proposed[0].kind!r}).",
+                TallybayesWarning,
+                stacklevel=2,
+            )
+            proposed = [Column(column, "ignore", reason=leak)]
+        columns += proposed
+    return Schema(columns, target=name, label_type=label_type, weights=weights, receipts=receipts)
+
+
+def first_look(source: Source) -> Batch:
+    """Up to LOOK rows spread evenly over all of the data, whatever its length."""
+    kept: list[Batch] = []
+    step, total, seen = 1, 0, 0
+    for batch in source.batches():
+        offset = -seen % step
+        seen += batch.rows
+        kept.append(_take(batch, np.arange(offset, batch.rows, step)))
+        total += kept[-1].rows
+        while total > LOOK:  # twice as far between rows: every second of those kept
+            step *= 2
+            first = 0
+            for i, piece in enumerate(kept):
+                rows = np.arange(first, piece.rows, 2)
+                first = (first - piece.rows) % 2
+                kept[i] = _take(piece, rows)
+            total = sum(piece.rows for piece in kept)
+    return _joined(kept)
+
+
+def _take(batch: Batch, rows: Ints) -> Batch:
+    if len(rows) == batch.rows:
+        return batch
+    columns = {
+        n: c.take(pa.array(rows))
+        if isinstance(c, pa.Array)
+        else [c[i] for i in rows]
+        if isinstance(c, list)
+        else c[rows]
+        for n, c in batch.columns.items()
+    }
+    return Batch(columns, len(rows), batch.start)
+
+
+def _joined(batches: list[Batch]) -> Batch:
+    if len(batches) == 1:
+        return batches[0]
+    names = dict.fromkeys(n for b in batches for n in b.columns)
+    columns: dict[str, Any] = {}
+    for name in names:
+        pieces = [b.columns.get(name, [None] * b.rows) for b in batches if b.rows]
+        if all(isinstance(p, pa.Array) for p in pieces) and len({str(p.type) for p in pieces}) == 1:
+            columns[name] = pa.concat_arrays([p.cast(pieces[0].type) for p in pieces])
+        elif all(isinstance(p, np.ndarray) for p in pieces):
+            columns[name] = np.concatenate(pieces)
+        elif all(scipy.sparse.issparse(p) for p in pieces):
+            columns[name] = scipy.sparse.vstack(pieces).tocsr()
+        else:
+            columns[name] = [v for p in pieces for v in (p.to_pylist() if isinstance(p, pa.Array) else p)]
+    return Batch(columns, sum(b.rows for b in batches))
+
+
+def _columns_of(look: Batch, skip: Iterable[str | None]) -> list[str]:
+    matrix = look.columns.get(MATRIX)
+    wide = isinstance(matrix, np.ndarray) and matrix.ndim == 2 and matrix.shape[1] > MATRIX_COLUMNS
+    names = list(look.columns) if wide else look.names()
+    return [n for n in names if n not in skip and not n.startswith("(weights)")]
+
+
+def _target(look: Batch, name: str) -> tuple[Codes, str]:
+    """The labels, and the type that brings them back; refuses a target that is a quantity."""
+    labels = encode.labels(Schema([], target=name), look)
+    if look.rows == 0:
+        raise DataError("the table has no rows", hint="give at least one row with a label.")
+    if (labels.codes < 0).all():
+        raise DataError(
+            f"the target {name!r} is missing in all {look.rows} rows",
+            hint="give the column that holds the labels with target='…', or fill it in.",
+        )
+    raw = look[name]
+    if isinstance(raw, pa.Array) and pa.types.is_dictionary(raw.type):
+        raw = raw.dictionary
+    if isinstance(raw, pa.Array):
+        kind = raw.type
+        if pa.types.is_boolean(kind):
+            return labels, "bool"
+        if pa.types.is_date(kind):
+            return labels, "date"
+        if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
+            return labels, "text"
+        whole = pa.types.is_integer(kind)
+    else:
+        types = {canon.label_type(v) for v in raw if canon.text(v) is not None}
+        if len(types) > 1 or types & {"text", "bool", "date"}:
+            return labels, types.pop() if len(types) == 1 else "text"
+        whole = types == {"int"}
+    values = encode.number(look[name], encode.Where(name, 0))
+    values = values[~np.isnan(values)]
+    distinct = len(np.unique(values))
+    fractions = bool(np.any(values != np.rint(values)))
+    if (fractions and distinct > 10) or distinct > 100 or (distinct > 20 and distinct > 0.2 * len(values)):
+        middle = canon.number_text(float(f"{np.median(values):.6g}"))
+        raise DataError(
+            f"the target {name!r} is a quantity: {distinct} different numbers from {values.min():g} to "
+            f"{values.max():g}",
+            hint=f"naive Bayes predicts classes. Cut the quantity into some, e.g. "
+            f"data['high'] = data[{name!r}] >= {middle}, and take that as the target (without the quantity itself).",
+        )
+    return labels, "int" if whole else "float"
+
+
+def _propose(name: str, raw: Any) -> list[Column]:
+    """One or more columns for a column of the data."""
+    if isinstance(raw, np.ndarray) or scipy.sparse.issparse(raw):
+        return [_matrix(name, raw)]
+    if isinstance(raw, list):
+        first = next((v for v in raw if v is not None), None)
+        if isinstance(first, Mapping):
+            return [Column(name, "bag", reason="dicts of word and count")]
+        return [_texts(name, encode.category(raw), "values of several types")]
+    kind = raw.type.value_type if pa.types.is_dictionary(raw.type) else raw.type
+    if raw.null_count == len(raw):
+        return [Column(name, "ignore", reason="missing in every row")]
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        return [_lists(name, raw)]
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+        return _dates(name, raw, "dates")
+    if pa.types.is_boolean(kind):
+        return [_texts(name, encode.category(raw), "true or false")]
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return [_numbers(name, encode.number(raw, encode.Where(name, 0)))]
+    codes = encode.category(raw, ("",))
+    return _from_text(name, codes, declared=pa.types.is_dictionary(raw.type))
+
+
+def _matrix(name: str, raw: Any) -> Column:
+    width = int(raw.shape[1])
+    if scipy.sparse.issparse(raw):
+        if raw.nnz == 0 or raw.data.min() >= 0:
+            return Column(name, "bag", width=width, reason=f"a sparse matrix of {width} columns, none negative")
+        return Column(name, "vector", width=width, reason=f"a sparse matrix of {width} columns, some negative")
+    return Column(name, "vector", width=width, reason=f"a matrix of {width} columns")
+
+
+def _lists(name: str, raw: Any) -> Column:
+    items = raw.type.value_type
+    if pa.types.is_integer(items) or pa.types.is_floating(items):
+        if pa.types.is_fixed_size_list(raw.type):
+            return Column(name, "vector", width=raw.type.list_size, reason=f"vectors of {raw.type.list_size} numbers")
+        lengths = pc.unique(pc.list_value_length(raw).drop_null()).to_pylist()
+        if len(lengths) == 1:
+            return Column(name, "vector", width=lengths[0], reason=f"vectors of {lengths[0]} numbers")
+        return Column(name, "ignore", reason=f"lists of numbers of {len(lengths)} different lengths")
+    return Column(name, "bag", reason="lists of words")
+
+
+def _dates(name: str, raw: Any, what: str) -> list[Column]:
+    where = encode.Where(name, 0)
+    hours = encode.date_part(raw, "hour", where, ("",))
+    has_hours = len(set(hours.drop_null().to_pylist())) > 1
+    days = encode.number(encode.date_part(raw, "days", where, ("",)), where)
+    out = date_columns(name, hour=has_hours, reason=f"{what}, split into parts")
+    cells = Cells.fitted(days[~np.isnan(days)])
+    return [Column(**{**vars(c), "cells": cells}) if c.part == "days" else c for c in out]
+
+
+def _numbers(name: str, values: Floats, missing: tuple[str, ...] = ()) -> Column:
+    there = values[~np.isnan(values)]
+    if len(there) == 0:
+        return Column(name, "ignore", reason="missing in every row")
+    distinct = len(np.unique(there))
+    whole = bool(np.all(there == np.rint(there)))
+    low, high = (canon.number_text(float(v)) for v in (there.min(), there.max()))
+    if distinct == 1:
+        return Column(name, "ignore", reason=f"the same number, {low}, in every row")
+    span = float(there.max()) - float(there.min())
+    if whole and distinct == len(values) >= _FEW_ROWS and (span < 2 * len(values) or _ID_NAME.search(name)):
+        return Column(name, "ignore", reason=f"an id: a whole number of its own in each of {len(values)} rows")
+    what = f"whole numbers, {distinct} different" if whole else "numbers"
+    marks = f"; {excerpt(missing)} read as missing" if missing else ""
+    gone = len(values) - len(there)
+    share = f", missing in {gone / len(values):.0%} of rows" if gone and not marks else ""
+    return Column(
+        name,
+        "number",
+        cells=Cells.fitted(there),
+        missing=missing,
+        reason=f"{what} from {low} to {high}{share}{marks}",
+    )
+
+
+def _from_text(name: str, codes: Codes, declared: bool) -> list[Column]:
+    """A column of texts: dates, numbers, an id, free text or a category."""
+    values = codes.slots
+    if values and all(_is_iso(v) for v in values):
+        return _dates(name, pa.array([codes.text(i) for i in range(codes.rows)]), "dates written as text")
+    marks = tuple(m for m in MARKS if m in values)
+    plain = [v for v in values if v not in marks]
+    if not declared and plain and all(_is_number(v) for v in plain) and (marks or len(plain) > 30):
+        column = pa.array([codes.text(i) for i in range(codes.rows)], pa.string())
+        return [_numbers(name, encode.number(column, encode.Where(name, 0), ("", *marks)), marks)]
+    return [_texts(name, codes, "text", declared)]
+
+
+def _is_iso(text: str) -> bool:
+    if not _ISO.match(text):
+        return False
+    try:
+        dt.datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_number(text: str) -> bool:
+    """Whether a text is a plain number; a leading zero ("01234") makes it a code."""
+    return re.fullmatch(r"\s*[+-]?(0|[1-9]\d*)?(\.\d*)?([eE][+-]?\d+)?\s*", text) is not None and any(
+        ch.isdigit() for ch in text
+    )
+
+
+def _texts(name: str, codes: Codes, what: str, declared: bool = False) -> Column:
+    there = codes.codes[codes.codes >= 0]
+    count = np.bincount(there, minlength=len(codes.slots))
+    distinct = int(np.count_nonzero(count))
+    if distinct == 0:
+        return Column(name, "ignore", reason="missing in every row")
+    if distinct == 1:
+        return Column(
+            name,
+            "ignore",
+            reason=f"the same value, {codes.slots[int(np.argmax(count))][:40]!r}, in every row",
+        )
+    alone = int(np.count_nonzero(count == 1))
+    if not declared and len(there) >= _FEW_ROWS and alone > 0.5 * len(there):
+        words = float(np.mean([len(s.split()) for s in codes.slots]))
+        if words >= 3:
+            return Column(
+                name,
+                "ignore",
+                reason=f"free text, {words:.0f} words on average; split it into words to count it as a bag",
+            )
+        return Column(name, "ignore", reason=f"nearly an id: {alone} of {len(there)} rows have a value of their own")
+    shown = sorted(codes.slots[i] for i in np.argsort(-count, kind="stable")[:3])
+    more = ", …" if distinct > 3 else ""
+    gone = codes.rows - len(there)
+    share = f"; missing in {gone / codes.rows:.0%} of rows" if gone else ""
+    listed = ", ".join(s[:24] for s in shown)
+    return Column(name, "category", reason=f"{what}, {distinct} different values: {listed}{more}{share}")
+
+
+def _gives_away(raw: Any, proposed: list[Column], labels: Codes) -> str | None:
+    """Why a column is the answer in disguise, or None."""
+    if proposed[0].kind not in ("category", "number") or proposed[0].part or isinstance(raw, np.ndarray):
+        return None
+    known = labels.codes >= 0
+    y = labels.codes[known]
+    if len(y) < _LEAK_ROWS or len(np.unique(y)) < 2:
+        return None
+    base = float(np.bincount(y).max() / len(y))
+    codes = _coarse(raw, proposed[0])[known]
+    absent = codes < 0
+    accuracy = _left_out_accuracy(codes, y)
+    if accuracy >= _LEAK and base < _LEAK - 0.05:
+        return f"it gives the label away: it alone names the class of {accuracy:.1%} of the rows"
+    by_absence = _left_out_accuracy(absent.astype(np.int64), y)
+    if absent.any() and by_absence >= _LEAK_BY_ABSENCE and base < _LEAK_BY_ABSENCE - 0.05:
+        return f"it gives the label away: whether it is missing names the class of {by_absence:.1%} of the rows"
+    there = np.bincount(y[~absent], minlength=len(labels.slots))
+    if absent.mean() > 0.5 and there.sum() >= 30 and there.max() >= 0.99 * there.sum() and base < 0.9:
+        name = labels.slots[int(np.argmax(there))]
+        return f"it gives the label away: where it has a value, the class is {name!r}"
+    return None
+
+
+def _coarse(raw: Any, column: Column) -> Ints:
+    """A code per row, −1 for missing: the value of a category, one of at most 40 stretches of a number."""
+    if column.kind == "category":
+        return encode.category(raw, ("", *column.missing)).codes
+    values = encode.number(raw, encode.Where(column.name, 0), ("", *column.missing))
+    there = ~np.isnan(values)
+    distinct = np.unique(values[there])
+    edges = distinct if len(distinct) <= 40 else np.unique(np.quantile(values[there], np.linspace(0, 1, 41)[1:-1]))
+    out = np.full(len(values), -1, dtype=np.int64)
+    out[there] = np.searchsorted(edges, values[there], side="left")
+    return out
+
+
+def _left_out_accuracy(codes: Ints, y: Ints) -> float:
+    """How often the other rows with the same value have, for the most part, the row's class."""
+    codes = codes - codes.min()
+    n_classes = int(y.max()) + 1
+    table = np.bincount(codes * n_classes + y, minlength=(int(codes.max()) + 1) * n_classes).reshape(-1, n_classes)
+    own = table.copy()
+    top = np.sort(table, axis=1)
+    best, second = top[:, -1:], top[:, -2:-1]
+    others = np.where(table == best, np.where(np.sum(table == best, axis=1, keepdims=True) > 1, best, second), best)
+    right = (own - 1 > 0) & (own - 1 >= others)
+    return float(np.sum(np.where(right, own, 0)) / len(y))

@@ -1,0 +1,376 @@
+"""The model: what a tally makes one believe, and the answers that follow.
+
+θ = estimate(T, settings)        pure and repeatable; smoothing, priors and families live only here
+S = b + Σ parts(φ, θ)            one part per column and class; the parts before the sum are the explanation
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from . import canon, encode, scorer
+from .block import Block
+from .counts import Counts
+from .errors import CannotEstimate, DataError, SettingsError, did_you_mean, excerpt
+from .explain import LOGS, Contribution, Explanation
+from .families import Auto, Belief, Context, Family, Gaussian, default_family, family_for
+from .families.auto import choose
+from .families.base import Table
+from .families.moments import read_moments
+from .graph import Graph, model_html
+from .linear import LinearView, linear_view
+from .numerics import Floats, Ints, log_sum_exp, safe_log
+from .schema import Schema
+from .settings import Settings
+from .smoothing import Dirichlet, Smoothing
+from .sources import Batch, open_source
+from .tally import Tally, attach_model
+from .written import (
+    Tables,
+    fixed_beliefs,
+    prior_probabilities,
+    strong_settings,
+    written_schema,
+    written_tables,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A naive Bayes classifier. Make one with `tally.model()`, `tb.fit` or `Model.written`; it never changes.
+
+    >>> import tallybayes as tb
+    >>> schema = tb.Schema([tb.Column("Sky", "category")], target="Play")
+    >>> model = tb.count({"Sky": ["sunny", "rainy", "sunny"], "Play": ["yes", "no", "yes"]}, schema).model()
+    >>> model.predict({"Sky": "rainy"}).tolist()
+    ['no']
+    """
+
+    schema: Schema
+    classes: tuple[Any, ...]  # labels as they went in, in the order of the probability columns
+    log_prior: Floats
+    beliefs: Mapping[str, Belief]
+    families: Mapping[str, Family]
+    settings: Settings
+    tally: Tally | None = None  # None: the model was written down without a strength
+
+    @classmethod
+    def written(
+        cls,
+        prior: Mapping[Any, float],
+        tables: Tables | None = None,
+        *,
+        kinds: Mapping[str, str] | None = None,
+        strength: float | None = None,
+        target: str = "class",
+    ) -> Model:
+        """A model from probabilities that a person gives: {class: P} and {column: {class: {value: P}}}.
+
+        Tables may be partial: values without a probability are no evidence. `kinds={"words": "bag"}` makes a column
+        a bag of words. With `strength` the model is worth that many rows and can be updated like any other.
+        """
+        given = prior_probabilities(prior)
+        labels = sorted(prior, key=_natural)
+        names = tuple(str(canon.text(c)) for c in labels)
+        given = {c: given[c] for c in names}
+        each = written_tables(tables or {}, names)
+        schema = written_schema(each, kinds or {}, target)
+        schema = schema._with(label_type=canon.label_type(labels[0]))
+        if strength is not None:
+            return Tally.zero(schema).model(strong_settings(given, each, strength))
+        log_prior = safe_log(np.array([given[c] for c in names]))
+        beliefs = fixed_beliefs(schema, each, len(names))
+        return cls(schema, tuple(labels), log_prior, beliefs, {}, Settings())
+
+    # ---- answers
+
+    def predict(self, rows: Any, *, prior: Any = None) -> np.ndarray[Any, Any]:
+        """The most probable class of each row, as the labels went in."""
+        best = np.argmax(self.predict_log_proba(rows, prior=prior), axis=1)
+        return self._labels(best)
+
+    def predict_proba(self, rows: Any, *, prior: Any = None) -> Floats:
+        """P(class given row), rows × classes in the order of `classes`; each row sums to one."""
+        return np.exp(self.predict_log_proba(rows, prior=prior))
+
+    def predict_log_proba(self, rows: Any, *, prior: Any = None) -> Floats:
+        """log P(class given row)."""
+        log_prior = self._log_prior(prior)
+        return scorer.log_posterior(self.log_joint(rows, prior=prior), log_prior)
+
+    def log_joint(self, rows: Any, *, prior: Any = None) -> Floats:
+        """log P(class) + Σ log P(value given class): the score before it is normalised."""
+        log_prior = self._log_prior(prior)
+        weights = self.settings.weights
+        return np.concatenate([
+            scorer.scores(log_prior, self._parts(blocks), weights, batch.rows) for batch, blocks in self._read(rows)
+        ])  # fmt: skip
+
+    def log_density(self, rows: Any) -> Floats:
+        """log P(row), the class summed out: how likely the model finds each row."""
+        readings = [n for n, b in self.beliefs.items() if not b.density]
+        if readings:
+            raise SettingsError(
+                f"column {readings[0]!r} is read by a family that is no probability distribution",
+                hint="take the family 'multinomial' or 'bernoulli' for this column.",
+            )
+        out = []
+        for batch, blocks in self._read(rows):
+            joint = scorer.scores(self.log_prior, self._parts(blocks), self.settings.weights, batch.rows)
+            out.append(log_sum_exp(joint) + sum((b.base(blocks[n]) for n, b in self.beliefs.items()), np.zeros(1)))
+        return np.concatenate(out)
+
+    def parts(self, rows: Any) -> dict[str, Floats]:
+        """What each column says, before weights: log P(value given class), rows × classes."""
+        pieces = [self._parts(blocks) for _, blocks in self._read(rows)]
+        return {n: np.concatenate([p[n] for p in pieces]) for n in self.beliefs}
+
+    def explain(self, row: Any, number: int = 0, *, log: str = "natural", prior: Any = None) -> Explanation:
+        """Why one row gets its answer: the prior and every column and word, adding up to the score.
+
+        `log` is "natural", "2", "10" or "decibans"; `number` picks the row where `row` is a table.
+        """
+        if str(log) not in LOGS:
+            raise SettingsError(f"log={log!r}", hint="take " + ", ".join(map(repr, LOGS)) + ".")
+        batch = self._row(row, number)
+        encode.check_columns(self.schema, batch)
+        blocks = encode.blocks(self.schema, batch)
+        unit = LOGS[str(log)]
+        lines = [Contribution("prior", "", self._log_prior(prior) / unit)]
+        for name, belief in self.beliefs.items():
+            weight = self.settings.weights.get(name, 1.0)
+            for term in belief.terms(blocks[name], 0):
+                parts = term.parts * weight if weight else np.zeros_like(term.parts)
+                lines.append(Contribution(name, term.label, parts / unit, term.note))
+        explanation = Explanation(self.classes, tuple(lines), np.zeros(len(self.classes)), str(log))
+        log_p = scorer.log_posterior(explanation.total[None, :] * unit, self._log_prior(prior))[0]
+        return replace(explanation, probabilities=np.exp(log_p))
+
+    def sample(self, n: int, seed: int | np.random.Generator | None = None) -> pa.Table:
+        """Rows drawn by the generative story: a class from P(y), then each column from P(x given y)."""
+        rng = np.random.default_rng(seed)
+        p = np.exp(self.log_prior)
+        labels: Ints = rng.choice(len(self.classes), size=n, p=p / p.sum())
+        columns = {name: belief.sample(labels, rng) for name, belief in self.beliefs.items()}
+        target = pa.array([canon.from_text(str(canon.text(self.classes[i])), self.schema.label_type) for i in labels])
+        return pa.table({**columns, self.schema.target: target})
+
+    # ---- other rows
+
+    def update(self, data: Any, y: Any = None, *, weights: Any = None) -> Model:
+        """The model with more rows counted; the settings stay."""
+        return self._tally("updated").update(data, y, weights=weights).model(self.settings)
+
+    def forget(self, data: Any, y: Any = None, *, weights: Any = None) -> Model:
+        """The model as if these rows had never been counted; the settings stay."""
+        return self._tally("made to forget").forget(data, y, weights=weights).model(self.settings)
+
+    def _tally(self, verb: str) -> Tally:
+        if self.tally is None:
+            raise CannotEstimate(
+                f"a model written down without a strength cannot be {verb}",
+                hint="say how many rows it is worth: tb.Model.written(prior, tables, strength=100).",
+            )
+        return self.tally
+
+    # ---- views
+
+    def parameters(self) -> tuple[int, int]:
+        """How many numbers the model has: raw, and free once those that follow from others are left out."""
+        counts = [belief.parameters() for belief in self.beliefs.values()]
+        c = len(self.classes)
+        return c + sum(raw for raw, _ in counts), c - 1 + sum(free for _, free in counts)
+
+    def linear(self) -> LinearView:
+        """W, b and a centre x₀ with softmax(W·(x − x₀) + b) = posterior, where every column has such a view."""
+        return linear_view(self.log_prior, self.beliefs, self.settings.weights, self.classes, self._blocks)
+
+    def table(self, column: str) -> Table:
+        """The conditional table of one column: P(value given class), or a family's parameters."""
+        if column not in self.beliefs:
+            raise SettingsError(
+                f"the model has no column {column!r}",
+                hint=did_you_mean(column, self.beliefs) + f"it has {excerpt(self.beliefs) or 'none'}.",
+            )
+        return self.beliefs[column].table()
+
+    def prior(self) -> dict[Any, float]:
+        """P(class)."""
+        return dict(zip(self.classes, np.exp(self.log_prior).tolist(), strict=True))
+
+    def graph(self) -> Graph:
+        """The graphical model: the class, and an arrow from it to every column, with their tables."""
+        tables = {name: belief.table() for name, belief in self.beliefs.items()}
+        return Graph(self.schema.target, tuple(map(str, self.classes)), np.exp(self.log_prior), tables)
+
+    def __repr__(self) -> str:
+        prior = ", ".join(f"{c} {p:.3g}" for c, p in list(self.prior().items())[:6])
+        more = ", …" if len(self.classes) > 6 else ""
+        origin = "written by hand" if self.tally is None else f"{self.tally.rows:,} rows"
+        lines = [f"Model: {origin} · P({self.schema.target}): {prior}{more}"]
+        width = max((len(n) for n in self.beliefs), default=0)
+        lines += [f"  {name:<{width}}  {what}" for name, what in self._described()]
+        return "\n".join(lines)
+
+    def _described(self) -> Iterator[tuple[str, str]]:
+        for name, belief in self.beliefs.items():
+            family = self.families[name].describe() if name in self.families else "written"
+            weight = self.settings.weights.get(name)
+            rows = len(belief.table().rows)
+            shown = f"{family}, {rows} rows in its table" + ("" if weight is None else f", weight {weight:.3g}")
+            yield name, shown
+
+    def _repr_html_(self) -> str:
+        return model_html(repr(self), self.graph())
+
+    # ---- reading rows
+
+    def _row(self, rows: Any, number: int) -> Batch:
+        """One row as a batch of one."""
+        seen = 0
+        for batch in open_source(self._table(rows)).batches():
+            if seen <= number < seen + batch.rows:
+                return batch.slice(number - seen, number - seen + 1)
+            seen += batch.rows
+        raise DataError(
+            f"there is no row {number} among {seen} (the first is row 0)",
+            hint="give the number of a row that exists.",
+        )
+
+    def _table(self, rows: Any) -> Any:
+        """A dict that is one row, told from a dict of columns by what stands in its first column of the model."""
+        if not isinstance(rows, Mapping):
+            return rows
+        column = next((c for c in self.schema.counted if rows.get(c.reads) is not None), None)
+        if column is None:
+            return rows
+        value = rows[column.reads]
+        if column.kind not in ("bag", "vector") or hasattr(value, "shape"):
+            return rows
+        nested = not isinstance(value, Mapping) and any(hasattr(v, "__len__") and not isinstance(v, str) for v in value)
+        return rows if nested or len(value) == 0 else [rows]
+
+    def _read(self, rows: Any) -> Iterator[tuple[Batch, dict[str, Block]]]:
+        first = True
+        for batch in open_source(self._table(rows)).batches():
+            if first and self.beliefs and (batch.rows or batch.columns):
+                encode.check_columns(self.schema, batch)
+            first = False
+            yield batch, encode.blocks(self.schema, batch)
+
+    def _blocks(self, rows: Any) -> list[dict[str, Block]]:
+        return [blocks for _, blocks in self._read(rows)]
+
+    def _parts(self, blocks: Mapping[str, Block]) -> dict[str, Floats]:
+        return {name: belief.parts(blocks[name]) for name, belief in self.beliefs.items()}
+
+    def _log_prior(self, prior: Any) -> Floats:
+        if prior is None:
+            return self.log_prior
+        names = tuple(str(canon.text(c)) for c in self.classes)
+        totals = np.zeros(len(names)) if self.tally is None else _totals(self.tally, names)
+        return safe_log(_prior(replace(self.settings, prior=prior), names, totals))
+
+    def _labels(self, numbers: Ints) -> np.ndarray[Any, Any]:
+        if all(isinstance(c, (int, float)) for c in self.classes):
+            return np.array(self.classes)[numbers]
+        labels = np.empty(len(self.classes), dtype=object)
+        labels[:] = self.classes
+        return labels[numbers]
+
+
+def estimate(tally: Tally, settings: Settings | None = None) -> Model:
+    """The model of a tally under some settings; refuses a tally that no rows can have."""
+    settings = settings or Settings()
+    wrong = tally.impossible()
+    if wrong is not None:
+        raise CannotEstimate(
+            f"this tally is a difference that no rows can have: {wrong}",
+            hint="estimate a sum of counted rows; subtract only what was added before.",
+        )
+    schema = tally.schema
+    imagined = settings.prior.extra_slots() if isinstance(settings.prior, Dirichlet) else set()
+    names = tuple(sorted({*tally.classes, *imagined}, key=lambda c: _natural(canon.from_text(c, schema.label_type))))
+    if not names:
+        raise CannotEstimate("this tally has no rows", hint="count at least one row with a label first.")
+    for name in (*settings.families, *settings.weights, *_named_columns(settings.smoothing)):
+        schema[name]  # an unknown name is an error with a hint, not a setting without effect
+    totals = _totals(tally, names)
+    number = np.array([names.index(c) for c in tally.classes], dtype=np.int64)
+    counts = {c.name: tally.columns[c.name].relabel(number) for c in schema.counted}
+    largest = _largest_deviation(schema, counts, settings, len(names))
+    beliefs: dict[str, Belief] = {}
+    families: dict[str, Family] = {}
+    for column in schema.counted:
+        context = Context(
+            column.name, names, totals, settings.smoothing_of(column.name), column.values, column.cells, column.width,
+            settings.predictive, settings.unseen == "reserve", settings.floor, column.kind == "vector", largest,
+        )  # fmt: skip
+        chosen = settings.families.get(column.name)
+        family = default_family(column.kind) if chosen is None else family_for(chosen, column.kind)
+        if column.kind not in family.kinds:
+            raise SettingsError(
+                f"column {column.name!r} is a {column.kind}, which the family {family.name!r} does not read",
+                hint=f"{family.name!r} reads {' and '.join(family.kinds)} columns.",
+            )
+        if isinstance(family, Auto):
+            family = choose(counts[column.name], context)
+        beliefs[column.name] = family.estimate(counts[column.name], context)
+        families[column.name] = family
+    labels = tuple(canon.from_text(c, schema.label_type) for c in names)
+    return Model(schema, labels, safe_log(_prior(settings, names, totals)), beliefs, families, settings, tally)
+
+
+attach_model(estimate)
+
+
+def _named_columns(smoothing: Smoothing | Mapping[str, Smoothing]) -> Sequence[str]:
+    return list(smoothing) if isinstance(smoothing, Mapping) else []
+
+
+def _natural(label: Any) -> tuple[bool, Any]:
+    """Numbers by size, everything else by its text."""
+    number = isinstance(label, (int, float))
+    return (not number, label if number else str(canon.text(label)))
+
+
+def _totals(tally: Tally, names: tuple[str, ...]) -> Floats:
+    given = dict(zip(tally.classes, tally.class_weights().tolist(), strict=True))
+    return np.array([given.get(c, 0.0) for c in names])
+
+
+def _prior(settings: Settings, names: tuple[str, ...], totals: Floats) -> Floats:
+    """P(class) by the settings."""
+    if isinstance(settings.prior, Dirichlet):
+        amounts = settings.prior.amounts_for(names, ("",))[:, 0]
+        return np.asarray((totals + amounts) / (totals + amounts).sum())
+    if isinstance(settings.prior, Mapping):
+        given = prior_probabilities(settings.prior, names)
+        return np.array([given[c] for c in names])
+    if settings.prior == "uniform" or totals.sum() == 0:
+        return np.full(len(names), 1.0 / len(names))
+    return np.asarray(totals / totals.sum())
+
+
+def _largest_deviation(
+    schema: Schema, counts: Mapping[str, Counts], settings: Settings, n_classes: int
+) -> Callable[[], float]:
+    """The largest deviation of any Gaussian column over all classes, worked out when a family asks for it."""
+
+    @cache
+    def largest() -> float:
+        out = 0.0
+        for column in schema.counted:
+            family = settings.families.get(column.name)
+            bell = family is None or isinstance(family_for(family, column.kind), (Gaussian, Auto))
+            if column.kind in ("number", "vector") and bell:
+                out = max(out, float(read_moments(counts[column.name], n_classes).all_sd.max(initial=0.0)))
+        return out
+
+    return largest

@@ -1,0 +1,420 @@
+"""The tally: everything that was counted, as exact integers. Training is adding tallies.
+
+    T = Yᵀ Φ      (column, slot, class) → amounts
+
+Tallies under one schema form an exact commutative group: merge is `a + b`, forgetting is `a - b`, a fold is
+`total - part`, and equal tallies are equal to the last bit whatever the order in which the rows came.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import canon, encode
+from .block import MOMENTS, WORDS, Groups, N
+from .counts import Counts, Sheet, add_counts
+from .errors import CannotEstimate, CannotForget, DataError, SchemaError, TallybayesWarning, excerpt
+from .numerics import Floats, Limbs, exact_sums, round_ratio
+from .schema import Column, Schema
+from .sources import Batch, open_source
+
+if TYPE_CHECKING:
+    from .model import Model
+    from .settings import Settings
+
+ROWS = ("n", "rows")  # per class: the sum of weights, and how many rows
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """Exact counts of labelled rows, column by column and class by class.
+
+    >>> schema = Schema([Column("Sky", "category")], target="Play")
+    >>> Tally.of(schema, {"Sky": ["sunny", "rainy", "sunny"], "Play": ["yes", "no", "yes"]})
+    Tally: 3 rows · yes 2, no 1 · 1 column
+    """
+
+    schema: Schema
+    classes: tuple[str, ...]  # canonical text, sorted
+    labels: Counts  # sheet "rows": the rows of each class; sheet "receipts": a hash per row, if asked for
+    columns: Mapping[str, Counts]
+    skipped: int = 0  # rows without a label
+
+    @classmethod
+    def zero(cls, schema: Schema) -> Tally:
+        """The tally of no rows."""
+        return cls(schema, (), Counts({}), {c.name: Counts({}) for c in schema.counted})
+
+    @classmethod
+    def of(cls, schema: Schema, data: Any, y: Any = None, *, weights: Any = None) -> Tally:
+        """The tally of some rows, read once."""
+        source = open_source(data, y, weights=weights, target=schema.target)
+        return add_tallies([cls.zero(schema), *(_of_batch(schema, batch) for batch in source.batches())])
+
+    @property
+    def rows(self) -> int:
+        """How many rows have been counted (rows of weight 0 and rows without a label are not)."""
+        values, exponent = self.labels.sheet("rows", ROWS).exact("rows", max(len(self.classes), 1))
+        total = sum(int(v) for v in values.ravel())
+        return total << exponent if exponent >= 0 else total >> -exponent
+
+    def class_weights(self) -> Floats:
+        """The sum of weights of each class, in the order of `classes`; the number of rows if none was weighted."""
+        table = self.labels.sheet("rows", ROWS).table("n", len(self.classes))
+        return table[0] if len(table) else np.zeros(len(self.classes))
+
+    def moments(self, column: str, slot: str = "") -> dict[str, tuple[float, float, float]]:
+        """(n, mean, variance ÷ n) of a number column by class, each rounded once from exact integers."""
+        sheet = self.columns[column].sheet("moments", MOMENTS)
+        n_labels = len(self.classes)
+        (n, n_exp), (x, x_exp), (xx, xx_exp) = (sheet.exact(a, n_labels) for a in MOMENTS)
+        row = sheet.slot_names.index(slot) if slot in sheet.slot_names else None
+        out = {}
+        for i, name in enumerate(self.classes):
+            if row is None or n[row, i] == 0:
+                out[name] = (0.0, float("nan"), float("nan"))
+                continue
+            count, total, squares = int(n[row, i]), int(x[row, i]), int(xx[row, i])
+            shift = xx_exp + n_exp - 2 * x_exp  # bring n·Σx² and (Σx)² to one exponent
+            top = (count * squares << max(shift, 0)) - (total * total << max(-shift, 0))
+            out[name] = (
+                round_ratio(count, 1, n_exp),
+                round_ratio(total, count, x_exp - n_exp),
+                round_ratio(top, count * count, 2 * x_exp - 2 * n_exp + min(shift, 0)),
+            )
+        return out
+
+    def __add__(self, other: Tally) -> Tally:
+        return add_tallies([self, other]) if isinstance(other, Tally) else NotImplemented
+
+    def __radd__(self, other: object) -> Tally:
+        """0 + tally, so that sum([...]) works."""
+        return self if isinstance(other, int) and other == 0 else NotImplemented
+
+    def __sub__(self, other: Tally) -> Tally:
+        return add_tallies([self, -other]) if isinstance(other, Tally) else NotImplemented
+
+    def __neg__(self) -> Tally:
+        return Tally(self.schema, self.classes, -self.labels, {n: -c for n, c in self.columns.items()}, -self.skipped)
+
+    def __mul__(self, times: int) -> Tally:
+        if not isinstance(times, (int, np.integer)):
+            return NotImplemented
+        if times < 0:
+            return (-self) * -int(times)
+        total, power, times = Tally.zero(self.schema), self, int(times)
+        while times:  # doubling: any multiple in a few additions, each of which carries
+            if times & 1:
+                total = total + power
+            times >>= 1
+            if times:
+                power = power + power
+        return total
+
+    __rmul__ = __mul__
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Tally):
+            return NotImplemented
+        return (
+            _counting(self.schema) == _counting(other.schema)
+            and self.classes == other.classes
+            and self.labels == other.labels
+            and dict(self.columns) == dict(other.columns)
+            and self.skipped == other.skipped
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the logical content: equal for equal tallies, on every machine."""
+        out = hashlib.sha256(b"tallybayes tally 1\n")
+        out.update(json.dumps([_counting(self.schema), self.classes, self.skipped], sort_keys=True).encode())
+        self.labels.update_digest(out)
+        for name in sorted(self.columns):
+            out.update(json.dumps(name).encode())
+            self.columns[name].update_digest(out)
+        return out.hexdigest()
+
+    def update(self, data: Any, y: Any = None, *, weights: Any = None) -> Tally:
+        """The tally with more rows counted."""
+        return self + Tally.of(self.schema, data, y, weights=weights)
+
+    def forget(self, data: Any, y: Any = None, *, weights: Any = None) -> Tally:
+        """The tally as if these rows had never been counted; refused if they cannot all have been.
+
+        Counts alone notice a row that makes a count negative or moments impossible. With `receipts=True` in the
+        schema every row is known, and any row that was never counted is refused by its number.
+        """
+        source = open_source(data, y, weights=weights, target=self.schema.target).repeatable()
+        gone = Tally.of(self.schema, source)
+        rest = self - gone
+        problem = rest.impossible()
+        if problem is None:
+            return rest
+        hint = "these rows were never counted as they are now: check their labels, weights and values."
+        if self.schema.receipts:
+            row = _first_unknown(self, source.batches())
+            if row is not None:
+                raise CannotForget(
+                    f"row {row} (the first is row 0) was never counted; nothing has been forgotten", hint=hint
+                )
+        raise CannotForget(f"forgetting would leave {problem}; nothing has been forgotten", hint=hint)
+
+    def impossible(self) -> str | None:
+        """Why no rows can have this tally (a negative count, impossible moments), or None."""
+        if self.skipped < 0:
+            return f"{self.skipped} rows without a label"
+        for column, counts in [("", self.labels), *self.columns.items()]:
+            for sheet in counts.sheets.values():
+                wrong = self._negative(column, sheet)
+                if wrong is not None:
+                    return wrong
+        totals = self.class_weights()
+        for column, counts in self.columns.items():
+            wrong = self._impossible_moments(column, counts) or self._too_many(column, counts, totals)
+            if wrong is not None:
+                return wrong
+        return None
+
+    def _negative(self, column: str, sheet: Sheet) -> str | None:
+        found = sheet.negative([a for a in sheet.amounts if a != "x"])
+        if found is None:
+            return None
+        slot, label, amount = found
+        value = sheet.table(amount, len(self.classes))[sheet.slot_names.index(slot), label]
+        place = f"column {column!r}, " if column else "the rows, "
+        return f"{place}class {self.classes[label]!r}, slot {slot!r} at {amount} = {value:g}"
+
+    def _impossible_moments(self, column: str, counts: Counts) -> str | None:
+        """Σx² ≥ (Σx)²/n must hold, and with n = 0 nothing may be left."""
+        sheet = counts.sheets.get("moments")
+        if sheet is None:
+            return None
+        (n, n_exp), (x, x_exp), (xx, xx_exp) = (sheet.exact(a, len(self.classes)) for a in MOMENTS)
+        shift = xx_exp + n_exp - 2 * x_exp
+        left, right = (n * xx) * (1 << max(shift, 0)), (x * x) * (1 << max(-shift, 0))
+        bad = np.argwhere((left < right) | ((n == 0) & ((x != 0) | (xx != 0))))
+        if len(bad) == 0:
+            return None
+        slot, label = (int(i) for i in bad[0])
+        position = f", position {sheet.slot_names[slot]}" if sheet.slot_names[slot] else ""
+        return f"moments that no numbers have in column {column!r}{position}, class {self.classes[label]!r}"
+
+    def _too_many(self, column: str, counts: Counts, totals: Floats) -> str | None:
+        """A column cannot have more values in a class than the class has rows."""
+        n_labels = len(self.classes)
+        for name, sheet in counts.sheets.items():
+            if name in ("words", "levels"):
+                used = sheet.table("documents", n_labels).max(axis=0) if name == "words" else np.zeros(n_labels)
+            else:
+                table = sheet.table("n", n_labels)
+                used = table.max(axis=0) if name == "moments" else table.sum(axis=0)
+            over = np.flatnonzero(used > totals * (1 + 1e-12))
+            if len(over):
+                return (
+                    f"column {column!r}, class {self.classes[int(over[0])]!r} with more values than the class has rows"
+                )
+        return None
+
+    def model(self, settings: Settings | None = None) -> Model:
+        """The model that these counts support: pure, repeatable, the tally stays as it is."""
+        if _ESTIMATE is None:
+            raise CannotEstimate("no estimator is loaded", hint="import tallybayes, which brings the models.")
+        return _ESTIMATE(self, settings)
+
+    def __repr__(self) -> str:
+        weights = dict(zip(self.classes, self.class_weights().tolist(), strict=True))
+        shown = sorted(weights.items(), key=lambda item: -item[1])
+        labels = ", ".join(f"{name} {n:.10g}" for name, n in shown[:6]) + (", …" if len(shown) > 6 else "")
+        count = len(self.columns)
+        return f"Tally: {self.rows:,} rows · {labels or 'no classes'} · {count} column{'' if count == 1 else 's'}" + (
+            f" · {self.skipped:,} rows without a label skipped" if self.skipped else ""
+        )
+
+
+_ESTIMATE: Callable[[Tally, Settings | None], Model] | None = None
+
+
+def attach_model(estimate: Callable[[Tally, Settings | None], Model]) -> None:
+    """Give `Tally.model` its meaning; `model.py`, the layer above, calls this once."""
+    global _ESTIMATE
+    _ESTIMATE = estimate
+
+
+def add_tallies(tallies: Sequence[Tally]) -> Tally:
+    """The sum of one or more tallies: classes and slots are united, cells that differ are left out."""
+    if len(tallies) == 1:
+        return tallies[0]
+    schema = tallies[0].schema
+    for t in tallies[1:]:
+        if t.schema is not schema:
+            schema = schema.joined(t.schema)
+    lost = _lost_cells(schema, tallies)
+    classes = tuple(sorted({c for t in tallies for c in t.classes}))
+    number = {c: i for i, c in enumerate(classes)}
+    new = [np.array([number[c] for c in t.classes], dtype=np.int64) for t in tallies]
+    labels = add_counts([t.labels.relabel(n) for t, n in zip(tallies, new, strict=True)])
+    columns = {}
+    for column in schema.counted:
+        parts = [t.columns[column.name].relabel(n) for t, n in zip(tallies, new, strict=True)]
+        if column.name in lost:
+            parts = [p.without("cells") for p in parts]
+        columns[column.name] = add_counts(parts)
+    return _without_empty_classes(Tally(schema, classes, labels, columns, sum(t.skipped for t in tallies)))
+
+
+def _lost_cells(schema: Schema, tallies: Iterable[Tally]) -> set[str]:
+    """Columns whose cells differ between the tallies: their moments add, their cells cannot."""
+    specs = {c.name: c.cells for c in schema.counted if c.kind == "number"}
+    lost = {n for n, cells in specs.items() if any(t.schema[n].cells != cells for t in tallies)}
+    if lost:
+        warnings.warn(
+            f"the cells of {excerpt(sorted(lost))} differ between the tallies: moments are added, cells are left out. "
+            "Hint: count with one schema (schema.save, Schema.load) to keep kernel, bins and levels.",
+            TallybayesWarning,
+            stacklevel=4,
+        )
+    return lost
+
+
+def _without_empty_classes(tally: Tally) -> Tally:
+    used = set(tally.labels.labels()).union(*(c.labels() for c in tally.columns.values()))
+    if len(used) == len(tally.classes):
+        return tally
+    new = np.full(len(tally.classes), -1, dtype=np.int64)
+    kept = sorted(used)
+    new[kept] = np.arange(len(kept))
+    return Tally(
+        tally.schema,
+        tuple(tally.classes[i] for i in kept),
+        tally.labels.relabel(new),
+        {n: c.relabel(new) for n, c in tally.columns.items()},
+        tally.skipped,
+    )
+
+
+def _counting(schema: Schema) -> dict[str, Any]:
+    """What of a schema decides the numbers of a tally."""
+    return {
+        "target": schema.target,
+        "columns": {
+            c.name: {**c.counting(), "missing": sorted({*schema.missing, *c.missing}), "cells": _cells(c)}
+            for c in schema.counted
+        },
+    }
+
+
+def _cells(column: Column) -> list[Any] | None:
+    c = column.cells
+    return None if c is None else [c.centre, c.exponent, list(c.points)]
+
+
+def _of_batch(schema: Schema, batch: Batch) -> Tally:
+    """The tally of one batch: the only place where rows become amounts."""
+    if batch.rows == 0 and not batch.columns:
+        return Tally.zero(schema)
+    labels = encode.labels(schema, batch)
+    weights = encode.weights(schema, batch)
+    blocks = encode.blocks(schema, batch) if schema.counted else {}
+    if schema.counted and batch.rows:
+        encode.check_columns(schema, batch)
+    kept = labels.codes >= 0
+    skipped = int(np.count_nonzero(~kept))
+    if weights is not None:
+        kept = kept & (weights > 0)
+    if not kept.all():
+        labels = labels.take(kept)
+        blocks = {name: block.take(kept) for name, block in blocks.items()}
+        weights = None if weights is None else weights[kept]
+    order = np.argsort(np.array(labels.slots, dtype=object), kind="stable") if labels.slots else np.zeros(0, int)
+    number = np.empty(len(order), dtype=np.int64)
+    number[order] = np.arange(len(order))
+    classes = tuple(labels.slots[i] for i in order.tolist())
+    groups = Groups(number[labels.codes], len(classes), weights)
+    if len(classes) == 0:
+        return Tally(schema, (), Counts({}), {c.name: Counts({}) for c in schema.counted}, skipped)
+    sheets = {
+        "rows": Sheet.dense(
+            [""],
+            len(classes),
+            {
+                "n": exact_sums(groups.labels, len(classes), groups.factors()),
+                "rows": exact_sums(groups.labels, len(classes), []),
+            },
+        )
+    }
+    if schema.receipts:
+        sheets["receipts"] = _receipt_sheet(schema, blocks, groups)
+    columns = {name: _counts(block.sum_by(groups)) for name, block in blocks.items()}
+    return _without_empty_classes(Tally(schema, classes, _counts(sheets), columns, skipped))
+
+
+def _counts(sheets: Mapping[str, Sheet]) -> Counts:
+    return Counts({name: sheet for name, sheet in sheets.items() if len(sheet)})
+
+
+def _hashes(schema: Schema, blocks: Mapping[str, Any], weights: Floats | None, rows: int) -> list[str]:
+    """A 128-bit hash of each row's values and weight; equal rows have equal ones on every machine."""
+    values = [blocks[name].receipts() for name in sorted(blocks)]
+    weight = [b"1"] * rows if weights is None else [canon.number_text(w).encode() for w in weights.tolist()]
+    out = []
+    for row in zip(weight, *values, strict=True):
+        digest = hashlib.blake2b(digest_size=16)
+        for piece in row:
+            digest.update(len(piece).to_bytes(8, "little"))
+            digest.update(piece)
+        out.append(digest.hexdigest())
+    return out
+
+
+def _receipt_sheet(schema: Schema, blocks: Mapping[str, Any], groups: Groups) -> Sheet:
+    hashes, code = np.unique(_hashes(schema, blocks, groups.weights, len(groups.labels)), return_inverse=True)
+    n = np.bincount(code * groups.n_labels + groups.labels, minlength=len(hashes) * groups.n_labels)
+    return Sheet.dense([str(h) for h in hashes], groups.n_labels, {"n": Limbs(0, n.astype(np.int64)[:, None])})
+
+
+def _first_unknown(tally: Tally, batches: Iterable[Batch]) -> int | None:
+    """The number of the first row that the tally's receipts do not cover."""
+    sheet = tally.labels.sheet("receipts", N)
+    slot, label = np.nonzero(sheet.table("n", len(tally.classes)) if tally.classes else np.zeros((0, 0)))
+    table = sheet.table("n", len(tally.classes)) if tally.classes else np.zeros((0, 0))
+    left = {(sheet.slot_names[s], tally.classes[c]): float(table[s, c]) for s, c in zip(slot, label, strict=True)}
+    for batch in batches:
+        labels = encode.labels(tally.schema, batch)
+        weights = encode.weights(tally.schema, batch)
+        hashes = _hashes(tally.schema, encode.blocks(tally.schema, batch), weights, batch.rows)
+        for row, digest in enumerate(hashes):
+            label_text = labels.text(row)
+            if label_text is None or (weights is not None and weights[row] == 0):
+                continue
+            key = (digest, label_text)
+            left[key] = left.get(key, 0.0) - 1
+            if left[key] < 0:
+                return batch.start + row
+    return None
+
+
+def refuse_empty(tally: Tally) -> None:
+    """Refuse a table without a single row that has a label."""
+    if tally.rows:
+        return
+    target = tally.schema.target
+    if tally.skipped:
+        raise DataError(
+            f"the target {target!r} is missing in all {tally.skipped} rows",
+            hint="give the column that holds the labels with target='…', or fill it in.",
+        )
+    raise DataError("the table has no rows", hint="give at least one row with a label.")
+
+
+__all__ = ["ROWS", "WORDS", "SchemaError", "Tally", "add_tallies", "attach_model", "refuse_empty"]
