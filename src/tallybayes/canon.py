@@ -57,6 +57,16 @@ def text(value: Any) -> str | None:
     return str(value)
 
 
+def printable(text: object, most: int = 60) -> str:
+    """A text that is safe to show: short, and without control characters, which could move a terminal's cursor.
+
+    >>> printable("red\\x1b[31m")
+    'red\ufffd[31m'
+    """
+    clean = "".join(ch if ch.isprintable() else "\ufffd" for ch in str(text)[: most + 1])
+    return clean if len(clean) <= most else clean[: most - 1] + "…"
+
+
 LABEL_TYPES = ("text", "int", "float", "bool", "date")
 
 

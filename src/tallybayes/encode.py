@@ -151,7 +151,7 @@ def category(raw: Any, missing: Sequence[str] = ()) -> Codes:
         if not pa.types.is_dictionary(raw.type):
             raw = raw.dictionary_encode()
         texts = [canon.text(v) for v in raw.dictionary.to_pylist()]
-        codes = raw.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+        codes = raw.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
     else:
         found: dict[Any, int] = {}
         texts, numbers = [], []

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from .canon import printable
 from .errors import SettingsError
 from .numerics import Floats
 
@@ -86,12 +87,12 @@ class Explanation:
         }
 
     def __str__(self) -> str:
-        names = [str(c) for c in self.classes]
+        names = [printable(c, 20) for c in self.classes]
         rows: list[Sequence[str]] = [("", *(n for n in names), *(f"Σ {n}" for n in names))]
         for c, total in self.running():
-            label = _printable(f"{c.column}: {c.label}" if c.column and c.label else c.column or c.label)
+            label = printable(f"{c.column}: {c.label}" if c.column and c.label else c.column or c.label)
             note = f"  ({c.note}: no evidence)" if c.note else ""
-            rows.append((label[:60] + note, *(f"{v:+.4f}" for v in c.parts), *(f"{v:.4f}" for v in total)))
+            rows.append((label + note, *(f"{v:+.4f}" for v in c.parts), *(f"{v:.4f}" for v in total)))
         rows.append(("probability", *(["" for _ in names]), *(f"{p:.4f}" for p in self.probabilities)))
         widths = [max(len(r[i]) for r in rows) for i in range(len(rows[0]))]
         lines = ["  ".join(v.ljust(w) if i == 0 else v.rjust(w) for i, (v, w) in enumerate(zip(r, widths, strict=True)))
@@ -104,21 +105,16 @@ class Explanation:
         return str(self)
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{html.escape(_printable(str(c)))}</th>" for c in self.classes)
-        totals = "".join(f"<th>Σ {html.escape(_printable(str(c)))}</th>" for c in self.classes)
+        head = "".join(f"<th>{html.escape(printable(c))}</th>" for c in self.classes)
+        totals = "".join(f"<th>Σ {html.escape(printable(c))}</th>" for c in self.classes)
         body = []
         for c, total in self.running():
             cells = "".join(f"<td>{v:+.4f}</td>" for v in c.parts) + "".join(f"<td>{v:.4f}</td>" for v in total)
             note = f" <i>({html.escape(c.note)}: no evidence)</i>" if c.note else ""
-            label = html.escape(_printable(f"{c.column}: {c.label}" if c.label else c.column))
+            label = html.escape(printable(f"{c.column}: {c.label}" if c.label else c.column))
             body.append(f"<tr><th style='text-align:left'>{label}{note}</th>{cells}</tr>")
         chances = "<td></td>" * len(self.classes) + "".join(f"<td><b>{p:.4f}</b></td>" for p in self.probabilities)
         return (
             f"<table><thead><tr><th></th>{head}{totals}</tr></thead><tbody>{''.join(body)}"
             f"<tr><th style='text-align:left'>probability</th>{chances}</tr></tbody></table>"
         )
-
-
-def _printable(text: str) -> str:
-    """The text without control characters, which could move the cursor of a terminal."""
-    return "".join(ch if ch.isprintable() else "�" for ch in text)

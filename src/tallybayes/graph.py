@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import html
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
+from .canon import printable
 from .families import Table
 from .numerics import Floats
 
@@ -92,9 +92,8 @@ class Graph:
         return shown
 
 
-def _short(text: str, most: int = 28) -> str:
-    clean = "".join(ch if ch.isprintable() else "�" for ch in text)
-    return clean if len(clean) <= most else clean[: most - 1] + "…"
+def _short(text: str) -> str:
+    return printable(text, 28)
 
 
 def _number(value: float) -> str:
@@ -146,6 +145,6 @@ class _Box:
 def model_html(text: str, graph: Graph) -> str:
     """A notebook view: the summary, and the drawing behind a fold."""
     return (
-        f"<pre>{html.escape(text)}</pre><details><summary>graph and tables of {html.escape(json.dumps(graph.target))}"
+        f"<pre>{html.escape(text)}</pre><details><summary>graph and tables of {html.escape(_short(graph.target))}"
         f'</summary><div style="overflow:auto">{graph.to_svg()}</div></details>'
     )

@@ -318,12 +318,12 @@ def _gives_away(raw: Any, proposed: list[Column], labels: Codes) -> str | None:
     base = float(np.bincount(y).max() / len(y))
     codes = _coarse(raw, proposed[0])[known]
     absent = codes < 0
-    accuracy = _left_out_accuracy(codes, y)
-    if accuracy >= _LEAK and base < _LEAK - 0.05:
-        return f"it gives the label away: it alone names the class of {accuracy:.1%} of the rows"
     by_absence = _left_out_accuracy(absent.astype(np.int64), y)
     if absent.any() and by_absence >= _LEAK_BY_ABSENCE and base < _LEAK_BY_ABSENCE - 0.05:
         return f"it gives the label away: whether it is missing names the class of {by_absence:.1%} of the rows"
+    accuracy = _left_out_accuracy(codes, y)
+    if accuracy >= _LEAK and base < _LEAK - 0.05:
+        return f"it gives the label away: it alone names the class of {accuracy:.1%} of the rows"
     there = np.bincount(y[~absent], minlength=len(labels.slots))
     if absent.mean() > 0.5 and there.sum() >= 30 and there.max() >= 0.99 * there.sum() and base < 0.9:
         name = labels.slots[int(np.argmax(there))]

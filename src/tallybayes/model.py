@@ -210,21 +210,22 @@ class Model:
         return Graph(self.schema.target, tuple(map(str, self.classes)), np.exp(self.log_prior), tables)
 
     def __repr__(self) -> str:
-        prior = ", ".join(f"{c} {p:.3g}" for c, p in list(self.prior().items())[:6])
+        prior = ", ".join(f"{canon.printable(c, 20)} {p:.3g}" for c, p in list(self.prior().items())[:6])
         more = ", …" if len(self.classes) > 6 else ""
         origin = "written by hand" if self.tally is None else f"{self.tally.rows:,} rows"
-        lines = [f"Model: {origin} · P({self.schema.target}): {prior}{more}"]
-        width = max((len(n) for n in self.beliefs), default=0)
-        lines += [f"  {name:<{width}}  {what}" for name, what in self._described()]
+        lines = [f"Model: {origin} · P({canon.printable(self.schema.target)}): {prior}{more}"]
+        described = [(canon.printable(name, 40), what) for name, what in self._described()]
+        width = max((len(name) for name, _ in described), default=0)
+        lines += [f"  {name:<{width}}  {what}" for name, what in described]
         return "\n".join(lines)
 
     def _described(self) -> Iterator[tuple[str, str]]:
         for name, belief in self.beliefs.items():
             family = self.families[name].describe() if name in self.families else "written"
             weight = self.settings.weights.get(name)
-            rows = len(belief.table().rows)
-            shown = f"{family}, {rows} rows in its table" + ("" if weight is None else f", weight {weight:.3g}")
-            yield name, shown
+            table = belief.table()
+            size = f", {len(table.rows)} {table.unit}" if table.unit else ""
+            yield name, family + size + ("" if weight is None else f", weight {weight:.3g}")
 
     def _repr_html_(self) -> str:
         return model_html(repr(self), self.graph())
@@ -244,17 +245,11 @@ class Model:
         )
 
     def _table(self, rows: Any) -> Any:
-        """A dict that is one row, told from a dict of columns by what stands in its first column of the model."""
+        """A dict that is one row, told from a dict of columns by what stands in the columns of the model."""
         if not isinstance(rows, Mapping):
             return rows
-        column = next((c for c in self.schema.counted if rows.get(c.reads) is not None), None)
-        if column is None:
-            return rows
-        value = rows[column.reads]
-        if column.kind not in ("bag", "vector") or hasattr(value, "shape"):
-            return rows
-        nested = not isinstance(value, Mapping) and any(hasattr(v, "__len__") and not isinstance(v, str) for v in value)
-        return rows if nested or len(value) == 0 else [rows]
+        given = [(c.kind, rows[c.reads]) for c in self.schema.counted if rows.get(c.reads) is not None]
+        return [rows] if any(_is_one_value(kind, value) for kind, value in given) else rows
 
     def _read(self, rows: Any) -> Iterator[tuple[Batch, dict[str, Block]]]:
         first = True
@@ -328,6 +323,19 @@ def estimate(tally: Tally, settings: Settings | None = None) -> Model:
 
 
 attach_model(estimate)
+
+
+def _is_one_value(kind: str, value: Any) -> bool:
+    """Whether this is the value of one row: a lone number or text; for a bag or vector a flat list, or a dict."""
+    if isinstance(value, (str, bytes)) or not hasattr(value, "__len__"):
+        return True
+    if kind not in ("bag", "vector"):
+        return False
+    if isinstance(value, Mapping):
+        return True
+    if hasattr(value, "shape"):
+        return len(value.shape) == 1
+    return len(value) > 0 and all(isinstance(v, str) or not hasattr(v, "__len__") for v in value if v is not None)
 
 
 def _named_columns(smoothing: Smoothing | Mapping[str, Smoothing]) -> Sequence[str]:

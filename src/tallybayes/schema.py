@@ -277,9 +277,11 @@ class Schema:
         return cls.from_dict(given)
 
     def __repr__(self) -> str:
-        width = max((len(c.name) for c in self.columns), default=0)
-        lines = [f"Schema: target {self.target!r}, {len(self.counted)} columns counted"]
-        lines += [f"  {c.name:<{width}}  {c.kind:<8}  {c.reason}".rstrip() for c in self.columns]
+        names = [canon.printable(c.name, 40) for c in self.columns]
+        width = max(map(len, names), default=0)
+        lines = [f"Schema: target {canon.printable(self.target)!r}, {len(self.counted)} columns counted"]
+        for name, c in zip(names, self.columns, strict=True):
+            lines.append(f"  {name:<{width}}  {c.kind:<8}  {canon.printable(c.reason, 160)}".rstrip())
         return "\n".join(lines)
 
 

@@ -23,9 +23,10 @@ def scores(log_prior: Floats, parts: Mapping[str, Floats], weights: Mapping[str,
 
 def log_posterior(joint: Floats, log_prior: Floats) -> Floats:
     """log P(class given row). Where every class is impossible the prior answers, with a warning."""
-    norm = log_sum_exp(joint)
-    impossible = ~np.isfinite(norm)
-    out: Floats = joint - np.where(impossible, 0.0, norm)[:, None]
+    top = np.max(joint, axis=1, keepdims=True)
+    impossible = ~np.isfinite(top[:, 0])
+    above: Floats = joint - np.where(impossible[:, None], 0.0, top)  # first, or a score of −1e300 swallows the rest
+    out: Floats = above - np.where(impossible, 0.0, log_sum_exp(above))[:, None]
     if impossible.any():
         out[impossible] = log_prior - log_sum_exp(log_prior)
         warnings.warn(

@@ -9,9 +9,11 @@ from __future__ import annotations
 import itertools
 import os
 import re
+import shutil
 import tempfile
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -89,7 +91,6 @@ class Source:
     read: Callable[[], Iterator[Batch]]
     once: bool = False
     arrow: bool = False  # every batch has the same Arrow types
-    _spool: Any = field(default=None, repr=False)
 
     def batches(self) -> Iterator[Batch]:
         """All rows, in order."""
@@ -266,7 +267,7 @@ def _column(values: Any) -> Any:
         return list(items)
     try:
         array = pa.array(items, from_pandas=True)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
         return list(items)
     array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
     return _plain(array)
@@ -320,8 +321,8 @@ def _refuse_repeated(names: Sequence[str]) -> None:
 
 def _spooled(batches: Iterator[Batch]) -> Source:
     """The same rows from a temporary Arrow file, deleted with the source."""
-    folder = tempfile.TemporaryDirectory(prefix="tallybayes-")
-    path = os.path.join(folder.name, "rows.arrow")
+    folder = tempfile.mkdtemp(prefix="tallybayes-")
+    path = os.path.join(folder, "rows.arrow")
     pieces = (pa.RecordBatch.from_pydict(dict(batch.columns)) for batch in batches)
     first = next(pieces)
     with pa.ipc.new_stream(path, first.schema) as writer:
@@ -332,4 +333,6 @@ def _spooled(batches: Iterator[Batch]) -> Source:
         with pa.memory_map(path) as file, pa.ipc.open_stream(file) as reader:
             yield from _arrow_batches(reader)
 
-    return Source(read, _spool=folder)
+    source = Source(read)
+    weakref.finalize(source, shutil.rmtree, folder, ignore_errors=True)
+    return source

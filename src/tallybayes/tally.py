@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import canon, encode
-from .block import MOMENTS, WORDS, Groups, N
+from . import canon, encode, receipts
+from .block import MOMENTS, Groups
 from .counts import Counts, Sheet, add_counts
-from .errors import CannotEstimate, CannotForget, DataError, SchemaError, TallybayesWarning, excerpt
-from .numerics import Floats, Limbs, exact_sums, round_ratio
+from .errors import CannotEstimate, CannotForget, DataError, TallybayesWarning, excerpt
+from .numerics import Floats, exact_sums, round_ratio
+from .possible import ROWS, class_weights, why_impossible
 from .schema import Column, Schema
 from .sources import Batch, open_source
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from .model import Model
     from .settings import Settings
 
-ROWS = ("n", "rows")  # per class: the sum of weights, and how many rows
+_TOGETHER = 16  # tallies added at once while counting: more are faster to add, fewer take less memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +58,12 @@ class Tally:
     def of(cls, schema: Schema, data: Any, y: Any = None, *, weights: Any = None) -> Tally:
         """The tally of some rows, read once."""
         source = open_source(data, y, weights=weights, target=schema.target)
-        return add_tallies([cls.zero(schema), *(_of_batch(schema, batch) for batch in source.batches())])
+        parts = [cls.zero(schema)]
+        for batch in source.batches():
+            parts.append(_of_batch(schema, batch))
+            if len(parts) >= _TOGETHER:
+                parts = [add_tallies(parts)]
+        return add_tallies(parts)
 
     @property
     def rows(self) -> int:
@@ -68,8 +74,7 @@ class Tally:
 
     def class_weights(self) -> Floats:
         """The sum of weights of each class, in the order of `classes`; the number of rows if none was weighted."""
-        table = self.labels.sheet("rows", ROWS).table("n", len(self.classes))
-        return table[0] if len(table) else np.zeros(len(self.classes))
+        return class_weights(self.labels, len(self.classes))
 
     def moments(self, column: str, slot: str = "") -> dict[str, tuple[float, float, float]]:
         """(n, mean, variance ÷ n) of a number column by class, each rounded once from exact integers."""
@@ -163,7 +168,7 @@ class Tally:
             return rest
         hint = "these rows were never counted as they are now: check their labels, weights and values."
         if self.schema.receipts:
-            row = _first_unknown(self, source.batches())
+            row = receipts.first_unknown(self.schema, self.classes, self.labels, source.batches())
             if row is not None:
                 raise CannotForget(
                     f"row {row} (the first is row 0) was never counted; nothing has been forgotten", hint=hint
@@ -172,59 +177,7 @@ class Tally:
 
     def impossible(self) -> str | None:
         """Why no rows can have this tally (a negative count, impossible moments), or None."""
-        if self.skipped < 0:
-            return f"{self.skipped} rows without a label"
-        for column, counts in [("", self.labels), *self.columns.items()]:
-            for sheet in counts.sheets.values():
-                wrong = self._negative(column, sheet)
-                if wrong is not None:
-                    return wrong
-        totals = self.class_weights()
-        for column, counts in self.columns.items():
-            wrong = self._impossible_moments(column, counts) or self._too_many(column, counts, totals)
-            if wrong is not None:
-                return wrong
-        return None
-
-    def _negative(self, column: str, sheet: Sheet) -> str | None:
-        found = sheet.negative([a for a in sheet.amounts if a != "x"])
-        if found is None:
-            return None
-        slot, label, amount = found
-        value = sheet.table(amount, len(self.classes))[sheet.slot_names.index(slot), label]
-        place = f"column {column!r}, " if column else "the rows, "
-        return f"{place}class {self.classes[label]!r}, slot {slot!r} at {amount} = {value:g}"
-
-    def _impossible_moments(self, column: str, counts: Counts) -> str | None:
-        """Σx² ≥ (Σx)²/n must hold, and with n = 0 nothing may be left."""
-        sheet = counts.sheets.get("moments")
-        if sheet is None:
-            return None
-        (n, n_exp), (x, x_exp), (xx, xx_exp) = (sheet.exact(a, len(self.classes)) for a in MOMENTS)
-        shift = xx_exp + n_exp - 2 * x_exp
-        left, right = (n * xx) * (1 << max(shift, 0)), (x * x) * (1 << max(-shift, 0))
-        bad = np.argwhere((left < right) | ((n == 0) & ((x != 0) | (xx != 0))))
-        if len(bad) == 0:
-            return None
-        slot, label = (int(i) for i in bad[0])
-        position = f", position {sheet.slot_names[slot]}" if sheet.slot_names[slot] else ""
-        return f"moments that no numbers have in column {column!r}{position}, class {self.classes[label]!r}"
-
-    def _too_many(self, column: str, counts: Counts, totals: Floats) -> str | None:
-        """A column cannot have more values in a class than the class has rows."""
-        n_labels = len(self.classes)
-        for name, sheet in counts.sheets.items():
-            if name in ("words", "levels"):
-                used = sheet.table("documents", n_labels).max(axis=0) if name == "words" else np.zeros(n_labels)
-            else:
-                table = sheet.table("n", n_labels)
-                used = table.max(axis=0) if name == "moments" else table.sum(axis=0)
-            over = np.flatnonzero(used > totals * (1 + 1e-12))
-            if len(over):
-                return (
-                    f"column {column!r}, class {self.classes[int(over[0])]!r} with more values than the class has rows"
-                )
-        return None
+        return why_impossible(self.classes, self.labels, self.columns, self.skipped)
 
     def model(self, settings: Settings | None = None) -> Model:
         """The model that these counts support: pure, repeatable, the tally stays as it is."""
@@ -235,7 +188,9 @@ class Tally:
     def __repr__(self) -> str:
         weights = dict(zip(self.classes, self.class_weights().tolist(), strict=True))
         shown = sorted(weights.items(), key=lambda item: -item[1])
-        labels = ", ".join(f"{name} {n:.10g}" for name, n in shown[:6]) + (", …" if len(shown) > 6 else "")
+        labels = ", ".join(f"{canon.printable(name, 20)} {n:.10g}" for name, n in shown[:6]) + (
+            ", …" if len(shown) > 6 else ""
+        )
         count = len(self.columns)
         return f"Tally: {self.rows:,} rows · {labels or 'no classes'} · {count} column{'' if count == 1 else 's'}" + (
             f" · {self.skipped:,} rows without a label skipped" if self.skipped else ""
@@ -354,54 +309,13 @@ def _of_batch(schema: Schema, batch: Batch) -> Tally:
         )
     }
     if schema.receipts:
-        sheets["receipts"] = _receipt_sheet(schema, blocks, groups)
+        sheets["receipts"] = receipts.sheet(blocks, groups)
     columns = {name: _counts(block.sum_by(groups)) for name, block in blocks.items()}
     return _without_empty_classes(Tally(schema, classes, _counts(sheets), columns, skipped))
 
 
 def _counts(sheets: Mapping[str, Sheet]) -> Counts:
     return Counts({name: sheet for name, sheet in sheets.items() if len(sheet)})
-
-
-def _hashes(schema: Schema, blocks: Mapping[str, Any], weights: Floats | None, rows: int) -> list[str]:
-    """A 128-bit hash of each row's values and weight; equal rows have equal ones on every machine."""
-    values = [blocks[name].receipts() for name in sorted(blocks)]
-    weight = [b"1"] * rows if weights is None else [canon.number_text(w).encode() for w in weights.tolist()]
-    out = []
-    for row in zip(weight, *values, strict=True):
-        digest = hashlib.blake2b(digest_size=16)
-        for piece in row:
-            digest.update(len(piece).to_bytes(8, "little"))
-            digest.update(piece)
-        out.append(digest.hexdigest())
-    return out
-
-
-def _receipt_sheet(schema: Schema, blocks: Mapping[str, Any], groups: Groups) -> Sheet:
-    hashes, code = np.unique(_hashes(schema, blocks, groups.weights, len(groups.labels)), return_inverse=True)
-    n = np.bincount(code * groups.n_labels + groups.labels, minlength=len(hashes) * groups.n_labels)
-    return Sheet.dense([str(h) for h in hashes], groups.n_labels, {"n": Limbs(0, n.astype(np.int64)[:, None])})
-
-
-def _first_unknown(tally: Tally, batches: Iterable[Batch]) -> int | None:
-    """The number of the first row that the tally's receipts do not cover."""
-    sheet = tally.labels.sheet("receipts", N)
-    slot, label = np.nonzero(sheet.table("n", len(tally.classes)) if tally.classes else np.zeros((0, 0)))
-    table = sheet.table("n", len(tally.classes)) if tally.classes else np.zeros((0, 0))
-    left = {(sheet.slot_names[s], tally.classes[c]): float(table[s, c]) for s, c in zip(slot, label, strict=True)}
-    for batch in batches:
-        labels = encode.labels(tally.schema, batch)
-        weights = encode.weights(tally.schema, batch)
-        hashes = _hashes(tally.schema, encode.blocks(tally.schema, batch), weights, batch.rows)
-        for row, digest in enumerate(hashes):
-            label_text = labels.text(row)
-            if label_text is None or (weights is not None and weights[row] == 0):
-                continue
-            key = (digest, label_text)
-            left[key] = left.get(key, 0.0) - 1
-            if left[key] < 0:
-                return batch.start + row
-    return None
 
 
 def refuse_empty(tally: Tally) -> None:
@@ -415,6 +329,3 @@ def refuse_empty(tally: Tally) -> None:
             hint="give the column that holds the labels with target='…', or fill it in.",
         )
     raise DataError("the table has no rows", hint="give at least one row with a label.")
-
-
-__all__ = ["ROWS", "WORDS", "SchemaError", "Tally", "add_tallies", "attach_model", "refuse_empty"]

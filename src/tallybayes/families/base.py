@@ -85,6 +85,7 @@ class Table:
     title: str
     rows: list[str]
     values: Floats  # rows × classes
+    unit: str = ""  # what a row is, where their number says something: "values", "bins", "words"
 
 
 class Belief(ABC):

@@ -174,7 +174,7 @@ class BinsBelief(CellBelief):
 
     def table(self) -> Table:
         """P(bin given class)."""
-        return Table("P(bin given class)", _names(self.cuts), self.probabilities)
+        return Table("P(bin given class)", _names(self.cuts), self.probabilities, "bins")
 
     def linear(self) -> Linear:
         """One feature per bin."""

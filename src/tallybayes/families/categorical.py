@@ -112,7 +112,7 @@ class CategoricalBelief(Belief):
     def table(self) -> Table:
         """P(value given class)."""
         rows = [*self.values, UNSEEN] if self.reserve else list(self.values)
-        return Table("P(value given class)", rows, self.probabilities)
+        return Table("P(value given class)", rows, self.probabilities, "values")
 
     def linear(self) -> Linear:
         """One feature per value: is it this one?"""

@@ -123,7 +123,7 @@ class LevelsBelief(CellBelief):
 
     def table(self) -> Table:
         """P(level given class)."""
-        return Table("P(level given class)", [number_text(v) for v in self.values], self.probabilities)
+        return Table("P(level given class)", [number_text(v) for v in self.values], self.probabilities, "levels")
 
     def linear(self) -> Linear:
         """One feature per level."""
@@ -194,4 +194,4 @@ class BagLevelsBelief(Belief):
         """P(word occurs ℓ times given class)."""
         rows = [f"{w} ×{level}" for w in self.words for level in range(len(self.probabilities))]
         values = self.probabilities.transpose(1, 0, 2).reshape(len(rows), -1)
-        return Table("P(level given class)", rows, values)
+        return Table("P(level given class)", rows, values, "levels")

@@ -196,7 +196,9 @@ class WordsBelief(Belief):
 
     def table(self) -> Table:
         """P(word given class)."""
-        return Table("P(word given class)", [*self.words, UNSEEN][: len(self.probabilities)], self.probabilities)
+        return Table(
+            "P(word given class)", [*self.words, UNSEEN][: len(self.probabilities)], self.probabilities, "words"
+        )
 
     def features(self, block: Bag) -> Floats:
         """The amounts of the belief's words, rows × words."""
@@ -342,7 +344,7 @@ class BernoulliWordsBelief(Belief):
 
     def table(self) -> Table:
         """P(word occurs given class)."""
-        return Table("P(word occurs given class)", list(self.words), self.present)
+        return Table("P(word occurs given class)", list(self.words), self.present, "words")
 
     def linear(self) -> Linear | None:
         """Weights log ψ − log(1 − ψ) on presence, offset Σ log(1 − ψ); not where some ψ is 0 or 1."""

@@ -1,0 +1,157 @@
+"""The same table from every source is the same tally."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import scipy.sparse
+
+import tallybayes as tb
+
+pytestmark = pytest.mark.core
+N = 500
+RNG = np.random.default_rng(40)
+
+
+@pytest.fixture(scope="module")
+def frame() -> pd.DataFrame:
+    frame = pd.DataFrame(
+        {
+            "text": RNG.choice(["a", "b", "ü", "01"], N),
+            "whole": RNG.integers(-3, 9, N),
+            "real": RNG.normal(size=N) * 1e3,
+            "flag": RNG.random(N) < 0.3,
+            "when": [dt.datetime(2024, 1, 1) + dt.timedelta(hours=int(h)) for h in RNG.integers(0, 5000, N)],
+            "label": RNG.choice(["x", "y", "z"], N),
+        }
+    )
+    frame.loc[::9, "text"] = None
+    frame.loc[::11, "real"] = np.nan
+    frame.loc[::50, "label"] = None
+    return frame
+
+
+@pytest.fixture(scope="module")
+def schema(frame: pd.DataFrame) -> tb.Schema:
+    schema = tb.infer(frame, "label")
+    return schema.with_column("whole", kind="category")
+
+
+def sources(frame: pd.DataFrame) -> dict:
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    records = [{k: None if pd.isna(v) else v for k, v in row.items()} for row in frame.to_dict("records")]
+    return {
+        "pandas": frame,
+        "pandas shuffled index": frame.set_index(RNG.permutation(N)),
+        "pandas categoricals": frame.astype({"text": "category", "label": "category"}),
+        "polars": pl.from_pandas(frame),
+        "polars categoricals": pl.from_pandas(frame).with_columns(pl.col("text").cast(pl.Categorical)),
+        "arrow table": table,
+        "arrow chunks": pa.concat_tables([table.slice(0, 100), table.slice(100, 7), table.slice(107)]),
+        "arrow reader": table.to_reader(max_chunksize=64),
+        "duckdb relation": duckdb.from_arrow(table),
+        "dict of columns": {c: table[c].to_pylist() for c in table.column_names},
+        "dict of arrays": {c: frame[c].to_numpy() for c in frame},
+        "list of dicts": records,
+        "iterator of dicts": iter(records),
+    }
+
+
+NAMES = [
+    "pandas", "pandas shuffled index", "pandas categoricals", "polars", "polars categoricals", "arrow table",
+    "arrow chunks", "arrow reader", "duckdb relation", "dict of columns", "dict of arrays", "list of dicts",
+    "iterator of dicts",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_one_digest(name: str, frame: pd.DataFrame, schema: tb.Schema) -> None:
+    expected = tb.count(frame, schema)
+    assert expected.skipped == frame["label"].isna().sum()
+    tally = tb.count(sources(frame)[name], schema)
+    assert tally == expected
+    assert tally.digest == expected.digest
+    model = expected.model()
+    got = model.predict_proba(sources(frame)[name])
+    np.testing.assert_array_equal(got, model.predict_proba(frame))
+
+
+@pytest.mark.parametrize("name", ["arrow reader", "iterator of dicts"])
+def test_fit_reads_a_stream_that_can_be_read_once(name: str, frame: pd.DataFrame) -> None:
+    model = tb.fit(sources(frame)[name], "label")
+    assert model.tally == tb.fit(frame, "label").tally
+
+
+def test_labels_and_weights_beside_the_data(frame: pd.DataFrame, schema: tb.Schema) -> None:
+    weights = RNG.random(N)
+    beside = tb.count(frame.drop(columns="label"), schema, frame["label"], weights=weights)
+    inside = tb.count(frame.assign(w=weights), tb.Schema(schema.columns, "label", weights="w"))
+    assert beside.columns == inside.columns
+    assert beside.labels == inside.labels
+
+
+def test_sparse_dense_and_words_are_one_bag() -> None:
+    dense = RNG.poisson(0.7, (60, 8)).astype(float)
+    y = RNG.choice(["a", "b"], 60)
+    schema = tb.Schema([tb.Column("x", "bag")], target="y")
+    expected = tb.count(dense, schema, y)
+    for form in (scipy.sparse.csr_matrix, scipy.sparse.csc_array, scipy.sparse.coo_array):
+        assert tb.count(form(dense), schema, y) == expected
+    as_words = [[str(j) for j in range(8) for _ in range(int(row[j]))] for row in dense]
+    as_dicts = [{str(j): row[j] for j in range(8) if row[j]} for row in dense]
+    assert tb.count({"x": as_words, "y": y}, schema) == expected
+    assert tb.count({"x": as_dicts, "y": y}, schema) == expected
+
+
+def test_vectors_from_lists_and_matrices() -> None:
+    x = RNG.normal(size=(50, 4))
+    x[3, 2] = np.nan
+    y = ["a", "b"] * 25
+    schema = tb.Schema([tb.Column("x", "vector", width=4)], target="y")
+    expected = tb.count(x, schema, y)
+    lists = [[None if np.isnan(v) else v for v in row] for row in x.tolist()]
+    assert tb.count({"x": lists, "y": y}, schema) == expected
+    assert tb.count({"x": pa.FixedSizeListArray.from_arrays(pa.array(x.ravel()), 4), "y": y}, schema) == expected
+    assert tb.count({"x": x.astype(np.float32).astype(float), "y": y}, schema) == tb.count(
+        {"x": x.astype(np.float32), "y": y}, schema
+    )
+
+
+def test_columns_are_found_by_name(frame: pd.DataFrame, schema: tb.Schema) -> None:
+    model = tb.count(frame, schema).model()
+    expected = model.predict_proba(frame)
+    shuffled = frame[list(reversed(frame.columns))].assign(extra=1)
+    np.testing.assert_array_equal(model.predict_proba(shuffled), expected)
+    with pytest.warns(tb.TallybayesWarning, match="columns not in the data are taken as missing: 'text'.*did you mean"):
+        without = model.predict_proba(frame.rename(columns={"text": "texts"}))
+    with pytest.warns(tb.TallybayesWarning, match="'text'"):
+        np.testing.assert_array_equal(without, model.predict_proba(frame.drop(columns="text")))
+    with pytest.raises(tb.DataError, match="none of the columns"):
+        model.predict(frame[["label"]])
+
+
+def test_one_row_as_a_dict_is_a_batch_of_one(frame: pd.DataFrame, schema: tb.Schema) -> None:
+    model = tb.count(frame, schema).model()
+    row = {k: None if pd.isna(v) else v for k, v in frame.iloc[17].items()}
+    np.testing.assert_array_equal(model.predict_proba(row), model.predict_proba(frame)[17:18])
+    assert model.predict(row).tolist() == model.predict(frame)[17:18].tolist()
+
+
+def test_values_have_one_canonical_text() -> None:
+    schema = tb.Schema([tb.Column("v", "category")], target="y")
+    tallies = [
+        tb.count({"v": values, "y": ["a", "b"]}, schema)
+        for values in ([1, 0], [1.0, -0.0], np.array([1, 0], dtype=np.int8), ["1", "0"], np.array([1, 0], np.float32))
+    ]
+    assert all(t == tallies[0] for t in tallies)
+    truth = [tb.count({"v": v, "y": ["a", "b"]}, schema) for v in ([True, False], ["true", "false"])]
+    assert all(t == truth[0] for t in truth)
+    days = [dt.date(2024, 2, 29), dt.datetime(2024, 2, 29), np.datetime64("2024-02-29"), "2024-02-29"]
+    texts = {tb.count({"v": [d], "y": ["a"]}, schema).columns["v"].sheets["values"].slot_names[0] for d in days}
+    assert texts == {"2024-02-29"}

@@ -1,0 +1,183 @@
+"""The first look: a kind and a reason for every column, and what it refuses."""
+
+from __future__ import annotations
+
+import datetime as dt
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+
+import tallybayes as tb
+from tallybayes.infer import LOOK, first_look
+from tallybayes.sources import open_source
+
+N = 200
+RNG = np.random.default_rng(30)
+Y = np.array(["yes", "no"] * (N // 2))
+
+
+def kinds(data: dict, target: str = "y", **options) -> dict[str, tuple[str, str]]:
+    schema = tb.infer({**data, target: Y}, target, **options)
+    return {c.name: (c.kind, c.reason) for c in schema.columns}
+
+
+def test_kinds_and_reasons() -> None:
+    found = kinds(
+        {
+            "colour": RNG.choice(["red", "blue"], N),
+            "flag": RNG.random(N) < 0.5,
+            "size": RNG.normal(size=N),
+            "rooms": RNG.integers(1, 5, N),
+            "zip": np.array([f"0{i}" for i in RNG.integers(100, 120, N)]),
+            "price": np.array([f"{v:.2f}" for v in RNG.normal(5, 1, N)]),
+            "age": [str(v) if v % 7 else "?" for v in RNG.integers(10, 90, N)],
+            "words": [["a", "b"], ["c"]] * (N // 2),
+            "place": list(RNG.normal(size=(N, 3))),
+        }
+    )
+    assert found["colour"] == ("category", "text, 2 different values: blue, red")
+    assert found["flag"][0] == "category"
+    assert found["size"][0] == "number"
+    assert found["rooms"] == ("number", "whole numbers, 4 different from 1 to 4")
+    assert found["zip"][0] == "category"  # a leading zero makes a code
+    assert found["price"][0] == "number"
+    assert found["age"][0] == "number"
+    assert "'?' read as missing" in found["age"][1]
+    assert found["words"] == ("bag", "lists of words")
+    assert found["place"] == ("vector", "vectors of 3 numbers")
+
+
+def test_what_is_ignored_and_why() -> None:
+    found = kinds(
+        {
+            "id": np.arange(N) + 1000,
+            "user": [f"u{i}" for i in RNG.permutation(N)],
+            "constant": ["same"] * N,
+            "one": np.ones(N),
+            "empty": [None] * N,
+            "story": [f"once upon a time there were {i} bears" for i in range(N)],
+        }
+    )
+    assert {k: v[0] for k, v in found.items()} == dict.fromkeys(found, "ignore")
+    assert found["id"][1].startswith("an id")
+    assert found["user"][1].startswith("nearly an id")
+    assert found["constant"][1] == "the same value, 'same', in every row"
+    assert found["one"][1] == "the same number, 1, in every row"
+    assert found["empty"][1] == "missing in every row"
+    assert found["story"][1].startswith("free text, 8 words")
+
+
+@pytest.mark.parametrize(
+    ("leak", "words"),
+    [
+        (np.where(Y == "yes", "A", "B"), "it alone names the class of 100.0%"),
+        (np.where(Y == "yes", 1.0, 0.0) + RNG.random(N) / 10, "it alone names the class"),
+        ([float(i % 5) if y == "yes" else None for i, y in enumerate(Y)], "whether it is missing names the class"),
+        ([float(i) if y == "yes" and i % 4 == 0 else None for i, y in enumerate(Y)], "where it has a value, the class"),
+    ],
+)
+def test_a_column_that_gives_the_label_away_is_ignored_with_a_warning(leak, words: str) -> None:
+    with pytest.warns(tb.TallybayesWarning, match="column 'leak' is ignored: it gives the label away"):
+        found = kinds({"leak": leak, "fine": RNG.normal(size=N)})
+    assert found["leak"][0] == "ignore"
+    assert words in found["leak"][1]
+    assert found["fine"][0] == "number"
+
+
+def test_an_honest_strong_column_is_kept() -> None:
+    strong = np.where(RNG.random(N) < 0.95, Y, np.where(Y == "yes", "no", "yes"))
+    assert kinds({"strong": strong})["strong"][0] == "category"
+
+
+def test_dates_are_split() -> None:
+    day = [dt.date(2024, 1, 1) + dt.timedelta(days=int(d)) for d in RNG.integers(0, 300, N)]
+    time = [dt.datetime(2024, 1, 1, int(h)) for h in RNG.integers(0, 24, N)]
+    text = [d.isoformat() for d in day]
+    schema = tb.infer({"day": day, "time": time, "text": text, "y": Y}, "y")
+    assert schema.names == (
+        "day.days", "day.weekday", "day.month", "time.days", "time.weekday", "time.month", "time.hour",
+        "text.days", "text.weekday", "text.month",
+    )  # fmt: skip
+    tally = tb.count({"day": day, "time": time, "text": text, "y": Y}, schema)
+    by_day = tally.columns["day.weekday"].sheets["values"]
+    wanted = pd.Series(day).map(lambda d: d.strftime("%a")).value_counts().to_dict()
+    assert dict(zip(by_day.slot_names, by_day.table("n", 2).sum(axis=1), strict=True)) == wanted
+    assert tally.columns["day.days"] == tally.columns["text.days"]
+    model = tally.model()
+    assert np.isfinite(model.predict_proba({"day": day, "time": time, "text": text})).all()
+
+
+@pytest.mark.parametrize(
+    "values",
+    [RNG.normal(20, 5, N), RNG.integers(0, 10_000, N), list(map(float, RNG.normal(size=N)))],
+    ids=["floats", "many whole numbers", "a list"],
+)
+def test_a_quantity_is_refused_as_target(values) -> None:
+    with pytest.raises(tb.DataError, match=r"is a quantity: \d+ different numbers.*\n\nHint: .*>= "):
+        tb.infer({"x": RNG.normal(size=N), "mpg": values}, target="mpg")
+
+
+@pytest.mark.parametrize(
+    ("labels", "kind"),
+    [
+        ([0, 1] * 100, "int"),
+        ([0.0, 1.0] * 100, "float"),
+        ([True, False] * 100, "bool"),
+        (["a", "b"] * 100, "text"),
+        ([dt.date(2024, 1, 1), dt.date(2024, 1, 2)] * 100, "date"),
+    ],
+)
+def test_predictions_come_back_as_labels_went_in(labels, kind: str) -> None:
+    data = {"x": RNG.normal(size=N) + 3 * (np.arange(N) % 2), "y": labels}
+    model = tb.fit(data, "y")
+    assert model.schema.label_type == kind
+    assert set(model.predict(data).tolist()) == set(labels)
+    assert model.classes == tuple(sorted(set(labels)))
+
+
+def test_matrices() -> None:
+    x = RNG.normal(size=(N, 3))
+    assert tb.infer(x, y=Y).names == ("x0", "x1", "x2")
+    assert tb.infer(np.tile(x, (1, 100)), y=Y)["x"].kind == "vector"
+    assert tb.infer(scipy.sparse.random(N, 50, 0.1, format="csr", random_state=1), y=Y)["x"].kind == "bag"
+    assert tb.infer(scipy.sparse.csr_array(x), y=Y)["x"].kind == "vector"
+    model = tb.fit(x, y=Y)
+    assert model.predict(x).shape == (N,)
+
+
+def test_the_look_is_spread_over_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules["tallybayes.infer"], "LOOK", 1000)
+    look = first_look(open_source({"a": i, "b": str(i)} for i in range(300_000)))
+    values = np.array(look["a"])
+    assert 500 <= look.rows <= 1000
+    assert len(set(np.diff(values).tolist())) == 1
+    assert values[-1] > 299_000
+    assert LOOK == 100_000
+
+
+def test_a_schema_can_be_edited_saved_and_shared(tmp_path) -> None:
+    data = {"zip": RNG.integers(100, 120, N), "colour": RNG.choice(["red", "blue"], N), "y": Y}
+    schema = (
+        tb.infer(data, "y").with_column("zip", kind="category").with_column("colour", values=["red", "blue", "green"])
+    )
+    path = tmp_path / "schema.json"
+    schema.save(path)
+    again = tb.Schema.load(path)
+    assert again == schema
+    assert again["colour"].values == ("blue", "green", "red")
+    assert tb.count(data, again).digest == tb.count(data, schema).digest
+    model = tb.count(data, again).model()
+    assert model.table("colour").rows == ["blue", "green", "red"]
+    assert "chosen by hand" in repr(schema)
+
+
+def test_weights_column_is_no_feature() -> None:
+    data = {"x": RNG.normal(size=N), "w": RNG.integers(1, 4, N), "y": Y}
+    schema = tb.infer(data, "y", weights="w")
+    assert schema.names == ("x",)
+    assert tb.count(data, schema).class_weights().sum() == data["w"].sum()
+    with pytest.raises(tb.DataError, match="no weights column 'ww'"):
+        tb.infer(data, "y", weights="ww")

@@ -1,0 +1,115 @@
+"""What a person sees: reprs, the notebook view, the graph. Snapshots lie in tests/snapshots."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import pytest
+
+import tallybayes as tb
+
+SNAPSHOTS = pathlib.Path(__file__).parent / "snapshots"
+RNG = np.random.default_rng(50)
+
+
+@pytest.fixture(scope="module")
+def model() -> tb.Model:
+    n = 120
+    y = np.array(["cat", "dog"] * (n // 2))
+    data = {
+        "weight": np.where(y == "cat", 4.0, 6.0) + np.arange(n) % 17 / 4,
+        "legs": ["four"] * (n - 1) + ["three"],
+        "noises": [["meow", "purr"] if v == "cat" else ["bark"] for v in y],
+        "y": y,
+    }
+    schema = tb.infer(data, "y")
+    return tb.count(data, schema).model(tb.Settings(families={"weight": "gaussian"}, weights={"legs": 0.5}))
+
+
+def check(name: str, text: str) -> None:
+    """Compare with the snapshot; TALLYBAYES_SNAPSHOTS=write renews it, for a person to look at."""
+    path = SNAPSHOTS / name
+    if os.environ.get("TALLYBAYES_SNAPSHOTS") == "write":
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8")
+
+
+def test_repr_of_a_model(model: tb.Model) -> None:
+    check("model.txt", repr(model))
+
+
+def test_notebook_view(model: tb.Model) -> None:
+    check("model.html", model._repr_html_())
+
+
+def test_graph(model: tb.Model) -> None:
+    check("graph.dot", model.graph().to_dot())
+    check("graph.svg", model.graph().to_svg())
+    assert model.graph().edges() == [("y", "weight"), ("y", "legs"), ("y", "noises")]
+
+
+def test_explanation(model: tb.Model) -> None:
+    row = {"weight": 5.0, "legs": None, "noises": ["meow", "woof"]}
+    check("explanation.txt", str(model.explain(row)))
+    check("explanation.html", model.explain(row)._repr_html_())
+
+
+NASTY = ["<script>alert(1)</script>", "a&b", "\x1b[31mred\x1b[0m", "'; DROP TABLE x; --", '"quoted"', "x" * 500]
+
+
+def test_hostile_names_and_values_are_only_text() -> None:
+    data = {name: [f"{name} {i % 2}" for i in range(30)] for name in NASTY}
+    data["y"] = [NASTY[i % 3] for i in range(30)]
+    model = tb.fit(data, "y")
+    explained = model.explain(data, 0)
+    for page in (model._repr_html_(), model.graph().to_svg(), explained._repr_html_()):
+        assert "<script" not in page
+        assert "\x1b" not in page
+    ElementTree.fromstring(model.graph().to_svg())
+    assert "\x1b" not in str(explained)
+    assert "\x1b" not in repr(model)
+    assert "\x1b" not in repr(model.schema)
+    assert "\x1b" not in repr(model.tally)
+
+
+def test_explanation_in_other_logs(model: tb.Model) -> None:
+    row = {"weight": 5.0, "legs": "four", "noises": ["meow"]}
+    natural = model.explain(row)
+    for log, unit in (("2", np.log(2)), ("10", np.log(10)), ("decibans", np.log(10) / 10)):
+        np.testing.assert_allclose(model.explain(row, log=log).total * unit, natural.total, rtol=1e-12)
+    with pytest.raises(tb.SettingsError, match="log='e'"):
+        model.explain(row, log="e")
+
+
+def test_odds_of_each_contribution(model: tb.Model) -> None:
+    row = {"weight": 5.0, "legs": "four", "noises": ["meow"]}
+    explained = model.explain(row)
+    terms = explained.for_class("cat")
+    assert [t[0] for t in terms] == ["prior", "weight", "legs", "noises"]
+    odds = explained.total[0] - explained.total[1]
+    assert sum(t[2] for t in terms) == pytest.approx(odds, rel=1e-12)
+    assert explained.for_class("cat", against="dog") == terms
+    with pytest.raises(tb.SettingsError, match="no class 'cow'"):
+        explained.for_class("cow")
+    assert explained.to_dict()["probabilities"] == explained.probabilities.tolist()
+
+
+def test_row_number_picks_the_row(model: tb.Model) -> None:
+    rows = [{"weight": 4.0}, {"weight": 14.0}]
+    with pytest.warns(tb.TallybayesWarning, match="taken as missing"):
+        assert model.explain(rows, 1).probabilities[1] > 0.99
+    with pytest.raises(tb.DataError, match="no row 2 among 2"):
+        model.explain(rows, 2)
+
+
+def test_tables_and_parameters(model: tb.Model) -> None:
+    table = model.table("legs")
+    assert table.rows == ["four", "three"]
+    np.testing.assert_allclose(table.values, [[61 / 62, 60 / 62], [1 / 62, 2 / 62]])
+    with pytest.raises(tb.SettingsError, match="did you mean 'legs'"):
+        model.table("leg")
+    assert model.parameters() == (2 + 4 + 4 + 6, 1 + 4 + 2 + 4)
+    assert model.prior() == {"cat": 0.5, "dog": 0.5}
