@@ -77,11 +77,11 @@ class Graph:
     def _grid(self, column: str | None) -> list[list[str]]:
         """A node's title and table as text: the prior for None, else the column's table."""
         if column is None:
-            names, values, title = ["P"], self.prior[None, :], self.target
+            names, values, titles = ["P"], self.prior[None, :], [self.target]
         else:
             table = self.tables[column]
-            names, values, title = table.rows, table.values, f"{column} — {table.title}"
-        shown = [[_short(title)], ["", *(_short(c) for c in self.classes[:_MOST_CLASSES])]]
+            names, values, titles = table.rows, table.values, [column, table.title]
+        shown = [*([_short(title)] for title in titles), ["", *(_short(c) for c in self.classes[:_MOST_CLASSES])]]
         for name, row in list(zip(names, values, strict=True))[:_MOST_ROWS]:
             shown.append([_short(name), *(_number(v) for v in row[:_MOST_CLASSES])])
         hidden = len(names) - _MOST_ROWS
@@ -137,7 +137,7 @@ class _Box:
             for j, cell in enumerate(row):
                 right += self.widths[j]
                 place = f'x="{x + _PAD:.1f}"' if j == 0 else f'x="{right:.1f}" text-anchor="end"'
-                colour = ' fill="#667"' if i == 1 else ""
+                colour = ' fill="#667"' if row[0] == "" else ""
                 out.append(f'<text {place} y="{base:.1f}"{colour}>{html.escape(cell)}</text>')
         return "".join(out)
 

@@ -42,6 +42,11 @@ class Gaussian(Family):
         if self.variance not in ("own", "shared"):
             raise SettingsError(f"variance={self.variance!r}", hint="take 'own' or 'shared'.")
 
+    def describe(self) -> str:
+        """The name that `families=` knows it by."""
+        name = "student" if self.predictive else "gaussian-shared" if self.variance == "shared" else "gaussian"
+        return name + (" (unbiased)" if self.unbiased else "")
+
     def estimate(self, counts: Counts, context: Context) -> Belief:
         """Mean and deviation of every position and class."""
         m = read_moments(counts, context.n_classes)
