@@ -62,6 +62,11 @@ def _laplace(own: np.ndarray, everyone: np.ndarray, x: np.ndarray) -> np.ndarray
     return np.log([(np.sum(own == v) + 1) / (len(own) + len(values)) for v in x.tolist()])
 
 
+def _levels(own: np.ndarray, everyone: np.ndarray, x: np.ndarray) -> np.ndarray:
+    top = everyone.max()
+    return np.log([(np.sum(own == v) + 1) / (len(own) + top + 1) for v in x.tolist()])
+
+
 def normal(rng: np.random.Generator, n: int) -> np.ndarray:
     return rng.normal(rng.integers(-3, 4), rng.uniform(0.5, 3), n)
 
@@ -82,7 +87,7 @@ CASES = [
     Case("student", "number", "student", normal, _student),
     Case("poisson", "number", Poisson(shape=0.0), counts, _poisson),
     Case("poisson with prior", "number", "poisson", counts, None),
-    Case("levels", "number", "levels", counts, _laplace),
+    Case("levels", "number", "levels", counts, _levels),
     Case("levels to 40", "number", Levels(top=40), counts, None),
     Case("kernel", "number", "kernel", normal, None),
     Case("kernel silverman", "number", Kernel("silverman"), normal, None),

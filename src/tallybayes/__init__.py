@@ -5,6 +5,7 @@ says.
 """
 
 from . import families
+from .assumptions import assumptions
 from .cells import Cells
 from .errors import (
     CannotEstimate,
@@ -18,10 +19,13 @@ from .errors import (
 )
 from .explain import Explanation
 from .fit import count, fit
+from .hopeless import hopeless
 from .infer import infer
+from .joint import JointDistribution
 from .model import Model
 from .schema import Column, Schema
 from .settings import Floor, Settings
+from .shift import shift
 from .smoothing import (
     AbsoluteDiscount,
     Dirichlet,
@@ -64,6 +68,7 @@ __all__ = [
     "count",
     "families",
     "fit",
+    "hopeless",
     "infer",
     "shift",
 ]

@@ -186,7 +186,8 @@ class Vectors:
 
     def receipts(self) -> list[bytes]:
         """The bytes of the numbers."""
-        return [row.tobytes() for row in np.ascontiguousarray(self.values + 0.0, dtype="<f8")]
+        one_nan = np.where(np.isnan(self.values), np.nan, self.values + 0.0)  # NaN has many bit patterns, 0 has two
+        return [row.tobytes() for row in np.ascontiguousarray(one_nan, dtype="<f8")]
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import datetime as dt
+import decimal
 import math
 import numbers
+import re
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def number_text(value: float) -> str:
@@ -16,7 +21,7 @@ def number_text(value: float) -> str:
     >>> number_text(3.0), number_text(0.1), number_text(1e300), number_text(-0.0)
     ('3', '0.1', '1e+300', '0')
     """
-    if value == math.floor(value) and abs(value) < 1e16:
+    if abs(value) < 1e16 and value == math.floor(value):
         return str(int(value))
     return repr(float(value))
 
@@ -30,11 +35,13 @@ def text(value: Any) -> str | None:
     if value is None:
         return None
     if isinstance(value, str):
-        return str(value)
+        return _encodable(str(value))
     if isinstance(value, (bool, np.bool_)):
         return "true" if value else "false"
     if isinstance(value, numbers.Integral):
         return str(int(value))
+    if isinstance(value, decimal.Decimal):
+        value = float(value)
     if isinstance(value, (float, np.floating)):
         return None if math.isnan(value) else number_text(float(value))
     if isinstance(value, np.datetime64):
@@ -54,7 +61,29 @@ def text(value: Any) -> str | None:
         "NaTType",
     ):  # pandas' own words for missing, without importing pandas
         return None
-    return str(value)
+    return _encodable(str(value))
+
+
+def _encodable(text: str) -> str:
+    """The text with lone surrogates replaced, as bytes that are not UTF-8 are: Arrow and files cannot hold them."""
+    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
+
+
+def ordered(values: Iterable[Any]) -> tuple[str, ...]:
+    """Canonical texts, each once, numbers by size before other texts.
+
+    >>> ordered(["b", 10, 9.0, None, "a", "10"])
+    ('9', '10', 'a', 'b')
+    """
+    return tuple(sorted({t for v in values if (t := text(v)) is not None}, key=_order))
+
+
+def _order(text: str) -> tuple[bool, float, str]:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    return (False, number, text) if math.isfinite(number) else (True, 0.0, text)
 
 
 def printable(text: object, most: int = 60) -> str:

@@ -37,6 +37,10 @@ class Cells:
     points: tuple[float, ...] = ()
     discrete: bool = False
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "centre", float(self.centre) + 0.0)  # −0.0 and 0.0 are one value
+        object.__setattr__(self, "points", tuple(sorted({float(p) + 0.0 for p in self.points})))
+
     def codes(self, values: Floats) -> Ints:
         """The code of each value's cell; values must be finite."""
         out = self._general(values)
@@ -58,7 +62,9 @@ class Cells:
         octave = octave.astype(np.int64) - self.exponent - _MIDDLE_BITS
         far = (octave >= 1) & (size > 0)
         out = np.empty(len(values), dtype=np.int64)
-        out[~far] = np.floor(np.ldexp(distance[~far], -self.exponent)).astype(np.int64)
+        near = np.ldexp(distance[~far], -self.exponent)
+        # a negative distance that underflows to zero is still left of the centre
+        out[~far] = np.where((near == 0) & (distance[~far] < 0), -1, np.floor(near)).astype(np.int64)
         step = (octave[far] - 1) * TAIL + np.floor((2 * size[far] - 1) * TAIL).astype(np.int64)
         out[far] = np.where(distance[far] > 0, MIDDLE + step, -MIDDLE - 1 - step)
         return out
@@ -107,7 +113,7 @@ class Cells:
         """Cells for what a first look at a column found.
 
         >>> Cells.fitted(np.array([1.0, 2.0, 2.0, 5.0]))
-        Cells(centre=2.0, exponent=-6, points=(1.0, 2.0, 5.0), discrete=True)
+        Cells(centre=2.0, exponent=-7, points=(1.0, 2.0, 5.0), discrete=True)
         """
         values = np.where(values == 0, 0.0, values)  # −0.0 and 0.0 are one value
         distinct, times = np.unique(values, return_counts=True)
@@ -115,8 +121,8 @@ class Cells:
         points = distinct if discrete else distinct[(times >= _ATOM * len(values)) & (times >= 5)]
         rest = values if discrete else values[~np.isin(values, points)]
         low, middle, high = np.quantile(rest if len(rest) else values, [0.005, 0.5, 0.995], method="nearest")
-        span = min(float(high) - float(low), 1e308) or abs(float(middle)) or 1.0
-        exponent = max(math.ceil(math.log2(span)) - _MIDDLE_BITS - 1, -1074)
-        centre = math.ldexp(float(np.rint(np.ldexp(middle, -exponent))), exponent)
-        centre = centre if math.isfinite(centre) else float(middle)
+        span = min(float(high) / 2 - float(low) / 2, 8e307) * 2 or abs(float(middle)) or 1.0
+        exponent = max(math.ceil(math.log2(span)) - _MIDDLE_BITS - 1, math.frexp(float(middle))[1] - 1000, -1074)
+        steps = float(np.rint(np.ldexp(float(middle), -exponent)))
+        centre = math.ldexp(steps, exponent) if abs(math.frexp(steps)[1] + exponent) < 1024 else float(middle)
         return cls(centre, exponent, tuple(float(p) for p in points), discrete)

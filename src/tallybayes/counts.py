@@ -25,10 +25,13 @@ Index = Ints
 
 @dataclass(frozen=True, eq=False)
 class Sheet:
-    """Exact integers by (slot, limb, class): sorted by that key, unique, never all zero."""
+    """Exact integers by (slot, limb, class): sorted by that key, unique, never all zero.
+
+    The slots stand in any order; `in_order` is the same sheet with them sorted, which comparing and saving need.
+    """
 
     amounts: tuple[str, ...]  # the names of the amounts, e.g. ("n",) or ("n", "x", "xx")
-    slots: pa.Array  # strings, sorted, each with at least one entry
+    slots: pa.Array  # strings, each once and with at least one entry
     slot: Index  # per entry: which slot
     limb: Index  # per entry: which power of 2^32
     label: Index  # per entry: which class
@@ -71,16 +74,34 @@ class Sheet:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Sheet):
             return NotImplemented
-        return (
-            self.amounts == other.amounts
-            and bool(self.slots.equals(other.slots))
-            and np.array_equal(self.slot, other.slot)
-            and np.array_equal(self.limb, other.limb)
-            and np.array_equal(self.label, other.label)
-            and np.array_equal(self.amount, other.amount)
+        if self.amounts != other.amounts or len(self) != len(other) or len(self.slots) != len(other.slots):
+            return False
+        a, b = self.in_order, other.in_order
+        return bool(a.slots.equals(b.slots)) and all(
+            np.array_equal(x, y)
+            for x, y in ((a.slot, b.slot), (a.limb, b.limb), (a.label, b.label), (a.amount, b.amount))
         )
 
     __hash__ = None  # type: ignore[assignment]  # a sheet may be as large as the data's vocabulary
+
+    @cached_property
+    def in_order(self) -> Sheet:
+        """The same entries with the slots sorted."""
+        order = pc.sort_indices(self.slots).to_numpy().astype(np.int64)
+        if bool(np.all(order[1:] > order[:-1])):
+            return self
+        new = np.empty(len(order), dtype=np.int64)
+        new[order] = np.arange(len(order))
+        slot = new[self.slot]
+        by_slot = np.argsort(slot, kind="stable")  # stable: limb and class keep their order within a slot
+        return Sheet(
+            self.amounts,
+            self.slots.take(pa.array(order)),
+            slot[by_slot],
+            self.limb[by_slot],
+            self.label[by_slot],
+            self.amount[by_slot],
+        )
 
     def relabel(self, new: Index) -> Sheet:
         """The same entries with class i renumbered to new[i]; the numbering must keep its order."""
@@ -123,10 +144,11 @@ class Sheet:
 
     def content(self) -> Iterator[bytes]:
         """The logical content as bytes, the same on every machine: what the digest is taken of."""
-        for text in (*self.amounts, "", *self.slot_names):
-            raw = text.encode("utf-8", "surrogatepass")
+        sheet = self.in_order
+        for text in (*sheet.amounts, "", *sheet.slot_names):
+            raw = text.encode()
             yield struct.pack("<q", len(raw)) + raw
-        for numbers in (self.slot, self.limb, self.label, self.amount):
+        for numbers in (sheet.slot, sheet.limb, sheet.label, sheet.amount):
             yield struct.pack("<q", numbers.size) + np.ascontiguousarray(numbers, dtype="<i8").tobytes()
 
 
@@ -152,7 +174,7 @@ def add_sheets(sheets: Sequence[Sheet]) -> Sheet:
 
 
 def _collect(amounts: tuple[str, ...], slots: pa.Array, slot: Index, limb: Index, label: Index, amount: Ints) -> Sheet:
-    """Sort, add equal keys, carry, drop zeros and unused slots: the canonical sheet of any list of entries."""
+    """Sort by key, add equal keys, carry, drop zeros and unused slots: the sheet of any list of entries."""
     if len(slot) == 0:
         return Sheet.empty(amounts)
     lowest = int(limb.min())
@@ -169,7 +191,11 @@ def _collect(amounts: tuple[str, ...], slots: pa.Array, slot: Index, limb: Index
         slot, limb, label, amount = _carried(slot, limb, label, amount)
     kept = amount.any(axis=1)
     slot, limb, label, amount = slot[kept], limb[kept], label[kept], amount[kept]
-    return _sorted(Sheet(amounts, slots, slot, limb, label, amount))
+    used = np.zeros(len(slots), dtype=bool)
+    used[slot] = True
+    if not used.all():
+        slots, slot = slots.filter(pa.array(used)), (np.cumsum(used) - 1)[slot]
+    return Sheet(amounts, slots, slot, limb, label, amount)
 
 
 def _carried(slot: Index, limb: Index, label: Index, amount: Ints) -> tuple[Index, Index, Index, Ints]:
@@ -192,28 +218,6 @@ def _carried(slot: Index, limb: Index, label: Index, amount: Ints) -> tuple[Inde
     order = np.lexsort((group[row] % n_labels, place, group[row] // n_labels))
     row, place = row[order], place[order]
     return group[row] // n_labels, place + bottom, group[row] % n_labels, full[row, place]
-
-
-def _sorted(sheet: Sheet) -> Sheet:
-    """The sheet with its slots sorted, each used."""
-    used = np.zeros(len(sheet.slots), dtype=bool)
-    used[sheet.slot] = True
-    order = pc.sort_indices(sheet.slots).to_numpy().astype(np.int64)
-    order = order[used[order]]
-    if len(order) == len(sheet.slots) and bool(np.all(order[1:] > order[:-1])):
-        return sheet
-    new = np.full(len(sheet.slots), -1, dtype=np.int64)
-    new[order] = np.arange(len(order))
-    slot = new[sheet.slot]
-    by_slot = np.argsort(slot, kind="stable")  # stable: limb and class keep their order within a slot
-    return Sheet(
-        sheet.amounts,
-        sheet.slots.take(pa.array(order)),
-        slot[by_slot],
-        sheet.limb[by_slot],
-        sheet.label[by_slot],
-        sheet.amount[by_slot],
-    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +14,7 @@ import scipy.sparse
 
 from . import canon
 from .block import BAG_UNIT, Bag, Block, Codes, Numbers, Vectors
-from .errors import DataError, TallybayesWarning, did_you_mean, excerpt
+from .errors import DataError, did_you_mean, excerpt, warn
 from .numerics import Floats
 from .schema import Column, Schema
 from .sources import WEIGHTS, Batch
@@ -59,22 +58,7 @@ def check_columns(schema: Schema, batch: Batch) -> None:
             hint=(near[0] + "columns" if near else "columns")
             + " are found by name; rename them to those of the schema.",
         )
-    warnings.warn(
-        f"columns not in the data are taken as missing: {excerpt(absent)}. {' '.join(near)}".strip(),
-        TallybayesWarning,
-        stacklevel=_user_frame(),
-    )
-
-
-def _user_frame() -> int:
-    """How many frames up the caller's own code is, so that a warning points there."""
-    import sys
-
-    depth = 1
-    frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("tallybayes"):
-        frame, depth = frame.f_back, depth + 1
-    return depth
+    warn(f"columns not in the data are taken as missing: {excerpt(absent)}. {' '.join(near)}".strip())
 
 
 def labels(schema: Schema, batch: Batch) -> Codes:
@@ -84,6 +68,7 @@ def labels(schema: Schema, batch: Batch) -> Codes:
             f"there is no target column {schema.target!r}; the data have {excerpt(batch.names()) or 'no columns'}",
             hint=did_you_mean(schema.target, batch.names()) + "name the column to predict with target='…'.",
         )
+    check_flat(batch[schema.target], schema.target)
     return category(batch[schema.target], schema.missing)
 
 
@@ -127,6 +112,8 @@ def block(column: Column, raw: Any, batch: Batch, missing: Sequence[str]) -> Blo
     """The block of one column of a batch; `raw` is None where the data do not have it."""
     where = Where(column.reads, batch.start)
     missing = (*missing, *column.missing)
+    if column.kind == "category" or column.part is not None:
+        check_flat(raw, column.reads)
     if column.part is not None and raw is not None:
         raw = date_part(raw, column.part, where, missing)
     if column.kind == "category":
@@ -141,6 +128,15 @@ def block(column: Column, raw: Any, batch: Batch, missing: Sequence[str]) -> Blo
         absent = np.zeros(batch.rows, dtype=bool)
         return Bag([], scipy.sparse.csr_array((batch.rows, 0)), absent, column.levels)
     return bag(raw, column, where)
+
+
+def check_flat(raw: Any, column: str) -> None:
+    """Refuse a matrix where one value per row is wanted."""
+    if getattr(raw, "ndim", 1) != 1:
+        raise DataError(
+            f"column {column!r} is a matrix of shape {raw.shape}, not one value per row",
+            hint="give its columns names of their own, or declare it as kind 'vector' or 'bag'.",
+        )
 
 
 def category(raw: Any, missing: Sequence[str] = ()) -> Codes:
@@ -320,13 +316,15 @@ def bag(raw: Any, column: Column, where: Where) -> Bag:
     if isinstance(raw, np.ndarray) or scipy.sparse.issparse(raw):
         return _bag_of_matrix(raw, column, where)
     items = raw.to_pylist() if isinstance(raw, pa.Array) else list(raw)
+    mapped = isinstance(raw, pa.MapArray)  # Arrow's own dicts come as lists of pairs
     has = np.array([item is not None for item in items], dtype=bool)
     slots: dict[str, int] = {}
     given: list[list[int]] = []
     amounts: list[float] = []
     for i, item in enumerate(items):
-        if isinstance(item, Mapping):
-            pairs = [(canon.text(word), float(n)) for word, n in item.items()]
+        if isinstance(item, Mapping) or mapped:
+            given_pairs = item.items() if isinstance(item, Mapping) else item or ()
+            pairs = [(canon.text(word), float(n)) for word, n in given_pairs if n is not None]
         elif item is None or (isinstance(item, Sequence) and not isinstance(item, (str, bytes))):
             pairs = [(canon.text(word), 1.0) for word in item or ()]
         else:

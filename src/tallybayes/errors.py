@@ -16,6 +16,8 @@ Every message says what was found and where, then, after a blank line, ``Hint:``
 from __future__ import annotations
 
 import difflib
+import sys
+import warnings
 from collections.abc import Iterable
 
 __all__ = [
@@ -29,6 +31,7 @@ __all__ = [
     "TallybayesWarning",
     "did_you_mean",
     "excerpt",
+    "warn",
 ]
 
 
@@ -74,6 +77,14 @@ class MissingExtra(TallybayesError, ImportError):
 
 class TallybayesWarning(UserWarning):
     """The answer stands, but a person should know something about it."""
+
+
+def warn(message: str) -> None:
+    """Issue a TallybayesWarning that points at the caller's own line, however deep the library is."""
+    frame, depth = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "tallybayes":
+        frame, depth = frame.f_back, depth + 1
+    warnings.warn(message, TallybayesWarning, stacklevel=depth)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

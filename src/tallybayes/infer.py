@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -16,7 +15,7 @@ import scipy.sparse
 from . import canon, encode
 from .block import Codes
 from .cells import Cells
-from .errors import DataError, TallybayesWarning, did_you_mean, excerpt
+from .errors import DataError, did_you_mean, excerpt, warn
 from .numerics import Floats, Ints
 from .schema import Column, Schema, date_columns
 from .sources import LABELS, MATRIX, Batch, Source, open_source
@@ -55,11 +54,9 @@ def infer(
         proposed = _propose(column, look[column])
         leak = _gives_away(look[column], proposed, labels)
         if leak:
-            warnings.warn(
+            warn(
                 f"column {column!r} is ignored: {leak}. Hint: if it is known before the answer is, count it with "
-                f"schema.with_column({column!r}, kind={proposed[0].kind!r}).",
-                TallybayesWarning,
-                stacklevel=2,
+                f"schema.with_column({column!r}, kind={proposed[0].kind!r})."
             )
             proposed = [Column(column, "ignore", reason=leak)]
         columns += proposed

@@ -74,7 +74,8 @@ def linear_view(
         if part is None or not np.isfinite(part.weights).all():
             raise SettingsError(
                 f"column {name!r} has no linear view under its family and smoothing",
-                hint="Gaussians need a shared variance ('gaussian-shared'), tables need smoothing without zeros.",
+                hint="a Gaussian needs a shared variance ('gaussian-shared'), a table smoothing without zeros; "
+                "Student-t, kernel and the predictive forms have none.",
             )
         parts[name] = part
     scale = {n: weights.get(n, 1.0) for n in parts}

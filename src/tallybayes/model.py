@@ -198,7 +198,7 @@ class Model:
                 f"the model has no column {column!r}",
                 hint=did_you_mean(column, self.beliefs) + f"it has {excerpt(self.beliefs) or 'none'}.",
             )
-        return self.beliefs[column].table()
+        return replace(self.beliefs[column].table(), classes=self.classes)
 
     def prior(self) -> dict[Any, float]:
         """P(class)."""
@@ -248,6 +248,8 @@ class Model:
         """A dict that is one row, told from a dict of columns by what stands in the columns of the model."""
         if not isinstance(rows, Mapping):
             return rows
+        if not rows:
+            return [rows]
         given = [(c.kind, rows[c.reads]) for c in self.schema.counted if rows.get(c.reads) is not None]
         return [rows] if any(_is_one_value(kind, value) for kind, value in given) else rows
 
@@ -335,7 +337,7 @@ def _is_one_value(kind: str, value: Any) -> bool:
         return True
     if hasattr(value, "shape"):
         return len(value.shape) == 1
-    return len(value) > 0 and all(isinstance(v, str) or not hasattr(v, "__len__") for v in value if v is not None)
+    return all(isinstance(v, str) or not hasattr(v, "__len__") for v in value if v is not None)
 
 
 def _named_columns(smoothing: Smoothing | Mapping[str, Smoothing]) -> Sequence[str]:

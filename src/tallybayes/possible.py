@@ -29,6 +29,11 @@ def why_impossible(classes: Sequence[str], labels: Counts, columns: Mapping[str,
             if wrong is not None:
                 return wrong
     totals = class_weights(labels, len(classes))
+    rows = labels.sheet("rows", ROWS).table("rows", len(classes)).sum(axis=0)
+    apart = np.flatnonzero((totals > 0) != (rows > 0))
+    if len(apart):
+        label = int(apart[0])
+        return f"the rows, class {classes[label]!r} with {rows[label]:g} rows that weigh {totals[label]:g}"
     for column, counts in columns.items():
         wrong = _impossible_moments(column, counts, classes) or _too_many(column, counts, classes, totals)
         if wrong is not None:

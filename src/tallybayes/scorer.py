@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 
 import numpy as np
 
-from .errors import TallybayesWarning
+from .errors import warn
 from .numerics import Floats, log_sum_exp
 
 
@@ -29,11 +28,9 @@ def log_posterior(joint: Floats, log_prior: Floats) -> Floats:
     out: Floats = above - np.where(impossible, 0.0, log_sum_exp(above))[:, None]
     if impossible.any():
         out[impossible] = log_prior - log_sum_exp(log_prior)
-        warnings.warn(
+        warn(
             f"every class has probability 0 for {int(impossible.sum())} row(s), the first is row "
             f"{int(np.argmax(impossible))}: the prior answers. Hint: smooth the counts, e.g. "
-            "tally.model(tb.Settings(smoothing=tb.Laplace(1.0))).",
-            TallybayesWarning,
-            stacklevel=2,
+            "tally.model(tb.Settings(smoothing=tb.Laplace(1.0)))."
         )
     return out

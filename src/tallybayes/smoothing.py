@@ -8,7 +8,6 @@ the frequencies over all classes, which is evidence for none of them.
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,8 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from . import canon
-from .errors import SettingsError, TallybayesWarning
+from .errors import SettingsError, warn
 from .numerics import Floats
+
+OTHER = "(other values)"  # in a Dirichlet prior: all values that are not named, together
 
 
 class Smoothing(ABC):
@@ -142,12 +143,16 @@ class Dirichlet(Smoothing):
         return {value for table in self._tables().values() for value in table}
 
     def amounts_for(self, slots: Sequence[str], classes: Sequence[str]) -> Floats:
-        """The imagined rows, slots × classes."""
+        """The imagined rows, slots × classes; those of OTHER are shared by it and all slots that are not named."""
         tables = self._tables()
-        each = [tables.get(c, tables.get(None, {})) for c in classes]
-        return np.array([[t.get(s, self.rest) for t in each] for s in slots], dtype=np.float64).reshape(
-            len(slots), len(classes)
-        )
+        out = np.empty((len(slots), len(classes)))
+        for y, c in enumerate(classes):
+            table = tables.get(c, tables.get(None, {}))
+            unnamed = [s for s in slots if s not in table]
+            share = table.get(OTHER, 0.0) / (len(unnamed) + 1)
+            named = {**table, OTHER: share}
+            out[:, y] = [named.get(s, self.rest + share) for s in slots]
+        return out
 
     def probabilities(self, n: Floats, slots: Sequence[str], classes: Sequence[str], rows: float) -> Floats:
         """(n + a) / (N + Σa)."""
@@ -225,11 +230,9 @@ class GoodTuring(Smoothing):
         return out
 
     def _say(self, where: Sequence[str]) -> None:
-        warnings.warn(
+        warn(
             f"Good–Turing needs singletons, unseen values and a few different counts; absolute discounting "
-            f"stands in for {', '.join(where[:6])}",
-            TallybayesWarning,
-            stacklevel=2,
+            f"stands in for {', '.join(where[:6])}"
         )
 
 

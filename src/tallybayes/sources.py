@@ -225,7 +225,7 @@ def _is_scalar(value: Any) -> bool:
 
 
 def _from_rows(rows: Sequence[Any], start: int) -> Batch:
-    names: dict[str, None] = {}
+    names: dict[Any, None] = {}
     for i, row in enumerate(rows):
         if not isinstance(row, Mapping):
             raise DataError(
@@ -233,8 +233,9 @@ def _from_rows(rows: Sequence[Any], start: int) -> Batch:
                 hint="give a list of dicts, one per row: [{'colour': 'red', 'size': 3}, …].",
             )
         for name in row:
-            names.setdefault(str(name))
-    return Batch({n: _column([row.get(n) for row in rows]) for n in names}, len(rows), start)
+            names.setdefault(name)
+    _refuse_repeated([str(n) for n in names])
+    return Batch({str(n): _column([row.get(n) for row in rows]) for n in names}, len(rows), start)
 
 
 def _row_batches(rows: Iterable[Any]) -> Iterator[Batch]:
@@ -261,16 +262,23 @@ def _column(values: Any) -> Any:
         return _plain(values.to_arrow())
     if isinstance(values, np.ndarray) and values.dtype.kind in "fiub":
         return pa.array(values)
-    items = values if isinstance(values, (list, np.ndarray)) or hasattr(values, "dtype") else list(values)
-    first = next((v for v in items if v is not None), None)
-    if isinstance(first, Mapping):
-        return list(items)
+    if getattr(values, "dtype", None) is not None and values.dtype != object:  # a typed pandas series
+        return _arrow(values)
+    items = values.tolist() if hasattr(values, "tolist") else list(values)
+    kinds = set(map(type, items)) - {type(None)}
+    if kinds == {str, float} and all(v != v for v in items if type(v) is float):  # pandas' NaN among texts
+        items, kinds = [None if type(v) is float else v for v in items], {str}
+    # Values of several types are kept as they are: Arrow would turn some into others, and which depends on the batch
+    return _arrow(items) if len(kinds) <= 1 and not any(issubclass(k, Mapping) for k in kinds) else items
+
+
+def _arrow(values: Any) -> Any:
+    """An Arrow array, or the values themselves where Arrow has no type for them."""
     try:
-        array = pa.array(items, from_pandas=True)
+        array = pa.array(values, from_pandas=True)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
-        return list(items)
-    array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
-    return _plain(array)
+        return list(values)
+    return _plain(array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array)
 
 
 def _length(column: Any) -> int:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,7 +20,7 @@ import numpy as np
 from . import canon, encode, receipts
 from .block import MOMENTS, Groups
 from .counts import Counts, Sheet, add_counts
-from .errors import CannotEstimate, CannotForget, DataError, TallybayesWarning, excerpt
+from .errors import CannotEstimate, CannotForget, DataError, excerpt, warn
 from .numerics import Floats, exact_sums, round_ratio
 from .possible import ROWS, class_weights, why_impossible
 from .schema import Column, Schema
@@ -191,10 +190,12 @@ class Tally:
         labels = ", ".join(f"{canon.printable(name, 20)} {n:.10g}" for name, n in shown[:6]) + (
             ", …" if len(shown) > 6 else ""
         )
-        count = len(self.columns)
-        return f"Tally: {self.rows:,} rows · {labels or 'no classes'} · {count} column{'' if count == 1 else 's'}" + (
-            f" · {self.skipped:,} rows without a label skipped" if self.skipped else ""
+        rows, columns, skipped = (
+            f"{n:,} {what}{'' if n == 1 else 's'}"
+            for n, what in [(self.rows, "row"), (len(self.columns), "column"), (self.skipped, "row")]
         )
+        out = f"Tally: {rows} · {labels or 'no classes'} · {columns}"
+        return f"{out} · {skipped} without a label skipped" if self.skipped else out
 
 
 _ESTIMATE: Callable[[Tally, Settings | None], Model] | None = None
@@ -233,11 +234,9 @@ def _lost_cells(schema: Schema, tallies: Iterable[Tally]) -> set[str]:
     specs = {c.name: c.cells for c in schema.counted if c.kind == "number"}
     lost = {n for n, cells in specs.items() if any(t.schema[n].cells != cells for t in tallies)}
     if lost:
-        warnings.warn(
+        warn(
             f"the cells of {excerpt(sorted(lost))} differ between the tallies: moments are added, cells are left out. "
-            "Hint: count with one schema (schema.save, Schema.load) to keep kernel, bins and levels.",
-            TallybayesWarning,
-            stacklevel=4,
+            "Hint: count with one schema (schema.save, Schema.load) to keep kernel, bins and levels."
         )
     return lost
 
@@ -284,9 +283,9 @@ def _of_batch(schema: Schema, batch: Batch) -> Tally:
     if schema.counted and batch.rows:
         encode.check_columns(schema, batch)
     kept = labels.codes >= 0
-    skipped = int(np.count_nonzero(~kept))
-    if weights is not None:
-        kept = kept & (weights > 0)
+    counted = np.ones(batch.rows, dtype=bool) if weights is None else weights > 0
+    skipped = int(np.count_nonzero(~kept & counted))
+    kept = kept & counted
     if not kept.all():
         labels = labels.take(kept)
         blocks = {name: block.take(kept) for name, block in blocks.items()}

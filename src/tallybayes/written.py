@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from . import canon
-from .errors import SettingsError, TallybayesWarning, excerpt
+from .errors import SettingsError, excerpt, warn
 from .families import Belief
 from .families.categorical import CategoricalBelief
 from .families.words import MultinomialBelief
 from .numerics import Floats
 from .schema import Column, Schema
 from .settings import Settings
-from .smoothing import Dirichlet
+from .smoothing import OTHER, Dirichlet
 
 Tables = Mapping[str, Mapping[Any, Mapping[Any, float]]]  # column → class → value → probability
-OTHER = "(other values)"
 _MOST_OFF = 0.02
 
 
@@ -43,7 +41,7 @@ def prior_probabilities(prior: Mapping[Any, float], classes: tuple[str, ...] | N
             hint="give probabilities from 0 to 1 that add up to one.",
         )
     if abs(total - 1) > 1e-9:
-        warnings.warn(f"the priors add up to {total:g} and were divided by that", TallybayesWarning, stacklevel=3)
+        warn(f"the priors add up to {total:g} and were divided by that")
     return {c: p / total for c, p in given.items()}
 
 
@@ -70,11 +68,9 @@ def written_tables(tables: Tables, classes: tuple[str, ...]) -> dict[str, dict[s
         values = sorted({v for t in given.values() for v in t})
         partial = [v for v in values if any(v not in t for t in given.values())]
         if partial:
-            warnings.warn(
+            warn(
                 f"{column!r}: {excerpt(partial)} has no probability in some class and is taken as no evidence. "
-                "Hint: write 0 if it cannot happen there.",
-                TallybayesWarning,
-                stacklevel=3,
+                "Hint: write 0 if it cannot happen there."
             )
         kept = [v for v in values if v not in partial]
         out[str(column)] = {v: np.array([given[c][v] for c in classes]) for v in kept}

@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..block import Block
+from ..canon import printable
 from ..cells import Cells
 from ..counts import Counts
 from ..errors import SettingsError, did_you_mean
@@ -86,6 +87,31 @@ class Table:
     rows: list[str]
     values: Floats  # rows × classes
     unit: str = ""  # what a row is, where their number says something: "values", "bins", "words"
+    classes: tuple[Any, ...] = ()
+
+    def __getitem__(self, at: tuple[Any, Any]) -> float:
+        """The number in a row and a class: table["severe", "Flu"]."""
+        row, label = at
+        if str(row) not in self.rows or label not in self.classes:
+            raise SettingsError(
+                f"the table has no row {row!r} or no class {label!r}",
+                hint=did_you_mean(str(row), self.rows) + "see table.rows and table.classes.",
+            )
+        return float(self.values[self.rows.index(str(row)), self.classes.index(label)])
+
+    def __str__(self) -> str:
+        names = [printable(r, 40) for r in self.rows]
+        heads = [printable(c, 20) for c in self.classes]
+        cells = [[f"{v:.6g}" for v in row] for row in self.values]
+        widths = [max(map(len, [h, *(c[i] for c in cells)])) for i, h in enumerate(heads)]
+        first = max(map(len, [self.title, *names]))
+        lines = [[self.title, *heads], *([n, *c] for n, c in zip(names, cells, strict=True))]
+        return "\n".join(
+            "  ".join([r[0].ljust(first), *(v.rjust(w) for v, w in zip(r[1:], widths, strict=True))]) for r in lines
+        )
+
+    def __repr__(self) -> str:
+        return str(self)
 
 
 class Belief(ABC):

@@ -24,6 +24,7 @@ from .histogram import Histogram
 from .moments import BellBelief, distance, floored, read_moments, shared_deviation
 from .student import student
 
+_LARGEST = float(np.finfo(float).max)
 _HALF_LOG_2PI = 0.5 * float(np.log(2 * np.pi))
 
 
@@ -67,14 +68,17 @@ class Gaussian(Family):
         whole = self.estimate(counts, context).parts(Numbers(x))
         v, n, less = x[:, None], m.n, np.maximum(m.n - 1, 0.0)
         unit = np.where(m.varies, m.all_sd, 1.0)  # in units of the column no square overflows
-        step = (v - m.mean) / unit / np.maximum(less, 1.0)
+        away = distance(v, m.mean, unit)
+        step = away / np.maximum(less, 1.0)
         spread = n * (m.sd / unit) ** 2  # Σ(x − μ)²
-        others = np.maximum(spread - n * step * (v - m.mean) / unit, 0.0)
+        others = np.maximum(spread - n * step * away, 0.0)
         if self.variance == "shared":
             sd = unit * np.sqrt((spread.sum() - spread + others) / max(float(n.sum()) - 1, 1.0))
         else:
             sd = unit * np.sqrt(others / np.maximum(less - self.unbiased, 1.0))
-        mean, sd = np.where(less > 0, m.mean - unit * step, m.all_mean), np.where(less > 0, sd, m.all_sd)
+        with np.errstate(over="ignore"):
+            mean = np.clip(m.mean - unit * step, -_LARGEST, _LARGEST)
+        mean, sd = np.where(less > 0, mean, m.all_mean), np.where(less > 0, sd, m.all_sd)
         if context.predictive if self.predictive is None else self.predictive:
             rest = student(m.with_classes(less + 0 * v, mean, sd), vector=False)
             return whole, rest.log_density(v, slice(None))

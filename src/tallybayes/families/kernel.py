@@ -25,6 +25,7 @@ from .base import Context, Family, Table
 from .categorical import draw
 from .histogram import CellBelief, Histogram, middles, read_cells
 
+_NARROWEST = float(np.finfo(float).smallest_subnormal)  # a bandwidth may be tiny, but not zero
 _BANDWIDTHS = np.geomspace(1 / 128, 1.0, 10)  # candidates, in deviations of the whole column
 
 
@@ -53,7 +54,7 @@ class Kernel(Family):
             return replace(flat, bandwidth=np.full(context.n_classes, float(self.bandwidth)))
         if self.bandwidth == "silverman":
             return replace(flat, bandwidth=_silverman(h))
-        return replace(flat, bandwidth=_likeliest(flat, spread * _BANDWIDTHS))
+        return replace(flat, bandwidth=_likeliest(flat, np.maximum(spread * _BANDWIDTHS, _NARROWEST)))
 
     def leave_one_out(self, h: Histogram, counts: Counts, context: Context) -> tuple[Floats, Floats]:
         """log mass of each cell for each class: as counted, and with one row of the cell taken out."""
@@ -64,7 +65,7 @@ class Kernel(Family):
 def _spread(h: Histogram) -> float:
     """The deviation of the whole column as its cells show it, at least a cell's width."""
     n, x = h.n.sum(axis=1), h.middle
-    width = float(np.ldexp(1.0, h.cells.exponent))
+    width = max(float(np.ldexp(1.0, h.cells.exponent)), _NARROWEST)
     if n.sum() <= 0:
         return width
     top = max(float(np.abs(x).max()), np.finfo(float).tiny)
@@ -82,7 +83,7 @@ def _silverman(h: Histogram) -> Floats:
         below = np.cumsum(n) / max(n.sum(), 1.0)
         low, high = h.middle[np.minimum(np.searchsorted(below, [0.25, 0.75]), len(n) - 1)] if len(n) else (0.0, 0.0)
         out[y] = 0.9 * min(sigma, float(high - low) / 1.34 or sigma) * max(n.sum(), 1.0) ** -0.2
-    return np.maximum(out, np.ldexp(0.25, h.cells.exponent))
+    return np.maximum(out, max(float(np.ldexp(0.25, h.cells.exponent)), _NARROWEST))
 
 
 def _likeliest(belief: KernelBelief, bandwidths: Floats) -> Floats:

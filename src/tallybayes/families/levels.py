@@ -4,7 +4,8 @@
     estimate   P(ℓ given y) = (n_yℓ + α) / (n_y + α·(L + 1)),  levels 0 … L
     score      log P(ℓ given y), for a bag summed over all words, those at level 0 included
 
-L is the largest count seen, in a bag that of any word in any row, or given as `top`.
+L is the largest count seen, in a bag that of any word in any row, or given as `top`. A number column whose values are
+not counts (negative, fractions, or above 255) has just the values it was seen to have as levels.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from .base import Belief, Context, Family, Linear, Table, Term
 from .categorical import draw
 from .histogram import CellBelief, Histogram, cell_linear, read_cells
 
+_MOST = 255  # a largest value above this is no count of anything that repeats
+
 
 @dataclass(frozen=True)
 class Levels(Family):
@@ -41,16 +44,19 @@ class Levels(Family):
         h = read_cells(counts, context, self.name)
         values, n = self._levels(h, context.n_classes)
         p = context.probabilities(n, [number_text(v) for v in values])
-        return LevelsBelief(h.cells, context.n_classes, values=values, probabilities=p)
+        return LevelsBelief(h.cells, context.n_classes, values, p, fold=self.top is not None)
 
     def _levels(self, h: Histogram, n_classes: int) -> tuple[Floats, Floats]:
-        """The levels and how often each class has them: whole numbers 0 … top, or the column's own points."""
-        values = np.arange(self.top + 1.0) if self.top is not None else np.array(h.cells.points)
+        """The levels, and how often each class has them."""
+        points = np.array(h.cells.points)
+        counts = len(points) > 0 and bool(np.all((points >= 0) & (points == np.rint(points)))) and points[-1] <= _MOST
+        if self.top is not None:
+            values = np.arange(self.top + 1.0)
+        else:
+            values = np.arange(points[-1] + 1.0) if counts else points
         n = np.zeros((len(values), n_classes))
-        counted = h.middle[h.point]
-        at = np.searchsorted(values, counted)
-        known = (at < len(values)) & (values[np.minimum(at, len(values) - 1)] == counted) if len(values) else at > 0
-        n[at[known]] = h.n[h.point][known]
+        level = level_of(values, h.low, h.high, fold=self.top is not None)
+        np.add.at(n, level[level >= 0], h.n[level >= 0])
         return values, n
 
     def leave_one_out(self, h: Histogram, counts: Counts, context: Context) -> tuple[Floats, Floats]:
@@ -90,19 +96,31 @@ class Levels(Family):
         return BagLevelsBelief(tuple(words), context.probabilities(n, names))
 
 
+def level_of(values: Floats, low: Floats, high: Floats, fold: bool) -> Ints:
+    """The level of each cell, −1 for none: a point's own, or the whole number that a general cell holds.
+
+    With `fold`, what lies above the top level is at the top, as in a bag.
+    """
+    if len(values) == 0:
+        return np.full(len(low), -1, dtype=np.int64)
+    value = np.where(low == high, low, np.where(np.ceil(low) < high, np.ceil(low), np.nan))
+    if fold:
+        value = np.where(np.where(low == high, low, high) > values[-1], np.fmin(value, values[-1]), value)
+    at = np.minimum(np.searchsorted(values, value), len(values) - 1)
+    return np.where(values[at] == value, at, -1).astype(np.int64)
+
+
 @dataclass(frozen=True)
 class LevelsBelief(CellBelief):
     """P(level given class) of a number column; a value that is no level is no evidence."""
 
     values: Floats
     probabilities: Floats
+    fold: bool
 
     def which(self, codes: Ints) -> Ints:
         """The level of each cell, −1 for none."""
-        low, high = self.cells.edges(codes)
-        at = np.minimum(np.searchsorted(self.values, low), max(len(self.values) - 1, 0))
-        known = (low == high) & (self.values[at] == low) if len(self.values) else np.zeros(len(codes), dtype=bool)
-        return np.where(known, at, -1)
+        return level_of(self.values, *self.cells.edges(codes), self.fold)
 
     def log_cells(self, codes: Ints) -> Floats:
         """log P of the cell's level."""
@@ -179,6 +197,24 @@ class BagLevelsBelief(Belief):
         terms = [Term(f"{self.words[w]} ×{level[w]}", self._log[level[w], w]) for w in there]
         rest = np.flatnonzero(level == 0)
         return [*terms, Term(f"({len(rest)} words that do not occur)", self._log[0, rest].sum(axis=0))]
+
+    def linear(self) -> Linear | None:
+        """One feature per word and level above 0: weights log P(ℓ) − log P(0), offset Σ log P(0)."""
+        if not np.isfinite(self._log).all():
+            return None
+        levels, words, classes = self.probabilities.shape
+        weights = (self._log[1:] - self._log[0]).transpose(1, 0, 2).reshape(words * (levels - 1), classes)
+
+        def features(block: Bag) -> Floats:
+            out = np.zeros((block.rows, words, levels))
+            for row in range(block.rows):
+                out[row, np.arange(words), self._levels_of(block, row)] = 1.0
+            flat = out[:, :, 1:].reshape(block.rows, -1)
+            flat[~block.has] = np.nan  # a missing bag says nothing, an empty one that no word occurs
+            return flat
+
+        names = [f"{w} ×{level}" for w in self.words for level in range(1, levels)]
+        return Linear(names, weights.T, self._log[0].sum(axis=0), np.zeros(len(names)), features)
 
     def sample(self, labels: Ints, rng: np.random.Generator) -> pa.Array:
         """Every word as often as its level says."""

@@ -24,11 +24,11 @@ K0, A0, B0 = 0.25, 0.5, 0.05
 def student(m: Moments, vector: bool) -> StudentBelief:
     """The posterior predictive density of every position and class."""
     unit = np.where(m.all_sd > 0, m.all_sd, 1.0)[:, None]  # in units of the column no square overflows
-    mean = np.where(m.n > 0, (m.mean - m.all_mean[:, None]) / unit, 0.0)
+    mean = np.where(m.n > 0, distance(m.mean, m.all_mean[:, None], unit), 0.0)
     squares = np.where(m.n > 0, m.n * (m.sd / unit) ** 2, 0.0)
     kn, an = K0 + m.n, A0 + m.n / 2
     bn = B0 + squares / 2 + K0 * m.n * mean**2 / (2 * kn)
-    location = m.all_mean[:, None] + unit * m.n * mean / kn
+    location = m.all_mean[:, None] + unit * (m.n / kn * mean)
     scale = unit * np.sqrt(bn * (kn + 1) / (an * kn))
     return StudentBelief(m.positions, location, scale, m.varies, vector, 2 * an)
 

@@ -49,6 +49,11 @@ def _rows(counts: Counts, context: Context) -> Floats:
     return table[0] if len(table) else np.zeros(context.n_classes)
 
 
+def _length(n: Floats, rows: Floats) -> Floats:
+    """The mean length of a row by class; ten words where no row was ever counted."""
+    return np.where(rows > 0, n.sum(axis=0) / np.where(rows > 0, rows, 1.0), 10.0)
+
+
 @dataclass(frozen=True)
 class Multinomial(Family):
     """How often each word occurs, given how many words there are."""
@@ -63,8 +68,7 @@ class Multinomial(Family):
         words = _vocabulary(counts, context)
         n = _table(counts, context, "n", words, more=context.reserve)
         slots = [*words, UNSEEN] if context.reserve else words
-        rows = _rows(counts, context)
-        length = n.sum(axis=0) / np.where(rows > 0, rows, 1.0)
+        length = _length(n, _rows(counts, context))
         if context.predictive if self.predictive is None else self.predictive:
             amounts = _dirichlet_amounts(context, slots)
             return PolyaBelief(tuple(words), _normal(n + amounts), context.reserve, length, n + amounts)
@@ -121,8 +125,7 @@ class Complement(Family):
             )
         words = _vocabulary(counts, context)
         n = _table(counts, context, "n", words)
-        rows = _rows(counts, context)
-        length = n.sum(axis=0) / np.where(rows > 0, rows, 1.0)
+        length = _length(n, _rows(counts, context))
         own = _normal(n + context.smoothing.alpha)
         if n.shape[1] == 1:  # a single class has no complement
             return ComplementBelief(tuple(words), own, False, length, np.zeros_like(n))
@@ -353,6 +356,8 @@ class BernoulliWordsBelief(Belief):
             return None
 
         def features(block: Any) -> Floats:
-            return (self._view.features(block) > 0).astype(np.float64)
+            out = (self._view.features(block) > 0).astype(np.float64)
+            out[~block.has] = np.nan  # a missing bag says nothing, an empty one that no word occurs
+            return out
 
         return Linear(list(self.words), (there - gone).T, gone.sum(axis=0), np.zeros(len(self.words)), features)
