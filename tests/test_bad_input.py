@@ -292,6 +292,21 @@ def test_bag_amounts_that_are_no_numbers(amount):
     refused(tb.DataError, lambda: TALLY.update(at(4, {"a": amount}, "words")), "column 'words', row 4 ")
 
 
+def test_bag_amounts_whose_sum_is_infinite():
+    refused(
+        tb.DataError, lambda: TALLY.update(at(4, {"1": 1.7e308, 1: 1.7e308}, "words")), "column 'words', row 4 ", "inf"
+    )
+
+
+@pytest.mark.parametrize("dtype", [np.longdouble, np.complex128, "M8[s]", "m8[s]", object])
+def test_number_columns_of_odd_types_are_read_or_refused(dtype):
+    column = np.arange(10).astype(dtype)
+    if dtype in (np.longdouble, object):
+        assert tb.count(table(temp=column), SCHEMA) == TALLY
+    else:
+        refused(tb.DataError, lambda: TALLY.update(table(temp=column)), "'temp'")
+
+
 @pytest.mark.parametrize("value", ["a whole text", 3, 1.5])
 def test_things_that_are_no_bag(value):
     refused(tb.DataError, lambda: TALLY.update(at(4, value, "words")), "column 'words', row 4 ", "not a bag", "split")

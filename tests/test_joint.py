@@ -310,10 +310,11 @@ def test_d1_equal_tables_answer_alike_whatever_the_order_of_the_rows():
 
 
 def test_d1_warnings_point_at_the_line_that_asked():
-    with pytest.warns(TallybayesWarning) as caught:
-        JointDistribution.written({"a": 0.505, "b": 0.505}, ["x"])
-        JointDistribution.of({"x": ["a"]}).probability(x="b")
-    assert [w.filename for w in caught] == [__file__] * 2
+    with pytest.warns(TallybayesWarning, match="adds up") as written:
+        joint = JointDistribution.written({"a": 0.505, "b": 0.505}, ["x"])
+    with pytest.warns(TallybayesWarning, match="does not have") as asked:
+        joint.probability(x="c")
+    assert [w.filename for w in (*written, *asked)] == [__file__] * 2
 
 
 # ---- D2

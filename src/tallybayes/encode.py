@@ -92,6 +92,9 @@ def weights(schema: Schema, batch: Batch) -> Floats | None:
         row = int(bad[0])
         found = "the weight is missing" if np.isnan(given[row]) else f"the weight {given[row]:g} is negative"
         raise where.error(row, found, "a weight is a number of at least 0; use forget(rows) to take rows away.")
+    if (given >= 2.0**31).any():
+        row = int(np.argmax(given >= 2.0**31))
+        raise where.error(row, f"the weight {given[row]:g} is over 2^31", "divide all weights by one factor.")
     units = np.rint(np.ldexp(given, 32))
     kept = np.ldexp(units, -32)
     rounded = np.flatnonzero(np.abs(kept - given) > 1e-6 * given)
@@ -102,9 +105,6 @@ def weights(schema: Schema, batch: Batch) -> Floats | None:
             f"the weight {given[row]:g} is too small to be counted in units of 2⁻³²",
             "multiply all weights by one factor so that the smallest is above 0.001.",
         )
-    if (given >= 2.0**31).any():
-        row = int(np.argmax(given >= 2.0**31))
-        raise where.error(row, f"the weight {given[row]:g} is over 2^31", "divide all weights by one factor.")
     return kept
 
 
@@ -218,6 +218,8 @@ def _one_number(value: Any, row: int, where: Where, missing: Sequence[str]) -> f
     if isinstance(value, (bool, np.bool_)):
         return float(value)
     try:
+        if "_" in text or isinstance(value, complex):  # Python reads 1_000, nobody else does
+            raise ValueError
         return float(value)
     except (TypeError, ValueError, OverflowError):
         comma = "," in text and text.replace(",", ".", 1).replace(".", "", 1).lstrip("+-").isdigit()
@@ -287,12 +289,11 @@ def vector(raw: Any, column: Column, rows: int, where: Where) -> Vectors:
         values = raw.astype(np.float64)
     else:
         items = raw.to_pylist() if isinstance(raw, pa.Array) else list(raw)
-        width = column.width or next((len(v) for v in items if v is not None), 0)
+        width = column.width or next((len(v) for v in items if hasattr(v, "__len__")), 0)
         values = np.full((len(items), width), np.nan)
         for i, item in enumerate(items):
             if item is not None:
-                _check_width(len(item), width, i, where)
-                values[i] = [np.nan if v is None else v for v in item]
+                values[i] = _vector_of(item, width, i, where)
     if column.width is not None:
         _check_width(values.shape[1], column.width, 0, where)
     infinite = np.argwhere(np.isinf(values))
@@ -304,6 +305,18 @@ def vector(raw: Any, column: Column, rows: int, where: Where) -> Vectors:
             "replace infinities by NaN (missing) or clip them.",
         )
     return Vectors(values)
+
+
+def _vector_of(item: Any, width: int, row: int, where: Where) -> Floats:
+    try:
+        if isinstance(item, str):
+            raise TypeError
+        _check_width(len(item), width, row, where)
+        return np.array([np.nan if v is None else float(v) for v in item])
+    except (TypeError, ValueError) as error:
+        if isinstance(error, DataError):
+            raise
+        raise where.error(row, f"{str(item)[:60]!r} is not a vector", "give a list of numbers of one length.") from None
 
 
 def _check_width(found: int, wanted: int, row: int, where: Where) -> None:
@@ -324,7 +337,7 @@ def bag(raw: Any, column: Column, where: Where) -> Bag:
     for i, item in enumerate(items):
         if isinstance(item, Mapping) or mapped:
             given_pairs = item.items() if isinstance(item, Mapping) else item or ()
-            pairs = [(canon.text(word), float(n)) for word, n in given_pairs if n is not None]
+            pairs = [(canon.text(word), _amount(n, word, i, where)) for word, n in given_pairs if n is not None]
         elif item is None or (isinstance(item, Sequence) and not isinstance(item, (str, bytes))):
             pairs = [(canon.text(word), 1.0) for word in item or ()]
         else:
@@ -343,6 +356,15 @@ def bag(raw: Any, column: Column, where: Where) -> Bag:
     return Bag(list(slots), _tidy(matrix, where), has, column.levels, given)
 
 
+def _amount(value: Any, word: Any, row: int, where: Where) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise where.error(
+            row, f"the amount of {str(word)[:60]!r} is {str(value)[:60]!r}", "give a number of at least 0."
+        ) from None
+
+
 def _bag_of_matrix(raw: Any, column: Column, where: Where) -> Bag:
     matrix = scipy.sparse.csr_array(raw, dtype=np.float64, copy=True)
     if column.width is not None:
@@ -352,6 +374,8 @@ def _bag_of_matrix(raw: Any, column: Column, where: Where) -> Bag:
 
 
 def _tidy(matrix: Any, where: Where) -> Any:
+    with np.errstate(over="ignore"):
+        matrix.sum_duplicates()
     bad = np.flatnonzero(~((matrix.data >= 0) & np.isfinite(matrix.data)))
     if len(bad):
         row = int(np.searchsorted(matrix.indptr, bad[0], side="right")) - 1
@@ -360,7 +384,6 @@ def _tidy(matrix: Any, where: Where) -> Any:
             f"position {int(matrix.indices[bad[0]])} is {matrix.data[bad[0]]}",
             "a bag holds amounts of at least 0; declare a matrix of other numbers as kind 'vector'.",
         )
-    matrix.sum_duplicates()
     small = matrix.data < 2.0**12  # larger float64 values are whole multiples of 2⁻⁴⁰ already
     matrix.data[small] = np.rint(matrix.data[small] * BAG_UNIT) / BAG_UNIT
     matrix.eliminate_zeros()

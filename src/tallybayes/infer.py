@@ -98,12 +98,13 @@ def _take(batch: Batch, rows: Ints) -> Batch:
 
 
 def _joined(batches: list[Batch]) -> Batch:
+    batches = [b for b in batches if b.rows] or batches[:1]
     if len(batches) == 1:
         return batches[0]
     names = dict.fromkeys(n for b in batches for n in b.columns)
     columns: dict[str, Any] = {}
     for name in names:
-        pieces = [b.columns.get(name, [None] * b.rows) for b in batches if b.rows]
+        pieces = [b.columns.get(name, [None] * b.rows) for b in batches]
         if all(isinstance(p, pa.Array) for p in pieces) and len({str(p.type) for p in pieces}) == 1:
             columns[name] = pa.concat_arrays([p.cast(pieces[0].type) for p in pieces])
         elif all(isinstance(p, np.ndarray) for p in pieces):

@@ -105,8 +105,13 @@ class Column:
             )  # fmt: skip
         values = dict(given)
         if "cells" in values:
-            cells = dict(values["cells"])
-            values["cells"] = Cells(**{**cells, "points": tuple(cells.get("points", ()))})
+            try:
+                values["cells"] = Cells(**values["cells"])
+            except (TypeError, ValueError) as error:
+                raise SchemaError(
+                    f"the cells of column {given['name']!r} cannot be read: {error}",
+                    hint="cells have a centre, an exponent, points and discrete; tb.infer makes them.",
+                ) from None
         for name in ("values", "missing"):
             if name in values:
                 values[name] = tuple(values[name])
@@ -242,12 +247,20 @@ class Schema:
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> Schema:
         """The inverse of `to_dict`."""
-        if given.get("tallybayes_schema") != VERSION:
+        version = given.get("tallybayes_schema") if isinstance(given, Mapping) else None
+        if version != VERSION:
             raise SchemaError(
-                f"a schema of version {given.get('tallybayes_schema')!r}; this release reads version {VERSION}",
+                f"a schema of version {version!r}; this release reads version {VERSION}",
                 hint="make the file with schema.save(path) of this release, or update tallybayes.",
             )
         values = {k: v for k, v in given.items() if k not in ("tallybayes_schema", "columns")}
+        unknown = set(values) - {f.name for f in fields(cls)}
+        if unknown or not isinstance(given.get("columns"), list):
+            raise SchemaError(
+                f"a schema with the fields {excerpt(sorted(given))}",
+                hint="a schema has columns, a list, and may have "
+                + ", ".join(f.name for f in fields(cls) if f.name != "columns") + ".",
+            )  # fmt: skip
         return cls(columns=[Column.from_dict(c) for c in given["columns"]], **values)
 
     def save(self, path: str | os.PathLike[str]) -> None:

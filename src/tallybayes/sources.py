@@ -261,7 +261,7 @@ def _column(values: Any) -> Any:
     if hasattr(values, "to_arrow"):  # a polars series
         return _plain(values.to_arrow())
     if isinstance(values, np.ndarray) and values.dtype.kind in "fiub":
-        return pa.array(values)
+        return pa.array(values if values.dtype.itemsize <= 8 else values.astype(np.float64))
     if getattr(values, "dtype", None) is not None and values.dtype != object:  # a typed pandas series
         return _arrow(values)
     items = values.tolist() if hasattr(values, "tolist") else list(values)

@@ -58,8 +58,8 @@ class Tally:
         """The tally of some rows, read once."""
         source = open_source(data, y, weights=weights, target=schema.target)
         parts = [cls.zero(schema)]
-        for batch in source.batches():
-            parts.append(_of_batch(schema, batch))
+        for number, batch in enumerate(source.batches()):
+            parts.append(_of_batch(schema, batch, first=number == 0))
             if len(parts) >= _TOGETHER:
                 parts = [add_tallies(parts)]
         return add_tallies(parts)
@@ -77,7 +77,7 @@ class Tally:
 
     def moments(self, column: str, slot: str = "") -> dict[str, tuple[float, float, float]]:
         """(n, mean, variance ÷ n) of a number column by class, each rounded once from exact integers."""
-        sheet = self.columns[column].sheet("moments", MOMENTS)
+        sheet = self.columns[self.schema[column].name].sheet("moments", MOMENTS)
         n_labels = len(self.classes)
         (n, n_exp), (x, x_exp), (xx, xx_exp) = (sheet.exact(a, n_labels) for a in MOMENTS)
         row = sheet.slot_names.index(slot) if slot in sheet.slot_names else None
@@ -273,15 +273,15 @@ def _cells(column: Column) -> list[Any] | None:
     return None if c is None else [c.centre, c.exponent, list(c.points)]
 
 
-def _of_batch(schema: Schema, batch: Batch) -> Tally:
+def _of_batch(schema: Schema, batch: Batch, first: bool) -> Tally:
     """The tally of one batch: the only place where rows become amounts."""
     if batch.rows == 0 and not batch.columns:
         return Tally.zero(schema)
     labels = encode.labels(schema, batch)
+    if first and schema.counted and batch.rows:
+        encode.check_columns(schema, batch)
     weights = encode.weights(schema, batch)
     blocks = encode.blocks(schema, batch) if schema.counted else {}
-    if schema.counted and batch.rows:
-        encode.check_columns(schema, batch)
     kept = labels.codes >= 0
     counted = np.ones(batch.rows, dtype=bool) if weights is None else weights > 0
     skipped = int(np.count_nonzero(~kept & counted))

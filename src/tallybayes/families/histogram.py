@@ -44,7 +44,7 @@ class Histogram:
 
 def middles(low: Floats, high: Floats) -> Floats:
     """The middle of each interval, the finite end of one that reaches to infinity."""
-    return np.where(low == high, low, np.clip(low / 2 + high / 2, -_LARGEST, _LARGEST))
+    return np.clip(np.where(low == high, low, low / 2 + high / 2), -_LARGEST, _LARGEST)
 
 
 def read_cells(counts: Counts, context: Context, family: str) -> Histogram:
