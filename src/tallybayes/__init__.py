@@ -17,6 +17,7 @@ from .errors import (
     TallybayesError,
     TallybayesWarning,
 )
+from .estimate import estimate
 from .explain import Explanation
 from .fit import count, fit
 from .hopeless import hopeless
@@ -66,6 +67,7 @@ __all__ = [
     "TallybayesWarning",
     "assumptions",
     "count",
+    "estimate",
     "families",
     "fit",
     "hopeless",

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from .canon import printable
 from .errors import CannotEstimate
 
 Assignment = Mapping[str, Any]  # column → value
@@ -23,7 +24,7 @@ class BayesRule:
     posterior: float
 
     def __repr__(self) -> str:
-        h, e = self.hypothesis, self.evidence
+        h, e = printable(self.hypothesis, 200), printable(self.evidence, 200)
         return (
             f"P({h} given {e}) = P({e} given {h}) · P({h}) / P({e})\n"
             f"  = {self.likelihood:.6g} · {self.prior:.6g} / {self.evidence_probability:.6g} = {self.posterior:.6g}"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from . import encode
+from . import reading
 from .block import Codes, N
 from .cellprobabilities import MISSING, OUTSIDE
 from .counts import Counts, Sheet
@@ -40,8 +40,8 @@ def categories(names: Sequence[str], batch: Batch) -> list[Codes]:
     if absent:
         return [Codes([], np.zeros(0, dtype=np.int64)) for _ in names]
     for c in names:
-        encode.check_flat(batch[c], c)
-    return [encode.category(batch[c], ("",)) for c in names]
+        reading.check_flat(batch[c], c)
+    return [reading.category(batch[c], ("",)) for c in names]
 
 
 def count_batch(names: Sequence[str], batch: Batch) -> tuple[Counts, int]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.special
 
+from .canon import printable
 from .numerics import Floats, Ints
 
 MOST_LISTED = 1 << 20  # cells of a table that is ever written out in memory
@@ -59,7 +60,7 @@ class Dependence:
 
     def __repr__(self) -> str:
         verdict = "independent" if self.independent else "dependent"
-        out = f"I({self.name}) = {self.mutual_information:.6g} nats"
+        out = f"I({printable(self.name, 200)}) = {self.mutual_information:.6g} nats"
         if self.p_value is None:
             return f"{out}: {verdict}"
         verdict = "no sign of dependence" if self.independent else verdict

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import scipy.sparse
 
-from . import canon, encode
+from . import canon, encode, reading
 from .block import Codes
 from .cells import Cells
 from .errors import DataError, did_you_mean, excerpt, warn
@@ -150,7 +150,7 @@ def _target(look: Batch, name: str) -> tuple[Codes, str]:
         if len(types) > 1 or types & {"text", "bool", "date"}:
             return labels, types.pop() if len(types) == 1 else "text"
         whole = types == {"int"}
-    values = encode.number(look[name], encode.Where(name, 0))
+    values = reading.number(look[name], reading.Where(name, 0))
     values = values[~np.isnan(values)]
     distinct = len(np.unique(values))
     fractions = bool(np.any(values != np.rint(values)))
@@ -173,7 +173,7 @@ def _propose(name: str, raw: Any) -> list[Column]:
         first = next((v for v in raw if v is not None), None)
         if isinstance(first, Mapping):
             return [Column(name, "bag", reason="dicts of word and count")]
-        return [_texts(name, encode.category(raw), "values of several types")]
+        return [_texts(name, reading.category(raw), "values of several types")]
     kind = raw.type.value_type if pa.types.is_dictionary(raw.type) else raw.type
     if raw.null_count == len(raw):
         return [Column(name, "ignore", reason="missing in every row")]
@@ -182,10 +182,10 @@ def _propose(name: str, raw: Any) -> list[Column]:
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
         return _dates(name, raw, "dates")
     if pa.types.is_boolean(kind):
-        return [_texts(name, encode.category(raw), "true or false")]
+        return [_texts(name, reading.category(raw), "true or false")]
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        return [_numbers(name, encode.number(raw, encode.Where(name, 0)))]
-    codes = encode.category(raw, ("",))
+        return [_numbers(name, reading.number(raw, reading.Where(name, 0)))]
+    codes = reading.category(raw, ("",))
     return _from_text(name, codes, declared=pa.types.is_dictionary(raw.type))
 
 
@@ -211,10 +211,10 @@ def _lists(name: str, raw: Any) -> Column:
 
 
 def _dates(name: str, raw: Any, what: str) -> list[Column]:
-    where = encode.Where(name, 0)
-    hours = encode.date_part(raw, "hour", where, ("",))
+    where = reading.Where(name, 0)
+    hours = reading.date_part(raw, "hour", where, ("",))
     has_hours = len(set(hours.drop_null().to_pylist())) > 1
-    days = encode.number(encode.date_part(raw, "days", where, ("",)), where)
+    days = reading.number(reading.date_part(raw, "days", where, ("",)), where)
     out = date_columns(name, hour=has_hours, reason=f"{what}, split into parts")
     cells = Cells.fitted(days[~np.isnan(days)])
     return [Column(**{**vars(c), "cells": cells}) if c.part == "days" else c for c in out]
@@ -254,7 +254,7 @@ def _from_text(name: str, codes: Codes, declared: bool) -> list[Column]:
     plain = [v for v in values if v not in marks]
     if not declared and plain and all(_is_number(v) for v in plain) and (marks or len(plain) > 30):
         column = pa.array([codes.text(i) for i in range(codes.rows)], pa.string())
-        return [_numbers(name, encode.number(column, encode.Where(name, 0), ("", *marks)), marks)]
+        return [_numbers(name, reading.number(column, reading.Where(name, 0), ("", *marks)), marks)]
     return [_texts(name, codes, "text", declared)]
 
 
@@ -332,8 +332,8 @@ def _gives_away(raw: Any, proposed: list[Column], labels: Codes) -> str | None:
 def _coarse(raw: Any, column: Column) -> Ints:
     """A code per row, −1 for missing: the value of a category, one of at most 40 stretches of a number."""
     if column.kind == "category":
-        return encode.category(raw, ("", *column.missing)).codes
-    values = encode.number(raw, encode.Where(column.name, 0), ("", *column.missing))
+        return reading.category(raw, ("", *column.missing)).codes
+    values = reading.number(raw, reading.Where(column.name, 0), ("", *column.missing))
     there = ~np.isnan(values)
     distinct = np.unique(values[there])
     edges = distinct if len(distinct) <= 40 else np.unique(np.quantile(values[there], np.linspace(0, 1, 41)[1:-1]))

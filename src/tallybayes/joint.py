@@ -339,7 +339,7 @@ class JointDistribution:
         rows = f"{self.rows:,} row{'' if self.rows == 1 else 's'}" if self.fixed is None or self.rows else "given"
         empty = f"{short_count(self.cells)} cells, {short_count(self.unseen)} of them empty"
         head = f"JointDistribution: {rows} · {sizes} = {empty}"
-        head += f" · {self.skipped:,} rows with a missing value skipped" if self.skipped else ""
+        head += f" · {self.skipped:,} skipped for a missing value" if self.skipped else ""
         head += "" if isinstance(self.smoothing, MaximumLikelihood) else f" · {self.smoothing}"
         head += " · a difference" if (self._seen[1] < 0).any() else ""
         return canon.printable(head, 2000)

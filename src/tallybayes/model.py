@@ -6,9 +6,8 @@ S = b + Σ parts(φ, θ)            one part per column and class; the parts bef
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -16,21 +15,18 @@ import pyarrow as pa
 
 from . import canon, encode, scorer
 from .block import Block
-from .counts import Counts
 from .errors import CannotEstimate, DataError, SettingsError, did_you_mean, excerpt
 from .explain import LOGS, Contribution, Explanation
-from .families import Auto, Belief, Context, Family, Gaussian, default_family, family_for
-from .families.auto import choose
+from .families import Belief, Family
 from .families.base import Table
-from .families.moments import read_moments
 from .graph import Graph, model_html
 from .linear import LinearView, linear_view
 from .numerics import Floats, Ints, log_sum_exp, safe_log
+from .prior import class_prior, class_totals, natural_order
 from .schema import Schema
 from .settings import Settings
-from .smoothing import Dirichlet, Smoothing
 from .sources import Batch, open_source
-from .tally import Tally, attach_model
+from .tally import Tally
 from .written import (
     Tables,
     fixed_beliefs,
@@ -76,7 +72,7 @@ class Model:
         a bag of words. With `strength` the model is worth that many rows and can be updated like any other.
         """
         given = prior_probabilities(prior)
-        labels = sorted(prior, key=_natural)
+        labels = sorted(prior, key=natural_order)
         names = tuple(str(canon.text(c)) for c in labels)
         given = {c: given[c] for c in names}
         each = written_tables(tables or {}, names)
@@ -271,8 +267,8 @@ class Model:
         if prior is None:
             return self.log_prior
         names = tuple(str(canon.text(c)) for c in self.classes)
-        totals = np.zeros(len(names)) if self.tally is None else _totals(self.tally, names)
-        return safe_log(_prior(replace(self.settings, prior=prior), names, totals))
+        totals = np.zeros(len(names)) if self.tally is None else class_totals(self.tally, names)
+        return safe_log(class_prior(replace(self.settings, prior=prior), names, totals))
 
     def _labels(self, numbers: Ints) -> np.ndarray[Any, Any]:
         if all(isinstance(c, (int, float)) for c in self.classes):
@@ -280,51 +276,6 @@ class Model:
         labels = np.empty(len(self.classes), dtype=object)
         labels[:] = self.classes
         return labels[numbers]
-
-
-def estimate(tally: Tally, settings: Settings | None = None) -> Model:
-    """The model of a tally under some settings; refuses a tally that no rows can have."""
-    settings = settings or Settings()
-    wrong = tally.impossible()
-    if wrong is not None:
-        raise CannotEstimate(
-            f"this tally is a difference that no rows can have: {wrong}",
-            hint="estimate a sum of counted rows; subtract only what was added before.",
-        )
-    schema = tally.schema
-    imagined = settings.prior.extra_slots() if isinstance(settings.prior, Dirichlet) else set()
-    names = tuple(sorted({*tally.classes, *imagined}, key=lambda c: _natural(canon.from_text(c, schema.label_type))))
-    if not names:
-        raise CannotEstimate("this tally has no rows", hint="count at least one row with a label first.")
-    for name in (*settings.families, *settings.weights, *_named_columns(settings.smoothing)):
-        schema[name]  # an unknown name is an error with a hint, not a setting without effect
-    totals = _totals(tally, names)
-    number = np.array([names.index(c) for c in tally.classes], dtype=np.int64)
-    counts = {c.name: tally.columns[c.name].relabel(number) for c in schema.counted}
-    largest = _largest_deviation(schema, counts, settings, len(names))
-    beliefs: dict[str, Belief] = {}
-    families: dict[str, Family] = {}
-    for column in schema.counted:
-        context = Context(
-            column.name, names, totals, settings.smoothing_of(column.name), column.values, column.cells, column.width,
-            settings.predictive, settings.unseen == "reserve", settings.floor, column.kind == "vector", largest,
-        )  # fmt: skip
-        chosen = settings.families.get(column.name)
-        family = default_family(column.kind) if chosen is None else family_for(chosen, column.kind)
-        if column.kind not in family.kinds:
-            raise SettingsError(
-                f"column {column.name!r} is a {column.kind}, which the family {family.name!r} does not read",
-                hint=f"{family.name!r} reads {' and '.join(family.kinds)} columns.",
-            )
-        if isinstance(family, Auto):
-            family = choose(counts[column.name], context)
-        beliefs[column.name] = family.estimate(counts[column.name], context)
-        families[column.name] = family
-    labels = tuple(canon.from_text(c, schema.label_type) for c in names)
-    return Model(schema, labels, safe_log(_prior(settings, names, totals)), beliefs, families, settings, tally)
-
-
-attach_model(estimate)
 
 
 def _is_one_value(kind: str, value: Any) -> bool:
@@ -338,49 +289,3 @@ def _is_one_value(kind: str, value: Any) -> bool:
     if hasattr(value, "shape"):
         return len(value.shape) == 1
     return all(isinstance(v, str) or not hasattr(v, "__len__") for v in value if v is not None)
-
-
-def _named_columns(smoothing: Smoothing | Mapping[str, Smoothing]) -> Sequence[str]:
-    return list(smoothing) if isinstance(smoothing, Mapping) else []
-
-
-def _natural(label: Any) -> tuple[bool, Any]:
-    """Numbers by size, everything else by its text."""
-    number = isinstance(label, (int, float))
-    return (not number, label if number else str(canon.text(label)))
-
-
-def _totals(tally: Tally, names: tuple[str, ...]) -> Floats:
-    given = dict(zip(tally.classes, tally.class_weights().tolist(), strict=True))
-    return np.array([given.get(c, 0.0) for c in names])
-
-
-def _prior(settings: Settings, names: tuple[str, ...], totals: Floats) -> Floats:
-    """P(class) by the settings."""
-    if isinstance(settings.prior, Dirichlet):
-        amounts = settings.prior.amounts_for(names, ("",))[:, 0]
-        return np.asarray((totals + amounts) / (totals + amounts).sum())
-    if isinstance(settings.prior, Mapping):
-        given = prior_probabilities(settings.prior, names)
-        return np.array([given[c] for c in names])
-    if settings.prior == "uniform" or totals.sum() == 0:
-        return np.full(len(names), 1.0 / len(names))
-    return np.asarray(totals / totals.sum())
-
-
-def _largest_deviation(
-    schema: Schema, counts: Mapping[str, Counts], settings: Settings, n_classes: int
-) -> Callable[[], float]:
-    """The largest deviation of any Gaussian column over all classes, worked out when a family asks for it."""
-
-    @cache
-    def largest() -> float:
-        out = 0.0
-        for column in schema.counted:
-            family = settings.families.get(column.name)
-            bell = family is None or isinstance(family_for(family, column.kind), (Gaussian, Auto))
-            if column.kind in ("number", "vector") and bell:
-                out = max(out, float(read_moments(counts[column.name], n_classes).all_sd.max(initial=0.0)))
-        return out
-
-    return largest
