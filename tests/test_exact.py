@@ -296,6 +296,24 @@ def test_an_outlier_counted_and_forgotten_leaves_no_trace():
     assert tb.count(data, under).update(wild) != before
 
 
+@given(
+    values=st.lists(st.floats(0, 1e9) | st.sampled_from([0.1, 2.0**-40, 2.0**-41, 3.0, 1e300]), min_size=1, max_size=6)
+)
+@examples(60)
+def test_bags_are_counted_in_units_of_two_to_the_minus_forty(values):
+    under = tb.Schema([tb.Column("b", "bag")], target="y")
+    tally = tb.count({"b": [{"w": v} for v in values], "y": ["p"] * len(values)}, under)
+    units = [Fraction(round(Fraction(v) * 2**40), 2**40) for v in values]  # Python rounds halves to even, as IEEE does
+    assert tally.columns["b"].sheets["rows"].table("n", 1).tolist() == [[len(values)]]
+    if any(units):
+        sheet = tally.columns["b"].sheets["words"]
+        (n, n_exp), (documents, d_exp) = sheet.exact("n", 1), sheet.exact("documents", 1)
+        assert int(n[0, 0]) * Fraction(2) ** n_exp == sum(units)
+        assert int(documents[0, 0]) * Fraction(2) ** d_exp == sum(u > 0 for u in units)
+    else:
+        assert "words" not in tally.columns["b"].sheets
+
+
 # ---- answers at the edges
 
 COLUMNS = {

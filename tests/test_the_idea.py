@@ -57,7 +57,9 @@ def test_it_prints_the_clinic():
 # ---- the oracle
 
 words = st.sampled_from(["a", "b", "c", "ß"])
-values = st.sampled_from([-1.5, 0.0, 0.1, 1 / 3, 2.0, 7.25, 1e8, -1e-8]) | st.floats(-1e3, 1e3)
+values = st.sampled_from([-1.5, 0.0, 0.1, 1 / 3, 2.0, 7.25, 1e8, -1e-8]) | st.integers(-(10**6), 10**6).map(
+    lambda k: k / 1000
+)
 
 
 @st.composite
@@ -83,7 +85,7 @@ def as_dict(tally: tb.Tally) -> dict:
                 if numbers[i, j]:
                     out[column, slot or name, label] = int(numbers[i, j]) * Fraction(2) ** exponent
 
-    if tally.classes:
+    if "rows" in tally.labels.sheets:
         read(idea.ROWS, tally.labels.sheets["rows"], "n", "n")
     for column, kind in KINDS.items():
         sheets = tally.columns[column].sheets
@@ -116,7 +118,6 @@ def test_log_scores_agree(train, test, alpha):
     assume(labels and all(tally.get(("temp", "n", y), 0) > 1 for y in labels))
     spread = [idea.mean_and_variance(tally, "temp", y)[1] for y in labels]
     assume(min(spread) > Fraction(1, 10**12) * max(spread) > 0)
-    assume(all(tally.get(("temp", "n", y)) for y in labels))
     settings = tb.Settings(smoothing=tb.Laplace(alpha), families={"temp": "gaussian"})
     model = tb.count(train, SCHEMA).model(settings)
     assert list(model.classes) == labels

@@ -37,6 +37,7 @@ from .smoothing import (
     MaximumLikelihood,
 )
 from .tally import Tally
+from .text import Tokeniser
 
 __version__ = "0.1.0"
 
@@ -65,6 +66,7 @@ __all__ = [
     "Tally",
     "TallybayesError",
     "TallybayesWarning",
+    "Tokeniser",
     "assumptions",
     "count",
     "estimate",

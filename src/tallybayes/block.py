@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse
@@ -198,7 +198,7 @@ class Bag:
     matrix: scipy.sparse.csr_array  # rows × slots, no zeros stored, no index twice in a row
     has: Bools  # an empty bag differs from a missing one
     levels: int | None = None
-    given: Sequence[Sequence[int]] | None = None
+    given: Any = None  # per row, the numbers of its slots
 
     @property
     def rows(self) -> int:

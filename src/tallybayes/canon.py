@@ -21,7 +21,7 @@ def number_text(value: float) -> str:
     >>> number_text(3.0), number_text(0.1), number_text(1e300), number_text(-0.0)
     ('3', '0.1', '1e+300', '0')
     """
-    if abs(value) < 1e16 and value == math.floor(value):
+    if abs(value) < 1e21 and value == math.floor(value):
         return str(int(value))
     return repr(float(value))
 

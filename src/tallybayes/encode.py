@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import scipy.sparse
 
 from .block import Bag, Block, Codes, Numbers
@@ -15,6 +16,8 @@ from .numerics import Floats
 from .reading import Where, category, check_flat, date_part, number
 from .schema import Column, Schema
 from .sources import WEIGHTS, Batch
+from .textblock import Texts
+from .tokens import text_array
 
 
 def blocks(schema: Schema, batch: Batch) -> dict[str, Block]:
@@ -24,6 +27,11 @@ def blocks(schema: Schema, batch: Batch) -> dict[str, Block]:
         raw = batch.get(column.reads)
         out[column.name] = block(column, raw, batch, schema.missing)
     return out
+
+
+def bags(blocks: dict[str, Block]) -> dict[str, Block]:
+    """The same blocks with texts cut into bags of tokens, which is what scoring reads."""
+    return {name: block.bag if isinstance(block, Texts) else block for name, block in blocks.items()}
 
 
 def check_columns(schema: Schema, batch: Batch) -> None:
@@ -105,6 +113,10 @@ def block(column: Column, raw: Any, batch: Batch, missing: Sequence[str]) -> Blo
         return Numbers(values, column.cells)
     if column.kind == "vector":
         return vector(raw, column, batch.rows, where)
+    if column.kind == "text":
+        texts = pa.nulls(batch.rows, pa.large_string()) if raw is None else text_array(raw, missing)
+        assert column.text is not None
+        return Texts(texts, column.text, column.levels)
     if raw is None:
         absent = np.zeros(batch.rows, dtype=bool)
         return Bag([], scipy.sparse.csr_array((batch.rows, 0)), absent, column.levels)

@@ -291,11 +291,7 @@ def _texts(name: str, codes: Codes, what: str, declared: bool = False) -> Column
     if not declared and len(there) >= _FEW_ROWS and alone > 0.5 * len(there):
         words = float(np.mean([len(s.split()) for s in codes.slots]))
         if words >= 3:
-            return Column(
-                name,
-                "ignore",
-                reason=f"free text, {words:.0f} words on average; split it into words to count it as a bag",
-            )
+            return Column(name, "text", reason=f"free text, {words:.0f} words on average")
         return Column(name, "ignore", reason=f"nearly an id: {alone} of {len(there)} rows have a value of their own")
     shown = sorted(codes.slots[i] for i in np.argsort(-count, kind="stable")[:3])
     more = ", …" if distinct > 3 else ""

@@ -22,6 +22,7 @@ from .families.base import Table
 from .graph import Graph, model_html
 from .linear import LinearView, linear_view
 from .numerics import Floats, Ints, log_sum_exp, safe_log
+from .odds import OddsTable, odds_table
 from .prior import class_prior, class_totals, natural_order
 from .schema import Schema
 from .settings import Settings
@@ -136,7 +137,7 @@ class Model:
             raise SettingsError(f"log={log!r}", hint="take " + ", ".join(map(repr, LOGS)) + ".")
         batch = self._row(row, number)
         encode.check_columns(self.schema, batch)
-        blocks = encode.blocks(self.schema, batch)
+        blocks = encode.bags(encode.blocks(self.schema, batch))
         unit = LOGS[str(log)]
         lines = [Contribution("prior", "", self._log_prior(prior) / unit)]
         for name, belief in self.beliefs.items():
@@ -195,6 +196,30 @@ class Model:
                 hint=did_you_mean(column, self.beliefs) + f"it has {excerpt(self.beliefs) or 'none'}.",
             )
         return replace(self.beliefs[column].table(), classes=self.classes)
+
+    def odds(self, column: str, label: Any, against: Any = None, *, top: int = 20, least: float = 0.0) -> OddsTable:
+        """The most telling values or words for a class: how many times likelier they are there than elsewhere.
+
+        Ratios are infinite where another class has probability 0, as it may without smoothing.
+        """
+        table = self.table(column)
+        if not table.title.startswith("P("):
+            raise SettingsError(
+                f"column {column!r} has no table of probabilities under its family",
+                hint="odds need a category, words, bins or levels.",
+            )
+        at = [self._class_number(c) for c in ([label] if against is None else [label, against])]
+        other = at[1] if len(at) == 2 else None
+        return odds_table(column, table, np.exp(self.log_prior), at[0], other, top, least)
+
+    def _class_number(self, label: Any) -> int:
+        names = [str(canon.text(c)) for c in self.classes]
+        text = str(canon.text(label))
+        if text not in names:
+            raise SettingsError(
+                f"there is no class {label!r}", hint=did_you_mean(text, names) + f"the classes are {excerpt(names)}."
+            )
+        return names.index(text)
 
     def prior(self) -> dict[Any, float]:
         """P(class)."""
@@ -255,7 +280,7 @@ class Model:
             if first and self.beliefs and (batch.rows or batch.columns):
                 encode.check_columns(self.schema, batch)
             first = False
-            yield batch, encode.blocks(self.schema, batch)
+            yield batch, encode.bags(encode.blocks(self.schema, batch))
 
     def _blocks(self, rows: Any) -> list[dict[str, Block]]:
         return [blocks for _, blocks in self._read(rows)]

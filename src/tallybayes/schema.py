@@ -15,8 +15,9 @@ from typing import Any
 from . import canon
 from .cells import Cells
 from .errors import SchemaError, did_you_mean, excerpt
+from .text import Tokeniser
 
-KINDS = ("category", "number", "vector", "bag", "ignore")
+KINDS = ("category", "number", "text", "vector", "bag", "ignore")
 DATE_PARTS = {"days": "number", "weekday": "category", "month": "category", "hour": "category"}
 VERSION = 1
 
@@ -33,11 +34,12 @@ class Column:
     kind: str
     values: tuple[str, ...] | None = None  # category: what the column can take, seen or not
     cells: Cells | None = None  # number: the histogram behind kernel, bins and levels
-    levels: int | None = None  # bag: also count how often each word occurs once, twice, … up to this
+    text: Tokeniser | None = None  # text: how it is cut into tokens
+    levels: int | None = None  # bag or text: also count how often each word occurs once, twice, … up to this
     width: int | None = None  # vector: how many positions
     source: str | None = None  # the column of the data, if it has another name
     part: str | None = None  # of a date: days, weekday, month or hour
-    missing: tuple[str, ...] = ()  # further texts that mean "missing" in this column
+    missing: str | tuple[str, ...] = ()  # further texts that mean "missing" in this column
     reason: str = field(default="", compare=False)  # why `infer` chose this
 
     def __post_init__(self) -> None:
@@ -59,18 +61,26 @@ class Column:
                 f"column {self.name!r} asks for the part {self.part!r} of a date",
                 hint="the parts are " + ", ".join(DATE_PARTS) + ".",
             )
-        if self.levels is not None and (self.kind != "bag" or self.levels < 1):
+        if self.levels is not None and (self.kind not in ("bag", "text") or self.levels < 1):
             raise SchemaError(
                 f"column {self.name!r} ({self.kind}) has levels={self.levels}",
-                hint="levels belong to a bag and are at least 1.",
+                hint="levels belong to a bag or a text and are at least 1.",
             )
-        object.__setattr__(self, "missing", tuple(sorted(self.missing)))
+        if (self.text is not None) != (self.kind == "text"):
+            if self.kind != "text":
+                raise SchemaError(
+                    f"column {self.name!r} is a {self.kind} and has a tokeniser", hint="take kind='text' for it."
+                )
+            object.__setattr__(self, "text", Tokeniser())
+        marks = (self.missing,) if isinstance(self.missing, str) else self.missing
+        object.__setattr__(self, "missing", tuple(sorted(set(marks))))
 
     def __repr__(self) -> str:
         shown = [repr(self.name), repr(self.kind)]
         for f in fields(self):
             value = getattr(self, f.name)
-            if f.name in ("values", "levels", "width", "source", "part") and value is not None:
+            default = Tokeniser() if f.name == "text" else None
+            if f.name in ("values", "text", "levels", "width", "source", "part") and value not in (None, default):
                 shown.append(f"{f.name}={value!r}")
         return f"Column({', '.join(shown)})"
 
@@ -82,6 +92,7 @@ class Column:
     def counting(self) -> dict[str, Any]:
         """What decides the numbers that are counted, cells aside: equal for tallies that may be added."""
         return {
+            **({} if self.text is None else {"text": asdict(self.text)}),
             "kind": self.kind,
             "levels": self.levels,
             "reads": self.reads,
@@ -111,6 +122,13 @@ class Column:
                 raise SchemaError(
                     f"the cells of column {given['name']!r} cannot be read: {error}",
                     hint="cells have a centre, an exponent, points and discrete; tb.infer makes them.",
+                ) from None
+        if "text" in values:
+            try:
+                values["text"] = Tokeniser(**values["text"])
+            except TypeError as error:
+                raise SchemaError(
+                    f"the tokeniser of column {given['name']!r} cannot be read: {error}", hint="see tb.Tokeniser."
                 ) from None
         for name in ("values", "missing"):
             if name in values:
@@ -154,7 +172,7 @@ class Schema:
         put(self, "target", str(target))
         put(self, "label_type", label_type)
         put(self, "weights", weights)
-        put(self, "missing", tuple(sorted(set(missing))))
+        put(self, "missing", tuple(sorted({missing} if isinstance(missing, str) else set(missing))))
         put(self, "receipts", bool(receipts))
         names = [c.name for c in self.columns]
         repeated = sorted({n for n in names if names.count(n) > 1})
@@ -308,8 +326,10 @@ def _apart(difference: str) -> SchemaError:
 def _joined(mine: Column, yours: Column) -> Column:
     if mine.counting() != yours.counting():
         a, b = mine.counting(), yours.counting()
-        difference = next(k for k in a if a[k] != b[k])
-        raise _apart(f"column {mine.name!r} has {difference}={a[difference]!r} here and {b[difference]!r} there")
+        difference = next(k for k in sorted({*a, *b}) if a.get(k) != b.get(k))
+        raise _apart(
+            f"column {mine.name!r} has {difference}={a.get(difference)!r} here and {b.get(difference)!r} there"
+        )
     if mine.width != yours.width:
         raise _apart(f"column {mine.name!r} has {mine.width} positions here and {yours.width} there")
     values = mine.values

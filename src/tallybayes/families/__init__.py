@@ -8,6 +8,7 @@ from .gaussian import Gaussian
 from .kernel import Kernel
 from .levels import Levels
 from .poisson import Poisson
+from .selection import Selection
 from .words import BernoulliWords, Complement, Multinomial
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "Linear",
     "Multinomial",
     "Poisson",
+    "Selection",
     "Table",
     "Term",
     "default_family",
@@ -40,6 +42,7 @@ DEFAULTS: dict[str, Family] = {
     "number": Auto(),
     "vector": Gaussian(),
     "bag": Multinomial(),
+    "text": Multinomial(),
 }
 
 for _family in (
@@ -50,8 +53,8 @@ register("gaussian-shared", Gaussian(variance="shared"))
 register("student", Gaussian(predictive=True))
 register("bernoulli", Bernoulli())
 
-# One word, two kinds: on a bag "bernoulli" asks which words occur
-_BY_KIND: dict[tuple[str, str], Family] = {("bernoulli", "bag"): BernoulliWords()}
+# One word, two meanings: on a bag or a text "bernoulli" asks which words occur
+_BY_KIND: dict[tuple[str, str], Family] = {("bernoulli", kind): BernoulliWords() for kind in ("bag", "text")}
 
 
 def default_family(kind: str) -> Family:

@@ -35,7 +35,7 @@ class Levels(Family):
     top: int | None = None
 
     name = "levels"
-    kinds = ("number", "bag")
+    kinds = ("number", "bag", "text")
 
     def estimate(self, counts: Counts, context: Context) -> Belief:
         """The smoothed table of levels."""

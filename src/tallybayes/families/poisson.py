@@ -43,7 +43,7 @@ class Poisson(Family):
         """The rates; a class without a value has that of all classes together."""
         m = read_moments(counts, context.n_classes)
         if len(m.n) == 0:
-            return PoissonBelief(np.ones(context.n_classes), np.zeros(context.n_classes), context.predictive)
+            return PoissonBelief(np.ones(context.n_classes), np.ones(context.n_classes), context.predictive)
         n, total = m.n[0], m.n[0] * m.mean[0]
         if (total < 0).any():
             raise SettingsError(

@@ -12,12 +12,13 @@ averages over θ: a Dirichlet-multinomial, in which a word's second occurrence s
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from scipy.special import gammaln
 
 from ..block import WORDS, Bag, N
@@ -27,10 +28,16 @@ from ..numerics import Floats, Ints, safe_log
 from ..smoothing import Dirichlet, Laplace
 from .base import Belief, Context, Family, Linear, Table, Term
 from .categorical import UNSEEN, draw
+from .selection import Selection
 
 
-def _vocabulary(counts: Counts, context: Context) -> list[str]:
-    seen = counts.sheet("words", WORDS).slot_names
+def _vocabulary(counts: Counts, context: Context, select: Selection) -> list[str]:
+    """The words believed: those selected of the ones seen, every position of a matrix, those a prior names."""
+    sheet = counts.sheet("words", WORDS)
+    seen = sheet.slot_names
+    if not select.everything():
+        kept = select.kept(sheet.table("documents", context.n_classes), _rows(counts, context))
+        seen = [w for w, k in zip(seen, kept, strict=True) if k]
     positions = {str(j) for j in range(context.width or 0)}
     return sorted({*seen, *positions, *context.smoothing.extra_slots()})
 
@@ -38,9 +45,10 @@ def _vocabulary(counts: Counts, context: Context) -> list[str]:
 def _table(counts: Counts, context: Context, amount: str, words: Sequence[str], more: int = 0) -> Floats:
     """One amount, words × classes, with `more` empty rows."""
     sheet = counts.sheet("words", WORDS)
-    at = {w: i for i, w in enumerate(words)}
     out = np.zeros((len(words) + more, context.n_classes))
-    out[[at[w] for w in sheet.slot_names]] = sheet.table(amount, context.n_classes)
+    at = pc.index_in(sheet.slots, value_set=pa.array(words, pa.string())).to_numpy(zero_copy_only=False)
+    known = ~np.isnan(at.astype(np.float64))
+    out[at[known].astype(np.int64)] = sheet.table(amount, context.n_classes)[known]
     return out
 
 
@@ -56,23 +64,41 @@ def _length(n: Floats, rows: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Multinomial(Family):
-    """How often each word occurs, given how many words there are."""
+    """How often each word occurs, given how many words there are.
 
+    presence: each word counts once per row; idf: words are weighted by log(rows / rows with the word) + 1.
+    """
+
+    presence: bool = False
+    idf: bool = False
+    select: Selection = field(default_factory=Selection)
     predictive: bool | None = None
 
     name = "multinomial"
-    kinds = ("bag",)
+    kinds = ("bag", "text")
 
     def estimate(self, counts: Counts, context: Context) -> WordsBelief:
         """The smoothed word frequencies."""
-        words = _vocabulary(counts, context)
-        n = _table(counts, context, "n", words, more=context.reserve)
+        words = _vocabulary(counts, context, self.select)
+        n = _table(counts, context, "documents" if self.presence else "n", words, more=context.reserve)
+        factor = _idf(counts, context, words, more=context.reserve) if self.idf else None
+        n = n if factor is None else n * factor[:, None]
         slots = [*words, UNSEEN] if context.reserve else words
         length = _length(n, _rows(counts, context))
         if context.predictive if self.predictive is None else self.predictive:
             amounts = _dirichlet_amounts(context, slots)
-            return PolyaBelief(tuple(words), _normal(n + amounts), context.reserve, length, n + amounts)
-        return MultinomialBelief(tuple(words), context.probabilities(n, slots), context.reserve, length)
+            return PolyaBelief(
+                tuple(words), _normal(n + amounts), context.reserve, length, self.presence, factor, amounts=n + amounts
+            )
+        p = context.probabilities(n, slots)
+        return MultinomialBelief(tuple(words), p, context.reserve, length, self.presence, factor)
+
+
+def _idf(counts: Counts, context: Context, words: Sequence[str], more: int) -> Floats:
+    """log(rows / rows with the word) + 1, over all classes: a word in every row keeps the weight 1."""
+    rows = max(float(_rows(counts, context).sum()), 1.0)
+    there = _table(counts, context, "documents", words, more).sum(axis=1)
+    return np.asarray(np.log(rows / np.maximum(there, 1.0)) + 1.0)
 
 
 def _dirichlet_amounts(context: Context, slots: Sequence[str]) -> Floats:
@@ -94,12 +120,14 @@ def _normal(n: Floats) -> Floats:
 class BernoulliWords(Family):
     """Which words occur and which do not."""
 
+    select: Selection = field(default_factory=Selection)
+
     name = "bernoulli words"
-    kinds = ("bag",)
+    kinds = ("bag", "text")
 
     def estimate(self, counts: Counts, context: Context) -> BernoulliWordsBelief:
         """The smoothed share of rows with each word."""
-        words = _vocabulary(counts, context)
+        words = _vocabulary(counts, context, self.select)
         there = _table(counts, context, "documents", words)
         rows = _rows(counts, context)
         n = np.stack([there, np.maximum(rows - there, 0.0)])
@@ -112,9 +140,11 @@ class Complement(Family):
     """The words of all other classes, the other way round (Rennie et al. 2003); norm divides by the weights' sum."""
 
     norm: bool = False
+    presence: bool = False
+    select: Selection = field(default_factory=Selection)
 
     name = "complement"
-    kinds = ("bag",)
+    kinds = ("bag", "text")
 
     def estimate(self, counts: Counts, context: Context) -> ComplementBelief:
         """−log of each word's share in the other classes."""
@@ -123,17 +153,17 @@ class Complement(Family):
                 f"column {context.column!r}: the complement reading is smoothed by an alpha",
                 hint="take smoothing=tb.Laplace(alpha).",
             )
-        words = _vocabulary(counts, context)
-        n = _table(counts, context, "n", words)
+        words = _vocabulary(counts, context, self.select)
+        n = _table(counts, context, "documents" if self.presence else "n", words)
         length = _length(n, _rows(counts, context))
         own = _normal(n + context.smoothing.alpha)
         if n.shape[1] == 1:  # a single class has no complement
-            return ComplementBelief(tuple(words), own, False, length, np.zeros_like(n))
+            return ComplementBelief(tuple(words), own, False, length, self.presence, complement=np.zeros_like(n))
         others = n.sum(axis=1, keepdims=True) - n + context.smoothing.alpha
         log = safe_log(others / np.maximum(others.sum(axis=0), 1e-300))
         # scikit-learn normalises to positive weights and negates; the sign of `log` comes out the same
         weights = log / log.sum(axis=0) if self.norm else -log
-        return ComplementBelief(tuple(words), own, False, length, weights)
+        return ComplementBelief(tuple(words), own, False, length, self.presence, complement=weights)
 
 
 @dataclass(frozen=True)
@@ -144,6 +174,8 @@ class WordsBelief(Belief):
     probabilities: Floats  # words (and the reserved slot) × classes
     reserve: bool
     length: Floats
+    presence: bool = False  # a word counts once per row, however often it occurs
+    factor: Floats | None = None  # a weight per word
 
     @cached_property
     def _at(self) -> dict[str, int]:
@@ -152,7 +184,16 @@ class WordsBelief(Belief):
     @cached_property
     def weights(self) -> Floats:
         """What one occurrence of each word adds, words × classes."""
-        return safe_log(self.probabilities)
+        log = safe_log(self.probabilities)
+        return log if self.factor is None else self.factor[:, None] * log
+
+    def _amounts(self, block: Bag) -> Any:
+        """The amounts that are scored: counts, or ones."""
+        if not self.presence:
+            return block.matrix
+        matrix = block.matrix.copy()
+        matrix.data = np.ones_like(matrix.data)
+        return matrix
 
     def rows_of(self, slots: Sequence[str]) -> Ints:
         """The row of `weights` for each slot of a block; −1 for a word never seen."""
@@ -165,7 +206,7 @@ class WordsBelief(Belief):
 
     def parts(self, block: Bag) -> Floats:
         """Σ_w x_w·weight_yw; 0 for a missing bag."""
-        return np.asarray(block.matrix @ self._each(block.slots, self.weights), dtype=np.float64)
+        return np.asarray(self._amounts(block) @ self._each(block.slots, self.weights), dtype=np.float64)
 
     def terms(self, block: Bag, row: int) -> list[Term]:
         """Word by word, in the order given if there was one."""
@@ -173,7 +214,9 @@ class WordsBelief(Belief):
             return super().terms(block, row)
         start, stop = block.matrix.indptr[row : row + 2]
         slots, amounts = block.matrix.indices[start:stop], block.matrix.data[start:stop]
-        if block.given is not None and amounts.sum() == len(block.given[row]):
+        if self.presence:
+            amounts = np.ones_like(amounts)
+        elif block.given is not None and amounts.sum() == len(block.given[row]):
             slots, amounts = np.array(block.given[row], dtype=np.int64), np.ones(len(block.given[row]))
         each = self._each([block.slots[s] for s in slots], self.weights)
         known = self.rows_of([block.slots[s] for s in slots]) >= 0
@@ -208,6 +251,7 @@ class WordsBelief(Belief):
         out = np.zeros((block.rows, len(self.weights)))
         at = self.rows_of(block.slots)
         row, slot, amount = block.entries()
+        amount = np.ones_like(amount) if self.presence else amount
         known = at[slot] >= 0 if len(slot) else np.zeros(0, dtype=bool)
         np.add.at(out, (row[known], at[slot[known]]), amount[known])
         return out
@@ -235,12 +279,13 @@ class MultinomialBelief(WordsBelief):
 class PolyaBelief(MultinomialBelief):
     """The Dirichlet-multinomial: Σ log Γ(a_w + x_w) − log Γ(a_w), less the same of the sums."""
 
-    amounts: Floats
+    amounts: Floats = field(kw_only=True)
 
     def parts(self, block: Bag) -> Floats:
         """log of the posterior predictive, without the number of orders."""
         at = self.rows_of(block.slots)
         row, slot, x = block.entries()
+        x = np.ones_like(x) if self.presence else x
         known = at[slot] >= 0 if len(slot) else np.zeros(0, dtype=bool)
         row, word, x = row[known], at[slot[known]] if len(slot) else slot, x[known]
         out = np.zeros((block.rows, self.amounts.shape[1]))
@@ -279,7 +324,7 @@ class PolyaBelief(MultinomialBelief):
 class ComplementBelief(WordsBelief):
     """Weights from the other classes."""
 
-    complement: Floats
+    complement: Floats = field(kw_only=True)
 
     density = False
 

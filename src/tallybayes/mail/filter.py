@@ -1,0 +1,256 @@
+"""A mail filter: learn, unlearn and score messages, with its state in one file.
+
+learn    one transaction: forget the message if it was learnt with the other label, then count it
+unlearn  subtract exactly the row that was counted
+score    spam from one probability upwards, ham up to another, unsure between, and unsure before there is evidence
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from ..canon import printable
+from ..errors import CannotForget, DataError, SettingsError
+from ..explain import Explanation
+from ..model import Model
+from ..settings import Settings
+from ..tally import Tally
+from .message import MailSettings, Message, mail_schema, read_message
+from .store import Change, Learnt, StateError, Store, pack
+
+SPAM, HAM, UNSURE = "spam", "ham", "unsure"
+LABELS = (HAM, SPAM)
+BATCH_MESSAGES = 500  # per transaction of `train`
+BATCH_BYTES = 32 << 20
+
+
+@dataclass(frozen=True)
+class FilterSettings:
+    """Where the answers begin, and how messages are read. Kept in the file that they were first used with.
+
+    spam, ham   the answer is spam from this probability upwards, ham up to that one, and unsure between
+    minimum     as many messages of each class must be learnt before there is an answer
+    mail        how a message becomes a row, see `MailSettings`
+    """
+
+    spam: float = 0.9
+    ham: float = 0.1
+    minimum: int = 10
+    mail: MailSettings = field(default_factory=MailSettings)
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.ham < self.spam <= 1:
+            raise SettingsError(
+                f"spam from {self.spam!r} upwards and ham up to {self.ham!r}",
+                hint="take two probabilities, ham below spam, e.g. spam=0.9, ham=0.1.",
+            )
+        if self.minimum < 1:
+            raise SettingsError(f"minimum={self.minimum!r}", hint="take at least 1 message of each class.")
+
+    @classmethod
+    def from_dict(cls, given: dict[str, Any]) -> FilterSettings:
+        """The inverse of `dataclasses.asdict`, after a way through JSON."""
+        return cls(**{**given, "mail": MailSettings(**given["mail"])})
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The answer about one message: "spam", "ham" or "unsure", P(spam), and why."""
+
+    answer: str
+    probability: float
+    reason: str
+    notes: tuple[str, ...] = ()  # what of the message was cut or odd
+    explain: Callable[[], Explanation] | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def explanation(self) -> Explanation | None:
+        """What each column and word said, adding up to the answer; None where there was not enough evidence."""
+        return None if self.explain is None else self.explain()
+
+    def reasons(self, most: int = 15) -> list[tuple[str, str, float]]:
+        """(column, value, log-odds for spam) of the strongest contributions, and the rest in one: they add up."""
+        explanation = self.explanation
+        if explanation is None:
+            return []
+        strongest = sorted(explanation.for_class(SPAM, HAM), key=lambda line: -abs(line[2]))
+        rest = strongest[most:]
+        kept = [line for line in strongest[:most] if line[2]]
+        return [*kept, ("everything else", f"{len(rest)} more", sum(line[2] for line in rest))] if rest else kept
+
+    def __str__(self) -> str:
+        return f"{self.answer}, probability={self.probability:.4f}"
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What training did: messages new, learnt before with the other label, and known already."""
+
+    new: int = 0
+    moved: int = 0
+    known: int = 0
+
+    def __add__(self, other: Trained) -> Trained:
+        return Trained(self.new + other.new, self.moved + other.moved, self.known + other.known)
+
+
+class Filter:
+    """A spam filter over one state file, safe under kill -9 and for several processes at once.
+
+    A file that does not exist is made with these settings, unless `create=False`; an existing file brings its own, and
+    settings given beside it are for this object only.
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str], settings: FilterSettings | None = None, *, create: bool = True
+    ) -> None:
+        kept = asdict(settings or FilterSettings())
+        self.store = Store(path, mail_schema() if create else None, kept)
+        if settings is None:
+            try:
+                settings = FilterSettings.from_dict(self.store.settings)
+            except (KeyError, TypeError, SettingsError) as error:
+                self.close()
+                raise StateError(
+                    f"the settings in {self.store.path} cannot be read: {error}",
+                    hint="give them: Filter(path, FilterSettings(…)).",
+                ) from None
+        self.settings = settings
+        self._model: tuple[tuple[int, int], Model] | None = None
+
+    def close(self) -> None:
+        """Give the file back."""
+        self.store.close()
+
+    def __enter__(self) -> Filter:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    # ---- learning
+
+    def learn(self, raw: bytes, label: str) -> bool:
+        """Learn one message; whether that changed anything. One learnt with the other label is first forgotten."""
+        return self.train([(label, raw)]).known == 0
+
+    def unlearn(self, raw: bytes) -> str:
+        """Forget a learnt message as if it had never come; the label it had."""
+        message = self._read(raw)
+        with self.store.change() as change:
+            gone = change.forget(message.id)
+            if gone is None:
+                raise CannotForget(
+                    f"the message {printable(message.id)} has not been learnt; nothing has been forgotten",
+                    hint="give the message with the headers it had when it was learnt.",
+                )
+        return gone.label
+
+    def train(self, messages: Iterable[Sequence[Any]]) -> Trained:
+        """Learn many messages, given as (label, raw) or as `read_mail` gives them, a transaction per few hundred."""
+        total = Trained()
+        for batch in _batches(messages):
+            read = [(label, self._read(raw)) for label, raw in batch]
+            with self.store.change() as change:
+                done = [self._learn(change, label, message) for label, message in read]
+            total = sum(done, total)
+        return total
+
+    def _learn(self, change: Change, label: str, message: Message) -> Trained:
+        found = self.store.find(message.id)
+        if found is not None and found.label == label:
+            return Trained(known=1)
+        if found is not None:
+            change.forget(message.id)
+        row = self._with_facts(message)
+        change.learn(Learnt(message.id, label, row, message.sender, message.fingerprint))
+        return Trained(new=found is None, moved=found is not None)
+
+    def _read(self, raw: bytes) -> Message:
+        return read_message(raw, self.settings.mail)
+
+    def _with_facts(self, message: Message) -> dict[str, Any]:
+        """The row with what only the state knows, from all learnt messages but this one."""
+        return {
+            **message.row,
+            "sender_known": self.store.sender_known(message.sender, HAM, besides=message.id),
+            "seen_before": self.store.seen_before(message.fingerprint, besides=message.id),
+        }
+
+    # ---- answers
+
+    def score(self, raw: bytes) -> Verdict:
+        """The answer about one message, learnt or not; nothing changes."""
+        learnt = self.learnt
+        if min(learnt.values()) < self.settings.minimum:
+            counts = " and ".join(f"{n} {label}" for label, n in learnt.items())
+            return Verdict(
+                UNSURE, 0.5, f"not enough evidence yet: {counts} learnt, {self.settings.minimum} of each needed"
+            )
+        model, message = self.model, self._read(raw)
+        row = self._with_facts(message)
+        probability = float(model.predict_proba([row])[0, model.classes.index(SPAM)])
+        spam, ham = self.settings.spam, self.settings.ham
+        if probability >= spam:
+            answer, reason = SPAM, f"the probability of spam is at least {spam:g}"
+        elif probability <= ham:
+            answer, reason = HAM, f"the probability of spam is at most {ham:g}"
+        else:
+            answer, reason = UNSURE, f"the probability of spam is between {ham:g} and {spam:g}"
+        return Verdict(answer, probability, reason, message.notes, lambda: model.explain([row]))
+
+    @property
+    def learnt(self) -> dict[str, int]:
+        """How many messages of each class have been learnt."""
+        return {**dict.fromkeys(LABELS, 0), **self.store.learnt()}
+
+    @property
+    def tally(self) -> Tally:
+        """The exact tally of all learnt messages."""
+        return self.store.tally()
+
+    @property
+    def model(self) -> Model:
+        """What the tally makes one believe; estimated again only after a change, by whichever process."""
+        version = self.store.version
+        if self._model is None or self._model[0] != version:
+            self._model = (version, self.tally.model(BELIEF))
+        return self._model[1]
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the whole state: the tally, and every learnt message. Forgetting restores it."""
+        out = hashlib.sha256(b"tallybayes mail 1\n" + self.tally.digest.encode())
+        for m in self.store.messages():
+            out.update(pack({**asdict(m)}))
+        return out.hexdigest()
+
+
+# Classes weigh the same: how many messages of each were learnt says little about what will arrive
+BELIEF = Settings(prior="uniform")
+
+
+def _batches(messages: Iterable[Sequence[Any]]) -> Iterator[list[tuple[str, bytes]]]:
+    """Labelled messages in pieces that one transaction takes; a label other than spam and ham is refused."""
+    batch: list[tuple[str, bytes]] = []
+    size = 0
+    for label, raw, *where in messages:
+        if label not in LABELS:
+            place = f" ({printable(where[0], 200)})" if where else ""
+            raise DataError(
+                f"a message{place} with the label {printable(label)!r}"
+                if label is not None
+                else f"a message{place} without a label",
+                hint="the labels are 'spam' and 'ham': name the folders so, or use --spam PLACE and --ham PLACE.",
+            )
+        batch.append((label, raw))
+        size += len(raw)
+        if len(batch) >= BATCH_MESSAGES or size >= BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch

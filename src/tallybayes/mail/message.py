@@ -1,0 +1,385 @@
+"""One message, whatever its bytes, to the row of columns that a model counts.
+
+Nothing here raises on bytes, recurses, or takes more than linear time. What is too large is cut, and a note says so.
+The standard library's parser is not used: 1,500 nested parts recurse it to death.
+"""
+
+from __future__ import annotations
+
+import binascii
+import encodings.aliases
+import hashlib
+import re
+import urllib.parse
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+from functools import lru_cache
+from typing import Any
+
+from .. import canon
+from ..cells import Cells
+from ..errors import DataError, SettingsError
+from ..schema import Column, Schema
+from .striphtml import Link, host_of, owner_of, shows_another_place, strip_html
+
+
+@dataclass(frozen=True)
+class MailSettings:
+    """What the reading of mail depends on: the owner of the mailbox, and how much of a message is read."""
+
+    owner: str = ""  # names of the mailbox's owner, with commas between them: "Ada, Lovelace"
+    max_bytes: int = 10_000_000  # of the message
+    max_text: int = 200_000  # characters of the body that are counted
+    max_parts: int = 200  # of a MIME message
+    max_depth: int = 20  # of parts in parts
+    max_headers: int = 1_000  # lines of headers
+    max_header: int = 20_000  # characters of one header
+    max_links: int = 2_000
+
+    def __post_init__(self) -> None:
+        for f in fields(self):
+            value = getattr(self, f.name)
+            if f.name != "owner" and (not isinstance(value, int) or value < 1):
+                raise SettingsError(f"{f.name}={value!r}", hint=f"take a whole number, 1 or more; {f.default} is usual.")
+
+
+@dataclass(frozen=True)
+class Message:
+    """A message as it is counted.
+
+    id           its Message-ID, or "sha256:…" of its bytes, as far as they were read, if it has none
+    row          a value for every column of `mail_schema`, None where it is missing
+    sender       the address it says it comes from, in lower case; "" if there is none
+    fingerprint  equal for messages that differ only in digits, spaces, links or the greeting
+    notes        what was cut or odd, in plain words
+    """
+
+    id: str
+    row: dict[str, Any]
+    sender: str
+    fingerprint: str
+    notes: tuple[str, ...] = ()
+
+
+def read_message(
+    raw: bytes,
+    settings: MailSettings | None = None,
+    *,
+    sender_known: bool | None = None,
+    seen_before: bool | None = None,
+) -> Message:
+    """A message as a row of columns. Never raises, whatever the bytes are.
+
+    `sender_known` and `seen_before` are for the caller to say, who remembers senders and fingerprints.
+
+    >>> message = read_message(b"From: Ann <ann@example.org>\\nSubject: Lunch?\\n\\nFor $5, see http://a.example/menu")
+    >>> message.sender, message.row["subject"], message.row["dollar_amounts"], message.row["url_domains"]
+    ('ann@example.org', 'Lunch?', 1, ['a.example'])
+    """
+    if not isinstance(raw, (bytes, bytearray, memoryview)):
+        raise DataError(f"a message of type {type(raw).__name__}", hint="give bytes: open the file with mode 'rb'.")
+    content = _Content(settings or MailSettings())
+    most = content.settings.max_bytes
+    if len(raw) > most:
+        content.note(f"the message has {len(raw):,} bytes; only the first {most:,} were read")
+    read = bytes(raw[:most])
+    data = read.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in read else read
+    start = data.find(b"\n") + 1 if data.startswith((b"From ", b">From ")) else 0  # an mbox's first line
+    head, at = _headers(data, start, len(data), content)
+    _walk(data, head, at, content)
+    body, links = _body(content)
+    subject = _readable(head["subject"]) if "subject" in head else None
+    both = f"{subject or ''}\n{body or ''}"
+    sender, reply_to = _address(head.get("from", "")), _address(head.get("reply-to", ""))
+    hosts = [host for href in dict.fromkeys(link.href for link in links) if (host := host_of(href))]
+    row = {
+        "subject": subject,
+        "body": body,
+        "sender_domain": _domain(sender) or None,
+        "sender_known": sender_known,
+        "recipients": sum("@" in one for name in ("to", "cc") for one in _addresses(head.get(name, ""))),
+        "reply_to_differs": reply_to not in ("", sender) if sender else None,
+        "hour": _hour(head.get("date", "")),
+        "attachments": content.attachments,
+        "dollar_amounts": len(_AMOUNT.findall(both)) if any(sign in both for sign in "$€£") else 0,
+        "caps_share": _caps_share(both),
+        "urls": len(hosts),
+        "url_domains": sorted({owner_of(host) for host in hosts}),
+        "link_mismatch": any(map(shows_another_place, links)),
+        "seen_before": seen_before,
+        "domains_agree": _domains_agree(sender, head),
+        "greets_owner": _greets(content.settings.owner, body or ""),
+    }
+    fingerprint = _fingerprint(body or "", [subject or "", _domain(sender), *content.attachments])
+    return Message(_id(head.get("message-id", ""), read), row, sender, fingerprint, tuple(content.notes))
+
+
+def mail_schema(**text: Any) -> Schema:
+    """The schema of messages: a column for each value of `Message.row`; the target is "class".
+
+    `text` are settings of the two text columns, subject and body.
+    """
+    few = Cells(0.0, 0, points=tuple(float(n) for n in range(33)))
+    share = Cells(0.0, -9, points=(0.0, 1.0))
+    told: dict[str, dict[str, Any]] = {
+        "subject": {"kind": "text", **text, "reason": "the words of the subject"},
+        "body": {"kind": "text", **text, "reason": "the words of the text, or of the HTML if there is no text"},
+        "sender_domain": {"kind": "category", "reason": "where the sender's address is"},
+        "sender_known": {"kind": "category", "reason": "has the sender written before?"},
+        "recipients": {"kind": "number", "cells": few, "reason": "addresses in To and Cc"},
+        "reply_to_differs": {"kind": "category", "reason": "do answers go to another address?"},
+        "hour": {"kind": "category", "values": tuple(f"{h:02}" for h in range(24)), "reason": "by the sender's clock"},
+        "attachments": {"kind": "bag", "reason": "types of attachments"},
+        "dollar_amounts": {"kind": "number", "cells": few, "reason": "amounts in $, € or £"},
+        "caps_share": {"kind": "number", "cells": share, "reason": "share of capital letters among letters"},
+        "urls": {"kind": "number", "cells": few, "reason": "different web addresses"},
+        "url_domains": {"kind": "bag", "reason": "where links lead, each domain once"},
+        "link_mismatch": {"kind": "category", "reason": "does a link show another domain than it leads to?"},
+        "seen_before": {"kind": "category", "reason": "was a message like this one seen before?"},
+        "domains_agree": {"kind": "category", "reason": "From, Return-Path and Message-ID name one domain"},
+        "greets_owner": {"kind": "category", "reason": "does the greeting name the mailbox's owner?"},
+    }
+    return Schema([Column(name, **values) for name, values in told.items()], target="class")
+
+
+# ---- headers and parts
+
+_WANTED = frozenset(
+    "cc content-disposition content-transfer-encoding content-type date from message-id reply-to return-path subject"
+    " to".split()
+)
+_NAME = re.compile(rb"([!-9;-~]{1,200})[ \t]*:")
+_PARAMETER = re.compile(r';\s*([^\s=;"]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;]*))')
+_EXTENSION = re.compile(r"\.([a-z0-9]{1,8})\W*$")
+_TYPES = {"text/plain": "txt", "image/jpeg": "jpg", "text/calendar": "ics", "application/octet-stream": "other"}
+_HTML = 5  # characters of HTML read for each character of text that is counted
+_FALSE_ENDS = 10_000  # lines that begin like a boundary and are none, before the looking ends
+
+
+@dataclass
+class _Content:
+    """What the walk through the parts of a message has found."""
+
+    settings: MailSettings
+    plain: list[str] = field(default_factory=list)
+    html: list[str] = field(default_factory=list)
+    attachments: list[str] = field(default_factory=list)
+    notes: dict[str, None] = field(default_factory=dict)  # each once, in order
+
+    def note(self, text: str) -> None:
+        if len(self.notes) < 20:
+            self.notes[text] = None
+
+
+def _headers(data: bytes, start: int, end: int, content: _Content) -> tuple[dict[str, str], int]:
+    """The wanted headers that begin at `start`, and the place of the body. To and Cc add up, else the first counts."""
+    if start >= end or data.startswith(b"\n", start):
+        return {}, min(start + 1, end)
+    over = data.find(b"\n\n", start, end)
+    after, over = (over + 2, over) if over >= 0 else (end, end)
+    most, longest = content.settings.max_headers, content.settings.max_header
+    lines = data[start:over].split(b"\n", most)
+    if len(lines) > most:
+        content.note(f"more than {most:,} lines of headers; the others were not read")
+    found: dict[str, list[bytes]] = {}
+    value: list[bytes] | None = None
+    for line in lines[:most]:
+        if value is not None and line[:1] in (b" ", b"\t"):
+            value.append(line)
+        elif named := _NAME.match(line):
+            name = named[1].decode("ascii").lower()
+            value = [] if name in found and name not in ("to", "cc") else found.setdefault(name, [])
+            value.append(b"," * bool(value) + line[named.end() :])
+        elif line:
+            content.note("the headers end in a line that is no header")
+            after = start
+            break
+        start += len(line) + 1
+    out = {name: b"".join(found[name]) for name in found if name in _WANTED}
+    for name, given in out.items():
+        if len(given) > longest:
+            content.note(f"the header {name} has {len(given):,} bytes; only the first {longest:,} were read")
+    return {name: _decoded(given[:longest].strip()) for name, given in out.items()}, after
+
+
+def _walk(data: bytes, head: dict[str, str], start: int, content: _Content) -> None:
+    """Collect the texts and attachments of all parts, in order, by a stack of our own."""
+    settings, found = content.settings, 1
+    stack = [(head, start, len(data), 0)]
+    while stack:
+        head, start, end, depth = stack.pop()
+        kind, parameters = _parameters(head.get("content-type", ""))
+        inside: list[tuple[dict[str, str], int, int, int]] = []
+        pieces: Iterator[tuple[int, int]] = iter(())
+        if kind.startswith("multipart/"):
+            pieces = _split(data, start, end, parameters.get("boundary", ""), content)
+        elif kind == "message/rfc822":
+            content.attachments.append("eml")
+            pieces = iter([(start, end)])
+        for begin, stop in pieces:
+            if depth >= settings.max_depth or found >= settings.max_parts:
+                most = f"{settings.max_depth} deep" if depth >= settings.max_depth else f"{settings.max_parts:,}"
+                content.note(f"parts beyond the first {most} were not read")
+                break
+            found += 1
+            inside.append((*_headers(data, begin, stop, content), stop, depth + 1))
+        else:
+            if not inside:
+                _leaf(data, start, end, head, kind, parameters, content)
+        stack += reversed(inside)
+
+
+def _split(data: bytes, start: int, end: int, boundary: str, content: _Content) -> Iterator[tuple[int, int]]:
+    """Begin and end of each part between the boundary's lines."""
+    mark = b"\n--" + boundary.rstrip().encode("utf-8", "replace")
+    begin, at, wrong = -1, max(start - 1, 0), 0
+    while boundary.strip() and (found := data.find(mark, at, end)) >= 0:
+        tail = found + len(mark)
+        line_end = data.find(b"\n", tail, min(tail + 200, end))
+        line_end = min(tail + 200, end) if line_end < 0 else line_end
+        rest = data[tail:line_end].strip()
+        at = line_end
+        if rest not in (b"", b"--") or (line_end < end and data[line_end] != 10):
+            at, wrong = tail, wrong + 1
+            if wrong > _FALSE_ENDS:
+                content.note("too many lines that look like the end of a part; the rest is read as one")
+                break
+            continue
+        if begin >= 0:
+            yield begin, max(begin, found)
+        if rest:
+            return
+        begin = min(line_end + 1, end)
+    if begin >= 0:
+        content.note("the message ends in the middle of a part")
+        yield begin, end
+    else:
+        content.note("a message in parts without the line that parts them")
+
+
+def _leaf(
+    data: bytes, start: int, end: int, head: dict[str, str], kind: str, parameters: dict[str, str], content: _Content
+) -> None:
+    """Add a part without parts: a text, or the type of an attachment."""
+    disposition, more = _parameters(head.get("content-disposition", ""))
+    name = _filename(more, "filename") or _filename(parameters, "name")
+    readable = kind in ("text/plain", "text/html") or "/" not in kind or kind.startswith("multipart/")
+    if disposition == "attachment" or name or not readable:
+        extension = _EXTENSION.search(name[-300:].lower()) or _EXTENSION.search("." + kind.rpartition("/")[2])
+        content.attachments.append(_TYPES.get(kind) or "other" if extension is None else extension[1])
+        return
+    texts, most = content.plain, content.settings.max_text
+    if kind == "text/html":
+        texts, most = content.html, _HTML * most
+    most -= sum(map(len, texts))
+    piece = data[start : min(end, start + 12 * most)]  # four bytes a character, at three characters a byte
+    encoding = head.get("content-transfer-encoding", "").lower()
+    if "base64" in encoding:
+        piece = _base64(piece)
+    elif "quoted-printable" in encoding:
+        piece = binascii.a2b_qp(piece)
+    text = _decoded(piece, parameters.get("charset", ""), content if start + 12 * most >= end else None)
+    if len(text) > most:
+        content.note(f"the text is longer than {content.settings.max_text:,} characters; the rest was not counted")
+    texts.append(text[:most])
+
+
+def _parameters(header: str) -> tuple[str, dict[str, str]]:
+    """The value of a header such as Content-Type in lower case, and its parameters."""
+    kind, _, _ = header.partition(";")
+    return kind.strip().lower(), {
+        name.lower(): re.sub(r"\\(.)", r"\1", quoted) or bare for name, quoted, bare in _PARAMETER.findall(header[:5000])
+    }
+
+
+def _filename(parameters: dict[str, str], name: str) -> str:
+    """A file's name, which may be encoded (RFC 2047) or come in pieces: filename*0*=utf-8''a; filename*1=b."""
+    if name in parameters:
+        return _readable(parameters[name])
+    return urllib.parse.unquote("".join(parameters[key] for key in sorted(parameters) if key.startswith(name + "*")))
+
+
+# ---- bytes to text
+
+_ENCODED = re.compile(r"=\?([^?\s*]{1,60})[^?\s]{0,20}\?([bBqQ])\?([^?]*)\?=(?:\s+(?==\?))?")
+_NOT_BASE64 = bytes(b for b in range(256) if not chr(b).isalnum() and chr(b) not in "+/" or b > 127)
+_NO_TEXT = {"base64_codec", "bz2_codec", "hex_codec", "mbcs", "quopri_codec", "rot_13", "uu_codec", "zlib_codec"}
+_CHARSETS = {*encodings.aliases.aliases.values(), "cp874", "koi8_u", "utf_8_sig"} - _NO_TEXT
+_WIDER = {"latin_1": "cp1252", "gb2312": "gb18030", "gbk": "gb18030", "ascii": ""}  # what mailers mean by these names
+
+
+def _decoded(data: bytes, charset: str = "", content: _Content | None = None) -> str:
+    """Bytes as text, what cannot be read replaced; without a charset by UTF-8, or else Windows-1252."""
+    name = re.sub(r"[^a-z0-9]+", "_", charset[:60].strip().lower())
+    name = encodings.aliases.aliases.get(name, name)
+    if name and name not in _CHARSETS and content is not None:
+        content.note(f"the character set {canon.printable(charset)!r} is not known; read as UTF-8 or Windows-1252")
+    codec = _WIDER.get(name, name) if name in _CHARSETS else ""
+    try:
+        return _clean(data.decode(codec or "utf-8"))
+    except UnicodeDecodeError:
+        if codec and content is not None:
+            content.note(f"some text is not valid {canon.printable(charset)}; what could not be read was replaced")
+        return _clean(data.decode(codec or "cp1252", "replace"))
+
+
+def _clean(text: str) -> str:
+    """A text that Arrow, files and tokenisers can hold: without NUL and lone surrogates."""
+    return (canon.text(text) or "").replace("\0", "")
+
+
+def _base64(data: bytes) -> bytes:
+    """What base64 stands for, as far as it goes."""
+    try:
+        return binascii.a2b_base64(data)
+    except binascii.Error:
+        data = data.translate(None, _NOT_BASE64)
+        return binascii.a2b_base64(data[: len(data) // 4 * 4])
+
+
+def _readable(header: str) -> str:
+    """A header as people read it: on one line, encoded words (RFC 2047) decoded."""
+    out, last, pending, charset = [], 0, b"", ""
+    for word in _ENCODED.finditer(header) if "=?" in header else ():
+        if word.start() > last or word[1] != charset:  # adjacent words may part a character between them
+            out += [_decoded(pending, charset), header[last : word.start()]]
+            pending, charset = b"", word[1]
+        text = word[3].encode("utf-8")
+        pending += _base64(text) if word[2] in "bB" else binascii.a2b_qp(text, header=True)
+        last = word.end()
+    return " ".join("".join([*out, _decoded(pending, charset), header[last:]]).split())
+
+
+# ---- columns
+
+_QUOTED = re.compile(r'"(?:[^"\\]+|\\.?)*(?:"|\Z)|\([^()]*\)', re.DOTALL)  # an open quote reaches to the end
+_DATE = re.compile(r"\d{1,2}[ -]+[A-Za-z]{3,9}[ -]+\d{2,4}\s+(\d{1,2})[:.]([0-5]\d)")
+_ASCTIME = re.compile(r"[A-Za-z]{3}\s+\d{1,2}\s+(\d{1,2}):([0-5]\d)(?::\d\d)?\s")
+_URL = re.compile(r"(?:[hH][tT][tT][pP][sS]?://|[wW][wW][wW]\.)[^\s<>\"']{1,2000}")
+_AMOUNT = re.compile(r"[$€£]\s?\d|\d\s?[$€£]")
+_BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")
+_UPPER, _LOWER = bytes(range(65, 91)), bytes(range(97, 123))
+_GREETING = re.compile(
+    r"\s*(?:(?:dear|hi|hello|hey|greetings|good (?:morning|day|evening)|hallo|guten (?:tag|morgen)|liebe|sehr geehrte"
+    r"|bonjour|cher|chère|hola|estimad[oa]|ciao|caro|cara)\b[^\n,!.:;]{0,60}[\n,!.:;]|(?:[^\W\d_]+ ){0,2}[^\W\d_]+,\s)",
+    re.IGNORECASE,
+)
+_LETTERS = re.compile(r"[^\W_]+")
+
+
+def _body(content: _Content) -> tuple[str | None, list[Link]]:
+    """The text of the message, and its links, those of plain text without a text to show."""
+    page = strip_html("\n".join(content.html))
+    most = content.settings.max_text
+    body = "\n".join(content.plain)
+    if content.html and not body.strip():
+        body = page.text
+    if len(body) > most:
+        content.note(f"the text is longer than {most:,} characters; the rest was not counted")
+    body = body[:most]
+    found = [url.rstrip(".,;:!?)]}") for url in _URL.findall(body)]
+    links = [*page.links, *(Link(url if url[0] in "hH" else "//" + url, "") for url in found)]
+    if len(links) > content.settings.max_links:
+        content.note(f"{len(links):,} links; only the first {content.settings.max_links:,} were looked at")
+    return (body if content.plain or content.html else None), links[: content.settings.max_links]

@@ -1,0 +1,254 @@
+"""Texts → numbered tokens: the fast way where a batch repays it, the reference in `text` otherwise."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from .exact import text_kernels
+from .numerics import Ints
+from .text import Tokeniser, clean
+
+_FEW_WORDS = 1 << 14  # the smallest table of tokens
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """The tokens of some texts: numbers into `words`, one text after the other; `ends` says where each text ends."""
+
+    words: pa.Array  # strings, each once
+    numbers: np.ndarray[tuple[int], np.dtype[np.uint32]]
+    ends: Ints
+
+    def of(self, text: int) -> Ints:
+        """The token numbers of one text, in order."""
+        start = int(self.ends[text - 1]) if text else 0
+        return self.numbers[start : self.ends[text]].astype(np.int64)
+
+
+def tokenised(texts: pa.Array, tokeniser: Tokeniser) -> Tokens:
+    """The tokens of an Arrow array of strings; a null text has none."""
+    texts = texts if pa.types.is_large_string(texts.type) else texts.cast(pa.large_string())
+    kernels = text_kernels(_bytes(texts)) if tokeniser.plain else None
+    found = _plain_words(texts, tokeniser) if kernels is None else _fast(texts, tokeniser, kernels)
+    return _hashed(found, tokeniser.hash_bits) if tokeniser.hash_bits is not None else found
+
+
+def _bytes(texts: pa.Array) -> int:
+    if len(texts) == 0:
+        return 0
+    offsets = np.frombuffer(texts.buffers()[1], dtype=np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    return int(offsets[-1] - offsets[0])
+
+
+def _plain_words(texts: pa.Array, tokeniser: Tokeniser) -> Tokens:
+    """The reference: Python's own `re`, a dict for the numbers."""
+    seen: dict[str, int] = {}
+    numbers: list[int] = []
+    ends = np.empty(len(texts), dtype=np.int64)
+    known: dict[str, str | None] = {}  # stop words and stems act once per distinct piece
+    for i, text in enumerate(texts.to_pylist()):
+        if text is not None:
+            pieces = tokeniser.pieces(tokeniser.prepared(text))
+            for piece in pieces:
+                if piece not in known:
+                    known[piece] = tokeniser.word(piece)
+            words = [w for p in pieces if (w := known[p]) is not None]
+            numbers += [seen.setdefault(t, len(seen)) for t in tokeniser.grams(words)]
+        ends[i] = len(numbers)
+    return Tokens(pa.array(list(seen), pa.string()), np.array(numbers, dtype=np.uint32), ends)
+
+
+# ---- the fast way
+
+
+def _fast(texts: pa.Array, tokeniser: Tokeniser, kernels: Any) -> Tokens:
+    data, begin, stop = _buffers(texts, tokeniser, kernels)
+    fold = _folding(tokeniser.lower)
+    if tokeniser.chars is None:
+        found = _fast_words(data, begin, stop, fold, kernels)
+    else:
+        found = _fast_chars(data, begin, stop, fold, tokeniser, kernels)
+    if tokeniser.stop or tokeniser.stem:
+        found = _reworded(found, tokeniser)
+    if tokeniser.chars is None and tokeniser.ngrams != (1, 1):
+        found = _fast_grams(found, tokeniser.ngrams, kernels)
+    return found
+
+
+def _buffers(texts: pa.Array, tokeniser: Tokeniser, kernels: Any) -> tuple[Any, Any, Any]:
+    """The bytes, and where each text begins and stops; texts beyond ASCII are prepared by Python and put behind."""
+    _, offsets, bytes_ = texts.buffers()
+    data = np.frombuffer(bytes_, dtype=np.uint8) if bytes_ is not None and bytes_.size else np.zeros(1, dtype=np.uint8)
+    edges = np.frombuffer(offsets, dtype=np.uint64)[texts.offset : texts.offset + len(texts) + 1]
+    begin, stop = edges[:-1].copy(), edges[1:].copy()
+    if texts.null_count:
+        gone = np.asarray(texts.is_null())
+        stop[gone] = begin[gone]
+    beyond = np.zeros(len(texts), dtype=np.bool_)
+    kernels.not_ascii(data, begin.astype(np.int64), stop.astype(np.int64), beyond)
+    if beyond.any():
+        prepared = [_prepared(t, tokeniser) for t in texts.filter(pa.array(beyond)).to_pylist()]
+        place = len(data) + np.concatenate(([0], np.cumsum([len(p) for p in prepared])))
+        begin[beyond], stop[beyond] = place[:-1], place[1:]
+        data = np.concatenate([data, np.frombuffer(b"".join(prepared), dtype=np.uint8)])
+    return data, begin, stop
+
+
+def _prepared(text: str, tokeniser: Tokeniser) -> bytes:
+    text = tokeniser.prepared(text)
+    if tokeniser.chars is not None and tokeniser.across:
+        text = re.sub(r"\s+", " ", text)
+    return text.encode()
+
+
+def _fast_words(data: Any, begin: Any, stop: Any, fold: Any, kernels: Any) -> Tokens:
+    size = int((stop - begin).sum())
+    numbers, ends = np.empty(size // 2 + 1, dtype=np.uint32), np.empty(len(begin), dtype=np.int64)
+
+    def cut(keys: Any, ids: Any, at: Any, length: Any, state: Any) -> bool:
+        return bool(
+            kernels.words(data, begin, stop, fold, word_characters(), numbers, ends, keys, ids, at, length, state)
+        )
+
+    n, at, length = _grow_until_done(cut, kernels, size // 24)
+    return Tokens(_spelled(data, at, length, fold, kernels), numbers[:n], ends)
+
+
+def _fast_chars(data: Any, begin: Any, stop: Any, fold: Any, tokeniser: Tokeniser, kernels: Any) -> Tokens:
+    assert tokeniser.chars is not None
+    low, high = tokeniser.chars
+    size = int((stop - begin).sum())
+    out, cuts = np.empty(2 * size + 2, dtype=np.uint8), np.empty(size + len(begin) + 1, dtype=np.int64)
+    piece_ends = np.empty(len(begin), dtype=np.int64)
+    pieces = kernels.padded(data, begin, stop, fold, word_characters(), tokeniser.across, out, piece_ends, cuts)
+    total = int(cuts[pieces - 1]) if pieces else 0
+    numbers = np.empty(total * (high - low + 1) + 1, dtype=np.uint32)
+    ends, places = np.empty(len(begin), dtype=np.int64), np.empty(total + 2, dtype=np.int64)
+    cuts = cuts[: max(pieces, 1)]
+
+    def cut(keys: Any, ids: Any, at: Any, length: Any, state: Any) -> bool:
+        return bool(
+            kernels.chars(out, cuts, piece_ends, low, high, places, numbers, ends, keys, ids, at, length, state)
+        )
+
+    n, at, length = _grow_until_done(cut, kernels, total // 8)
+    same = np.zeros(256, dtype=np.uint8)  # everything is folded already
+    return Tokens(_spelled(out, at, length, same, kernels), numbers[:n], ends)
+
+
+def _fast_grams(found: Tokens, sizes: tuple[int, int], kernels: Any) -> Tokens:
+    low, high = sizes
+    numbers = np.empty(len(found.numbers) * (high - low + 1) + 1, dtype=np.uint32)
+    ends = np.empty(len(found.ends), dtype=np.int64)
+
+    def cut(keys: Any, ids: Any, at: Any, size: Any, state: Any) -> bool:
+        return bool(kernels.grams(found.numbers, found.ends, low, high, numbers, ends, keys, ids, at, size, state))
+
+    n, at, size = _grow_until_done(cut, kernels, len(found.numbers))
+    words = found.words.to_pylist()
+    names = [
+        " ".join([words[j] for j in found.numbers[a : a + k]]) for a, k in zip(at.tolist(), size.tolist(), strict=True)
+    ]
+    return Tokens(pa.array(names, pa.string()), numbers[:n], ends)
+
+
+def _grow_until_done(cut: Callable[..., bool], kernels: Any, guess: int) -> tuple[int, Any, Any]:
+    """Run a kernel that stops when its table of tokens is half full, with ever larger tables."""
+    size = _FEW_WORDS
+    while size < guess:
+        size *= 2
+    keys, ids = np.zeros(size, dtype=np.uint64), np.empty(size, dtype=np.uint32)
+    at, length = np.empty(size, dtype=np.uint64), np.empty(size, dtype=np.uint32)
+    state = np.zeros(3, dtype=np.int64)
+    while not cut(keys, ids, at, length, state):
+        keys, ids = kernels.grown(keys, ids)
+        at = np.concatenate([at, np.empty_like(at)])
+        length = np.concatenate([length, np.empty_like(length)])
+    return int(state[1]), at[: state[2]], length[: state[2]]
+
+
+def _spelled(data: Any, at: Any, length: Any, fold: Any, kernels: Any) -> pa.Array:
+    offsets = np.zeros(len(at) + 1, dtype=np.int64)
+    np.cumsum(length, out=offsets[1:])
+    out = np.empty(int(offsets[-1]), dtype=np.uint8)
+    kernels.spelled(data, at, length, fold, offsets, out)
+    large = pa.LargeStringArray.from_buffers(len(at), pa.py_buffer(offsets), pa.py_buffer(out))
+    return large.cast(pa.string())
+
+
+def _reworded(found: Tokens, tokeniser: Tokeniser) -> Tokens:
+    """Stop words left out, stems put together: each distinct word is looked at once."""
+    seen: dict[str, int] = {}
+    new = np.full(max(len(found.words), 1), -1, dtype=np.int64)
+    for i, piece in enumerate(found.words.to_pylist()):
+        word = tokeniser.word(piece)
+        if word is not None:
+            new[i] = seen.setdefault(word, len(seen))
+    return _renumbered(found, new, list(seen))
+
+
+def _renumbered(found: Tokens, new: Ints, words: Sequence[str]) -> Tokens:
+    numbers = new[found.numbers]
+    kept = numbers >= 0
+    before = np.concatenate(([0], np.cumsum(kept)))
+    return Tokens(pa.array(words, pa.string()), numbers[kept].astype(np.uint32), before[found.ends])
+
+
+def _hashed(found: Tokens, bits: int) -> Tokens:
+    """The tokens under 2^bits slots: the first bytes of a BLAKE2 hash of each."""
+    seen: dict[str, int] = {}
+    new = np.empty(max(len(found.words), 1), dtype=np.int64)
+    for i, word in enumerate(found.words.to_pylist()):
+        digest = hashlib.blake2b(word.encode(), digest_size=8).digest()
+        new[i] = seen.setdefault(f"#{int.from_bytes(digest, 'little') % (1 << bits)}", len(seen))
+    return _renumbered(found, new, list(seen))
+
+
+@cache
+def word_characters() -> Any:
+    """For every code point whether Python's `re` calls it a word character."""
+    out = np.zeros(sys.maxunicode + 1, dtype=np.uint8)
+    everything = "".join(" " if 0xD800 <= i < 0xE000 else chr(i) for i in range(sys.maxunicode + 1))
+    for match in re.finditer(r"\w+", everything):
+        out[match.start() : match.end()] = 1
+    return out
+
+
+@cache
+def _folding(lower: bool) -> Any:
+    """For every byte: the folded ASCII word character, or 0 for anything else."""
+    out = np.zeros(256, dtype=np.uint8)
+    for i in range(128):
+        if word_characters()[i]:
+            out[i] = ord(chr(i).lower()) if lower else i
+    return out
+
+
+def text_array(raw: Any, missing: Sequence[str]) -> pa.Array:
+    """Any column as an Arrow array of strings: lone surrogates replaced, texts that mean "missing" null."""
+    if isinstance(raw, pa.Array) and pa.types.is_dictionary(raw.type):
+        raw = raw.dictionary_decode()
+    if isinstance(raw, pa.Array) and (pa.types.is_string(raw.type) or pa.types.is_large_string(raw.type)):
+        array = raw.cast(pa.large_string())
+    else:
+        from . import canon
+
+        values = raw.to_pylist() if isinstance(raw, pa.Array) else list(raw)
+        texts = [canon.text(v) for v in values]
+        array = pa.array([None if t is None else clean(t) for t in texts], pa.large_string())
+    marked = [m for m in missing if m != ""]  # an empty text is a text without words, not a missing one
+    if marked:
+        import pyarrow.compute as pc
+
+        found = pc.is_in(array, value_set=pa.array(marked, pa.large_string()))
+        array = pc.if_else(found, pa.scalar(None, pa.large_string()), array)
+    return array

@@ -1,0 +1,294 @@
+"""Text as a column: the tokeniser and its fast twin, and what the lectures ask of documents (rows E1-E4, E6, E7)."""
+
+from __future__ import annotations
+
+import re
+import time
+import unicodedata
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from shared_data import shared
+from strategies import examples
+
+import tallybayes as tb
+from tallybayes.families import BernoulliWords, Complement, Multinomial, Selection
+from tallybayes.text import Tokeniser
+from tallybayes.tokens import text_array, tokenised
+
+pytestmark = pytest.mark.core
+
+WAYS = [
+    Tokeniser(),
+    Tokeniser(lower=False),
+    Tokeniser(accents=False),
+    Tokeniser(ngrams=(1, 2)),
+    Tokeniser(ngrams=(2, 3), stop=("the", "of")),
+    Tokeniser(chars=(1, 3)),
+    Tokeniser(chars=(2, 4), across=True),
+    Tokeniser(stop="english", stem="english", ngrams=(1, 2)),
+    Tokeniser(hash_bits=10),
+]
+ODD = "aAzZ09_ \t\n.,'-ßİıΣσςéèÀ\u0301\u200d\u200b\u0130\ufffd\x00\x1c\x85\xa0\u3000日本語ไทยעבר🙂\U0001d400"
+texts = st.text(st.one_of(st.sampled_from(ODD), st.characters(exclude_categories=["Cs"])), max_size=40)
+
+
+def read(values: list, tokeniser: Tokeniser, monkeypatch: pytest.MonkeyPatch, wish: str) -> list[list[str]]:
+    with monkeypatch.context() as patch:
+        patch.setenv("TALLYBAYES_KERNELS", wish)
+        found = tokenised(text_array(values, ()), tokeniser)
+    words = found.words.to_pylist()
+    return [[words[j] for j in found.of(i)] for i in range(len(values))]
+
+
+@pytest.mark.parametrize("tokeniser", WAYS, ids=str)
+def test_e1_the_fast_way_gives_the_reference_s_tokens(tokeniser: Tokeniser, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("numba", reason="without Numba there is only the reference")
+
+    @given(st.lists(st.one_of(st.none(), texts), max_size=6))
+    @examples(60)
+    def check(values: list) -> None:
+        assert read(values, tokeniser, monkeypatch, "on") == read(values, tokeniser, monkeypatch, "off")
+
+    check()
+
+
+@given(texts)
+@examples(200)
+def test_e1_the_default_is_python_s_own_words(text: str) -> None:
+    assert Tokeniser().tokens(text) == re.findall(r"(?u)\b\w\w+\b", text.lower())
+
+
+@given(st.text(max_size=30))
+@examples(100)
+def test_lone_surrogates_are_replaced_and_nothing_raises(text: str) -> None:
+    for tokeniser in WAYS:
+        for token in tokeniser.tokens(text):
+            token.encode()
+
+
+def test_e1_accents_own_patterns_and_character_grams() -> None:
+    assert Tokeniser(accents=False).tokens("Crème Brûlée naïve") == ["creme", "brulee", "naive"]
+    assert Tokeniser(pattern=r"[a-z]+|\$").tokens("win $100 now") == ["win", "$", "now"]
+    assert Tokeniser(chars=(3, 3)).tokens("ab cde") == [" ab", "ab ", " cd", "cde", "de "]
+    assert Tokeniser(chars=(2, 2), across=True).tokens("a \n b") == ["a ", " b"]
+    assert Tokeniser(pattern="auto").tokens("日本語 text ไทย") == ["日本", "本語", "text", "ไท", "ทย"]
+    letters = [chr(c) for c in range(0xC0, 0x250)]
+    for letter in letters:
+        plain = "".join(c for c in unicodedata.normalize("NFD", letter.lower()) if not unicodedata.combining(c))
+        assert Tokeniser(accents=False).prepared(letter) == plain
+
+
+def test_e2_stems_stop_words_and_word_grams() -> None:
+    english = Tokeniser(stop="english", stem="english", ngrams=(1, 2))
+    assert english.tokens("The cats were running") == ["cat", "run", "cat run"]
+    assert Tokeniser(stem="german").tokens("Häuser und Häusern") == ["haus", "und", "haus"]
+    assert Tokeniser(stop=["spam"]).tokens("Spam and eggs") == ["and", "eggs"]
+    for wrong in (
+        {"stop": "klingon"}, {"stem": "klingon"}, {"ngrams": (2, 1)}, {"chars": (0, 2)}, {"pattern": "("},
+        {"hash_bits": 99},
+    ):  # fmt: skip
+        with pytest.raises(tb.SchemaError, match="Hint: "):
+            Tokeniser(**wrong)
+
+
+def test_e4_i_am_spam() -> None:
+    text = "I am spam. Spam I am. Do you like perceptrons?"
+    for tokeniser, counts, length in (
+        (Tokeniser(pattern=r"\w+"), {"i": 2, "am": 2, "spam": 2, "do": 1, "you": 1, "like": 1, "perceptrons": 1}, 10),
+        (Tokeniser(), {"am": 2, "spam": 2, "do": 1, "you": 1, "like": 1, "perceptrons": 1}, 8),
+    ):
+        schema = tb.Schema([tb.Column("text", "text", text=tokeniser)], target="y")
+        sheet = tb.count({"text": [text], "y": ["s"]}, schema).columns["text"].sheets["words"]
+        assert dict(zip(sheet.slot_names, sheet.table("n", 1)[:, 0], strict=True)) == counts
+        assert sheet.table("n", 1).sum() == length == len(tokeniser.tokens(text))
+
+
+MAILS = {
+    "subject": ["Cheap pills", "Lunch?", None, "Meeting notes", "WIN a prize", ""],
+    "body": [
+        "buy cheap pills now now now", "lunch at noon with the team", "cheap cheap offer, buy now",
+        "notes of the meeting, see you at noon", "you win a prize, buy now", None,
+    ],
+    "known": [False, True, False, True, False, True],
+    "caps": [0.1, 0.05, 0.2, 0.02, 0.4, 0.03],
+    "class": ["spam", "ham", "spam", "ham", "spam", "ham"],
+}  # fmt: skip
+SCHEMA = tb.Schema(
+    [tb.Column("subject", "text"), tb.Column("body", "text", levels=3), tb.Column("known", "category"),
+     tb.Column("caps", "number", cells=tb.Cells.fitted(np.array(MAILS["caps"])))],
+    target="class",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("wish", ["on", "off"])
+def test_b10_several_texts_beside_other_columns(wish: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TALLYBAYES_KERNELS", wish)
+    tally = tb.count(MAILS, SCHEMA)
+    half = {k: v[:3] for k, v in MAILS.items()}, {k: v[3:] for k, v in MAILS.items()}
+    assert tb.count(half[0], SCHEMA) + tb.count(half[1], SCHEMA) == tally
+    assert tally.forget(half[1]) == tb.count(half[0], SCHEMA)
+    model = tally.model()
+    assert model.predict(MAILS).tolist() == MAILS["class"]
+    row = {"subject": "cheap prize", "body": "buy lunch", "known": False, "caps": 0.3}
+    explained = model.explain(row)
+    np.testing.assert_allclose(explained.total, model.log_joint(row)[0], rtol=1e-12)
+    shown = [(c.column, c.label) for c in explained.contributions[1:5]]
+    assert shown == [("subject", "cheap"), ("subject", "prize"), ("body", "buy"), ("body", "lunch")]
+    # an empty text is a text without words; a missing one is not there at all
+    rows = tally.columns["subject"].sheets["rows"].table("n", 2)[0]
+    assert rows.tolist() == [3.0, 2.0]
+
+
+def test_both_ways_give_one_tally_weights_included(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = tb.Schema([tb.Column("body", "text")], target="class")
+    digests = set()
+    for wish in ("on", "off"):
+        monkeypatch.setenv("TALLYBAYES_KERNELS", wish)
+        digests.add(tb.count(MAILS, plain).digest)
+        weighted = tb.count(MAILS, plain, weights=np.ones(6))
+        digests.add(weighted.digest)
+    assert len(digests) == 1
+
+
+def test_readings_of_documents() -> None:
+    """B4, B6 and B7 for texts: oracles are the bags of the same tokens, which other tests hold against scikit-learn."""
+    as_bags = {**MAILS, "body": [None if t is None else Tokeniser().tokens(t) for t in MAILS["body"]]}
+    bag = tb.Schema([tb.Column("body", "bag", levels=3)], target="class")
+    text = tb.Schema([tb.Column("body", "text", levels=3)], target="class")
+    asked = [None if t is None else Tokeniser().tokens(t) for t in MAILS["body"]]
+    for family in ("multinomial", "bernoulli", "complement", "levels"):
+        settings = tb.Settings(families={"body": family})
+        one = tb.count(as_bags, bag).model(settings).log_joint({"body": asked})
+        two = tb.count(MAILS, text).model(settings).log_joint({"body": MAILS["body"]})
+        np.testing.assert_allclose(one, two, rtol=1e-12)
+
+
+def test_e3_words_are_chosen_and_weighted_after_counting() -> None:
+    tally = tb.count(MAILS, tb.Schema([tb.Column("body", "text")], target="class"))
+    digest = tally.digest
+
+    def words(family) -> list[str]:
+        return tally.model(tb.Settings(families={"body": family})).table("body").rows
+
+    everything = words("multinomial")
+    assert set(words(Multinomial(select=Selection(min_rows=2)))) == {"buy", "cheap", "now", "at", "noon", "the", "you"}
+    assert "buy" not in words(Multinomial(select=Selection(max_share=0.5)))
+    assert words(Multinomial(select=Selection(top=1))) in (["buy"], ["now"])
+    assert len(words(BernoulliWords(select=Selection(top=3, by="chi-square")))) == 3
+    assert len(words(Complement(select=Selection(min_rows=2)))) == 7
+    assert tally.digest == digest
+    assert len(everything) > 10
+    presence = tally.model(tb.Settings(families={"body": Multinomial(presence=True)}))
+    once, thrice = presence.parts({"body": ["now", "now now now"]})["body"]
+    np.testing.assert_array_equal(once, thrice)
+    weighted = tally.model(tb.Settings(families={"body": Multinomial(idf=True)}))
+    np.testing.assert_allclose(
+        weighted.explain({"body": "buy now now"}).total, weighted.log_joint({"body": "buy now now"})[0], rtol=1e-12
+    )
+    with pytest.raises(tb.SettingsError, match="words selected with"):
+        Selection(by="luck")
+
+
+def test_e3_information_gain_is_sklearn_s() -> None:
+    metrics = pytest.importorskip("sklearn.metrics")
+    chi2 = pytest.importorskip("sklearn.feature_selection").chi2
+    rng = np.random.default_rng(60)
+    x, y = (rng.random((80, 12)) < rng.random(12)).astype(float), rng.integers(0, 3, 80)
+    there = np.stack([x[y == c].sum(axis=0) for c in range(3)], axis=1)
+    rows = np.bincount(y).astype(float)
+    from tallybayes.families.selection import measure
+
+    want = [metrics.mutual_info_score(x[:, j], y) for j in range(12)]
+    np.testing.assert_allclose(measure(there, rows, "information"), want, atol=1e-12)
+    both = chi2(x, y)[0] + chi2(1 - x, y)[0]
+    np.testing.assert_allclose(measure(there, rows, "chi-square"), both, rtol=1e-9)
+
+
+def test_e6_odds_of_words_unsmoothed_and_smoothed() -> None:
+    tally = tb.count(MAILS, tb.Schema([tb.Column("body", "text")], target="class"))
+    raw = tally.model(tb.Settings(smoothing=tb.MaximumLikelihood())).odds("body", "spam", top=3)
+    assert [(r.value, r.ratio) for r in raw] == [("now", np.inf), ("buy", np.inf), ("cheap", np.inf)]
+    assert "∞" in repr(raw)
+    smooth = tally.model().odds("body", "spam", against="ham", top=3)
+    table = tally.model().table("body")
+    assert smooth.rows[0].ratio == pytest.approx(table["now", "spam"] / table["now", "ham"])
+    assert np.isfinite([r.ratio for r in smooth]).all()
+    with pytest.raises(tb.SettingsError, match="no class 'eggs'"):
+        tally.model().odds("body", "eggs")
+
+
+def test_e7_embeddings_are_a_vector_column() -> None:
+    rng = np.random.default_rng(61)
+    y = np.array(["a", "b"] * 50)
+    data = {"text": ["some words"] * 100, "embedding": rng.normal(size=(100, 16)) + (y == "a")[:, None], "y": y}
+    model = tb.fit(data, "y")
+    assert model.schema["embedding"].kind == "vector"
+    assert np.mean(model.predict(data) == y) > 0.95
+
+
+def test_a_hashed_vocabulary_is_bounded() -> None:
+    schema = tb.Schema([tb.Column("body", "text", text=Tokeniser(hash_bits=8))], target="class")
+    many = {"body": [" ".join(f"word{i}" for i in range(5000))], "class": ["spam"]}
+    sheet = tb.count(many, schema).columns["body"].sheets["words"]
+    assert len(sheet.slots) <= 256
+    assert sheet.table("n", 1).sum() == 5000
+
+
+def test_a_tokeniser_travels_with_its_schema(tmp_path) -> None:
+    schema = tb.Schema([tb.Column("body", "text", text=Tokeniser(ngrams=(1, 2), stop=["the"]))], target="class")
+    schema.save(tmp_path / "schema.json")
+    again = tb.Schema.load(tmp_path / "schema.json")
+    assert again == schema
+    assert tb.count(MAILS, again) == tb.count(MAILS, schema)
+    other = tb.Schema([tb.Column("body", "text")], target="class")
+    with pytest.raises(tb.SchemaError, match="text="):
+        tb.count(MAILS, schema) + tb.count(MAILS, other)
+
+
+HOSTILE = {
+    "marks": "a" + "\u0301" * 400_000,
+    "one token": "x" * 2_000_000,
+    "long unicode token": "é" * 500_000,
+    "rtl": "\u202eשלום \u200f" * 60_000,
+    "joiners": "👩\u200d👩\u200d👧 ab" * 40_000,
+    "nul": "\x00a\x00bc" * 200_000,
+    "spaces": " \t\n" * 400_000,
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize(
+    "tokeniser", [Tokeniser(), Tokeniser(accents=False), Tokeniser(chars=(2, 3), across=True)], ids=str
+)
+def test_time_grows_linearly_on_hostile_text(name: str, tokeniser: Tokeniser) -> None:
+    """Twice the text, about twice the time: the best of several runs, so that a busy machine does not decide."""
+
+    def best(text: str) -> float:
+        array = text_array([text], ())
+        times = []
+        for _ in range(4):
+            start = time.perf_counter()
+            tokenised(array, tokeniser)
+            times.append(time.perf_counter() - start)
+        return min(times)
+
+    text = HOSTILE[name]
+    tokenised(text_array([text[:1000]], ()), tokeniser)
+    half, whole = best(text[: len(text) // 2]), best(text)
+    assert whole <= 3.5 * half + 0.02  # quadratic would be 4 and, from here on, minutes
+
+
+def test_20_newsgroups_equals_scikit_learn_to_the_digit() -> None:
+    feature = pytest.importorskip("sklearn.feature_extraction.text")
+    peers = pytest.importorskip("sklearn.naive_bayes")
+    frame = shared("newsgroups20")
+    keep = frame["target"].isin(["sci.space", "rec.autos", "talk.politics.guns"])
+    train, test = (frame[keep & (frame["split"] == s)] for s in ("train", "test"))
+    schema = tb.Schema([tb.Column("text", "text")], target="target")
+    model = tb.count(train, schema).model()
+    vectors = feature.CountVectorizer()
+    peer = peers.MultinomialNB().fit(vectors.fit_transform(train["text"]), train["target"])
+    np.testing.assert_array_equal(model.predict(test), peer.predict(vectors.transform(test["text"])))

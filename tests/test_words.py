@@ -1,0 +1,193 @@
+"""The readings of a bag, held to the same laws as every family."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import tallybayes as tb
+from tallybayes.families import Complement, Levels, Multinomial
+
+pytestmark = pytest.mark.core
+WORDS = ["ball", "goal", "vote", "tax", "the", "a"]
+SHARES = {"sport": [6, 5, 1, 1, 4, 4], "news": [1, 1, 5, 6, 4, 3]}
+READINGS = {
+    "multinomial": tb.Settings(),
+    "multinomial unsmoothed": tb.Settings(smoothing=tb.MaximumLikelihood()),
+    "multinomial reserve": tb.Settings(unseen="reserve"),
+    "multinomial predictive": tb.Settings(families={"w": Multinomial(predictive=True)}),
+    "bernoulli": tb.Settings(families={"w": "bernoulli"}),
+    "bernoulli unsmoothed": tb.Settings(families={"w": "bernoulli"}, smoothing=tb.MaximumLikelihood()),
+    "complement": tb.Settings(families={"w": "complement"}),
+    "complement norm": tb.Settings(families={"w": Complement(norm=True)}),
+    "levels": tb.Settings(families={"w": "levels"}),
+    "levels to 2": tb.Settings(families={"w": Levels(top=2)}),
+}
+
+
+def documents(seed: int = 1, n: int = 80) -> dict:
+    rng = np.random.default_rng(seed)
+    y = rng.choice(["sport", "news"], n)
+    rows = [rng.choice(WORDS, rng.integers(0, 9), p=np.array(SHARES[c]) / sum(SHARES[c])).tolist() for c in y]
+    return {"w": [None if i % 17 == 5 else r for i, r in enumerate(rows)], "y": y.tolist()}
+
+
+DATA = documents()
+TALLY = tb.count(DATA, tb.Schema([tb.Column("w", "bag", levels=6)], target="y"))
+ROWS = [{"w": w} for w in DATA["w"]]
+
+
+@pytest.fixture(params=list(READINGS))
+def model(request: pytest.FixtureRequest) -> tb.Model:
+    return TALLY.model(READINGS[request.param])
+
+
+def test_explanations_add_up_word_by_word(model: tb.Model) -> None:
+    joint = model.log_joint(ROWS)
+    for i in range(0, len(ROWS), 7):
+        np.testing.assert_allclose(model.explain(ROWS, i).total, joint[i], rtol=1e-12, atol=1e-12)
+
+
+def test_a_missing_bag_is_no_evidence_and_an_empty_one_may_be(model: tb.Model) -> None:
+    parts = model.parts([{"w": None}, {"w": []}])["w"]
+    assert (parts[0] == 0).all()
+    if {"bernoulli", "levels"} & set(model.families["w"].name.split()):
+        assert (parts[1] != 0).any()
+    else:
+        assert (parts[1] == 0).all()
+
+
+def test_words_never_seen_are_no_evidence_or_one_shared_slot(model: tb.Model) -> None:
+    known, unknown = model.parts([{"w": ["ball"]}, {"w": ["ball", "zebra"]}])["w"]
+    if model.settings.unseen == "reserve":
+        assert (known != unknown).all()
+    else:
+        np.testing.assert_allclose(known, unknown, rtol=1e-12)
+        assert "never seen" in str(model.explain({"w": ["zebra", "ball"]})) or model.families["w"].name == "levels"
+
+
+def test_linear_view(model: tb.Model) -> None:
+    rows = [r for r in ROWS if r["w"]]
+    part = model.beliefs["w"].linear()
+    if part is None or not np.isfinite(part.weights).all():
+        with pytest.raises(tb.SettingsError, match="'w' has no linear view"):
+            model.linear()
+    else:
+        np.testing.assert_allclose(model.linear().predict_proba(rows), model.predict_proba(rows), atol=1e-12)
+
+
+def test_order_does_not_matter_and_dicts_are_the_same(model: tb.Model) -> None:
+    words = ["ball", "the", "ball", "tax"]
+    ways = [{"w": words}, {"w": words[::-1]}, {"w": {"ball": 2, "the": 1, "tax": 1}}]
+    joint = model.log_joint(ways)
+    np.testing.assert_allclose(joint, np.tile(joint[0], (3, 1)), rtol=1e-12)
+
+
+def test_sampling_recovers_the_shares(model: tb.Model) -> None:
+    sample = model.sample(4000, seed=2)
+    again = tb.count(sample, TALLY.schema)
+    rows = again.columns["w"].sheet("rows", ("n",)).table("n", 2)[0]
+    sheet = again.columns["w"].sheets["words"]
+    name = model.families["w"].name
+    if name in ("bernoulli words", "levels"):
+        drawn = sheet.table("documents", 2) / rows
+        table = model.table("w")
+        if name == "levels":
+            want = np.array([[1 - table[f"{w} ×0", c] for c in model.classes] for w in sheet.slot_names])
+        else:
+            want = np.array([[table[w, c] for c in model.classes] for w in sheet.slot_names])
+    else:
+        drawn = sheet.table("n", 2) / sheet.table("n", 2).sum(axis=0)
+        want = np.array([[model.table("w")[w, c] for c in model.classes] for w in sheet.slot_names])
+    np.testing.assert_allclose(drawn, want, atol=0.04)
+
+
+def test_tables_and_parameters(model: tb.Model) -> None:
+    raw, free = model.parameters()
+    assert raw > free > 0
+    assert "ball" in str(model.table("w"))
+    assert "ball" in model.graph().to_svg()
+    with pytest.raises(tb.SettingsError, match="no row 'balls' or no class"):
+        model.table("w")["balls", "sport"]
+
+
+def test_log_density_is_scipys() -> None:
+    model = TALLY.model(tb.Settings(prior="uniform"))
+    rows = [{"w": ["ball", "ball", "tax"]}, {"w": ["the"]}]
+    for row, density in zip(rows, model.log_density(rows), strict=True):
+        x = [row["w"].count(w) for w in model.table("w").rows]
+        each = [stats.multinomial.logpmf(x, len(row["w"]), model.table("w").values[:, i]) for i in range(2)]
+        assert density == pytest.approx(np.logaddexp(*each) - np.log(2), rel=1e-10)
+
+
+def test_a_complement_is_no_density() -> None:
+    with pytest.raises(tb.SettingsError, match="'w' is read by a family that is no probability"):
+        TALLY.model(READINGS["complement"]).log_density(ROWS)
+
+
+def test_a_single_class_has_no_complement() -> None:
+    tally = tb.count({"w": [["a"], ["b"]], "y": ["one", "one"]}, tb.Schema([tb.Column("w", "bag")], target="y"))
+    assert tally.model(READINGS["complement"]).predict_proba([{"w": ["a"]}]).tolist() == [[1.0]]
+
+
+@pytest.mark.parametrize("family", ["complement", Multinomial(predictive=True)])
+def test_smoothing_that_a_reading_cannot_use_is_refused(family) -> None:
+    with pytest.raises(tb.SettingsError, match="'w'"):
+        TALLY.model(tb.Settings(families={"w": family}, smoothing=tb.JelinekMercer(0.2)))
+
+
+@pytest.mark.parametrize("smoothing", [tb.Epsilon(), tb.JelinekMercer(0.2), tb.AbsoluteDiscount(0.5)])
+@pytest.mark.parametrize("family", ["multinomial", "bernoulli", "levels"])
+def test_every_smoothing_reads_every_bag(family: str, smoothing) -> None:
+    model = TALLY.model(tb.Settings(families={"w": family}, smoothing=smoothing))
+    assert np.isfinite(model.log_joint(ROWS)).all()
+
+
+def test_levels_need_to_have_been_counted() -> None:
+    tally = tb.count(DATA, tb.Schema([tb.Column("w", "bag")], target="y"))
+    with pytest.raises(tb.SettingsError, match="counted without levels"):
+        tally.model(READINGS["levels"])
+    with pytest.raises(tb.SettingsError, match="names values"):
+        TALLY.model(tb.Settings(families={"w": "levels"}, smoothing=tb.Dirichlet({"ball": 1.0})))
+
+
+def test_good_turing_says_so_when_it_gives_way() -> None:
+    with pytest.warns(tb.TallybayesWarning, match="absolute discounting stands in for every word"):
+        TALLY.model(tb.Settings(families={"w": "bernoulli"}, smoothing=tb.GoodTuring()))
+
+
+def test_families_refuse_wrong_options() -> None:
+    for wrong in (
+        lambda: tb.families.Gaussian(variance="none"),
+        lambda: tb.families.Kernel(bandwidth=-1.0),
+        lambda: tb.families.Kernel(bandwidth="wide"),
+        lambda: tb.families.Bins("mdl", 0),
+        lambda: tb.families.Bins("best"),
+        lambda: tb.families.Poisson(shape=-1.0),
+        lambda: tb.Floor("column", -1.0),
+        lambda: tb.Floor("row"),
+    ):
+        with pytest.raises(tb.SettingsError, match="Hint: "):
+            wrong()
+
+
+def test_poisson_is_for_counts() -> None:
+    schema = tb.Schema([tb.Column("x", "number")], target="y")
+    settings = tb.Settings(families={"x": "poisson"})
+    with pytest.raises(tb.SettingsError, match="'x' has negative numbers"):
+        tb.count({"x": [-1.0, -2.0], "y": ["a", "b"]}, schema).model(settings)
+    model = tb.count({"x": [1.0, 2.0, 0.0, 9.0], "y": ["a", "a", "b", "b"]}, schema).model(settings)
+    assert (model.parts({"x": [-3.0]})["x"] == 0).all()
+    assert "not a count" in str(model.explain({"x": -3.0}))
+    empty = tb.count({"x": [None, None], "y": ["a", "b"]}, schema).model(settings)
+    np.testing.assert_allclose(empty.predict_proba({"x": [4.0]}), [[0.5, 0.5]])
+
+
+def test_bernoulli_categories() -> None:
+    schema = tb.Schema([tb.Column("f", "category")], target="y")
+    settings = tb.Settings(families={"f": "bernoulli"})
+    model = tb.count({"f": [True, True], "y": ["a", "b"]}, schema).model(settings)
+    assert model.table("f").rows == ["false", "true"]
+    with pytest.raises(tb.SettingsError, match="has 3 values and cannot be bernoulli"):
+        tb.count({"f": ["u", "v", "w"], "y": ["a", "b", "a"]}, schema).model(settings)
