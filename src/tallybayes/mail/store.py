@@ -154,9 +154,7 @@ class Store:
     @property
     def version(self) -> tuple[int, int]:
         """A value that changes whenever this or another process changes the state."""
-        with self._explained():
-            (others,) = self._db.execute("PRAGMA data_version").fetchone()
-        return int(others), self._db.total_changes
+        return self._pragma("data_version"), self._db.total_changes
 
     # ---- writing
 
@@ -240,17 +238,22 @@ class Store:
 
     def _is_new(self) -> bool:
         """Whether the file is empty; one that is not ours is refused, and never written to."""
-        with self._explained():
-            names = ("application_id", "user_version", "page_count")
-            ours, version, pages = (self._db.execute(f"PRAGMA {name}").fetchone()[0] for name in names)
-        if pages == 0:
-            return True
+        if self._pragma("page_count") == 0:
+            if os.path.getsize(self.path) == 0:
+                return True
+            if self._pragma("page_count") == 0:  # or else another process has just made it
+                raise self._foreign("is not a state file of tallybayes mail")
+        ours, version = self._pragma("application_id"), self._pragma("user_version")
         if ours != APPLICATION:
             raise self._foreign("is another program's SQLite file")
         if version != FORMAT:
             found = f"{self.path} has the format {version}; this release reads format {FORMAT}"
             raise StateError(found, hint="update tallybayes, or train a new file.")
         return False
+
+    def _pragma(self, name: str) -> int:
+        with self._explained():
+            return int(self._db.execute(f"PRAGMA {name}").fetchone()[0])
 
     def _create(self, schema: Schema | None, settings: Mapping[str, Any]) -> None:
         if schema is None:

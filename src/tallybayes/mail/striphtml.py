@@ -1,63 +1,29 @@
-"""What a reader of HTML mail sees: its text, its links, and where the links lead.
+"""What a reader sees of the bytes of a mail: their text, the text and links of HTML, and where the links lead.
 
-One pass from left to right that never goes back, so the time is linear whatever the mail holds. `html.parser` is not:
-it takes a minute on `<a x="` repeated.
+HTML is read in one pass from left to right that never goes back, so the time is linear whatever the mail holds.
+`html.parser` takes a minute on `<a x="` repeated.
 """
 
 from __future__ import annotations
 
+import binascii
+import encodings.aliases
 import html
 import re
+import string
+import urllib.parse
+from collections.abc import Callable
 from typing import NamedTuple
 
+from .. import canon
+
 # What stands on lines of its own, and what stands in cells of a row; every other tag leaves no gap: "vi<b></b>sible"
-_BLOCK = frozenset(
-    [
-        "address",
-        "article",
-        "aside",
-        "blockquote",
-        "body",
-        "br",
-        "caption",
-        "center",
-        "dd",
-        "div",
-        "dl",
-        "dt",
-        "fieldset",
-        "figcaption",
-        "figure",
-        "footer",
-        "form",
-        "h1",
-        "h2",
-        "h3",
-        "h4",
-        "h5",
-        "h6",
-        "head",
-        "header",
-        "hr",
-        "html",
-        "li",
-        "main",
-        "nav",
-        "ol",
-        "option",
-        "p",
-        "pre",
-        "section",
-        "select",
-        "table",
-        "tbody",
-        "tfoot",
-        "thead",
-        "tr",
-        "ul",
-    ]
+_BLOCKS = (
+    "address article aside blockquote body br caption center dd div dl dt fieldset figcaption figure footer form h1 h2"
+    " h3 h4 h5 h6 head header hr html li main nav ol option p pre section select table tbody tfoot thead tr ul"
 )
-_CELL = frozenset(("button", "img", "input", "td", "textarea", "th"))
+_CELLS = "button img input td textarea th"
+_GAPS = dict.fromkeys(_BLOCKS.split(), "\n") | dict.fromkeys(_CELLS.split(), " ")
 _UNSEEN = {
     name: re.compile(f"</{name}(?![a-z0-9])", re.IGNORECASE) for name in ("script", "style", "template", "title")
 }
@@ -117,10 +83,8 @@ def strip_html(text: str) -> Stripped:
                 href, start = found, len(out)
         else:
             at = _after_tag(text, named.end())
-        if name in _BLOCK:
-            out.append("\n")
-        elif name in _CELL:
-            out.append(" ")
+        if name in _GAPS:
+            out.append(_GAPS[name])
         elif name in _UNSEEN and not closing:
             over = _UNSEEN[name].search(text, at)
             at = over.start() if over else size
@@ -179,49 +143,13 @@ def _line(text: str) -> str:
 # ---- where a link leads
 
 _HOST = re.compile(r"(?:https?:)?[/\\]{2}([^/\\?#\s]*)", re.IGNORECASE)
-_SHOWN = re.compile(r"(?<![\w.@-])(https?://|www\.)?((?:[\w-]{1,63}\.){1,8}[a-z]{2,18})(?![\w@-])", re.IGNORECASE)
-_FILES = frozenset(
-    [
-        "asp",
-        "aspx",
-        "bat",
-        "csv",
-        "doc",
-        "docx",
-        "eml",
-        "exe",
-        "gif",
-        "htm",
-        "html",
-        "ics",
-        "jpeg",
-        "jpg",
-        "js",
-        "json",
-        "md",
-        "mp3",
-        "mp4",
-        "odt",
-        "pdf",
-        "php",
-        "png",
-        "ppt",
-        "pptx",
-        "py",
-        "rtf",
-        "svg",
-        "tar",
-        "txt",
-        "xls",
-        "xlsx",
-        "xml",
-        "zip",
-    ]
+_SHOWN = re.compile(r"(?<![\w.@-])(https?://|www\.)?((?:[\w-]{1,63}\.){1,8}[a-z]{2,18})(?![\w@-])")
+_FILES = re.compile(
+    "asp|aspx|bat|csv|doc|docx|eml|exe|gif|html?|ics|jpe?g|js|json|md|mp[34]|odt|pdf|php|png|pptx?|py|rtf|svg|tar|txt|xlsx?"
+    "|xml|zip"
 )
 # Second labels under which a country's registry gives out names: example.co.uk is one owner's, co.uk is not
-_SHARED = frozenset(
-    ["ac", "co", "com", "edu", "gob", "gov", "ltd", "me", "mil", "ne", "net", "nom", "or", "org", "plc", "sch"]
-)
+_SHARED = ("ac", "co", "com", "edu", "gob", "gov", "ltd", "me", "mil", "ne", "net", "nom", "or", "org", "plc", "sch")
 
 
 def host_of(address: str) -> str:
@@ -233,7 +161,7 @@ def host_of(address: str) -> str:
     found = _HOST.match(address[:2000].strip())
     if found is None:
         return ""
-    host = found[1].rpartition("@")[2].lower()
+    host = "".join(filter(str.isprintable, found[1].rpartition("@")[2].lower()))
     if host.startswith("["):  # IPv6
         return host.partition("]")[0][:60] + "]"
     return host.partition(":")[0].strip(".")[:253]
@@ -264,6 +192,95 @@ def shows_another_place(link: Link) -> bool:
     if not host or "." not in link.text:
         return False
     alone = " " not in link.text  # "bank.example" shows a domain; "Done.Click here" and "invoice.pdf" do not
-    found = _SHOWN.findall(link.text[:300])
-    domains = [d.lower() for sure, d in found if sure or (alone and d.rpartition(".")[2].lower() not in _FILES)]
+    found = _SHOWN.findall(link.text[:300].lower())
+    domains = [d for sure, d in found if sure or (alone and not _FILES.fullmatch(d.rpartition(".")[2]))]
     return bool(domains) and owner_of(host) not in map(owner_of, domains)
+
+
+# ---- bytes and headers to text
+
+_ENCODED = re.compile(r"=\?([^?\s*]{1,60})[^?\s]{0,20}\?([bBqQ])\?([^?]*)\?=(?:\s+(?==\?))?")
+_NOT_BASE64 = bytes(set(range(256)) - set(b"+/" + string.ascii_letters.encode() + string.digits.encode()))
+_PARAMETER = re.compile(r';\s*([^\s=;"]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;]*))')
+_QUOTED = re.compile(r'"(?:[^"\\]+|\\.?)*(?:"|\Z)|\([^()]*\)', re.DOTALL)  # an open quote reaches to the end
+_NO_TEXT = {"base64_codec", "bz2_codec", "hex_codec", "mbcs", "quopri_codec", "rot_13", "uu_codec", "zlib_codec"}
+_CHARSETS = {*encodings.aliases.aliases.values(), "cp874", "koi8_u", "utf_8_sig"} - _NO_TEXT
+_WIDER = {"latin_1": "cp1252", "gb2312": "gb18030", "gbk": "gb18030", "ascii": ""}  # what mailers mean by these names
+
+
+def decoded(data: bytes, charset: str = "", note: Callable[[str], None] | None = None) -> str:
+    """Bytes as text, what cannot be read replaced; without a charset by UTF-8, or else Windows-1252."""
+    name = re.sub(r"[^a-z0-9]+", "_", charset[:60].strip().lower())
+    name = encodings.aliases.aliases.get(name, name)
+    if name and name not in _CHARSETS and note is not None:
+        note(f"the character set {canon.printable(charset)!r} is not known; read as UTF-8 or Windows-1252")
+    codec = _WIDER.get(name, name) if name in _CHARSETS else ""
+    try:
+        return _clean(data.decode(codec or "utf-8"))
+    except UnicodeDecodeError:
+        if codec and note is not None:
+            note(f"some text is not valid {canon.printable(charset)}; what could not be read was replaced")
+        return _clean(data.decode(codec or "cp1252", "replace"))
+
+
+def _clean(text: str) -> str:
+    """A text that Arrow, files and tokenisers can hold: without NUL and lone surrogates."""
+    return (canon.text(text) or "").replace("\0", "")
+
+
+def from_base64(data: bytes) -> bytes:
+    """What base64 stands for, as far as it goes."""
+    try:
+        return binascii.a2b_base64(data)
+    except binascii.Error:
+        data = data.translate(None, _NOT_BASE64)
+        return binascii.a2b_base64(data[: len(data) // 4 * 4])
+
+
+def readable(header: str) -> str:
+    """A header as people read it: on one line, encoded words (RFC 2047) decoded."""
+    out, last, pending, charset = [], 0, b"", ""
+    for word in _ENCODED.finditer(header) if "=?" in header else ():
+        if word.start() > last or word[1] != charset:  # adjacent words may part a character between them
+            out += [decoded(pending, charset), header[last : word.start()]]
+            pending, charset = b"", word[1]
+        text = word[3].encode("utf-8")
+        pending += from_base64(text) if word[2] in "bB" else binascii.a2b_qp(text, header=True)
+        last = word.end()
+    return " ".join("".join([*out, decoded(pending, charset), header[last:]]).split())
+
+
+def parameters_of(header: str) -> tuple[str, dict[str, str]]:
+    """The value of a header such as Content-Type in lower case, and its parameters."""
+    kind, _, _ = header.partition(";")
+    return kind.strip().lower(), {
+        name.lower(): re.sub(r"\\(.)", r"\1", quoted) or bare
+        for name, quoted, bare in _PARAMETER.findall(header[:5000])
+    }
+
+
+def filename(parameters: dict[str, str], name: str) -> str:
+    """A file's name, which may be encoded (RFC 2047) or come in pieces: filename*0*=utf-8''a; filename*1=b."""
+    if name in parameters:
+        return readable(parameters[name])
+    return urllib.parse.unquote("".join(parameters[key] for key in sorted(parameters) if key.startswith(name + "*")))
+
+
+def addresses_of(header: str) -> list[str]:
+    """What stands between the commas of To or From, without quoted names and comments."""
+    return re.split("[,;]", _QUOTED.sub(" ", header))
+
+
+def address_of(header: str) -> str:
+    """The first address of a header such as From, in lower case."""
+    text = ",".join(addresses_of(header))
+    angled = re.search("<([^<>]*)>", text)
+    for candidate in [*(angled[1].split() if angled else ()), *re.split(r"[<>,\s]+", text)]:
+        if domain_of(candidate):
+            return "".join(filter(str.isprintable, candidate[:320].lower()))
+    return ""
+
+
+def domain_of(address: str) -> str:
+    """The domain of a mail address or Message-ID, in lower case; empty if it has none."""
+    return address.rpartition("@")[2].strip(".<> ").lower()[:253] if "@" in address else ""

@@ -1,0 +1,236 @@
+"""Messages from where mail is kept: files, mbox, Maildir, folders, standard input. One at a time, in bounded memory."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from ..canon import printable
+from ..errors import DataError, did_you_mean
+from .message import MailSettings
+
+Found = tuple[str | None, bytes, str]  # the label if the place tells it, the message, where it was
+
+KINDS = ("auto", "message", "mbox", "maildir", "folder")
+_MBOX = (".mbox", ".mbx")
+# "From ann@example.org Sat Nov 15 09:41:00 2025": a sentence that begins with "From" has no time of day
+_FROM = re.compile(rb">?From .{0,200}?\d\d?:\d\d")
+_QUOTED_FROM = re.compile(rb">+From ")
+_HEADER = re.compile(rb"(?:>?From .{0,500}\n)?[!-9;-~]{1,200}[ \t]*:")
+_PIECE = 1 << 16  # a line longer than this is read in pieces
+
+
+def read_mail(
+    place: str | os.PathLike[str], *, kind: str = "auto", max_bytes: int = MailSettings.max_bytes
+) -> Iterator[Found]:
+    """The messages of a place, each as (label, bytes, where).
+
+    A place is a file with one message, an mbox file, a Maildir, a folder of .eml files, a folder with a folder for
+    each class, whose names are the labels, or "-" for one message on standard input. `kind` ("message", "mbox",
+    "maildir", "folder") overrides the guess. Of a message larger than `max_bytes` the first `max_bytes` + 1 are given,
+    so that `read_message` can tell.
+    """
+    if kind not in KINDS:
+        raise DataError(
+            f"mail of kind {kind!r}", hint=did_you_mean(kind, KINDS) + "the kinds are " + ", ".join(KINDS) + "."
+        )
+    if place == "-":
+        return _from_input(kind, max_bytes)
+    path = Path(place)
+    try:
+        if not path.exists():
+            near = did_you_mean(path.name, os.listdir(path.parent) if path.parent.is_dir() else ())
+            raise DataError(
+                f"there is no {_shown(path)}",
+                hint=near + "give a file, an mbox, a Maildir, a folder of .eml files, or - for standard input.",
+            )
+        if not path.is_dir():
+            return _of_file(path, kind, max_bytes)
+        if kind in ("message", "mbox"):
+            raise DataError(f"{_shown(path)} is a folder", hint=f"give a file, or leave out kind={kind!r}.")
+        return _of_folder(path, kind, max_bytes)
+    except (OSError, ValueError) as error:
+        if isinstance(error, DataError):
+            raise
+        raise _unreadable(path, error) from None
+
+
+# ---- files
+
+
+def _of_file(path: Path, kind: str, most: int) -> Iterator[Found]:
+    if kind in ("maildir", "folder"):
+        raise DataError(f"{_shown(path)} is a file", hint=f"give a folder, or leave out kind={kind!r}.")
+    if path.is_file():
+        with open(path, "rb") as file:
+            start = file.read(2000).lstrip(b"\r\n").replace(b"\r\n", b"\n")
+        if kind == "auto" and path.suffix.lower() != ".eml":
+            is_box = path.suffix.lower() in _MBOX or _FROM.match(start) is not None
+            kind = "mbox" if is_box else "auto"
+        if not start:
+            raise DataError(f"{_shown(path)} holds no message: it is empty", hint="give a file with mail in it.")
+        if kind == "mbox":
+            _check_mbox(start, _shown(path))
+        if kind == "auto" and path.suffix.lower() != ".eml" and not _HEADER.match(start):
+            raise DataError(
+                f"{_shown(path)} is no message: it does not begin with a header such as 'From: …'",
+                hint="give .eml files, an mbox or a Maildir; kind='message' reads any file as a message.",
+            )
+    return _mbox_file(path, most) if kind == "mbox" else _messages([(None, path)], most)
+
+
+def _messages(files: list[tuple[str | None, Path]], most: int, gone: bool = False) -> Iterator[Found]:
+    """One message from each file; with `gone`, a file that another program has moved away is left out."""
+    for label, path in files:
+        try:
+            with open(path, "rb") as file:
+                data = file.read(most + 1)
+        except FileNotFoundError as error:
+            if gone:
+                continue
+            raise _unreadable(path, error) from None
+        except OSError as error:
+            raise _unreadable(path, error) from None
+        yield label, data, str(path)
+
+
+def _from_input(kind: str, most: int) -> Iterator[Found]:
+    if kind == "mbox":
+        yield from _mbox(sys.stdin.buffer, "standard input", most)
+    elif kind in ("auto", "message"):
+        data = sys.stdin.buffer.read(most + 1)
+        while len(data) > most and sys.stdin.buffer.read(1 << 20):  # a pipe that is not emptied fails its writer
+            pass
+        if not data:
+            raise DataError("standard input holds no message: it is empty", hint="pipe a message in.")
+        yield None, data, "standard input"
+    else:
+        raise DataError(f"standard input is no {kind}", hint="pipe in one message, or an mbox with kind='mbox'.")
+
+
+# ---- mbox
+
+
+def _check_mbox(start: bytes, where: str) -> None:
+    first, _, rest = start.partition(b"\n")
+    if not _FROM.match(first) or not _HEADER.match(rest):
+        raise DataError(
+            f"{where} is not an mbox: it begins with {printable(first.decode('utf-8', 'replace'))!r}",
+            hint="an mbox begins with a line such as 'From ann@example.org Sat Nov 15 09:41:00 2025' and a header;"
+            " kind='message' reads the file as one message.",
+        )
+
+
+def _mbox_file(path: Path, most: int) -> Iterator[Found]:
+    try:
+        with open(path, "rb") as file:
+            yield from _mbox(file, str(path), most)
+    except OSError as error:
+        raise _unreadable(path, error) from None
+
+
+def _mbox(file: BinaryIO, where: str, most: int) -> Iterator[Found]:
+    """The messages between "From " lines that follow an empty line, with ">From " unquoted."""
+    kept: list[bytes] = []
+    size = number = 0
+    blank, line_start = True, True  # whether the line before was empty, whether this piece begins a line
+    while line := file.readline(_PIECE):
+        if line_start:
+            if blank and line.startswith(b"From ") and _FROM.match(line):
+                if number:
+                    yield None, _message(kept, most), f"{where}, message {number}"
+                number, kept, size = number + 1, [], 0
+                blank, line_start = False, line.endswith(b"\n")
+                continue
+            if not number and line.strip():
+                _check_mbox(line, where)
+                number = 1  # not reached for what is no mbox
+            if line.startswith(b">") and _QUOTED_FROM.match(line):
+                line = line[1:]
+            blank = line in (b"\n", b"\r\n")
+        line_start = line.endswith(b"\n")
+        if size <= most:
+            kept.append(line)
+            size += len(line)
+    if not number:
+        raise DataError(f"{where} holds no message: it is empty", hint="give an mbox with mail in it.")
+    yield None, _message(kept, most), f"{where}, message {number}"
+
+
+def _message(lines: list[bytes], most: int) -> bytes:
+    """The lines of a message without the empty one that parts it from the next."""
+    if len(lines) > 1 and lines[-1] in (b"\n", b"\r\n"):
+        lines = lines[:-1]
+    return b"".join(lines)[: most + 1]
+
+
+# ---- folders
+
+
+def _of_folder(path: Path, kind: str, most: int) -> Iterator[Found]:
+    if kind == "maildir" and not _is_maildir(path):
+        raise DataError(f"{_shown(path)} is no Maildir: it has neither cur nor new", hint="leave out kind='maildir'.")
+    if kind != "folder" and _is_maildir(path):
+        return _messages(_maildir(path), most, gone=True)
+    files, folders = _listed(path)
+    if files and folders and not all(f.suffix.lower() == ".eml" for f in files):
+        files = []  # a README beside the folders of the classes
+    if files and folders:
+        raise DataError(
+            f"{_shown(path)} has both messages and folders",
+            hint="put the messages in a folder for each class, or give one of the folders.",
+        )
+    if files:
+        return _messages([(None, f) for f in files], most)
+    if not folders:
+        raise DataError(
+            f"there is no mail in {_shown(path)}: the folder is empty",
+            hint="give a Maildir, a folder of .eml files, or a folder with one such folder for each class.",
+        )
+    return _classes(path, folders, most)
+
+
+def _classes(path: Path, folders: list[Path], most: int) -> Iterator[Found]:
+    """A folder for each class, whose name is the label."""
+    found: list[tuple[str | None, Path]] = []
+    for folder in folders:
+        files = [f for _, f in _maildir(folder)] if _is_maildir(folder) else _listed(folder)[0]
+        if not files:
+            raise DataError(
+                f"there is no mail in {_shown(folder)}, a folder of {_shown(path)}",
+                hint="each folder holds the messages of one class; take this one away, or give one of the others.",
+            )
+        found += [(folder.name, f) for f in files]
+    return _messages(found, most, gone=True)
+
+
+def _is_maildir(path: Path) -> bool:
+    return (path / "cur").is_dir() or (path / "new").is_dir()
+
+
+def _maildir(path: Path) -> list[tuple[str | None, Path]]:
+    parts = [part for part in (path / "cur", path / "new") if part.is_dir()]
+    files = [(None, f) for part in parts for f in _listed(part)[0]]
+    if not files:
+        raise DataError(f"there is no mail in {_shown(path)}: the Maildir is empty", hint="give one with mail in it.")
+    return list(files)
+
+
+def _listed(path: Path) -> tuple[list[Path], list[Path]]:
+    """The messages and the folders in a folder, by name, without hidden ones; .eml files only if there are any."""
+    with os.scandir(path) as entries:
+        seen = sorted((e.name, e.is_dir(), e.is_file()) for e in entries if not e.name.startswith("."))
+    files = [path / name for name, _, is_file in seen if is_file]
+    return [f for f in files if f.suffix.lower() == ".eml"] or files, [path / n for n, is_dir, _ in seen if is_dir]
+
+
+def _shown(path: Path) -> str:
+    return repr(printable(path, 200))
+
+
+def _unreadable(path: Path, error: Exception) -> DataError:
+    return DataError(f"{_shown(path)} cannot be read: {error}", hint="check the path and who may read it.")
