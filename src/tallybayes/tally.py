@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import canon, encode, receipts
+from . import canon, encode, receipts, workers
 from .block import MOMENTS, Groups
 from .counts import Counts, Sheet, add_counts
 from .errors import CannotEstimate, CannotForget, DataError, excerpt, warn
@@ -58,8 +58,10 @@ class Tally:
         """The tally of some rows, read once."""
         source = open_source(data, y, weights=weights, target=schema.target)
         parts = [cls.zero(schema)]
-        for number, batch in enumerate(source.batches()):
-            parts.append(_of_batch(schema, batch, first=number == 0))
+        for part in workers.each(
+            lambda item: _of_batch(schema, item[1], first=item[0] == 0), enumerate(source.batches())
+        ):
+            parts.append(part)
             if len(parts) >= _TOGETHER:
                 parts = [add_tallies(parts)]
         return add_tallies(parts)

@@ -105,12 +105,11 @@ def floored(sd: Floats, all_sd: Floats, context: Context) -> Floats:
 def distance(x: Floats, mean: Floats, sd: Floats) -> Floats:
     """(x − μ)/σ, without overflow on the way and short of overflow when squared."""
     with np.errstate(over="ignore", invalid="ignore"):
-        z = (x - mean) / sd
-        over = ~np.isfinite(z)
-        if over.any():
-            z = np.where(over, (x / 2 - mean / 2) / sd * 2, z)
-    out: Floats = np.clip(z, -_FAR, _FAR)
-    return out
+        z: Floats = (x - mean) / sd
+        if z.size and not np.abs(z).max() <= _FAR:  # also where it is not a number
+            z = np.where(np.isfinite(z), z, (x / 2 - mean / 2) / sd * 2)
+            z = np.clip(z, -_FAR, _FAR)
+    return z
 
 
 @dataclass(frozen=True)

@@ -134,8 +134,7 @@ class Store:
         """Every learnt message, by id."""
         with self._explained():
             found = self._db.execute(f"{_LEARNT} ORDER BY id").fetchall()
-        for entry in found:
-            yield self._unpacked(entry)
+        yield from map(self._unpacked, found)
 
     def find(self, message: str) -> Learnt | None:
         """The learnt message of this id, or None."""
@@ -172,13 +171,11 @@ class Store:
             for name, sheet in counts.sheets.items():
                 self._add_sheet(column, name, sheet.in_order, tally.classes)
         additions = int(self._meta("additions")) + 1
+        self._set_meta("additions", str(additions % CARRY_EVERY))
         if additions >= CARRY_EVERY:
             carried = self._load()
             self._db.execute("DELETE FROM counts")
-            self._set_meta("additions", "0")
             self.add(carried)
-        else:
-            self._set_meta("additions", str(additions))
 
     def _add_sheet(self, column: str, name: str, sheet: Sheet, classes: Sequence[str]) -> None:
         known = (column, name, json.dumps(sheet.amounts))
@@ -311,10 +308,9 @@ class Store:
             return self._foreign("is not a state file of tallybayes mail")
         if name.startswith("SQLITE_CORRUPT") or "no such table" in str(error):
             return self._damaged(str(error))
+        hint = "make room on the disk, or mend the rights of the file and its folder; nothing has been changed."
         if name.startswith("SQLITE_BUSY"):
             hint = "another process is writing; try again, or end it if it hangs."
-        else:
-            hint = "make room on the disk, or mend the rights of the file and its folder; nothing has been changed."
         return StateError(f"{self.path}: {error}", hint=hint)
 
     def _foreign(self, what: str) -> StateError:
@@ -336,8 +332,7 @@ class Change:
         """Remember a message and count its row; its id must not be known."""
         packed = pack(message.row)
         texts = [_text(t) for t in (message.id, message.label, message.sender, message.fingerprint)]
-        self.store._db.execute("INSERT INTO messages (id, class, sender, fingerprint, row) VALUES (?, ?, ?, ?, ?)",
-                               (*texts, packed))  # fmt: skip
+        self.store._db.execute("INSERT INTO messages VALUES (?, ?, ?, ?, ?)", (*texts, packed))
         # what is counted is what comes back, so that forgetting subtracts exactly that
         self.added.append(Learnt(texts[0], texts[1], unpack(packed), texts[2], texts[3]))
 

@@ -1,0 +1,52 @@
+"""Threads over batches: exact sums do not care about the order, and the hot loops release the interpreter's lock."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
+
+from .errors import SettingsError
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+
+def threads() -> int:
+    """How many threads to use: TALLYBAYES_THREADS, or the cores this process may run on."""
+    wish = os.environ.get("TALLYBAYES_THREADS")
+    if wish is None:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if not wish.isdigit() or int(wish) < 1:
+        raise SettingsError(f"TALLYBAYES_THREADS={wish!r}", hint="set it to a whole number of at least 1.")
+    return int(wish)
+
+
+def each(work: Callable[[A], B], items: Iterable[A]) -> Iterator[B]:
+    """work(item) for every item, in order; a few at a time, so that a long stream is never held in memory."""
+    waiting = iter(items)
+    first = list(_take(waiting, 2))
+    count = threads()
+    if len(first) < 2 or count == 1:
+        yield from map(work, first)
+        yield from map(work, waiting)
+        return
+    yield work(first[0])  # on this thread: whatever is loaded or warned of once is done once
+    with ThreadPoolExecutor(count) as pool:
+        going: deque[Future[B]] = deque([pool.submit(work, first[1])])
+        for item in waiting:
+            going.append(pool.submit(work, item))
+            if len(going) > 2 * count:
+                yield going.popleft().result()
+        while going:
+            yield going.popleft().result()
+
+
+def _take(items: Iterator[A], most: int) -> Iterator[A]:
+    for _ in range(most):
+        try:
+            yield next(items)
+        except StopIteration:
+            return
