@@ -8,8 +8,9 @@ from .gaussian import Gaussian
 from .kernel import Kernel
 from .levels import Levels
 from .poisson import Poisson
+from .presence import BernoulliWords
 from .selection import Selection
-from .words import BernoulliWords, Complement, Multinomial
+from .words import Complement, Multinomial
 
 __all__ = [
     "Auto",

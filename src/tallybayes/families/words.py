@@ -1,8 +1,7 @@
-"""Words: three readings of a bag of counts.
+"""Words: what a bag says by how often each word occurs.
 
     amounts      under each word how often it occurs, and a one for occurring at all; a one for the row
     multinomial  θ_yw = (Σx_w + α)/(Σx + α·V)              score Σ_w x_w·log θ_yw    (log density adds log m!/∏x_w!)
-    bernoulli    ψ_yw = (rows with w + α)/(rows + 2·α)     score Σ_w log ψ_yw if w occurs, log(1 − ψ_yw) if not
     complement   weight −log[(Σx_w of the other classes + α)/(their Σx + α·V)], a reading, not a density
 
 V is the number of words: those seen in any class, or the width of the matrix. With `predictive` the multinomial
@@ -31,18 +30,18 @@ from .categorical import UNSEEN, draw
 from .selection import Selection
 
 
-def _vocabulary(counts: Counts, context: Context, select: Selection) -> list[str]:
+def vocabulary(counts: Counts, context: Context, select: Selection) -> list[str]:
     """The words believed: those selected of the ones seen, every position of a matrix, those a prior names."""
     sheet = counts.sheet("words", WORDS)
     seen = sheet.slot_names
     if not select.everything():
-        kept = select.kept(sheet.table("documents", context.n_classes), _rows(counts, context))
+        kept = select.kept(sheet.table("documents", context.n_classes), bag_rows(counts, context))
         seen = [w for w, k in zip(seen, kept, strict=True) if k]
     positions = {str(j) for j in range(context.width or 0)}
     return sorted({*seen, *positions, *context.smoothing.extra_slots()})
 
 
-def _table(counts: Counts, context: Context, amount: str, words: Sequence[str], more: int = 0) -> Floats:
+def word_table(counts: Counts, context: Context, amount: str, words: Sequence[str], more: int = 0) -> Floats:
     """One amount, words × classes, with `more` empty rows."""
     sheet = counts.sheet("words", WORDS)
     out = np.zeros((len(words) + more, context.n_classes))
@@ -52,7 +51,8 @@ def _table(counts: Counts, context: Context, amount: str, words: Sequence[str], 
     return out
 
 
-def _rows(counts: Counts, context: Context) -> Floats:
+def bag_rows(counts: Counts, context: Context) -> Floats:
+    """How many rows of each class have a bag, empty ones included."""
     table = counts.sheet("rows", N).table("n", context.n_classes)
     return table[0] if len(table) else np.zeros(context.n_classes)
 
@@ -79,12 +79,12 @@ class Multinomial(Family):
 
     def estimate(self, counts: Counts, context: Context) -> WordsBelief:
         """The smoothed word frequencies."""
-        words = _vocabulary(counts, context, self.select)
-        n = _table(counts, context, "documents" if self.presence else "n", words, more=context.reserve)
+        words = vocabulary(counts, context, self.select)
+        n = word_table(counts, context, "documents" if self.presence else "n", words, more=context.reserve)
         factor = _idf(counts, context, words, more=context.reserve) if self.idf else None
         n = n if factor is None else n * factor[:, None]
         slots = [*words, UNSEEN] if context.reserve else words
-        length = _length(n, _rows(counts, context))
+        length = _length(n, bag_rows(counts, context))
         if context.predictive if self.predictive is None else self.predictive:
             amounts = _dirichlet_amounts(context, slots)
             return PolyaBelief(
@@ -96,8 +96,8 @@ class Multinomial(Family):
 
 def _idf(counts: Counts, context: Context, words: Sequence[str], more: int) -> Floats:
     """log(rows / rows with the word) + 1, over all classes: a word in every row keeps the weight 1."""
-    rows = max(float(_rows(counts, context).sum()), 1.0)
-    there = _table(counts, context, "documents", words, more).sum(axis=1)
+    rows = max(float(bag_rows(counts, context).sum()), 1.0)
+    there = word_table(counts, context, "documents", words, more).sum(axis=1)
     return np.asarray(np.log(rows / np.maximum(there, 1.0)) + 1.0)
 
 
@@ -114,25 +114,6 @@ def _dirichlet_amounts(context: Context, slots: Sequence[str]) -> Floats:
 
 def _normal(n: Floats) -> Floats:
     return np.asarray(n / np.maximum(n.sum(axis=0), 1e-300))
-
-
-@dataclass(frozen=True)
-class BernoulliWords(Family):
-    """Which words occur and which do not."""
-
-    select: Selection = field(default_factory=Selection)
-
-    name = "bernoulli words"
-    kinds = ("bag", "text")
-
-    def estimate(self, counts: Counts, context: Context) -> BernoulliWordsBelief:
-        """The smoothed share of rows with each word."""
-        words = _vocabulary(counts, context, self.select)
-        there = _table(counts, context, "documents", words)
-        rows = _rows(counts, context)
-        n = np.stack([there, np.maximum(rows - there, 0.0)])
-        p = context.probabilities(n, ["present", "absent"])
-        return BernoulliWordsBelief(tuple(words), p[0], p[1])
 
 
 @dataclass(frozen=True)
@@ -153,9 +134,9 @@ class Complement(Family):
                 f"column {context.column!r}: the complement reading is smoothed by an alpha",
                 hint="take smoothing=tb.Laplace(alpha).",
             )
-        words = _vocabulary(counts, context, self.select)
-        n = _table(counts, context, "documents" if self.presence else "n", words)
-        length = _length(n, _rows(counts, context))
+        words = vocabulary(counts, context, self.select)
+        n = word_table(counts, context, "documents" if self.presence else "n", words)
+        length = _length(n, bag_rows(counts, context))
         own = _normal(n + context.smoothing.alpha)
         if n.shape[1] == 1:  # a single class has no complement
             return ComplementBelief(tuple(words), own, False, length, self.presence, complement=np.zeros_like(n))
@@ -200,13 +181,13 @@ class WordsBelief(Belief):
         unseen = len(self.words) if self.reserve else -1
         return np.array([self._at.get(s, unseen) for s in slots], dtype=np.int64)
 
-    def _each(self, slots: Sequence[str], table: Floats) -> Floats:
+    def each(self, slots: Sequence[str], table: Floats) -> Floats:
         """The rows of a table for a block's slots, zeros for words never seen."""
         return np.vstack([table, np.zeros((1, table.shape[1]))])[self.rows_of(slots)]
 
     def parts(self, block: Bag) -> Floats:
         """Σ_w x_w·weight_yw; 0 for a missing bag."""
-        return np.asarray(self._amounts(block) @ self._each(block.slots, self.weights), dtype=np.float64)
+        return np.asarray(self._amounts(block) @ self.each(block.slots, self.weights), dtype=np.float64)
 
     def terms(self, block: Bag, row: int) -> list[Term]:
         """Word by word, in the order given if there was one."""
@@ -218,7 +199,7 @@ class WordsBelief(Belief):
             amounts = np.ones_like(amounts)
         elif block.given is not None and amounts.sum() == len(block.given[row]):
             slots, amounts = np.array(block.given[row], dtype=np.int64), np.ones(len(block.given[row]))
-        each = self._each([block.slots[s] for s in slots], self.weights)
+        each = self.each([block.slots[s] for s in slots], self.weights)
         known = self.rows_of([block.slots[s] for s in slots]) >= 0
         return [
             Term(block.slots[s] + ("" if a == 1 else f" ×{a:g}"), a * w, "" if k else "never seen")
@@ -332,77 +313,3 @@ class ComplementBelief(WordsBelief):
     def weights(self) -> Floats:
         """−log of the word's share in the other classes."""
         return self.complement
-
-
-@dataclass(frozen=True)
-class BernoulliWordsBelief(Belief):
-    """ψ per word and class: how likely a row has the word."""
-
-    words: tuple[str, ...]
-    present: Floats
-    absent: Floats
-
-    @cached_property
-    def _view(self) -> WordsBelief:
-        """The same vocabulary under the shared methods."""
-        return WordsBelief(self.words, self.present, False, np.zeros(self.present.shape[1]))
-
-    def parts(self, block: Bag) -> Floats:
-        """Σ_w log ψ if the word occurs, log(1 − ψ) if not; infinities are counted apart, so that none meets another."""
-        there, gone = safe_log(self.present), safe_log(self.absent)
-        never, always = np.isinf(there), np.isinf(gone)
-        there, gone = np.where(never, 0.0, there), np.where(always, 0.0, gone)
-        matrix = block.matrix.copy()
-        matrix.data = np.ones_like(matrix.data)
-        each = self._view._each
-        finite = gone.sum(axis=0) + matrix @ each(block.slots, there - gone)
-        infinite = always.sum(axis=0) + matrix @ each(block.slots, never.astype(float) - always)
-        out: Floats = np.where(infinite > 0.5, -np.inf, finite)
-        out[~block.has] = 0.0
-        return out
-
-    def terms(self, block: Bag, row: int) -> list[Term]:
-        """The words that occur, one by one, then all that do not."""
-        if not block.has[row]:
-            return super().terms(block, row)
-        start, stop = block.matrix.indptr[row : row + 2]
-        names = [block.slots[s] for s in block.matrix.indices[start:stop]]
-        at = self._view.rows_of(names)
-        log = safe_log(self.present)
-        none = np.zeros(self.present.shape[1])
-        terms = [
-            Term(n, log[i] if i >= 0 else none, "" if i >= 0 else "never seen") for n, i in zip(names, at, strict=True)
-        ]
-        rest = np.setdiff1d(np.arange(len(self.words)), at)
-        return [
-            *terms,
-            Term(f"({len(rest)} words that do not occur)", safe_log(self.absent[rest]).sum(axis=0)),
-        ]
-
-    def sample(self, labels: Ints, rng: np.random.Generator) -> pa.Array:
-        """Each word there or not."""
-        there = (
-            rng.random((len(labels), len(self.words))) * (self.present + self.absent).T[labels] < self.present.T[labels]
-        )
-        return pa.array([[self.words[j] for j in np.flatnonzero(r)] for r in there], pa.list_(pa.string()))
-
-    def parameters(self) -> tuple[int, int]:
-        """C·V, all free."""
-        return self.present.size, self.present.size
-
-    def table(self) -> Table:
-        """P(word occurs given class)."""
-        return Table("P(word occurs given class)", list(self.words), self.present, "words")
-
-    def linear(self) -> Linear | None:
-        """Weights log ψ − log(1 − ψ) on presence, offset Σ log(1 − ψ); not where some ψ is 0 or 1."""
-        there, gone = safe_log(self.present), safe_log(self.absent)
-        if not (np.isfinite(there).all() and np.isfinite(gone).all()):
-            return None
-
-        def features(block: Any) -> Floats:
-            out = (self._view.features(block) > 0).astype(np.float64)
-            out[~block.has] = np.nan  # a missing bag says nothing, an empty one that no word occurs
-            return out
-
-        return Linear(list(self.words), (there - gone).T, gone.sum(axis=0), np.zeros(len(self.words)), features)

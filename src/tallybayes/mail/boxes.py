@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import sys
@@ -75,26 +76,32 @@ def _of_file(path: Path, kind: str, most: int) -> Iterator[Found]:
             raise DataError(f"{_shown(path)} holds no message: it is empty", hint="give a file with mail in it.")
         if kind == "mbox":
             _check_mbox(start, _shown(path))
-        if kind == "auto" and path.suffix.lower() != ".eml" and not _HEADER.match(start):
-            raise DataError(
-                f"{_shown(path)} is no message: it does not begin with a header such as 'From: …'",
-                hint="give .eml files, an mbox or a Maildir; kind='message' reads any file as a message.",
-            )
+        if kind == "auto":
+            _check_message(start, path)
     return _mbox_file(path, most) if kind == "mbox" else _messages([(None, path)], most)
 
 
-def _messages(files: list[tuple[str | None, Path]], most: int, gone: bool = False) -> Iterator[Found]:
-    """One message from each file; with `gone`, a file that another program has moved away is left out."""
+def _check_message(start: bytes, path: Path) -> None:
+    """Refuse a file that is plainly something else; one that is called .eml is a message, whatever it holds."""
+    if path.suffix.lower() != ".eml" and not _HEADER.match(start):
+        raise DataError(
+            f"{_shown(path)} is no message: it does not begin with a header such as 'From: …'",
+            hint="give .eml files, an mbox or a Maildir; kind='message' reads any file as a message.",
+        )
+
+
+def _messages(files: list[tuple[str | None, Path]], most: int, kind: str = "") -> Iterator[Found]:
+    """One message from each file. A file of a Maildir may be anything, and may have been moved by another program."""
     for label, path in files:
         try:
             with open(path, "rb") as file:
                 data = file.read(most + 1)
-        except FileNotFoundError as error:
-            if gone:
+        except OSError as error:
+            if kind == "maildir" and isinstance(error, FileNotFoundError):
                 continue
             raise _unreadable(path, error) from None
-        except OSError as error:
-            raise _unreadable(path, error) from None
+        if kind == "folder":
+            _check_message(data[:2000].lstrip(b"\r\n").replace(b"\r\n", b"\n"), path)
         yield label, data, str(path)
 
 
@@ -118,11 +125,15 @@ def _from_input(kind: str, most: int) -> Iterator[Found]:
 def _check_mbox(start: bytes, where: str) -> None:
     first, _, rest = start.partition(b"\n")
     if not _FROM.match(first) or not _HEADER.match(rest):
-        raise DataError(
-            f"{where} is not an mbox: it begins with {printable(first.decode('utf-8', 'replace'))!r}",
-            hint="an mbox begins with a line such as 'From ann@example.org Sat Nov 15 09:41:00 2025' and a header;"
-            " kind='message' reads the file as one message.",
-        )
+        raise _no_mbox(first, where)
+
+
+def _no_mbox(first: bytes, where: str) -> DataError:
+    return DataError(
+        f"{where} is not an mbox: it begins with {printable(first[:200].decode('utf-8', 'replace').rstrip())!r}",
+        hint="an mbox begins with a line such as 'From ann@example.org Sat Nov 15 09:41:00 2025' and a header;"
+        " kind='message' reads the file as one message.",
+    )
 
 
 def _mbox_file(path: Path, most: int) -> Iterator[Found]:
@@ -147,8 +158,7 @@ def _mbox(file: BinaryIO, where: str, most: int) -> Iterator[Found]:
                 blank, line_start = False, line.endswith(b"\n")
                 continue
             if not number and line.strip():
-                _check_mbox(line, where)
-                number = 1  # not reached for what is no mbox
+                raise _no_mbox(line, where)
             if line.startswith(b">") and _QUOTED_FROM.match(line):
                 line = line[1:]
             blank = line in (b"\n", b"\r\n")
@@ -175,7 +185,7 @@ def _of_folder(path: Path, kind: str, most: int) -> Iterator[Found]:
     if kind == "maildir" and not _is_maildir(path):
         raise DataError(f"{_shown(path)} is no Maildir: it has neither cur nor new", hint="leave out kind='maildir'.")
     if kind != "folder" and _is_maildir(path):
-        return _messages(_maildir(path), most, gone=True)
+        return _messages(_maildir(path), most, "maildir")
     files, folders = _listed(path)
     if files and folders and not all(f.suffix.lower() == ".eml" for f in files):
         files = []  # a README beside the folders of the classes
@@ -185,7 +195,7 @@ def _of_folder(path: Path, kind: str, most: int) -> Iterator[Found]:
             hint="put the messages in a folder for each class, or give one of the folders.",
         )
     if files:
-        return _messages([(None, f) for f in files], most)
+        return _messages([(None, f) for f in files], most, "folder")
     if not folders:
         raise DataError(
             f"there is no mail in {_shown(path)}: the folder is empty",
@@ -196,16 +206,17 @@ def _of_folder(path: Path, kind: str, most: int) -> Iterator[Found]:
 
 def _classes(path: Path, folders: list[Path], most: int) -> Iterator[Found]:
     """A folder for each class, whose name is the label."""
-    found: list[tuple[str | None, Path]] = []
+    parts = []
     for folder in folders:
-        files = [f for _, f in _maildir(folder)] if _is_maildir(folder) else _listed(folder)[0]
+        kind = "maildir" if _is_maildir(folder) else "folder"
+        files = [f for _, f in _maildir(folder)] if kind == "maildir" else _listed(folder)[0]
         if not files:
             raise DataError(
                 f"there is no mail in {_shown(folder)}, a folder of {_shown(path)}",
                 hint="each folder holds the messages of one class; take this one away, or give one of the others.",
             )
-        found += [(folder.name, f) for f in files]
-    return _messages(found, most, gone=True)
+        parts.append(_messages([(folder.name, f) for f in files], most, kind))
+    return itertools.chain.from_iterable(parts)
 
 
 def _is_maildir(path: Path) -> bool:

@@ -57,6 +57,9 @@ class MailSettings:
                 )
 
 
+_USUAL = MailSettings()
+
+
 @dataclass(frozen=True)
 class Message:
     """A message as it is counted.
@@ -77,7 +80,7 @@ class Message:
 
 def read_message(
     raw: bytes,
-    settings: MailSettings | None = None,
+    settings: MailSettings = _USUAL,
     *,
     sender_known: bool | None = None,
     seen_before: bool | None = None,
@@ -92,7 +95,7 @@ def read_message(
     """
     if not isinstance(raw, (bytes, bytearray, memoryview)):
         raise DataError(f"a message of type {type(raw).__name__}", hint="give bytes: open the file with mode 'rb'.")
-    content = _Content(settings or MailSettings())
+    content = _Content(settings)
     most = content.settings.max_bytes
     if len(raw) > most:
         content.note(f"the message has {len(raw):,} bytes; only the first {most:,} were read")
@@ -276,8 +279,8 @@ def _leaf(
     name = filename(more, "filename") or filename(parameters, "name")
     readable = kind in ("text/plain", "text/html") or "/" not in kind or kind.startswith("multipart/")
     if disposition == "attachment" or name or not readable:
-        extension = _EXTENSION.search(name[-300:].lower()) or _EXTENSION.search("." + kind.rpartition("/")[2])
-        content.attachments.append(_TYPES.get(kind) or "other" if extension is None else extension[1])
+        named = _EXTENSION.search(name[-300:].lower()) or _EXTENSION.search("." + kind.rpartition("/")[2])
+        content.attachments.append(_TYPES.get("" if name else kind) or (named[1] if named else "other"))
         return
     texts, most = content.plain, content.settings.max_text
     if kind == "text/html":

@@ -1,0 +1,115 @@
+"""Presence: what a bag says by which words occur and which do not.
+
+amounts    a one under each word that occurs at all; a one for the row
+estimate   ψ_yw = (rows with w + α)/(rows + 2·α)
+score      Σ_w log ψ_yw if w occurs, log(1 − ψ_yw) if not
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ..block import Bag
+from ..counts import Counts
+from ..numerics import Floats, Ints, safe_log
+from .base import Belief, Context, Family, Linear, Table, Term
+from .selection import Selection
+from .words import WordsBelief, bag_rows, vocabulary, word_table
+
+
+@dataclass(frozen=True)
+class BernoulliWords(Family):
+    """Which words occur and which do not."""
+
+    select: Selection = field(default_factory=Selection)
+
+    name = "bernoulli words"
+    kinds = ("bag", "text")
+
+    def estimate(self, counts: Counts, context: Context) -> BernoulliWordsBelief:
+        """The smoothed share of rows with each word."""
+        words = vocabulary(counts, context, self.select)
+        there = word_table(counts, context, "documents", words)
+        rows = bag_rows(counts, context)
+        n = np.stack([there, np.maximum(rows - there, 0.0)])
+        p = context.probabilities(n, ["present", "absent"])
+        return BernoulliWordsBelief(tuple(words), p[0], p[1])
+
+
+@dataclass(frozen=True)
+class BernoulliWordsBelief(Belief):
+    """ψ per word and class: how likely a row has the word."""
+
+    words: tuple[str, ...]
+    present: Floats
+    absent: Floats
+
+    @cached_property
+    def _view(self) -> WordsBelief:
+        """The same vocabulary under the shared methods."""
+        return WordsBelief(self.words, self.present, False, np.zeros(self.present.shape[1]))
+
+    def parts(self, block: Bag) -> Floats:
+        """Σ_w log ψ if the word occurs, log(1 − ψ) if not; infinities are counted apart, so that none meets another."""
+        there, gone = safe_log(self.present), safe_log(self.absent)
+        never, always = np.isinf(there), np.isinf(gone)
+        there, gone = np.where(never, 0.0, there), np.where(always, 0.0, gone)
+        matrix = block.matrix.copy()
+        matrix.data = np.ones_like(matrix.data)
+        each = self._view.each
+        finite = gone.sum(axis=0) + matrix @ each(block.slots, there - gone)
+        infinite = always.sum(axis=0) + matrix @ each(block.slots, never.astype(float) - always)
+        out: Floats = np.where(infinite > 0.5, -np.inf, finite)
+        out[~block.has] = 0.0
+        return out
+
+    def terms(self, block: Bag, row: int) -> list[Term]:
+        """The words that occur, one by one, then all that do not."""
+        if not block.has[row]:
+            return super().terms(block, row)
+        start, stop = block.matrix.indptr[row : row + 2]
+        names = [block.slots[s] for s in block.matrix.indices[start:stop]]
+        at = self._view.rows_of(names)
+        log = safe_log(self.present)
+        none = np.zeros(self.present.shape[1])
+        terms = [
+            Term(n, log[i] if i >= 0 else none, "" if i >= 0 else "never seen") for n, i in zip(names, at, strict=True)
+        ]
+        rest = np.setdiff1d(np.arange(len(self.words)), at)
+        return [
+            *terms,
+            Term(f"({len(rest)} words that do not occur)", safe_log(self.absent[rest]).sum(axis=0)),
+        ]
+
+    def sample(self, labels: Ints, rng: np.random.Generator) -> pa.Array:
+        """Each word there or not."""
+        there = (
+            rng.random((len(labels), len(self.words))) * (self.present + self.absent).T[labels] < self.present.T[labels]
+        )
+        return pa.array([[self.words[j] for j in np.flatnonzero(r)] for r in there], pa.list_(pa.string()))
+
+    def parameters(self) -> tuple[int, int]:
+        """C·V, all free."""
+        return self.present.size, self.present.size
+
+    def table(self) -> Table:
+        """P(word occurs given class)."""
+        return Table("P(word occurs given class)", list(self.words), self.present, "words")
+
+    def linear(self) -> Linear | None:
+        """Weights log ψ − log(1 − ψ) on presence, offset Σ log(1 − ψ); not where some ψ is 0 or 1."""
+        there, gone = safe_log(self.present), safe_log(self.absent)
+        if not (np.isfinite(there).all() and np.isfinite(gone).all()):
+            return None
+
+        def features(block: Any) -> Floats:
+            out = (self._view.features(block) > 0).astype(np.float64)
+            out[~block.has] = np.nan  # a missing bag says nothing, an empty one that no word occurs
+            return out
+
+        return Linear(list(self.words), (there - gone).T, gone.sum(axis=0), np.zeros(len(self.words)), features)
