@@ -259,26 +259,28 @@ HOSTILE = {
 }
 
 
+@pytest.mark.parametrize("wish", ["on", "off"])
 @pytest.mark.parametrize("name", HOSTILE)
-@pytest.mark.parametrize(
-    "tokeniser", [Tokeniser(), Tokeniser(accents=False), Tokeniser(chars=(2, 3), across=True)], ids=str
-)
-def test_time_grows_linearly_on_hostile_text(name: str, tokeniser: Tokeniser) -> None:
-    """Twice the text, about twice the time: the best of several runs, so that a busy machine does not decide."""
+def test_time_grows_linearly_on_hostile_text(name: str, wish: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twice the text, about twice the time. A quadratic way would take four times as long in every attempt."""
+    monkeypatch.setenv("TALLYBAYES_KERNELS", wish)
 
-    def best(text: str) -> float:
+    def seconds(text: str, tokeniser: Tokeniser) -> float:
         array = text_array([text], ())
-        times = []
-        for _ in range(4):
-            start = time.perf_counter()
-            tokenised(array, tokeniser)
-            times.append(time.perf_counter() - start)
-        return min(times)
+        start = time.perf_counter()
+        tokenised(array, tokeniser)
+        return time.perf_counter() - start
 
-    text = HOSTILE[name]
-    tokenised(text_array([text[:1000]], ()), tokeniser)
-    half, whole = best(text[: len(text) // 2]), best(text)
-    assert whole <= 3.5 * half + 0.02  # quadratic would be 4 and, from here on, minutes
+    text = HOSTILE[name] * (4 if wish == "on" else 1)  # large beside every cache
+    for tokeniser in (Tokeniser(), Tokeniser(accents=False), Tokeniser(chars=(2, 3), across=True)):
+        seconds(text[:1000], tokeniser)
+        ratios = []
+        for _ in range(6):  # a busy machine may spoil some of them
+            half, whole = (min(seconds(t, tokeniser) for _ in range(2)) for t in (text[: len(text) // 2], text))
+            ratios.append(whole / max(half, 1e-3))
+            if ratios[-1] <= 2.3:
+                break
+        assert min(ratios) <= 2.3, (tokeniser, ratios)
 
 
 def test_20_newsgroups_equals_scikit_learn_to_the_digit() -> None:

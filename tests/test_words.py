@@ -122,7 +122,7 @@ def test_log_density_is_scipys() -> None:
 
 
 def test_a_complement_is_no_density() -> None:
-    with pytest.raises(tb.SettingsError, match="'w' is read by a family that is no probability"):
+    with pytest.raises(tb.SettingsError, match="'w' is weighted, or read by a family that is no probability"):
         TALLY.model(READINGS["complement"]).log_density(ROWS)
 
 

@@ -143,9 +143,9 @@ class Numbers:
         return sheets
 
     def text(self, row: int) -> str | None:
-        """The number in its shortest form."""
+        """The number, to ten digits."""
         value = float(self.values[row])
-        return None if np.isnan(value) else number_text(value)
+        return None if np.isnan(value) else number_text(float(f"{value:.10g}"))
 
     def receipts(self) -> list[bytes]:
         """The eight bytes of the number."""

@@ -220,7 +220,8 @@ def _complain(error: BaseException) -> None:
     text = str(error) if isinstance(error, (TallybayesError, OSError)) else f"{type(error).__name__}: {error}"
     if isinstance(error, click.ClickException):
         context = getattr(error, "ctx", None)
-        text = error.format_message() + (f"\n{context.get_usage()}" if context else "")
+        text = error.format_message()
+        text += f"\n{context.get_usage()}" if context and "Usage:" not in text else ""
     for line in f"tallybayes: {text}".split("\n"):
         if line:
             _say(line, error=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .infer import infer
+from .infer import infer, labels_or_name
 from .model import Model
 from .schema import Schema
 from .settings import Settings
@@ -15,19 +15,21 @@ from .tally import Tally, refuse_empty
 def count(data: Any, schema: Schema, y: Any = None, *, weights: Any = None) -> Tally:
     """The tally of some rows under a schema: exact, and ready to be added to others.
 
-    `weights` is one number per row; a schema may name a column for them instead.
+    `weights` is one number per row or the name of a column; a schema may name that column, too.
 
     >>> import tallybayes as tb
     >>> schema = tb.Schema([tb.Column("Sky", "category")], target="Play")
     >>> tb.count({"Sky": ["sunny", "rainy"], "Play": ["yes", "no"]}, schema)
     Tally: 2 rows · no 1, yes 1 · 1 column
     """
+    if isinstance(weights, str):
+        schema, weights = schema.with_weights(weights), None
     return Tally.of(schema, data, y, weights=weights)
 
 
 def fit(
     data: Any,
-    target: str | None = None,
+    target: Any = None,
     y: Any = None,
     *,
     schema: Schema | None = None,
@@ -37,14 +39,15 @@ def fit(
 ) -> Model:
     """A model of some rows: infer the schema, count, estimate. Prints nothing.
 
-    `target` names the column to predict; with a matrix give the labels as `y`. `weights` is a column's name or one
-    number per row. `receipts=True` also counts a hash per row, so that `forget` knows every row.
+    `target` names the column to predict; with a matrix give the labels instead, `fit(X, y)`. `weights` is a
+    column's name or one number per row. `receipts=True` also counts a hash per row, so that `forget` knows every row.
 
     >>> import tallybayes as tb
     >>> model = tb.fit({"Sky": ["sunny", "rainy", "sunny"], "Play": ["yes", "no", "yes"]}, target="Play")
     >>> model.predict([{"Sky": "sunny"}]).tolist()
     ['yes']
     """
+    target, y = labels_or_name(target, y)
     column = weights if isinstance(weights, str) else None
     beside = None if isinstance(weights, str) else weights
     name = target or (schema.target if schema is not None else LABELS)

@@ -32,7 +32,7 @@ _ISO = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}.*)?\Z")
 
 
 def infer(
-    data: Any, target: str | None = None, y: Any = None, *, weights: str | None = None, receipts: bool = False
+    data: Any, target: Any = None, y: Any = None, *, weights: str | None = None, receipts: bool = False
 ) -> Schema:
     """A schema for the data: a kind and a reason for every column. Edit it with `with_column`.
 
@@ -41,6 +41,7 @@ def infer(
       Sky   category  text, 2 different values: rainy, sunny
       Wind  number    numbers from 2 to 7.25
     """
+    target, y = labels_or_name(target, y)
     name = target or LABELS
     look = first_look(open_source(data, y, target=name))
     labels, label_type = _target(look, name)
@@ -58,9 +59,20 @@ def infer(
                 f"column {column!r} is ignored: {leak}. Hint: if it is known before the answer is, count it with "
                 f"schema.with_column({column!r}, kind={proposed[0].kind!r})."
             )
-            proposed = [Column(column, "ignore", reason=leak)]
+            proposed = [Column(column, "ignore", cells=proposed[0].cells, reason=leak)]
         columns += proposed
     return Schema(columns, target=name, label_type=label_type, weights=weights, receipts=receipts)
+
+
+def labels_or_name(target: Any, y: Any) -> tuple[str | None, Any]:
+    """The target's name and the labels beside the data; `fit(X, y)` gives labels where a name is expected."""
+    if target is None or isinstance(target, str):
+        return target, y
+    if hasattr(target, "__len__") or hasattr(target, "__arrow_c_stream__"):
+        if y is not None:
+            raise DataError("labels were given twice", hint="name the column with target='…', or give y=labels.")
+        return None, target
+    return str(target), y
 
 
 def first_look(source: Source) -> Batch:
@@ -154,7 +166,7 @@ def _target(look: Batch, name: str) -> tuple[Codes, str]:
     values = values[~np.isnan(values)]
     distinct = len(np.unique(values))
     fractions = bool(np.any(values != np.rint(values)))
-    if (fractions and distinct > 10) or distinct > 100 or (distinct > 20 and distinct > 0.2 * len(values)):
+    if (fractions and distinct > 10) or distinct > 100 or (distinct > 20 and distinct > 0.05 * len(values)):
         middle = canon.number_text(float(f"{np.median(values):.6g}"))
         raise DataError(
             f"the target {name!r} is a quantity: {distinct} different numbers from {values.min():g} to "

@@ -111,11 +111,11 @@ class Model:
 
     def log_density(self, rows: Any) -> Floats:
         """log P(row), the class summed out: how likely the model finds each row."""
-        readings = [n for n, b in self.beliefs.items() if not b.density]
+        readings = [n for n, b in self.beliefs.items() if not b.density or self.settings.weights.get(n, 1.0) != 1.0]
         if readings:
             raise SettingsError(
-                f"column {readings[0]!r} is read by a family that is no probability distribution",
-                hint="take the family 'multinomial' or 'bernoulli' for this column.",
+                f"column {readings[0]!r} is weighted, or read by a family that is no probability distribution",
+                hint="take weight 1 and the family 'multinomial' or 'bernoulli' for this column.",
             )
         out = []
         for batch, blocks in self._read(rows):
@@ -155,8 +155,7 @@ class Model:
         p = np.exp(self.log_prior)
         labels: Ints = rng.choice(len(self.classes), size=n, p=p / p.sum())
         columns = {name: belief.sample(labels, rng) for name, belief in self.beliefs.items()}
-        target = pa.array([canon.from_text(str(canon.text(self.classes[i])), self.schema.label_type) for i in labels])
-        return pa.table({**columns, self.schema.target: target})
+        return pa.table({**columns, self.schema.target: pa.array(list(self.classes)).take(pa.array(labels))})
 
     # ---- other rows
 
@@ -245,7 +244,8 @@ class Model:
             family = self.families[name].describe() if name in self.families else "written"
             weight = self.settings.weights.get(name)
             table = belief.table()
-            size = f", {len(table.rows)} {table.unit}" if table.unit else ""
+            count = len(table.rows)
+            size = f", {count} {table.unit if count != 1 else table.unit[:-1]}" if table.unit else ""
             yield name, family + size + ("" if weight is None else f", weight {weight:.3g}")
 
     def _repr_html_(self) -> str:
@@ -267,6 +267,8 @@ class Model:
 
     def _table(self, rows: Any) -> Any:
         """A dict that is one row, told from a dict of columns by what stands in the columns of the model."""
+        if hasattr(rows, "to_dict") and hasattr(rows, "index") and not hasattr(rows, "columns"):
+            rows = rows.to_dict()  # a row of a pandas frame
         if not isinstance(rows, Mapping):
             return rows
         if not rows:

@@ -206,6 +206,15 @@ def root_ratio(numerator: int, denominator: int, exponent: int = 0) -> float:
     return round_ratio(math.isqrt(scaled // denominator), 1, (exponent - shift) // 2)
 
 
+def spread(n: Objects, n_exp: int, x: Objects, x_exp: int, xx: Objects, xx_exp: int) -> tuple[Objects, int]:
+    """n·Σx² − (Σx)² as integers v and an exponent e (each is v · 2^e): n² times the variance, so never negative.
+
+    The sums are integers with an exponent each, as `whole_numbers` gives them.
+    """
+    shift = xx_exp + n_exp - 2 * x_exp  # brings both products to one exponent
+    return (n * xx) * (1 << max(shift, 0)) - (x * x) * (1 << max(-shift, 0)), 2 * x_exp + min(shift, 0)
+
+
 def log_sum_exp(scores: Floats) -> Floats:
     """log Σ exp(score) along the last axis; −inf where every score is −inf.
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from .block import MOMENTS
 from .counts import Counts, Sheet
-from .numerics import Floats
+from .numerics import Floats, spread
 
 ROWS = ("n", "rows")  # amounts per class: the sum of weights, and how many rows
 
@@ -57,9 +57,8 @@ def _impossible_moments(column: str, counts: Counts, classes: Sequence[str]) -> 
     if sheet is None:
         return None
     (n, n_exp), (x, x_exp), (xx, xx_exp) = (sheet.exact(a, len(classes)) for a in MOMENTS)
-    shift = xx_exp + n_exp - 2 * x_exp
-    left, right = (n * xx) * (1 << max(shift, 0)), (x * x) * (1 << max(-shift, 0))
-    bad = np.argwhere((left < right) | ((n == 0) & ((x != 0) | (xx != 0))))
+    square, _ = spread(n, n_exp, x, x_exp, xx, xx_exp)
+    bad = np.argwhere((square < 0) | ((n == 0) & ((x != 0) | (xx != 0))))
     if len(bad) == 0:
         return None
     slot, label = (int(i) for i in bad[0])

@@ -10,14 +10,14 @@ import json
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from . import canon
 from .cells import Cells
 from .errors import SchemaError, did_you_mean, excerpt
 from .text import Tokeniser
 
-KINDS = ("category", "number", "text", "vector", "bag", "ignore")
+KINDS = ("category", "number", "text", "vector", "bag", "date", "ignore")
 DATE_PARTS = {"days": "number", "weekday": "category", "month": "category", "hour": "category"}
 VERSION = 1
 
@@ -46,7 +46,7 @@ class Column:
         if self.kind not in KINDS:
             raise SchemaError(
                 f"column {self.name!r} has the kind {self.kind!r}",
-                hint=did_you_mean(self.kind, KINDS) + "the kinds are " + ", ".join(KINDS) + ", and date.",
+                hint=did_you_mean(self.kind, KINDS) + "the kinds are " + ", ".join(KINDS) + ".",
             )
         if self.values is not None:
             if self.kind != "category":
@@ -158,6 +158,8 @@ class Schema:
     missing: tuple[str, ...] = ("",)  # texts that mean "missing" in every column
     receipts: bool = False  # also count a hash per row, so that `forget` knows every row
 
+    _by_name: ClassVar[dict[str, Column]]  # made with the columns; not part of the value
+
     def __init__(
         self,
         columns: Iterable[Column],
@@ -168,15 +170,16 @@ class Schema:
         receipts: bool = False,
     ) -> None:
         put = object.__setattr__
-        put(self, "columns", tuple(columns))
+        put(self, "columns", tuple(p for c in columns for p in (date_columns(c.name) if c.kind == "date" else [c])))
         put(self, "target", str(target))
         put(self, "label_type", label_type)
         put(self, "weights", weights)
         put(self, "missing", tuple(sorted({missing} if isinstance(missing, str) else set(missing))))
         put(self, "receipts", bool(receipts))
         names = [c.name for c in self.columns]
-        repeated = sorted({n for n in names if names.count(n) > 1})
-        if repeated:
+        put(self, "_by_name", dict(zip(names, self.columns, strict=True)))
+        if len(self._by_name) < len(names):
+            repeated = sorted({n for n in names if names.count(n) > 1})
             raise SchemaError(
                 f"the schema has more than one column called {excerpt(repeated)}",
                 hint="give each column a name of its own; source='…' lets two columns read the same data.",
@@ -200,9 +203,8 @@ class Schema:
         return tuple(c.name for c in self.counted)
 
     def __getitem__(self, name: str) -> Column:
-        for column in self.columns:
-            if column.name == name:
-                return column
+        if name in self._by_name:
+            return self._by_name[name]
         raise SchemaError(
             f"the schema has no column {name!r}",
             hint=did_you_mean(name, [c.name for c in self.columns])
@@ -216,10 +218,18 @@ class Schema:
         >>> schema.with_column("zip", kind="category")["zip"]
         Column('zip', 'category')
         """
+        unknown = set(changes) - {f.name for f in fields(Column)}
+        if unknown:
+            raise SchemaError(
+                f"a column has no {excerpt(sorted(unknown))}",
+                hint="a column has " + ", ".join(f.name for f in fields(Column)) + ".",
+            )
         known = {c.name: c for c in self.columns}
         if name in known:
             if changes.get("kind", known[name].kind) != known[name].kind:
-                kept = {"name": name, "source": known[name].source, "part": known[name].part}
+                kept: dict[str, Any] = {"name": name, "source": known[name].source, "part": known[name].part}
+                if changes["kind"] == "number":  # an ignored column keeps what the first look found
+                    kept["cells"] = known[name].cells
                 new = Column(**{**kept, "reason": "chosen by hand", **changes})
             else:
                 new = replace(known[name], **{"reason": "chosen by hand", **changes})
@@ -227,6 +237,10 @@ class Schema:
             new = Column(**{"name": name, "reason": "added by hand", **changes})
         known[name] = new
         return self._with(columns=tuple(known.values()))
+
+    def with_weights(self, column: str) -> Schema:
+        """The same schema with sample weights from a column, which then is no feature."""
+        return self._with(columns=[c for c in self.columns if c.reads != column], weights=column)
 
     def with_receipts(self) -> Schema:
         """The same schema, also counting a hash per row."""

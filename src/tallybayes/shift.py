@@ -90,7 +90,7 @@ def shift(a: Tally, b: Tally) -> Shifts:
 
     Values, words and cells: Jensen–Shannon divergence, cells coarsened to at most 10 of equal frequency. Numbers and
     vectors: standardised mean difference. p is of a G test where whole rows were counted; words of one text
-    depend on each other, so bags have none.
+    depend on each other, so bags and texts have none.
     """
     for tally in (a, b):
         if not tally.rows or tally.impossible():
@@ -145,7 +145,7 @@ class _Two:
         share = np.array([self.weights[:, self.classes.index(c)].sum() for c in gaps])
         within = float(share @ np.array([g.size for g in gaps.values()]) / share.sum()) if gaps else 0.0
         marginal = Gap(None if table is None else _divergence(table.sum(axis=2)), means.get(None))
-        counted = table is not None and kind != "bag"
+        counted = table is not None and kind not in ("bag", "text")
         p = self._p(table.sum(axis=2, keepdims=True)) if counted and table is not None else None
         p_within = self._p(table) if counted and table is not None else None
         return Shift(name, kind, marginal, gaps, within, p, p_within)
@@ -159,7 +159,7 @@ class _Two:
 
     def _table(self, name: str, kind: str) -> Floats | None:
         """Counts, tallies × slots × classes: values, words or coarse cells."""
-        sheet = {"category": "values", "bag": "words", "number": "cells"}.get(kind)
+        sheet = {"category": "values", "bag": "words", "text": "words", "number": "cells"}.get(kind)
         cells = [t.schema[name].cells for t in self.tallies]
         if sheet is None or (sheet == "cells" and (cells[0] is None or cells[0] != cells[1])):
             return None

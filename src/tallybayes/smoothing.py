@@ -219,9 +219,10 @@ class GoodTuring(Smoothing):
             self._say(["every word"])
             return instead
         out = np.empty_like(n)
+        back = background(n)[:, 0]
         replaced = []
         for c, name in enumerate(classes):
-            column = _simple_good_turing(n[:, c], background(n)[:, 0])
+            column = _simple_good_turing(n[:, c], back)
             if column is None:
                 replaced.append(name)
             out[:, c] = instead[:, c] if column is None else column

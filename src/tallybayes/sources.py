@@ -198,7 +198,7 @@ def _from_array(data: np.ndarray[Any, Any]) -> Batch:
     if data.ndim != 2:
         raise DataError(
             f"an array of {data.ndim} dimensions is not a table",
-            hint="give a matrix with a row per example: X.reshape(-1, 1) for a single column.",
+            hint="give a matrix with a row per example: X[None, :] makes one row of it, X[:, None] one column.",
         )
     if data.dtype.kind in "OUS":
         return Batch({f"{MATRIX}{j}": _column(data[:, j]) for j in range(data.shape[1])}, len(data))
@@ -286,7 +286,7 @@ def _length(column: Any) -> int:
 
 
 def _beside(source: Source, extra: Mapping[str, Any]) -> Source:
-    columns = {name: _column(values) for name, values in extra.items()}
+    columns = {name: _column(_flat(values)) for name, values in extra.items()}
 
     def read() -> Iterator[Batch]:
         seen = 0
@@ -309,6 +309,11 @@ def _beside(source: Source, extra: Mapping[str, Any]) -> Source:
                 raise _uneven(n, _length(c), str(seen))
 
     return Source(read, source.once, source.arrow)
+
+
+def _flat(values: Any) -> Any:
+    """Labels or weights as one dimension: a matrix of a single column is that column."""
+    return values[:, 0] if isinstance(values, np.ndarray) and values.ndim == 2 and values.shape[1] == 1 else values
 
 
 def _uneven(name: str, given: int, rows: str) -> DataError:

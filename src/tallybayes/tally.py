@@ -21,7 +21,7 @@ from . import canon, encode, receipts, workers
 from .block import MOMENTS, Groups
 from .counts import Counts, Sheet, add_counts
 from .errors import CannotEstimate, CannotForget, DataError, excerpt, warn
-from .numerics import Floats, exact_sums, round_ratio
+from .numerics import Floats, exact_sums, round_ratio, spread
 from .possible import ROWS, class_weights, why_impossible
 from .schema import Column, Schema
 from .sources import Batch, open_source
@@ -82,19 +82,18 @@ class Tally:
         sheet = self.columns[self.schema[column].name].sheet("moments", MOMENTS)
         n_labels = len(self.classes)
         (n, n_exp), (x, x_exp), (xx, xx_exp) = (sheet.exact(a, n_labels) for a in MOMENTS)
+        square, exponent = spread(n, n_exp, x, x_exp, xx, xx_exp)
         row = sheet.slot_names.index(slot) if slot in sheet.slot_names else None
         out = {}
         for i, name in enumerate(self.classes):
             if row is None or n[row, i] == 0:
                 out[name] = (0.0, float("nan"), float("nan"))
                 continue
-            count, total, squares = int(n[row, i]), int(x[row, i]), int(xx[row, i])
-            shift = xx_exp + n_exp - 2 * x_exp  # bring n·Σx² and (Σx)² to one exponent
-            top = (count * squares << max(shift, 0)) - (total * total << max(-shift, 0))
+            count = int(n[row, i])
             out[name] = (
                 round_ratio(count, 1, n_exp),
-                round_ratio(total, count, x_exp - n_exp),
-                round_ratio(top, count * count, 2 * x_exp - 2 * n_exp + min(shift, 0)),
+                round_ratio(int(x[row, i]), count, x_exp - n_exp),
+                round_ratio(int(square[row, i]), count * count, exponent - 2 * n_exp),
             )
         return out
 
@@ -172,7 +171,8 @@ class Tally:
             row = receipts.first_unknown(self.schema, self.classes, self.labels, source.batches())
             if row is not None:
                 raise CannotForget(
-                    f"row {row} (the first is row 0) was never counted; nothing has been forgotten", hint=hint
+                    f"row {row} (the first is row 0) is not counted, or not so often; nothing has been forgotten",
+                    hint=hint,
                 )
         raise CannotForget(f"forgetting would leave {problem}; nothing has been forgotten", hint=hint)
 
@@ -204,7 +204,7 @@ _ESTIMATE: Callable[[Tally, Settings | None], Model] | None = None
 
 
 def attach_model(estimate: Callable[[Tally, Settings | None], Model]) -> None:
-    """Give `Tally.model` its meaning; `model.py`, the layer above, calls this once."""
+    """Give `Tally.model` its meaning; `estimate.py`, a layer above, calls this once."""
     global _ESTIMATE
     _ESTIMATE = estimate
 

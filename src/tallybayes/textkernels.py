@@ -71,10 +71,12 @@ def words(
     n, v = np.uint64(state[1]), np.uint64(state[2])
     for d in range(state[0], begin.shape[0]):
         i, end = begin[d], stop[d]
-        if np.int64(v) + np.int64(end - i) // 3 + 1 >= half:
-            state[0], state[1], state[2] = d, n, v
-            return False
+        if d == state[0]:
+            i += np.uint64(state[3])
         while i < end:
+            if np.int64(v) >= half:
+                state[0], state[1], state[2], state[3] = d, n, v, i - begin[d]
+                return False
             b = data[i]
             c = fold[b]
             if c == 0 and b < 128:
@@ -178,13 +180,15 @@ def grams(
     for d in range(state[0], ends.shape[0]):
         begin = np.uint64(ends[d - 1]) if d > 0 else _ZERO
         end = np.uint64(ends[d])
-        if np.int64(v) + np.int64(end - begin) * (high - low + 1) + 1 >= half:
-            state[0], state[1], state[2] = d, n, v
-            return False
-        for k in range(low, high + 1):
+        for k in range(max(low, state[3]) if d == state[0] else low, high + 1):
             step = np.uint64(k)
             i = begin
+            if d == state[0] and k == state[3]:
+                i += np.uint64(state[4])
             while i + step <= end:
+                if np.int64(v) >= half:
+                    state[0], state[1], state[2], state[3], state[4] = d, n, v, k, i - begin
+                    return False
                 h = step
                 for j in range(k):
                     h = (h ^ np.uint64(tokens[i + np.uint64(j)])) * _K
@@ -296,11 +300,8 @@ def chars(
     n, v = np.uint64(state[1]), np.uint64(state[2])
     for d in range(state[0], piece_ends.shape[0]):
         first = piece_ends[d - 1] if d > 0 else 0
-        whole = (cuts[piece_ends[d] - 1] if piece_ends[d] > first else 0) - (cuts[first - 1] if first > 0 else 0)
-        if np.int64(v) + whole * (high - low + 1) + 1 >= half:
-            state[0], state[1], state[2] = d, n, v
-            return False
-        for piece in range(first, piece_ends[d]):
+        again = d == state[0] and state[3] > 0
+        for piece in range(state[3] - 1 if again else first, piece_ends[d]):
             begin = cuts[piece - 1] if piece > 0 else 0
             count = 0
             for i in range(begin, cuts[piece]):
@@ -308,8 +309,12 @@ def chars(
                     places[count] = i
                     count += 1
             places[count] = cuts[piece]
-            for k in range(low, high + 1):
-                for c in range(count - k + 1):
+            for k in range(state[4] if again else low, high + 1):
+                for c in range(state[5] if again else 0, count - k + 1):
+                    again = False
+                    if np.int64(v) >= half:
+                        state[0], state[1], state[2], state[3], state[4], state[5] = d, n, v, piece + 1, k, c
+                        return False
                     s, e = np.uint64(places[c]), np.uint64(places[c + k])
                     size = e - s
                     h, wide = _ZERO, False

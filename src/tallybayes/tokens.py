@@ -119,7 +119,7 @@ def _fast_words(data: Any, begin: Any, stop: Any, fold: Any, kernels: Any) -> To
             kernels.words(data, begin, stop, fold, word_characters(), numbers, ends, keys, ids, at, length, state)
         )
 
-    n, at, length = _grow_until_done(cut, kernels, size // 24)
+    n, at, length = _grow_until_done(cut, kernels, size // 64)
     return Tokens(_spelled(data, at, length, fold, kernels), numbers[:n], ends)
 
 
@@ -140,7 +140,7 @@ def _fast_chars(data: Any, begin: Any, stop: Any, fold: Any, tokeniser: Tokenise
             kernels.chars(out, cuts, piece_ends, low, high, places, numbers, ends, keys, ids, at, length, state)
         )
 
-    n, at, length = _grow_until_done(cut, kernels, total // 8)
+    n, at, length = _grow_until_done(cut, kernels, total // 64)
     same = np.zeros(256, dtype=np.uint8)  # everything is folded already
     return Tokens(_spelled(out, at, length, same, kernels), numbers[:n], ends)
 
@@ -153,7 +153,7 @@ def _fast_grams(found: Tokens, sizes: tuple[int, int], kernels: Any) -> Tokens:
     def cut(keys: Any, ids: Any, at: Any, size: Any, state: Any) -> bool:
         return bool(kernels.grams(found.numbers, found.ends, low, high, numbers, ends, keys, ids, at, size, state))
 
-    n, at, size = _grow_until_done(cut, kernels, len(found.numbers))
+    n, at, size = _grow_until_done(cut, kernels, len(found.numbers) // 4)
     words = found.words.to_pylist()
     names = [
         " ".join([words[j] for j in found.numbers[a : a + k]]) for a, k in zip(at.tolist(), size.tolist(), strict=True)
@@ -168,7 +168,7 @@ def _grow_until_done(cut: Callable[..., bool], kernels: Any, guess: int) -> tupl
         size *= 2
     keys, ids = np.zeros(size, dtype=np.uint64), np.empty(size, dtype=np.uint32)
     at, length = np.empty(size, dtype=np.uint64), np.empty(size, dtype=np.uint32)
-    state = np.zeros(3, dtype=np.int64)
+    state = np.zeros(6, dtype=np.int64)  # text, tokens so far, distinct ones, and where in the text to go on
     while not cut(keys, ids, at, length, state):
         keys, ids = kernels.grown(keys, ids)
         at = np.concatenate([at, np.empty_like(at)])

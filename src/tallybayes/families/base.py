@@ -54,6 +54,10 @@ class Context:
         """How many rows in all."""
         return float(self.totals.sum())
 
+    def is_predictive(self, own: bool | None) -> bool:
+        """Whether parameters are averaged over: a family's own wish, or the settings'."""
+        return self.predictive if own is None else own
+
     def probabilities(self, n: Floats, slots: Sequence[str]) -> Floats:
         """P(slot given class) by the column's smoothing."""
         return self.smoothing.probabilities(n, slots, self.classes, self.rows)
@@ -79,6 +83,9 @@ class Linear:
     features: Callable[[Any], Floats]  # block → rows × features
 
 
+_MOST_ROWS = 40  # of a table that is printed
+
+
 @dataclass(frozen=True)
 class Table:
     """Numbers for a person: P(row given class) or parameters, one column per class."""
@@ -92,23 +99,25 @@ class Table:
     def __getitem__(self, at: tuple[Any, Any]) -> float:
         """The number in a row and a class: table["severe", "Flu"]."""
         row, label = at
-        if str(row) not in self.rows or label not in self.classes:
+        names = [str(c) for c in self.classes]
+        if str(row) not in self.rows or str(label) not in names:
             raise SettingsError(
                 f"the table has no row {row!r} or no class {label!r}",
-                hint=did_you_mean(str(row), self.rows) + "see table.rows and table.classes.",
+                hint=("" if str(row) in self.rows else did_you_mean(str(row), self.rows))
+                + "see table.rows and table.classes.",
             )
-        return float(self.values[self.rows.index(str(row)), self.classes.index(label)])
+        return float(self.values[self.rows.index(str(row)), names.index(str(label))])
 
     def __str__(self) -> str:
-        names = [printable(r, 40) for r in self.rows]
+        names = [printable(r, 40) for r in self.rows[:_MOST_ROWS]]
         heads = [printable(c, 20) for c in self.classes]
-        cells = [[f"{v:.6g}" for v in row] for row in self.values]
+        cells = [[f"{v:.6g}" for v in row] for row in self.values[:_MOST_ROWS]]
         widths = [max(map(len, [h, *(c[i] for c in cells)])) for i, h in enumerate(heads)]
         first = max(map(len, [self.title, *names]))
         lines = [[self.title, *heads], *([n, *c] for n, c in zip(names, cells, strict=True))]
-        return "\n".join(
-            "  ".join([r[0].ljust(first), *(v.rjust(w) for v, w in zip(r[1:], widths, strict=True))]) for r in lines
-        )
+        drawn = ["  ".join([r[0].ljust(first), *map(str.rjust, r[1:], widths)]) for r in lines]
+        hidden = len(self.rows) - len(names)
+        return "\n".join([*drawn, f"… {hidden:,} more"] if hidden else drawn)
 
     def __repr__(self) -> str:
         return str(self)
@@ -117,7 +126,10 @@ class Table:
 class Belief(ABC):
     """What a family believes about one column after estimating."""
 
-    density: ClassVar[bool] = True  # whether exp(parts) is a probability or a density of the value
+    @property
+    def density(self) -> bool:
+        """Whether exp(parts + base) is a probability or a density of the value."""
+        return True
 
     @abstractmethod
     def parts(self, block: Any) -> Floats:

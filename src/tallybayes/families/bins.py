@@ -18,12 +18,13 @@ import pyarrow as pa
 
 from ..block import Numbers
 from ..canon import number_text
+from ..cells import MIDDLE
 from ..counts import Counts
 from ..errors import SettingsError
 from ..numerics import Floats, Ints, safe_log
 from .base import Context, Family, Linear, Table
 from .categorical import draw
-from .histogram import CellBelief, Histogram, cell_linear, middles, read_cells
+from .histogram import CellBelief, Histogram, cauchy_mass, cell_linear, middles, read_cells
 
 METHODS = ("mdl", "frequency", "width")
 
@@ -151,6 +152,25 @@ class BinsBelief(CellBelief):
     def log_cells(self, codes: Ints) -> Floats:
         """log P of the bin that holds the middle of the cell."""
         return safe_log(self.probabilities)[self.which(middles(*self.cells.edges(codes)))]
+
+    def base(self, block: Numbers) -> Floats:
+        """log density within the value's bin, over all classes: the bin's cells, and one row's share spread wide."""
+        out = np.zeros(block.rows)
+        there = block.present()
+        codes, inverse = np.unique(self.cells.codes(block.values[there]), return_inverse=True)
+        low, high = self.cells.edges(codes)
+        which, of_cell = self.which(middles(low, high)), self.which(self.h.middle)
+        everyone = self.h.n.sum(axis=1)
+        rows = np.bincount(of_cell, weights=everyone, minlength=len(self.cuts) + 1)[which]
+        counted = dict(zip(self.h.codes.tolist(), everyone.tolist(), strict=True))
+        n = np.array([counted.get(c, 0.0) for c in codes.tolist()])
+        edges = np.concatenate(([-np.inf], self.cuts, [np.inf]))
+        scale = float(np.ldexp(float(MIDDLE), self.cells.exponent))
+        wide = cauchy_mass(low, high, self.cells.centre, scale)
+        wide /= np.maximum(cauchy_mass(edges[which], edges[which + 1], self.cells.centre, scale), 1e-300)
+        width = np.where(low == high, 1.0, np.minimum(high - low, 1e308))
+        out[there] = (safe_log((n + wide) / (rows + 1)) - np.log(width))[inverse]
+        return out
 
     def sample(self, labels: Ints, rng: np.random.Generator) -> pa.Array:
         """A bin by its probability, then one of the cells counted in it, over all classes, and its middle."""

@@ -49,10 +49,14 @@ class Gaussian(Family):
         name = "student" if self.predictive else "gaussian-shared" if self.variance == "shared" else "gaussian"
         return name + (" (unbiased)" if self.unbiased else "")
 
+    def _averaged(self, context: Context) -> bool:
+        """A variance shared by all classes is known too well to be averaged over."""
+        return self.variance == "own" and context.is_predictive(self.predictive)
+
     def estimate(self, counts: Counts, context: Context) -> Belief:
         """Mean and deviation of every position and class."""
         m = read_moments(counts, context.n_classes)
-        if context.predictive if self.predictive is None else self.predictive:
+        if self._averaged(context):
             return student(m, context.vector)
         sd = m.sd
         if self.variance == "shared":
@@ -80,7 +84,7 @@ class Gaussian(Family):
         with np.errstate(over="ignore"):
             mean = np.clip(m.mean - unit * step, -_LARGEST, _LARGEST)
         mean, sd = np.where(less > 0, mean, m.all_mean), np.where(less > 0, sd, m.all_sd)
-        if context.predictive if self.predictive is None else self.predictive:
+        if self._averaged(context):
             rest = student(m.with_classes(less + 0 * v, mean, sd), vector=False)
             return whole, rest.log_density(v, slice(None))
         return whole, log_normal(v, mean, floored(sd, m.all_sd, context))

@@ -92,3 +92,14 @@ def cell_linear(names: list[str], log: Floats, which: Callable[[Numbers], Ints])
         return np.vstack([np.eye(len(names)), np.zeros(len(names))])[which(block)]
 
     return Linear(names, log.T, np.zeros(log.shape[1]), np.zeros(len(names)), features)
+
+
+def cauchy_mass(low: Floats, high: Floats, centre: float, scale: float) -> Floats:
+    """The mass of a Cauchy curve between two edges; in the tails by 1/x, where the difference keeps its digits."""
+    with np.errstate(over="ignore", divide="ignore"):
+        a, b = (low - centre) / scale, (high - centre) / scale
+        right, left = a > 0, b < 0
+        near, far = np.where(right, a, np.where(left, -b, 1.0)), np.where(right, b, np.where(left, -a, 1.0))
+        tail = np.arctan(1 / near) - np.arctan(1 / far)
+    out: Floats = np.where(right | left, tail, np.arctan(b) - np.arctan(a)) / np.pi
+    return out

@@ -23,7 +23,7 @@ from ..errors import SettingsError
 from ..numerics import Floats, Ints
 from .base import Context, Family, Table
 from .categorical import draw
-from .histogram import CellBelief, Histogram, middles, read_cells
+from .histogram import CellBelief, Histogram, cauchy_mass, middles, read_cells
 
 _NARROWEST = float(np.finfo(float).smallest_subnormal)  # a bandwidth may be tiny, but not zero
 _BANDWIDTHS = np.geomspace(1 / 128, 1.0, 10)  # candidates, in deviations of the whole column
@@ -168,7 +168,7 @@ class KernelBelief(CellBelief):
         return (1 - wide) * kernel + wide * common[:, None]
 
     def _cauchy(self, codes: Ints) -> Floats:
-        return _cauchy(*self.cells.edges(codes), self.cells.centre, self.scale)
+        return cauchy_mass(*self.cells.edges(codes), self.cells.centre, self.scale)
 
     def sample(self, labels: Ints, rng: np.random.Generator) -> pa.Array:
         """A point by its mass, or a counted cell's middle moved by the kernel, or once in n rows the common curve."""
@@ -203,15 +203,4 @@ def _between(low: Floats, high: Floats, middle: Floats, width: float) -> Floats:
         a, b = (low - middle) / width, (high - middle) / width
     right = a > 0
     out: Floats = ndtr(np.where(right, -a, b)) - ndtr(np.where(right, -b, a))
-    return out
-
-
-def _cauchy(low: Floats, high: Floats, centre: float, scale: float) -> Floats:
-    """The mass of a Cauchy curve between two edges; in the tails by 1/x, where the difference keeps its digits."""
-    with np.errstate(over="ignore", divide="ignore"):
-        a, b = (low - centre) / scale, (high - centre) / scale
-        right, left = a > 0, b < 0
-        near, far = np.where(right, a, np.where(left, -b, 1.0)), np.where(right, b, np.where(left, -a, 1.0))
-        tail = np.arctan(1 / near) - np.arctan(1 / far)
-    out: Floats = np.where(right | left, tail, np.arctan(b) - np.arctan(a)) / np.pi
     return out

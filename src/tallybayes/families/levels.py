@@ -80,7 +80,7 @@ class Levels(Family):
         if words and "levels" not in counts.sheets:
             raise SettingsError(
                 f"column {context.column!r} was counted without levels",
-                hint="count it with Column(name, 'bag', levels=L), L the largest count to tell apart.",
+                hint=f"count with schema.with_column({context.column!r}, levels=L), L the largest count to tell apart.",
             )
         split = [name.partition(" ") for name in sheet.slot_names]
         largest = max((int(level) for level, _, _ in split), default=1)
@@ -181,11 +181,24 @@ class BagLevelsBelief(Belief):
         return out
 
     def parts(self, block: Bag) -> Floats:
-        """Σ over all words of log P(level given class); 0 for a missing bag."""
-        out = np.zeros((block.rows, self.probabilities.shape[2]))
-        each = np.arange(len(self.words))
-        for row in np.flatnonzero(block.has):
-            out[row] = self._log[self._levels_of(block, int(row)), each].sum(axis=0)
+        """Σ over all words of log P(level given class); 0 for a missing bag.
+
+        All words at level 0, then what changes for those that occur; infinities are counted apart, so that none
+        meets another.
+        """
+        finite, infinite = np.where(np.isinf(self._log), 0.0, self._log), np.isinf(self._log)
+        row, slot, amount = block.entries()
+        at = np.array([self._at.get(s, -1) for s in block.slots] or [0], dtype=np.int64)[slot]
+        row, word, amount = row[at >= 0], at[at >= 0], amount[at >= 0]
+        level = np.minimum(np.ceil(amount), len(self.probabilities) - 1).astype(np.int64)
+        out = np.empty((block.rows, self.probabilities.shape[2]))
+        for y in range(out.shape[1]):
+            change = finite[level, word, y] - finite[0, word, y]
+            never = infinite[level, word, y].astype(np.float64) - infinite[0, word, y]
+            out[:, y] = finite[0, :, y].sum() + np.bincount(row, weights=change, minlength=block.rows)
+            impossible = infinite[0, :, y].sum() + np.bincount(row, weights=never, minlength=block.rows)
+            out[impossible > 0.5, y] = -np.inf
+        out[~block.has] = 0.0
         return out
 
     def terms(self, block: Bag, row: int) -> list[Term]:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from ..block import MOMENTS, Numbers, Vectors
 from ..counts import Counts
-from ..numerics import Bools, Floats, Ints, Objects, root_ratio, round_ratio
+from ..numerics import Bools, Floats, Ints, Objects, root_ratio, round_ratio, spread
 from .base import Belief, Context
 
 _FAR = 1e150  # a distance of more deviations than this would overflow when squared
@@ -53,12 +53,11 @@ def read_moments(counts: Counts, n_classes: int) -> Moments:
 
     def rounded(n: Objects, x: Objects, xx: Objects) -> tuple[Floats, Floats]:
         mean, sd = np.zeros(n.shape), np.zeros(n.shape)
+        square, exponent = spread(n, n_exp, x, x_exp, xx, xx_exp)
         for at in np.ndindex(n.shape):
             if n[at] > 0:
                 mean[at] = round_ratio(int(x[at]), int(n[at]), x_exp - n_exp)
-                shift = xx_exp + n_exp - 2 * x_exp  # brings n·Σx² and (Σx)² to one exponent
-                top = (int(n[at] * xx[at]) << max(shift, 0)) - (int(x[at] * x[at]) << max(-shift, 0))
-                sd[at] = root_ratio(top, int(n[at]) ** 2, 2 * (x_exp - n_exp) + min(shift, 0))
+                sd[at] = root_ratio(int(square[at]), int(n[at]) ** 2, exponent - 2 * n_exp)
         return mean, sd
 
     mean, sd = rounded(n, x, xx)

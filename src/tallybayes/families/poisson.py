@@ -21,7 +21,7 @@ from ..counts import Counts
 from ..errors import SettingsError
 from ..numerics import Floats, Ints
 from .base import Belief, Context, Family, Linear, Table
-from .histogram import Histogram
+from .histogram import Histogram, read_cells
 from .moments import read_moments
 
 
@@ -45,7 +45,8 @@ class Poisson(Family):
         if len(m.n) == 0:
             return PoissonBelief(np.ones(context.n_classes), np.ones(context.n_classes), context.predictive)
         n, total = m.n[0], m.n[0] * m.mean[0]
-        if (total < 0).any():
+        below = "cells" in counts.sheets and (read_cells(counts, context, self.name).low < 0).any()
+        if below or (total < 0).any():
             raise SettingsError(
                 f"column {context.column!r} has negative numbers and cannot be poisson",
                 hint="poisson is for counts of events; use 'gaussian', 'kernel' or 'bins'.",
@@ -98,11 +99,8 @@ class PoissonBelief(Belief):
 
     def sample(self, labels: Ints, rng: np.random.Generator) -> pa.Array:
         """Events at the class's rate."""
-        rate = rng.gamma(self.shape, 1.0)[None, :] / self.rate if self.predictive else self.shape / self.rate
-        if self.predictive:
-            each = rng.gamma(self.shape[labels], 1.0) / self.rate[labels]
-            return pa.array(rng.poisson(each).astype(np.float64))
-        return pa.array(rng.poisson(rate[labels]).astype(np.float64))
+        shape = rng.gamma(self.shape[labels], 1.0) if self.predictive else self.shape[labels]
+        return pa.array(rng.poisson(shape / self.rate[labels]).astype(np.float64))
 
     def parameters(self) -> tuple[int, int]:
         """A rate per class."""

@@ -85,7 +85,7 @@ class Multinomial(Family):
         n = n if factor is None else n * factor[:, None]
         slots = [*words, UNSEEN] if context.reserve else words
         length = _length(n, bag_rows(counts, context))
-        if context.predictive if self.predictive is None else self.predictive:
+        if context.is_predictive(self.predictive):
             amounts = _dirichlet_amounts(context, slots)
             return PolyaBelief(
                 tuple(words), _normal(n + amounts), context.reserve, length, self.presence, factor, amounts=n + amounts
@@ -147,6 +147,10 @@ class Complement(Family):
         return ComplementBelief(tuple(words), own, False, length, self.presence, complement=weights)
 
 
+def _spelled(word: str, amount: float) -> str:
+    return word if amount == 1 else f"{word} ×{amount:g}"
+
+
 @dataclass(frozen=True)
 class WordsBelief(Belief):
     """What the readings share: a vocabulary, a probability per word, and how long a row is on average."""
@@ -193,18 +197,23 @@ class WordsBelief(Belief):
         """Word by word, in the order given if there was one."""
         if not block.has[row]:
             return super().terms(block, row)
-        start, stop = block.matrix.indptr[row : row + 2]
-        slots, amounts = block.matrix.indices[start:stop], block.matrix.data[start:stop]
-        if self.presence:
-            amounts = np.ones_like(amounts)
-        elif block.given is not None and amounts.sum() == len(block.given[row]):
-            slots, amounts = np.array(block.given[row], dtype=np.int64), np.ones(len(block.given[row]))
-        each = self.each([block.slots[s] for s in slots], self.weights)
-        known = self.rows_of([block.slots[s] for s in slots]) >= 0
+        listed = self.listed(block, row)
+        names = [block.slots[slot] for slot, _ in listed]
+        known = self.rows_of(names) >= 0
         return [
-            Term(block.slots[s] + ("" if a == 1 else f" ×{a:g}"), a * w, "" if k else "never seen")
-            for s, a, w, k in zip(slots, amounts, each, known, strict=True)
+            Term(_spelled(name, amount), amount * weight, "" if k else "never seen")
+            for name, (_, amount), weight, k in zip(names, listed, self.each(names, self.weights), known, strict=True)
         ]
+
+    def listed(self, block: Bag, row: int) -> list[tuple[int, float]]:
+        """Slot and amount of what one row has, as it is scored: word by word as written, or once with its amount."""
+        start, stop = block.matrix.indptr[row : row + 2]
+        slots, amounts = block.matrix.indices[start:stop].tolist(), block.matrix.data[start:stop].tolist()
+        if self.presence:
+            return [(slot, 1.0) for slot in slots]
+        if block.given is not None and sum(amounts) == len(block.given[row]):
+            return [(slot, 1.0) for slot in block.given[row]]
+        return list(zip(slots, amounts, strict=True))
 
     def sample(self, labels: Ints, rng: np.random.Generator) -> pa.Array:
         """Words by their probabilities; how many follows a Poisson with the class's mean length."""
@@ -248,12 +257,19 @@ class MultinomialBelief(WordsBelief):
     """θ per class."""
 
     def base(self, block: Bag) -> Floats:
-        """log m!/∏x_w!: in how many orders the words can stand."""
-        row, _, amount = block.entries()
+        """log m!/∏x_w! of the words that are scored: in how many orders they can stand."""
+        row, slot, amount = block.entries()
+        known = self.rows_of(block.slots)[slot] >= 0 if len(slot) else np.zeros(0, dtype=bool)
+        row, amount = row[known], amount[known]
         ways = np.bincount(row, weights=gammaln(amount + 1), minlength=block.rows)
         length = np.bincount(row, weights=amount, minlength=block.rows)
         out: Floats = gammaln(length + 1) - ways
         return out
+
+    @property
+    def density(self) -> bool:
+        """Counting words once, or weighting them, leaves no distribution over bags."""
+        return not self.presence and self.factor is None
 
 
 @dataclass(frozen=True)
@@ -280,20 +296,21 @@ class PolyaBelief(MultinomialBelief):
         return out
 
     def terms(self, block: Bag, row: int) -> list[Term]:
-        """One word given the words before it: (a_w + how often it stood already) / (Σa + how many stood before)."""
+        """One word given the words before it: log Γ ratios of (a_w + how often it stood) and (Σa + how many stood)."""
         if not block.has[row]:
             return Belief.terms(self, block, row)
         out, before, stood = [], 0.0, np.zeros(len(self.amounts))
-        for term in super().terms(block, row):
-            word = term.label.rpartition(" ×")[0] if " ×" in term.label and term.label not in self._at else term.label
-            times = 1 if word == term.label else int(float(term.label.rpartition(" ×")[2]))
-            at = int(self.rows_of([word])[0])
-            parts = np.zeros(self.amounts.shape[1])
-            for _ in range(times if at >= 0 else 0):
-                parts += np.log(self.amounts[at] + stood[at]) - np.log(self.amounts.sum(axis=0) + before)
-                stood[at] += 1
-                before += 1
-            out.append(Term(term.label, parts, term.note))
+        total = self.amounts.sum(axis=0)
+        for slot, amount in self.listed(block, row):
+            at = int(self.rows_of([block.slots[slot]])[0])
+            parts = np.zeros(len(total))
+            if at >= 0:
+                own = self.amounts[at] + stood[at]
+                parts = gammaln(own + amount) - gammaln(own)
+                parts -= gammaln(total + before + amount) - gammaln(total + before)
+                stood[at] += amount
+                before += amount
+            out.append(Term(_spelled(block.slots[slot], amount), parts, "" if at >= 0 else "never seen"))
         return out
 
     def linear(self) -> Linear | None:
@@ -307,7 +324,10 @@ class ComplementBelief(WordsBelief):
 
     complement: Floats = field(kw_only=True)
 
-    density = False
+    @property
+    def density(self) -> bool:
+        """A reading of the other classes' words is no distribution of this one's."""
+        return False
 
     @cached_property
     def weights(self) -> Floats:

@@ -131,16 +131,16 @@ def read_message(
     return Message(_id(head.get("message-id", ""), read), row, sender, fingerprint, tuple(content.notes))
 
 
-def mail_schema(**text: Any) -> Schema:
+def mail_schema(**words: Any) -> Schema:
     """The schema of messages: a column for each value of `Message.row`; the target is "class".
 
-    `text` are settings of the two text columns, subject and body.
+    `words` are settings of the two text columns, subject and body, such as text=tb.Tokeniser(ngrams=(1, 2)).
     """
     few = Cells(0.0, 0, points=tuple(float(n) for n in range(33)))
     share = Cells(0.0, -9, points=(0.0, 1.0))
     told: dict[str, dict[str, Any]] = {
-        "subject": {"kind": "text", **text, "reason": "the words of the subject"},
-        "body": {"kind": "text", **text, "reason": "the words of the text, or of the HTML if there is no text"},
+        "subject": {"kind": "text", **words, "reason": "the words of the subject"},
+        "body": {"kind": "text", **words, "reason": "the words of the text, or of the HTML if there is no text"},
         "sender_domain": {"kind": "category", "reason": "where the sender's address is"},
         "sender_known": {"kind": "category", "reason": "has the sender written before?"},
         "recipients": {"kind": "number", "cells": few, "reason": "addresses in To and Cc"},
@@ -179,6 +179,9 @@ class _Content:
     html: list[str] = field(default_factory=list)
     attachments: list[str] = field(default_factory=list)
     notes: dict[str, None] = field(default_factory=dict)  # each once, in order
+
+    def __post_init__(self) -> None:
+        self.room = {False: self.settings.max_text, True: _HTML * self.settings.max_text}  # left for plain text, HTML
 
     def note(self, text: str) -> None:
         if len(self.notes) < 20:
@@ -277,15 +280,13 @@ def _leaf(
     """Add a part without parts: a text, or the type of an attachment."""
     disposition, more = parameters_of(head.get("content-disposition", ""))
     name = filename(more, "filename") or filename(parameters, "name")
-    readable = kind in ("text/plain", "text/html") or "/" not in kind or kind.startswith("multipart/")
-    if disposition == "attachment" or name or not readable:
+    is_text = kind in ("text/plain", "text/html") or "/" not in kind or kind.startswith("multipart/")
+    if disposition == "attachment" or name or not is_text:
         named = _EXTENSION.search(name[-300:].lower()) or _EXTENSION.search("." + kind.rpartition("/")[2])
         content.attachments.append(_TYPES.get("" if name else kind) or (named[1] if named else "other"))
         return
-    texts, most = content.plain, content.settings.max_text
-    if kind == "text/html":
-        texts, most = content.html, _HTML * most
-    most -= sum(map(len, texts))
+    is_html = kind == "text/html"
+    texts, most = content.html if is_html else content.plain, content.room[is_html]
     piece = data[start : min(end, start + 12 * most)]  # four bytes a character, at three characters a byte
     encoding = head.get("content-transfer-encoding", "").lower()
     if "base64" in encoding:
@@ -296,6 +297,7 @@ def _leaf(
     if len(text) > most or start + 12 * most < end:
         content.note(f"the text is longer than {content.settings.max_text:,} characters; the rest was not counted")
     texts.append(text[:most])
+    content.room[is_html] -= len(texts[-1])
 
 
 # ---- columns
@@ -307,8 +309,9 @@ _AMOUNT = re.compile(r"[$€£](?:\s?\d|(?<=\d.)|(?<=\d\s.))")  # a sign beside 
 _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")
 _UPPER, _LOWER = bytes(range(65, 91)), bytes(range(97, 123))
 _GREETING = re.compile(
-    r"\s*(?:(?:dear|hi|hello|hey|greetings|good (?:morning|day|evening)|hallo|guten (?:tag|morgen)|liebe|sehr geehrte"
-    r"|bonjour|cher|chère|hola|estimad[oa]|ciao|caro|cara)\b[^\n,!.:;]{0,60}[\n,!.:;]|(?:[^\W\d_]+ ){0,2}[^\W\d_]+,\s)",
+    r"\s*(?:(?:dear|hi|hello|hey|greetings|good\s+(?:morning|day|evening)|hallo|guten\s+(?:tag|morgen)|liebe|sehr\s+geehrte"
+    r"|bonjour|cher|chère|hola|estimad[oa]|ciao|caro|cara)(?:r|\b)(?:[^,!.:;]{0,60}[,!.:;]|[^\n]{0,60}\n)"
+    r"|(?:[^\W\d_]+\s+){0,2}[^\W\d_]+,\s)",
     re.IGNORECASE,
 )
 _LETTERS = re.compile(r"[^\W_]+")
