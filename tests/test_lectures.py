@@ -1206,7 +1206,6 @@ COVERED_ELSEWHERE = {
 NOT_YET = {
     "B12": "choosing and trusting",
     "C8": "choosing and trusting",
-    "E5": "mail",
     **{f"F{i}": "choosing and trusting" for i in range(1, 7)},
     "F7": "the face",
 }

@@ -355,7 +355,7 @@ def test_hosts() -> None:
 # ---- the schema
 
 
-def test_the_schema_counts_every_column_of_a_row() -> None:
+def test_e5_the_schema_counts_every_column_of_a_message() -> None:
     schema = mail_schema()
     assert list(schema.names) == COLUMNS.split()
     assert schema.target == "class"
