@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,9 @@ from .exact import count_kernels, sums
 from .numerics import Bools, Ints
 from .text import Tokeniser
 from .tokens import Tokens, tokenised
+from .workers import parallel, threads
+
+_TOKENS_PER_THREAD = 1 << 18  # a thread costs about as much as counting this many
 
 
 @dataclass(frozen=True)
@@ -78,17 +81,36 @@ class Texts:
         if kernels is None or groups.weights is not None or self.levels is not None:
             return self.bag.sum_by(groups)
         found = self.tokens
-        most = len(found.numbers)
-        slot, label = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)
-        amount = np.empty((most, 2), dtype=np.int64)
-        order = np.argsort(groups.labels, kind="stable")
-        n = kernels.by_class(found.numbers, found.ends, order, groups.labels, len(found.words), slot, label, amount)
+        parts = _parts_of(found, groups.labels)
+        entries = parallel([partial(_by_class, found, part, groups.labels, kernels) for part in parts])
+        slot, label, amount = (np.concatenate([e[i] for e in entries]) for i in range(3))
+        n = len(slot)
         out = (np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64), np.empty((n, 2), dtype=np.int64))
-        kernels.sorted_by_slot(slot[:n], label[:n], amount[:n], len(found.words), *out)
+        kernels.sorted_by_slot(slot, label, amount, len(found.words), *out)
         rows = groups.take(self.present())
         count = sums(rows.labels, groups.n_labels, [])
         words = Sheet(WORDS, found.words, out[0], np.zeros(n, dtype=np.int64), out[1], out[2])
         return {"words": words, "rows": Sheet.dense([""], groups.n_labels, dict(zip(N, [count], strict=True)))}
+
+
+def _parts_of(found: Tokens, labels: Ints) -> list[Ints]:
+    """The texts class by class, in as many stretches of about equal length as there are threads; no class is cut."""
+    order = np.argsort(labels, kind="stable")
+    tokens = np.cumsum(np.diff(found.ends, prepend=0)[order])
+    total = int(tokens[-1]) if len(tokens) else 0
+    count = min(threads(), 1 + total // _TOKENS_PER_THREAD)
+    starts = np.flatnonzero(np.diff(labels[order], prepend=-1))  # where each class begins
+    ideal = np.searchsorted(tokens, total * np.arange(1, count) / count)
+    cuts = sorted({int(starts[np.argmin(np.abs(starts - i))]) for i in ideal.tolist()} - {0}) if len(starts) else []
+    return [part for part in np.split(order, cuts) if len(part)] or [order]
+
+
+def _by_class(found: Tokens, order: Ints, labels: Ints, kernels: Any) -> tuple[Ints, Ints, Ints]:
+    most = int(np.diff(found.ends, prepend=0)[order].sum())
+    slot, label = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)
+    amount = np.empty((most, 2), dtype=np.int64)
+    n = kernels.by_class(found.numbers, found.ends, order, labels, len(found.words), slot, label, amount)
+    return slot[:n], label[:n], amount[:n]
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,8 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,10 @@ import pyarrow as pa
 from .exact import text_kernels
 from .numerics import Ints
 from .text import Tokeniser, clean
+from .workers import parallel, threads
 
 _FEW_WORDS = 1 << 14  # the smallest table of tokens
+_BYTES_PER_THREAD = 1 << 20  # a thread and a merge of tables cost about as much as cutting this much text
 
 
 @dataclass(frozen=True)
@@ -72,15 +75,14 @@ def _plain_words(texts: pa.Array, tokeniser: Tokeniser) -> Tokens:
 
 def _fast(texts: pa.Array, tokeniser: Tokeniser, kernels: Any) -> Tokens:
     data, begin, stop = _buffers(texts, tokeniser, kernels)
-    fold = _folding(tokeniser.lower)
     if tokeniser.chars is None:
-        found = _fast_words(data, begin, stop, fold, kernels)
+        found = _fast_words(data, begin, stop, tokeniser.lower, kernels)
     else:
-        found = _fast_chars(data, begin, stop, fold, tokeniser, kernels)
+        found = _fast_chars(data, begin, stop, tokeniser, kernels)
     if tokeniser.stop or tokeniser.stem:
         found = _reworded(found, tokeniser)
     if tokeniser.chars is None and tokeniser.ngrams != (1, 1):
-        found = _fast_grams(found, tokeniser.ngrams, kernels)
+        found = _fast_grams(found, tokeniser.ngrams)
     return found
 
 
@@ -110,26 +112,75 @@ def _prepared(text: str, tokeniser: Tokeniser) -> bytes:
     return text.encode()
 
 
-def _fast_words(data: Any, begin: Any, stop: Any, fold: Any, kernels: Any) -> Tokens:
+def _fast_words(data: Any, begin: Any, stop: Any, lower: bool, kernels: Any) -> Tokens:
+    """Each thread cuts a stretch of the texts with a table of its own; the tables are put together afterwards."""
+    folded = np.zeros((len(data) + 23) // 8 * 8, dtype=np.uint8)  # room to look eight bytes ahead
+    kernels.fold(data, lower, folded)
+    size = np.cumsum(stop - begin)
+    total = int(size[-1]) if len(size) else 0
+    count = min(threads(), 1 + total // _BYTES_PER_THREAD)
+    cuts = [0, *np.searchsorted(size, total * np.arange(1, count) / count).tolist(), len(begin)]
+    found = parallel([partial(_cut, folded, begin[a:b], stop[a:b], kernels) for a, b in pairwise(cuts)])
+    first = found[0]
+    numbers, ends = [first.numbers], [first.ends]
+    table, at, length, known = first.table, first.at, first.length, first.known
+    for part in found[1:]:
+        while len(table) // 4 < known + part.known:
+            table, at, length = kernels.rehashed(table), _doubled(at), _doubled(length)
+        new = np.empty(max(part.known, 1), dtype=np.uint32)
+        wide = folded.view(np.uint64)
+        known = int(
+            kernels.merge(folded, wide, table, at, length, known, part.at[: part.known], part.length[: part.known], new)
+        )
+        kernels.renumber(part.numbers, new)
+        ends.append(part.ends + sum(map(len, numbers)))
+        numbers.append(part.numbers)
+    words = _spelled(folded, at[:known], length[:known], kernels)
+    return Tokens(words, np.concatenate(numbers), np.concatenate(ends))
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What one thread found: its tokens, and its table of distinct ones."""
+
+    numbers: Any
+    ends: Any
+    table: Any
+    at: Any
+    length: Any
+    known: int
+
+
+def _cut(folded: Any, begin: Any, stop: Any, kernels: Any) -> _Part:
     size = int((stop - begin).sum())
     numbers, ends = np.empty(size // 2 + 1, dtype=np.uint32), np.empty(len(begin), dtype=np.int64)
+    room = _FEW_WORDS
+    while room < size // 64:
+        room *= 2
+    table = np.zeros(2 * room, dtype=np.uint64)
+    at, length = np.empty(room, dtype=np.uint64), np.empty(room, dtype=np.uint64)
+    state, wide = np.zeros(6, dtype=np.int64), folded.view(np.uint64)
+    while not kernels.words(
+        folded, wide, begin, stop, word_characters(), lowest_bits(), numbers, ends, table, at, length, state
+    ):
+        table, at, length = kernels.rehashed(table), _doubled(at), _doubled(length)
+    return _Part(numbers[: state[1]], ends, table, at, length, int(state[2]))
 
-    def cut(keys: Any, ids: Any, at: Any, length: Any, state: Any) -> bool:
-        return bool(
-            kernels.words(data, begin, stop, fold, word_characters(), numbers, ends, keys, ids, at, length, state)
-        )
 
-    n, at, length = _grow_until_done(cut, kernels, size // 64)
-    return Tokens(_spelled(data, at, length, fold, kernels), numbers[:n], ends)
+def _doubled(array: Any) -> Any:
+    return np.concatenate([array, np.empty_like(array)])
 
 
-def _fast_chars(data: Any, begin: Any, stop: Any, fold: Any, tokeniser: Tokeniser, kernels: Any) -> Tokens:
+def _fast_chars(data: Any, begin: Any, stop: Any, tokeniser: Tokeniser, kernels: Any) -> Tokens:
+    from . import gramkernels
+
     assert tokeniser.chars is not None
     low, high = tokeniser.chars
     size = int((stop - begin).sum())
     out, cuts = np.empty(2 * size + 2, dtype=np.uint8), np.empty(size + len(begin) + 1, dtype=np.int64)
     piece_ends = np.empty(len(begin), dtype=np.int64)
-    pieces = kernels.padded(data, begin, stop, fold, word_characters(), tokeniser.across, out, piece_ends, cuts)
+    fold = _folding(tokeniser.lower)
+    pieces = gramkernels.padded(data, begin, stop, fold, word_characters(), tokeniser.across, out, piece_ends, cuts)
     total = int(cuts[pieces - 1]) if pieces else 0
     numbers = np.empty(total * (high - low + 1) + 1, dtype=np.uint32)
     ends, places = np.empty(len(begin), dtype=np.int64), np.empty(total + 2, dtype=np.int64)
@@ -137,23 +188,24 @@ def _fast_chars(data: Any, begin: Any, stop: Any, fold: Any, tokeniser: Tokenise
 
     def cut(keys: Any, ids: Any, at: Any, length: Any, state: Any) -> bool:
         return bool(
-            kernels.chars(out, cuts, piece_ends, low, high, places, numbers, ends, keys, ids, at, length, state)
+            gramkernels.chars(out, cuts, piece_ends, low, high, places, numbers, ends, keys, ids, at, length, state)
         )
 
-    n, at, length = _grow_until_done(cut, kernels, total // 64)
-    same = np.zeros(256, dtype=np.uint8)  # everything is folded already
-    return Tokens(_spelled(out, at, length, same, kernels), numbers[:n], ends)
+    n, at, length = _grow_until_done(cut, gramkernels, total // 64)
+    return Tokens(_spelled(out, at, length, kernels), numbers[:n], ends)
 
 
-def _fast_grams(found: Tokens, sizes: tuple[int, int], kernels: Any) -> Tokens:
+def _fast_grams(found: Tokens, sizes: tuple[int, int]) -> Tokens:
+    from . import gramkernels
+
     low, high = sizes
     numbers = np.empty(len(found.numbers) * (high - low + 1) + 1, dtype=np.uint32)
     ends = np.empty(len(found.ends), dtype=np.int64)
 
     def cut(keys: Any, ids: Any, at: Any, size: Any, state: Any) -> bool:
-        return bool(kernels.grams(found.numbers, found.ends, low, high, numbers, ends, keys, ids, at, size, state))
+        return bool(gramkernels.grams(found.numbers, found.ends, low, high, numbers, ends, keys, ids, at, size, state))
 
-    n, at, size = _grow_until_done(cut, kernels, len(found.numbers) // 4)
+    n, at, size = _grow_until_done(cut, gramkernels, len(found.numbers) // 4)
     words = found.words.to_pylist()
     names = [
         " ".join([words[j] for j in found.numbers[a : a + k]]) for a, k in zip(at.tolist(), size.tolist(), strict=True)
@@ -176,11 +228,11 @@ def _grow_until_done(cut: Callable[..., bool], kernels: Any, guess: int) -> tupl
     return int(state[1]), at[: state[2]], length[: state[2]]
 
 
-def _spelled(data: Any, at: Any, length: Any, fold: Any, kernels: Any) -> pa.Array:
+def _spelled(data: Any, at: Any, length: Any, kernels: Any) -> pa.Array:
     offsets = np.zeros(len(at) + 1, dtype=np.int64)
     np.cumsum(length, out=offsets[1:])
     out = np.empty(int(offsets[-1]), dtype=np.uint8)
-    kernels.spelled(data, at, length, fold, offsets, out)
+    kernels.spelled(data, at, length, offsets, out)
     large = pa.LargeStringArray.from_buffers(len(at), pa.py_buffer(offsets), pa.py_buffer(out))
     return large.cast(pa.string())
 
@@ -211,6 +263,15 @@ def _hashed(found: Tokens, bits: int) -> Tokens:
         digest = hashlib.blake2b(word.encode(), digest_size=8).digest()
         new[i] = seen.setdefault(f"#{int.from_bytes(digest, 'little') % (1 << bits)}", len(seen))
     return _renumbered(found, new, list(seen))
+
+
+@cache
+def lowest_bits() -> Any:
+    """For each product of a lone bit with the kernels' de Bruijn number, the place of the bit."""
+    out = np.zeros(64, dtype=np.uint64)
+    for place in range(64):
+        out[((1 << place) * 0x03F79D71B4CB0A89 & (1 << 64) - 1) >> 58] = place
+    return out
 
 
 @cache

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
@@ -42,6 +42,16 @@ def each(work: Callable[[A], B], items: Iterable[A]) -> Iterator[B]:
                 yield going.popleft().result()
         while going:
             yield going.popleft().result()
+
+
+def parallel(jobs: Sequence[Callable[[], B]]) -> list[B]:
+    """The results of some jobs, run side by side; the last one on this thread."""
+    if len(jobs) < 2:
+        return [job() for job in jobs]
+    with ThreadPoolExecutor(len(jobs) - 1) as pool:
+        going = [pool.submit(job) for job in jobs[:-1]]
+        last = jobs[-1]()
+        return [*(g.result() for g in going), last]
 
 
 def _take(items: Iterator[A], most: int) -> Iterator[A]:
