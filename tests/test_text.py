@@ -299,3 +299,29 @@ def test_20_newsgroups_equals_scikit_learn_to_the_digit() -> None:
     vectors = feature.CountVectorizer()
     peer = peers.MultinomialNB().fit(vectors.fit_transform(train["text"]), train["target"])
     np.testing.assert_array_equal(model.predict(test), peer.predict(vectors.transform(test["text"])))
+
+
+def test_sms_patterns_beside_the_words_are_better_than_words_alone() -> None:
+    frame = shared("sms_spam")
+    text = frame["text"]
+    patterns = {
+        "caps": text.str.count("[A-Z]") / text.str.count("[A-Za-z]").clip(lower=1),
+        "digits": text.str.count(r"\d").astype(float),
+        "amounts": text.str.count(r"[$£€]\s?\d").astype(float),
+        "length": text.str.len().astype(float),
+    }
+    frame = frame.assign(**patterns)
+    fold = np.arange(len(frame)) % 10
+
+    def accuracy(columns: list[tb.Column]) -> float:
+        schema = tb.Schema([tb.Column("text", "text"), *columns], target="target")
+        parts = [tb.count(frame[fold == k], schema) for k in range(10)]
+        total = sum(parts)
+        models = [(total - part).model() for part in parts]
+        right = [m.predict(frame[fold == k]) == frame["target"][fold == k] for k, m in enumerate(models)]
+        return float(np.mean(np.concatenate(right)))
+
+    found = [tb.infer(frame[[name, "target"]], "target")[name] for name in patterns]
+    words, both = accuracy([]), accuracy(found)
+    assert words > 0.98
+    assert both > words + 0.003
