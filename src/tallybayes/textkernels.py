@@ -34,13 +34,21 @@ def bits(size: Any) -> Any:  # pragma: no cover - compiled
 
 
 @nb.njit(cache=True, nogil=True)
-def not_ascii(data: Any, start: Any, end: Any, out: Any) -> None:  # pragma: no cover - compiled
-    """Which texts hold a byte above 127."""
+def not_ascii(data: Any, wide: Any, start: Any, end: Any, out: Any) -> None:  # pragma: no cover - compiled
+    """Which texts hold a byte above 127; `wide` is the same buffer, eight bytes at a time."""
     for d in range(start.shape[0]):
-        high = np.uint8(0)
-        for i in range(start[d], end[d]):
-            high |= data[i]
-        out[d] = high > 127
+        first, last = (start[d] + 7) >> 3, end[d] >> 3
+        high = ZERO
+        for q in range(first, last):
+            high |= wide[q]
+        if first <= last:
+            for i in range(start[d], first << 3):
+                high |= np.uint64(data[i])
+        else:  # a text within eight bytes
+            last = start[d] >> 3
+        for i in range(max(last << 3, start[d]), end[d]):
+            high |= np.uint64(data[i])
+        out[d] = (high & _HIGHS) != ZERO
 
 
 @nb.njit(cache=True, nogil=True)

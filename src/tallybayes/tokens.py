@@ -96,7 +96,8 @@ def _buffers(texts: pa.Array, tokeniser: Tokeniser, kernels: Any) -> tuple[Any, 
         gone = np.asarray(texts.is_null())
         stop[gone] = begin[gone]
     beyond = np.zeros(len(texts), dtype=np.bool_)
-    kernels.not_ascii(data, begin.astype(np.int64), stop.astype(np.int64), beyond)
+    wide = data[: len(data) // 8 * 8].view(np.uint64)
+    kernels.not_ascii(data, wide, begin.astype(np.int64), stop.astype(np.int64), beyond)
     if beyond.any():
         prepared = [_prepared(t, tokeniser) for t in texts.filter(pa.array(beyond)).to_pylist()]
         place = len(data) + np.concatenate(([0], np.cumsum([len(p) for p in prepared])))
@@ -114,7 +115,7 @@ def _prepared(text: str, tokeniser: Tokeniser) -> bytes:
 
 def _fast_words(data: Any, begin: Any, stop: Any, lower: bool, kernels: Any) -> Tokens:
     """Each thread cuts a stretch of the texts with a table of its own; the tables are put together afterwards."""
-    folded = np.zeros((len(data) + 23) // 8 * 8, dtype=np.uint8)  # room to look eight bytes ahead
+    folded = np.zeros((len(data) + 31) // 8 * 8, dtype=np.uint8)  # room to look two windows of eight bytes ahead
     kernels.fold(data, lower, folded)
     size = np.cumsum(stop - begin)
     total = int(size[-1]) if len(size) else 0
