@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +22,7 @@ import pyarrow.compute as pc
 from .numerics import Floats, Ints, Limbs, Objects, canonical, to_float, whole_numbers
 
 Index = Ints
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,6 +227,14 @@ class Counts:
     """What one column has counted: named sheets. Sheets that are zero do not exist."""
 
     sheets: Mapping[str, Sheet]
+    _known: dict[Any, Any] = field(default_factory=dict, repr=False)  # what was worked out from the sheets before
+
+    def once(self, key: Any, work: Callable[[], T]) -> T:
+        """The result of some work on these counts, done the first time it is asked for."""
+        if key not in self._known:
+            self._known[key] = work()
+        out: T = self._known[key]
+        return out
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Counts):

@@ -54,6 +54,11 @@ def read_cells(counts: Counts, context: Context, family: str) -> Histogram:
             f"the family {family!r} needs cells, and column {context.column!r} was counted without them",
             hint="let tb.infer make the schema (it looks at the data for cells), and share it between tallies.",
         )
+    return counts.once(("cells", context.cells, context.n_classes), lambda: _read_cells(counts, context))
+
+
+def _read_cells(counts: Counts, context: Context) -> Histogram:
+    assert context.cells is not None
     sheet = counts.sheet("cells", N)
     codes = context.cells.slot_codes(sheet.slot_names)
     n = sheet.table("n", context.n_classes)

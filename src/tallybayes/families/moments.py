@@ -49,6 +49,10 @@ class Moments:
 
 def read_moments(counts: Counts, n_classes: int) -> Moments:
     """The moments of a number or vector column; a class without a value is taken like all classes together."""
+    return counts.once(("moments", n_classes), lambda: _read_moments(counts, n_classes))
+
+
+def _read_moments(counts: Counts, n_classes: int) -> Moments:
     names, (n, n_exp), (x, x_exp), (xx, xx_exp) = _sums(counts, n_classes)
 
     def rounded(n: Objects, x: Objects, xx: Objects) -> tuple[Floats, Floats]:
