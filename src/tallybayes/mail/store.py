@@ -15,6 +15,7 @@ import json
 import os
 import sqlite3
 import urllib.parse
+import weakref
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -92,6 +93,7 @@ class Store:
         with self._explained():
             address = f"file:{urllib.parse.quote(os.path.abspath(self.path))}?mode=rw"
             self._db = sqlite3.connect(address, uri=True, isolation_level=None, timeout=busy_seconds)
+            weakref.finalize(self, self._db.close)  # a store that nobody closed is closed with its last use
         try:
             with self._explained():
                 # EXTRA: an acknowledged change outlives a power cut; 64 MB: a batch locks readers out only at its end
