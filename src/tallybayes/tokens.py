@@ -13,7 +13,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from . import canon
 from .exact import text_kernels
 from .numerics import Ints
 from .text import Tokeniser, clean
@@ -302,15 +304,11 @@ def text_array(raw: Any, missing: Sequence[str]) -> pa.Array:
     if isinstance(raw, pa.Array) and (pa.types.is_string(raw.type) or pa.types.is_large_string(raw.type)):
         array = raw.cast(pa.large_string())
     else:
-        from . import canon
-
         values = raw.to_pylist() if isinstance(raw, pa.Array) else list(raw)
         texts = [canon.text(v) for v in values]
         array = pa.array([None if t is None else clean(t) for t in texts], pa.large_string())
     marked = [m for m in missing if m != ""]  # an empty text is a text without words, not a missing one
     if marked:
-        import pyarrow.compute as pc
-
         found = pc.is_in(array, value_set=pa.array(marked, pa.large_string()))
         array = pc.if_else(found, pa.scalar(None, pa.large_string()), array)
     return array
