@@ -97,6 +97,21 @@ def test_odds_of_each_contribution(model: tb.Model) -> None:
     assert explained.to_dict()["probabilities"] == explained.probabilities.tolist()
 
 
+def test_a_long_explanation_is_cut_and_still_adds_up() -> None:
+    words = [f"w{i}" for i in range(300)]
+    data = {"w": [words[i : i + 60] for i in range(0, 240, 4)], "y": [f"class {i % 9}" for i in range(60)]}
+    model = tb.count(data, tb.Schema([tb.Column("w", "bag")], target="y")).model()
+    text = str(model.explain({"w": words[:200]}))
+    lines = text.splitlines()
+    assert len(lines) == 43
+    assert "3 less likely classes are not shown" in lines[0]
+    assert "more, each weaker" in lines[-2]
+    best = model.predict_proba({"w": words[:200]})[0].max()
+    assert f"{best:.4f}" in lines[-1]
+    totals = sorted(model.log_joint({"w": words[:200]})[0])[-6:]
+    assert sorted(float(v) for v in lines[-2].split()[-6:]) == pytest.approx(totals, abs=1e-4)
+
+
 def test_row_number_picks_the_row(model: tb.Model) -> None:
     rows = [{"weight": 4.0}, {"weight": 14.0}]
     with pytest.warns(tb.TallybayesWarning, match="taken as missing"):

@@ -14,6 +14,8 @@ from .canon import printable
 from .errors import SettingsError
 from .numerics import Floats
 
+_MOST_LINES = 40  # of an explanation that is printed; what is left out stands in one line, so that the sum holds
+_MOST_CLASSES = 6
 LOGS = {"natural": 1.0, "2": math.log(2), "10": math.log(10), "decibans": math.log(10) / 10}
 
 
@@ -86,20 +88,40 @@ class Explanation:
             "probabilities": self.probabilities.tolist(),
         }
 
+    def shown(self) -> tuple[list[int], list[Contribution]]:
+        """What fits a page: the numbers of the likeliest classes, and the contributions, the weakest put into one."""
+        likely = sorted(np.argsort(-self.probabilities, kind="stable")[:_MOST_CLASSES].tolist())
+        lines = list(self.contributions)
+        if len(lines) <= _MOST_LINES:
+            return likely, lines
+        with np.errstate(invalid="ignore"):
+            strength = [np.inf, *(float(np.nan_to_num(np.ptp(c.parts), nan=np.inf)) for c in lines[1:])]
+        kept = set(np.argsort(-np.array(strength), kind="stable")[: _MOST_LINES - 1].tolist())
+        rest = [c for i, c in enumerate(lines) if i not in kept]
+        together = Contribution("", f"({len(rest)} more, each weaker)", np.sum([c.parts for c in rest], axis=0))
+        return likely, [*(c for i, c in enumerate(lines) if i in kept), together]
+
     def __str__(self) -> str:
-        names = [printable(c, 20) for c in self.classes]
-        rows: list[Sequence[str]] = [("", *(n for n in names), *(f"Σ {n}" for n in names))]
-        for c, total in self.running():
+        at, lines = self.shown()
+        names = [printable(self.classes[i], 20) for i in at]
+        rows: list[Sequence[str]] = [("", *names, *(f"Σ {n}" for n in names))]
+        total = np.zeros(len(self.classes))
+        for c in lines:
+            total = total + c.parts
             label = printable(f"{c.column}: {c.label}" if c.column and c.label else c.column or c.label)
             note = f"  ({c.note}: no evidence)" if c.note else ""
-            rows.append((label + note, *(f"{v:+.4f}" for v in c.parts), *(f"{v:.4f}" for v in total)))
-        rows.append(("probability", *(["" for _ in names]), *(f"{p:.4f}" for p in self.probabilities)))
+            rows.append((label + note, *(f"{v:+.4f}" for v in c.parts[at]), *(f"{v:.4f}" for v in total[at])))
+        rows.append(("probability", *(["" for _ in names]), *(f"{p:.4f}" for p in self.probabilities[at])))
         widths = [max(len(r[i]) for r in rows) for i in range(len(rows[0]))]
-        lines = ["  ".join(v.ljust(w) if i == 0 else v.rjust(w) for i, (v, w) in enumerate(zip(r, widths, strict=True)))
-                 for r in rows]  # fmt: skip
+        drawn = [
+            "  ".join(v.ljust(w) if i == 0 else v.rjust(w) for i, (v, w) in enumerate(zip(r, widths, strict=True)))
+            for r in rows
+        ]
         unit = {"natural": "natural logs", "decibans": "decibans"}.get(self.log, f"logs to base {self.log}")
-        best = names[int(np.argmax(self.probabilities))]
-        return "\n".join([f"{best}, probability {max(self.probabilities):.4f} ({unit})", *lines])
+        best = printable(self.classes[int(np.argmax(self.probabilities))], 40)
+        hidden = len(self.classes) - len(at)
+        more = f"; {hidden} less likely classes are not shown" if hidden else ""
+        return "\n".join([f"{best}, probability {max(self.probabilities):.4f} ({unit}{more})", *drawn])
 
     def __repr__(self) -> str:
         return str(self)
