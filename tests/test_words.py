@@ -67,6 +67,12 @@ def test_words_never_seen_are_no_evidence_or_one_shared_slot(model: tb.Model) ->
         assert "never seen" in str(model.explain({"w": ["zebra", "ball"]})) or model.families["w"].name == "levels"
 
 
+def test_many_words_are_looked_up_like_few(model: tb.Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    few = model.log_joint(ROWS)
+    monkeypatch.setattr("tallybayes.families.words._MANY", 1)
+    np.testing.assert_array_equal(model.log_joint(ROWS), few)
+
+
 def test_linear_view(model: tb.Model) -> None:
     rows = [r for r in ROWS if r["w"]]
     part = model.beliefs["w"].linear()

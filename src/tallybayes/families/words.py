@@ -29,6 +29,8 @@ from .base import Belief, Context, Family, Linear, Table, Term
 from .categorical import UNSEEN, draw
 from .selection import Selection
 
+_MANY = 4096  # words to look up at once: from here on Arrow's hash table is faster than a dict
+
 
 def vocabulary(counts: Counts, context: Context, select: Selection) -> list[str]:
     """The words believed: those selected of the ones seen, every position of a matrix, those a prior names."""
@@ -167,6 +169,10 @@ class WordsBelief(Belief):
         return {w: i for i, w in enumerate(self.words)}
 
     @cached_property
+    def _words(self) -> pa.Array:
+        return pa.array(self.words, pa.string())
+
+    @cached_property
     def weights(self) -> Floats:
         """What one occurrence of each word adds, words × classes."""
         log = safe_log(self.probabilities)
@@ -183,7 +189,10 @@ class WordsBelief(Belief):
     def rows_of(self, slots: Sequence[str]) -> Ints:
         """The row of `weights` for each slot of a block; −1 for a word never seen."""
         unseen = len(self.words) if self.reserve else -1
-        return np.array([self._at.get(s, unseen) for s in slots], dtype=np.int64)
+        if len(slots) < _MANY:
+            return np.array([self._at.get(s, unseen) for s in slots], dtype=np.int64)
+        found = pc.index_in(pa.array(slots, pa.string()), value_set=self._words)
+        return np.asarray(found.fill_null(unseen).to_numpy(zero_copy_only=False), dtype=np.int64)
 
     def each(self, slots: Sequence[str], table: Floats) -> Floats:
         """The rows of a table for a block's slots, zeros for words never seen."""
