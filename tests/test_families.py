@@ -303,3 +303,36 @@ def test_leaving_one_out_equals_counting_without_it(case: Case) -> None:
         if case.name in ("kernel given",):
             want += np.log(h.high[cell] - h.low[cell])  # parts are densities, left-out masses
         assert got == pytest.approx(want, abs=loose)
+
+
+@pytest.mark.parametrize("family", ["bins", "kernel", families.Bins("frequency", 6)], ids=str)
+@pytest.mark.parametrize("zeros", [0, 300])
+def test_log_density_integrates_to_one(family, zeros: int) -> None:
+    """Over every cell, density times width, and the mass of the points: with and without an atom at zero."""
+    rng = np.random.default_rng(19)
+    x = np.concatenate([rng.normal(0, 1, 400), np.zeros(zeros), rng.normal(4, 2, 500)])
+    y = ["a"] * (400 + zeros) + ["b"] * 500
+    cells = tb.Cells.fitted(x)
+    assert (0.0 in cells.points) == (zeros > 0)
+    schema_ = tb.Schema([tb.Column("x", "number", cells=cells)], target="y")
+    model = tb.count({"x": x, "y": y}, schema_).model(tb.Settings(families={"x": family}))
+    codes = np.arange(-600, 600)  # as far as 2^20 times the middle, where the common curve is nearly used up
+    low, high = cells.edges(codes)
+    middle = (low + high) / 2
+    middle[np.isin(middle, cells.points)] += 1e-9  # a cell's own value, not the point that lies in it
+    total = np.sum(np.exp(model.log_density({"x": middle})) * (high - low))
+    total += sum(np.exp(model.log_density({"x": list(cells.points)}))) if cells.points else 0.0
+    assert total == pytest.approx(1.0, abs=2e-3)
+    assert np.isfinite(model.log_density({"x": [-1e6, 1e6, 0.123]})).all()
+
+
+def test_log_density_follows_the_unit() -> None:
+    rng = np.random.default_rng(23)
+    x, y = rng.normal(size=300), ["a", "b"] * 150
+    for family in ("bins", "kernel", "gaussian"):
+        densities = []
+        for unit in (1.0, 1024.0):
+            schema_ = tb.Schema([tb.Column("x", "number", cells=tb.Cells.fitted(x * unit))], target="y")
+            model = tb.count({"x": x * unit, "y": y}, schema_).model(tb.Settings(families={"x": family}))
+            densities.append(model.log_density({"x": x * unit}))
+        np.testing.assert_allclose(densities[0] - densities[1], np.log(1024.0), atol=1e-9)
