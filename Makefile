@@ -23,8 +23,10 @@ $(VENV)/.run: $(VENV)/bin/python requirements/run.txt pyproject.toml
 	$(PIP) install --no-deps --no-build-isolation -e .
 	@touch $@
 
-$(VENV)/.test: $(VENV)/.run requirements/test.txt
+$(VENV)/.test: $(VENV)/.run requirements/test.txt requirements/spark.txt
 	$(PIP) install --require-hashes --no-deps -r requirements/test.txt
+	@if java -version >/dev/null 2>&1; then $(PIP) install --require-hashes --no-deps -r requirements/spark.txt; \
+	else echo "no Java found: the Spark tests will be skipped"; fi
 	@touch $@
 
 demo: $(VENV)/.run
@@ -57,6 +59,9 @@ requirements:
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
 	  --no-emit-index-url --no-emit-find-links --extra build --extra test --extra check pyproject.toml \
 	  -c requirements/run.txt -o requirements/test.txt
+	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
+	  --no-emit-index-url --no-emit-find-links --extra spark pyproject.toml \
+	  -c requirements/test.txt -o requirements/spark.txt
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage*
