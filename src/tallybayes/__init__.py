@@ -4,7 +4,7 @@ A column turns a value into a few additive amounts. Training adds them by class.
 says.
 """
 
-from . import families
+from . import families, metrics
 from .assumptions import assumptions
 from .cells import Cells
 from .errors import (
@@ -74,5 +74,6 @@ __all__ = [
     "fit",
     "hopeless",
     "infer",
+    "metrics",
     "shift",
 ]
