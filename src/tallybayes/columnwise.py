@@ -2,40 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields, replace
-from functools import cached_property
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
 
 from . import canon, scorer
-from .block import Block
+from .block import Bag, Block
 from .families import Belief
 from .model import Model
 from .numerics import Floats
+from .schema import Schema
 from .settings import Settings
 from .smoothing import Dirichlet
 from .tally import Tally
+from .wordgrid import TrainingWords, WordRows, reading
 
 Answer = tuple[Floats, Floats, dict[str, Floats]]  # log prior, log joint, what each column says
 
 
 class FoldScorer:
-    """What a tally makes of rows under each of some settings, in the order of classes that the caller gives."""
+    """What a training tally makes of rows under each of some settings, in the order of classes that the caller gives.
 
-    def __init__(self, tally: Tally, settings: Sequence[Settings], classes: Sequence[tuple[str, ...]]) -> None:
-        self.tally, self.settings, self.classes = tally, settings, classes
+    `only` gives the tally with some of its columns, `words` what it counted of a column of words, if that is whole.
+    """
+
+    def __init__(
+        self,
+        schema: Schema,
+        settings: Sequence[Settings],
+        classes: Sequence[tuple[str, ...]],
+        only: Callable[[Sequence[str]], Tally],
+        words: Callable[[str], TrainingWords | None],
+    ) -> None:
         for name in {n for s in settings for _, by_column in _by_column(s) for n in by_column}:
-            tally.schema[name]  # an unknown name is an error with a hint, not a setting without effect
-        self.names = [c.name for c in tally.schema.counted]
-        self._known: dict[str, list[tuple[Settings, Belief]]] = {name: [] for name in self.names}
+            schema[name]  # an unknown name is an error with a hint, not a setting without effect
+        self.schema, self.settings, self.classes = schema, settings, classes
+        self.names = [c.name for c in schema.counted]
+        self._only, self._words = cache(only), cache(words)
+        self._beliefs: dict[str, list[tuple[Settings, Belief]]] = {name: [] for name in self.names}
 
     def answers(self, blocks: Mapping[str, Block], rows: int, parts: bool) -> Iterator[Answer]:
         """The answer of each setting for some rows."""
-        said: dict[str, list[tuple[Settings, Floats]]] = {name: [] for name in self.names}
+        said = {name: _Said(blocks[name]) for name in self.names}
         for number, (settings, classes) in enumerate(zip(self.settings, self.classes, strict=True)):
-            each = {name: self._parts(number, name, blocks[name], said[name]) for name in self.names}
+            each = {name: self._parts(number, name, said[name]) for name in self.names}
             model = self._priors[number]
             joint = scorer.scores(model.log_prior, each, settings.weights, rows)
             at = [classes.index(str(canon.text(c))) for c in model.classes]
@@ -43,46 +56,63 @@ class FoldScorer:
             log_prior[at], full[:, at] = model.log_prior, joint
             yield log_prior, full, {n: _spread(p, at, len(classes)) for n, p in each.items()} if parts else {}
 
-    def _parts(self, number: int, name: str, block: Block, said: list[tuple[Settings, Floats]]) -> Floats:
+    def _parts(self, number: int, name: str, said: _Said) -> Floats:
         own = for_column(self.settings[number], name)
-        for settings, known in said:
+        for settings, known in said.parts:
             if settings == own:
                 return known
-        out = self._belief(number, name, own).parts(block)
-        said.append((own, out))
+        out = self._fast(number, name, own, said)
+        if out is None:
+            out = self._belief(number, name, own).parts(said.block)
+        said.parts.append((own, out))
         return out
+
+    def _fast(self, number: int, name: str, own: Settings, said: _Said) -> Floats | None:
+        """The parts by the fast twin, where it knows the family and the counts."""
+        way = reading(self.schema[name], own)
+        words = self._words(name) if way is not None else None
+        if way is None or words is None or not isinstance(said.block, Bag):
+            return None
+        if said.words is None:
+            said.words = words.of(said.block)
+        names = [str(canon.text(c)) for c in self._priors[number].classes]
+        return said.words.parts(*way, words.numbers(names))
 
     def _belief(self, number: int, name: str, own: Settings) -> Belief:
         if not self._apart:
             return self._whole[number].beliefs[name]
-        for settings, known in self._known[name]:
+        for settings, known in self._beliefs[name]:
             if settings == own:
                 return known
-        belief = self._only(name).model(own).beliefs[name]
-        self._known[name].append((own, belief))
+        belief = self._only((name,)).model(own).beliefs[name]
+        self._beliefs[name].append((own, belief))
         return belief
-
-    def _only(self, *names: str) -> Tally:
-        """The tally with only these columns."""
-        schema = self.tally.schema
-        kept = schema._with(columns=[schema[n] for n in names])
-        return Tally(kept, self.tally.classes, self.tally.labels, {n: self.tally.columns[n] for n in names})
 
     @cached_property
     def _apart(self) -> bool:
         """Whether each column can be believed without looking at the others."""
         return all(s.floor.kind != "global" for s in self.settings) and all(
-            c.kind != "pair" for c in self.tally.schema.counted
+            c.kind != "pair" for c in self.schema.counted
         )
 
     @cached_property
     def _whole(self) -> list[Model]:
-        return [self.tally.model(s) for s in self.settings]
+        return [self._only(tuple(self.names)).model(s) for s in self.settings]
 
     @cached_property
     def _priors(self) -> list[Model]:
-        labels = self._only()
-        return [labels.model(Settings(prior=s.prior)) for s in self.settings] if self._apart else self._whole
+        if not self._apart:
+            return self._whole
+        return [self._only(()).model(Settings(prior=s.prior)) for s in self.settings]
+
+
+@dataclass
+class _Said:
+    """What a column said of some rows, under the settings asked so far."""
+
+    block: Block
+    parts: list[tuple[Settings, Floats]] = field(default_factory=list)
+    words: WordRows | None = None
 
 
 def for_column(settings: Settings, column: str) -> Settings:
@@ -95,10 +125,10 @@ def for_column(settings: Settings, column: str) -> Settings:
 
 def _by_column(settings: Settings) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """The fields of the settings that say something for each column."""
-    for field in fields(settings):
-        value = getattr(settings, field.name)
-        if field.name != "prior" and isinstance(value, Mapping):
-            yield field.name, value
+    for f in fields(settings):
+        value = getattr(settings, f.name)
+        if f.name != "prior" and isinstance(value, Mapping):
+            yield f.name, value
 
 
 def _spread(part: Floats, at: list[int], width: int) -> Floats:

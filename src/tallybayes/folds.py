@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from .settings import Settings
 from .smoothing import Dirichlet
 from .sources import Batch, Source
 from .tally import Tally, add_tallies, count_rows, refuse_empty
+from .wordgrid import TrainingWords, WordGrid
 
 KEPT_BYTES = 1 << 29  # of encoded rows held between counting and scoring; beyond that the source is read again
 _TOGETHER = 16  # tallies added at once
@@ -98,9 +100,29 @@ class Folds:
 
     def training(self, k: int) -> Tally:
         """What a fold is scored by: the total less the fold, or the folds before it where time goes forward."""
-        return self.cells.regroup(
-            [label if (fold < k if self.past else fold != k) else None for label, fold in self.names]
-        )
+        return self._training(k, self.schema.names)
+
+    def _training(self, k: int, columns: Sequence[str]) -> Tally:
+        schema = self.schema._with(columns=[c for c in self.schema.columns if c.name in columns or c.kind == "ignore"])
+        cells = Tally(
+            schema, self.cells.classes, self.cells.labels, {n: self.cells.columns[n] for n in columns},
+            self.cells.skipped,
+        )  # fmt: skip
+        return cells.regroup([label if (fold < k if self.past else fold != k) else None for label, fold in self.names])
+
+    @cached_property
+    def _words(self) -> dict[str, WordGrid | None]:
+        kinds = [c.name for c in self.schema.counted if c.kind in ("text", "bag")]
+        return {name: WordGrid.of(self.cells.columns[name], self.names) for name in kinds}
+
+    def _scorer(self, k: int, settings: list[Settings], classes: list[tuple[str, ...]]) -> FoldScorer:
+        inside = np.array([j < k if self.past else j != k for j in range(self.count)])
+
+        def words(column: str) -> TrainingWords | None:
+            grid = self._words[column]
+            return None if grid is None else grid.training(inside)
+
+        return FoldScorer(self.schema, settings, classes, partial(self._training, k), words)
 
     def scored(self) -> list[int]:
         """The folds that have rows, and other rows to be scored by."""
@@ -134,10 +156,7 @@ class Folds:
         every = list(range(len(settings)))
         rounds = [(folds, [i]) for i in every] if streaming else [([k], every) for k in folds]
         for some, numbers in rounds:
-            scorers = {
-                k: FoldScorer(self.training(k), [settings[i] for i in numbers], [classes[i] for i in numbers])
-                for k in some
-            }
+            scorers = {k: self._scorer(k, [settings[i] for i in numbers], [classes[i] for i in numbers]) for k in some}
             for piece in self._again() if streaming else self.pieces:
                 for k, scoring in scorers.items():
                     at = np.flatnonzero(piece.folds == k)
