@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from . import canon, scorer
 from .block import Bag, Block
 from .families import Belief
 from .model import Model
-from .numerics import Floats
+from .numerics import Floats, Ints
 from .schema import Schema
 from .settings import Settings
 from .smoothing import Dirichlet
@@ -44,9 +44,11 @@ class FoldScorer:
         self._only, self._words = cache(only), cache(words)
         self._beliefs: dict[str, list[tuple[Settings, Belief]]] = {name: [] for name in self.names}
 
-    def answers(self, blocks: Mapping[str, Block], rows: int, parts: bool) -> Iterator[Answer]:
-        """The answer of each setting for some rows."""
-        said = {name: _Said(blocks[name]) for name in self.names}
+    def answers(
+        self, blocks: Mapping[str, Block], ids: Callable[[str], Ints], rows: int, parts: bool
+    ) -> Iterator[Answer]:
+        """The answer of each setting for some rows; `ids` numbers the words of a block."""
+        said = {name: _Said(blocks[name], partial(ids, name)) for name in self.names}
         for number, (settings, classes) in enumerate(zip(self.settings, self.classes, strict=True)):
             each = {name: self._parts(number, name, said[name]) for name in self.names}
             model = self._priors[number]
@@ -74,7 +76,7 @@ class FoldScorer:
         if way is None or words is None or not isinstance(said.block, Bag):
             return None
         if said.words is None:
-            said.words = words.of(said.block)
+            said.words = words.of(said.block, said.ids())
         names = [str(canon.text(c)) for c in self._priors[number].classes]
         return said.words.parts(*way, words.numbers(names))
 
@@ -111,6 +113,7 @@ class _Said:
     """What a column said of some rows, under the settings asked so far."""
 
     block: Block
+    ids: Callable[[], Ints]
     parts: list[tuple[Settings, Floats]] = field(default_factory=list)
     words: WordRows | None = None
 

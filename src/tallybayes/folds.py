@@ -6,8 +6,8 @@ the other rows would have given: a word or a value that only the fold's rows hav
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from . import canon, encode, scorer, workers
 from .block import Bag, Block, Groups
-from .columnwise import FoldScorer
+from .columnwise import Answer, FoldScorer
 from .encode import Labelled
 from .errors import DataError
 from .numerics import Bools, Floats, Ints
@@ -70,6 +70,7 @@ class _Piece:
     folds: Ints
     weights: Floats | None
     blocks: Mapping[str, Block] | None
+    again: bool = False  # read once more: its words may be in another order
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +83,7 @@ class Folds:
     pieces: tuple[_Piece, ...]
     source: Source
     past: bool = False  # time goes forward: a fold is scored by the folds before it
+    _known_ids: dict[tuple[str, int], Ints] = field(default_factory=dict, repr=False)
 
     @property
     def count(self) -> int:
@@ -154,19 +156,45 @@ class Folds:
         streaming = any(p.blocks is None for p in self.pieces)
         # In memory one fold after the other; from a source read again all folds at once, one setting after the other
         every = list(range(len(settings)))
-        rounds = [(folds, [i]) for i in every] if streaming else [([k], every) for k in folds]
-        for some, numbers in rounds:
-            scorers = {k: self._scorer(k, [settings[i] for i in numbers], [classes[i] for i in numbers]) for k in some}
-            for piece in self._again() if streaming else self.pieces:
-                for k, scoring in scorers.items():
-                    at = np.flatnonzero(piece.folds == k)
-                    if len(at) == 0:
-                        continue
-                    assert piece.blocks is not None
-                    blocks = {n: _narrow(b.take(at)) for n, b in piece.blocks.items()}
-                    for i, answer in zip(numbers, scoring.answers(blocks, len(at), parts), strict=True):
-                        found[i].add(k, piece, at, *answer)
+        rounds = (
+            [(folds, [i], self._again()) for i in every] if streaming else [([k], every, self.pieces) for k in folds]
+        )
+        for answered in workers.each(lambda r: list(self._round(*r, settings, classes, parts)), rounds):
+            for i, k, piece, at, answer in answered:
+                found[i].add(k, piece, at, *answer)
         return [f.joined(self.schema.label_type, parts) for f in found]
+
+    def _round(
+        self, folds: Sequence[int], numbers: Sequence[int], pieces: Iterable[_Piece], settings: Sequence[Settings],
+        classes: Sequence[tuple[str, ...]], parts: bool,
+    ) -> Iterator[tuple[int, int, _Piece, Ints, Answer]]:  # fmt: skip
+        """Some folds under some settings, going through the pieces once."""
+        scorers = {k: self._scorer(k, [settings[i] for i in numbers], [classes[i] for i in numbers]) for k in folds}
+        for piece in pieces:
+            for k, scoring in scorers.items():
+                at = np.flatnonzero(piece.folds == k)
+                if len(at) == 0:
+                    continue
+                assert piece.blocks is not None
+                narrow = {name: _narrow(block.take(at)) for name, block in piece.blocks.items()}
+                ids = partial(self._ids, piece, {name: used for name, (_, used) in narrow.items()})
+                blocks = {name: block for name, (block, _) in narrow.items()}
+                answers = scoring.answers(blocks, ids, len(at), parts)
+                for i, answer in zip(numbers, answers, strict=True):
+                    yield i, k, piece, at, answer
+
+    def _ids(self, piece: _Piece, used: Mapping[str, Ints | None], name: str) -> Ints:
+        """The numbers in the grid of a piece's words, looked up once for a piece that stays in memory."""
+        grid, bag = self._words[name], (piece.blocks or {})[name]
+        assert grid is not None
+        assert isinstance(bag, Bag)
+        ids = self._known_ids.get((name, piece.start))
+        if ids is None:
+            ids = grid.ids(bag.slots)
+            if not piece.again:
+                self._known_ids[name, piece.start] = ids
+        some = used[name]
+        return ids if some is None else ids[some]
 
     def _again(self) -> Iterator[_Piece]:
         """The pieces with their blocks, those without room read from the source once more."""
@@ -175,7 +203,7 @@ class Folds:
                 yield piece
             else:
                 read = encode.labelled(self.schema, batch)
-                yield replace(piece, blocks=_taken(encode.bags(read.blocks), piece.kept))
+                yield replace(piece, blocks=_taken(_unordered(read.blocks), piece.kept), again=True)
 
 
 class _Collected:
@@ -214,14 +242,22 @@ def _taken(blocks: Mapping[str, Block], rows: Bools) -> dict[str, Block]:
     return dict(blocks) if rows.all() else {n: b.take(rows) for n, b in blocks.items()}
 
 
-def _narrow(block: Block) -> Block:
-    """A bag with only the slots that its rows use: a fold has few of the words of its batch."""
+def _narrow(block: Block) -> tuple[Block, Ints | None]:
+    """A bag with only the slots that its rows use, and which those are: a fold has few of the words of its batch."""
     if not isinstance(block, Bag) or len(block.slots) < 1024:
-        return block
-    used, at = np.unique(block.matrix.indices, return_inverse=True)
+        return block, None
     matrix = block.matrix
+    there = np.zeros(len(block.slots), dtype=bool)
+    there[matrix.indices] = True
+    used = np.flatnonzero(there)
+    at = (np.cumsum(there) - 1)[matrix.indices]
     narrow = type(matrix)((matrix.data, at, matrix.indptr), shape=(block.rows, len(used)))
-    return Bag([block.slots[i] for i in used.tolist()], narrow, block.has, block.levels)
+    return Bag([block.slots[i] for i in used.tolist()], narrow, block.has, block.levels), used
+
+
+def _unordered(blocks: Mapping[str, Block]) -> dict[str, Block]:
+    """Bags without the order of their words, which scoring does not ask for."""
+    return {n: replace(b, given=None) if isinstance(b, Bag) else b for n, b in encode.bags(dict(blocks)).items()}
 
 
 def _bytes(blocks: Mapping[str, Block]) -> int:
@@ -275,7 +311,7 @@ def _count(schema: Schema, read: Labelled, folds: Ints, start: int) -> tuple[Tal
     used, group = np.unique(label * max(n_folds, 1) + fold, return_inverse=True)
     names = [_name(read.classes[u // n_folds], u % n_folds) for u in used.tolist()]
     tally = count_rows(schema, names, Groups(group, len(names), weights), blocks, read.skipped)
-    piece = _Piece(start, kept, read.rows[kept] + start, list(read.classes), label, fold, weights, encode.bags(blocks))
+    piece = _Piece(start, kept, read.rows[kept] + start, list(read.classes), label, fold, weights, _unordered(blocks))
     return tally, piece
 
 

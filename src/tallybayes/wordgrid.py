@@ -110,9 +110,8 @@ class TrainingWords:
         values = self.amount[:, WORDS.index(amount)]
         return np.bincount(self.label, weights=values, minlength=self.grid.n_classes).astype(np.int64)
 
-    def of(self, bag: Bag) -> WordRows:
-        """The rows of a bag with the counts of their words."""
-        ids = self.grid.ids(bag.slots)
+    def of(self, bag: Bag, ids: Ints) -> WordRows:
+        """The rows of a bag with the counts of their words; `ids` are the numbers of the bag's slots."""
         local = np.full(len(self._seen), -1, dtype=np.int64)
         local[ids] = np.arange(len(ids))
         at = local[self.slot]
