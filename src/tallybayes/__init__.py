@@ -12,6 +12,7 @@ from .errors import (
     CannotForget,
     DataError,
     MissingExtra,
+    ModelFileError,
     SchemaError,
     SettingsError,
     TallybayesError,
@@ -24,6 +25,7 @@ from .hopeless import hopeless
 from .infer import infer
 from .joint import JointDistribution
 from .model import Model
+from .modelfile import load
 from .schema import Column, Schema
 from .settings import Floor, Settings
 from .shift import shift
@@ -59,6 +61,7 @@ __all__ = [
     "MaximumLikelihood",
     "MissingExtra",
     "Model",
+    "ModelFileError",
     "Schema",
     "SchemaError",
     "Settings",
@@ -74,5 +77,6 @@ __all__ = [
     "fit",
     "hopeless",
     "infer",
+    "load",
     "shift",
 ]

@@ -67,6 +67,13 @@ class Sheet:
             np.concatenate(values),
         )
 
+    @classmethod
+    def of_entries(
+        cls, amounts: tuple[str, ...], slots: pa.Array, slot: Index, limb: Index, label: Index, amount: Ints
+    ) -> Sheet:
+        """The sheet of any list of entries: in any order, keys more than once, limbs not carried, zeros among them."""
+        return _collect(amounts, slots, slot, limb, label, amount)
+
     def __len__(self) -> int:
         return len(self.slot)
 

@@ -6,6 +6,7 @@
     ├── SettingsError (ValueError)    a setting is out of range or contradicts the tally
     ├── CannotForget (ValueError)     the rows to forget were never counted
     ├── CannotEstimate (ValueError)   the tally is not one that a model can be asked of
+    ├── ModelFileError (ValueError)   a model file is damaged, of another format, or claims what it cannot hold
     └── MissingExtra (ImportError)    an optional package is needed
 
     TallybayesWarning (UserWarning)   the answer stands, but a person should know something about it
@@ -25,6 +26,7 @@ __all__ = [
     "CannotForget",
     "DataError",
     "MissingExtra",
+    "ModelFileError",
     "SchemaError",
     "SettingsError",
     "TallybayesError",
@@ -69,6 +71,10 @@ class CannotForget(TallybayesError, ValueError):
 
 class CannotEstimate(TallybayesError, ValueError):
     """The tally is not one that a model can be asked of."""
+
+
+class ModelFileError(TallybayesError, ValueError):
+    """A model file is damaged, of another format, or claims what it cannot hold."""
 
 
 class MissingExtra(TallybayesError, ImportError):

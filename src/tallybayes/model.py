@@ -6,8 +6,9 @@ S = b + Σ parts(φ, θ)            one part per column and class; the parts bef
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,7 @@ class Model:
     families: Mapping[str, Family]
     settings: Settings
     tally: Tally | None = None  # None: the model was written down without a strength
+    notes: Mapping[str, Any] = field(default_factory=dict)  # what else is to be remembered, kept in the model's file
 
     @classmethod
     def written(
@@ -161,11 +163,14 @@ class Model:
 
     def update(self, data: Any, y: Any = None, *, weights: Any = None) -> Model:
         """The model with more rows counted; the settings stay."""
-        return self._tally("updated").update(data, y, weights=weights).model(self.settings)
+        return self._with(self._tally("updated").update(data, y, weights=weights))
 
     def forget(self, data: Any, y: Any = None, *, weights: Any = None) -> Model:
         """The model as if these rows had never been counted; the settings stay."""
-        return self._tally("made to forget").forget(data, y, weights=weights).model(self.settings)
+        return self._with(self._tally("made to forget").forget(data, y, weights=weights))
+
+    def _with(self, tally: Tally) -> Model:
+        return replace(tally.model(self.settings), notes=self.notes)
 
     def _tally(self, verb: str) -> Tally:
         if self.tally is None:
@@ -174,6 +179,12 @@ class Model:
                 hint="say how many rows it is worth: tb.Model.written(prior, tables, strength=100).",
             )
         return self.tally
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a file for `tb.load`; a file of that name is replaced at once or not at all."""
+        from . import modelfile
+
+        modelfile.save(path, modelfile.to_bytes(self))
 
     # ---- views
 

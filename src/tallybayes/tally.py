@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -186,6 +187,19 @@ class Tally:
             raise CannotEstimate("no estimator is loaded", hint="import tallybayes, which brings the models.")
         return _ESTIMATE(self, settings)
 
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the tally to a file; a file of that name is replaced at once or not at all."""
+        from . import modelfile
+
+        modelfile.save(path, modelfile.tally_to_bytes(self))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Tally:
+        """The tally in a file that `tally.save` or `model.save` wrote, after every check."""
+        from . import modelfile
+
+        return modelfile.load_tally(path)
+
     def __repr__(self) -> str:
         weights = dict(zip(self.classes, self.class_weights().tolist(), strict=True))
         shown = sorted(weights.items(), key=lambda item: -item[1])
@@ -228,7 +242,7 @@ def add_tallies(tallies: Sequence[Tally]) -> Tally:
         if column.name in lost:
             parts = [p.without("cells") for p in parts]
         columns[column.name] = add_counts(parts)
-    return _without_empty_classes(Tally(schema, classes, labels, columns, sum(t.skipped for t in tallies)))
+    return without_empty_classes(Tally(schema, classes, labels, columns, sum(t.skipped for t in tallies)))
 
 
 def _lost_cells(schema: Schema, tallies: Iterable[Tally]) -> set[str]:
@@ -243,7 +257,8 @@ def _lost_cells(schema: Schema, tallies: Iterable[Tally]) -> set[str]:
     return lost
 
 
-def _without_empty_classes(tally: Tally) -> Tally:
+def without_empty_classes(tally: Tally) -> Tally:
+    """The same tally, only with the classes that have anything."""
     used = set(tally.labels.labels()).union(*(c.labels() for c in tally.columns.values()))
     if len(used) == len(tally.classes):
         return tally
@@ -312,7 +327,7 @@ def _of_batch(schema: Schema, batch: Batch, first: bool) -> Tally:
     if schema.receipts:
         sheets["receipts"] = receipts.sheet(blocks, groups)
     columns = {name: _counts(block.sum_by(groups)) for name, block in blocks.items()}
-    return _without_empty_classes(Tally(schema, classes, _counts(sheets), columns, skipped))
+    return without_empty_classes(Tally(schema, classes, _counts(sheets), columns, skipped))
 
 
 def _counts(sheets: Mapping[str, Sheet]) -> Counts:
