@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from .arrow import array, numpy_of
 from .numerics import Floats, Ints, Limbs, Objects, canonical, to_float, whole_numbers
 
 Index = Ints
@@ -43,12 +44,12 @@ class Sheet:
     def empty(cls, amounts: tuple[str, ...]) -> Sheet:
         """The zero of a sheet with these amounts."""
         none = np.zeros(0, dtype=np.int64)
-        return cls(amounts, pa.array([], pa.string()), none, none, none, np.zeros((0, len(amounts)), dtype=np.int64))
+        return cls(amounts, array([], pa.string()), none, none, none, np.zeros((0, len(amounts)), dtype=np.int64))
 
     @classmethod
     def dense(cls, slots: Sequence[str] | pa.Array, n_labels: int, amounts: Mapping[str, Limbs]) -> Sheet:
         """The sheet of a full table: group number slot · n_labels + label holds each amount."""
-        slots = slots if isinstance(slots, pa.Array) else pa.array(slots, pa.string())
+        slots = slots if isinstance(slots, pa.Array) else array(slots, pa.string())
         groups, limbs, values = [], [], []
         for position, exact in enumerate(amounts.values()):
             group, limb = np.nonzero(exact.array)
@@ -96,7 +97,7 @@ class Sheet:
     @cached_property
     def in_order(self) -> Sheet:
         """The same entries with the slots sorted."""
-        order = pc.sort_indices(self.slots).to_numpy().astype(np.int64)
+        order = numpy_of(pc.sort_indices(self.slots)).astype(np.int64)
         if bool(np.all(order[1:] > order[:-1])):
             return self
         new = np.empty(len(order), dtype=np.int64)
@@ -105,7 +106,7 @@ class Sheet:
         by_slot = np.argsort(slot, kind="stable")  # stable: limb and class keep their order within a slot
         return Sheet(
             self.amounts,
-            self.slots.take(pa.array(order)),
+            self.slots.take(array(order)),
             slot[by_slot],
             self.limb[by_slot],
             self.label[by_slot],
@@ -171,7 +172,7 @@ def add_sheets(sheets: Sequence[Sheet]) -> Sheet:
         slots, numbers = first.slots, [s.slot for s in sheets]
     else:
         slots = pc.unique(pa.concat_arrays([s.slots for s in sheets]))
-        numbers = [pc.index_in(s.slots, value_set=slots).to_numpy()[s.slot].astype(np.int64) for s in sheets]
+        numbers = [numpy_of(pc.index_in(s.slots, value_set=slots))[s.slot].astype(np.int64) for s in sheets]
     return _collect(
         first.amounts,
         slots,
@@ -203,7 +204,7 @@ def _collect(amounts: tuple[str, ...], slots: pa.Array, slot: Index, limb: Index
     used = np.zeros(len(slots), dtype=bool)
     used[slot] = True
     if not used.all():
-        slots, slot = slots.filter(pa.array(used)), (np.cumsum(used) - 1)[slot]
+        slots, slot = slots.filter(array(used)), (np.cumsum(used) - 1)[slot]
     return Sheet(amounts, slots, slot, limb, label, amount)
 
 

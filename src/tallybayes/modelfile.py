@@ -8,6 +8,7 @@ The rows are the tally (see `tallytable`), for any reader of Parquet to look at 
     tallybayes.schema     what was counted, JSON as schema.save writes it
     tallybayes.sheets     the amounts of each sheet, JSON
     tallybayes.settings   every choice made after counting, JSON (see `settingstext`)
+    tallybayes.families   the families that "auto" chose, JSON: they stay chosen until the model is updated
     tallybayes.written    the tables of a model that was written by hand and has no tally, JSON
     tallybayes.notes      whatever else the model remembers, JSON
     tallybayes.digest     SHA-256 of the logical content, the same however the rows are stored
@@ -30,10 +31,11 @@ import pyarrow as pa
 from . import canon
 from .atomicfile import write_atomically
 from .errors import ModelFileError, SettingsError, TallybayesError
+from .families import Auto, Family, default_family, family_for
 from .parquetfile import PREFIX, Parts, pack, unpack
-from .schema import Schema
+from .schema import Column, Schema
 from .settings import Settings
-from .settingstext import settings_from_json, settings_to_json
+from .settingstext import families_from_json, families_to_json, settings_from_json, settings_to_json
 from .tally import Tally
 from .tallytable import sheets_of, table_of, tally_of
 
@@ -51,6 +53,7 @@ class Stored:
     schema: Schema
     settings: Settings = field(default_factory=Settings)
     tally: Tally | None = None
+    families: Mapping[str, Family] = field(default_factory=dict)  # what "auto" chose
     written: Mapping[str, Any] | None = None
     notes: Mapping[str, Any] = field(default_factory=dict)
     kind: str = "model"
@@ -63,7 +66,7 @@ class Stored:
         if self.tally is None:
             model = written_from_json(self.schema, self.settings, self.written)
         else:
-            model = estimate(self.tally, self.settings)
+            model = estimate(self.tally, self.settings, known=self.families)
         return replace(model, notes=dict(self.notes)) if self.notes else model
 
 
@@ -75,7 +78,14 @@ def to_bytes(model: Model) -> bytes:
     from .writtentext import written_to_json
 
     written = written_to_json(model) if model.tally is None else None
-    return _packed(Stored(model.schema, model.settings, model.tally, written, model.notes))
+    auto = [c.name for c in model.schema.counted if c.name in model.families and _auto(model, c)]
+    chosen = {name: model.families[name] for name in auto}
+    return _packed(Stored(model.schema, model.settings, model.tally, chosen, written, model.notes))
+
+
+def _auto(model: Model, column: Column) -> bool:
+    named = model.settings.families.get(column.name)
+    return isinstance(default_family(column.kind) if named is None else family_for(named, column.kind), Auto)
 
 
 def from_bytes(raw: bytes, *, trusted: bool = False) -> Model:
@@ -118,6 +128,7 @@ def _packed(stored: Stored) -> bytes:
         "schema": _json(stored.schema.to_dict()),
         "sheets": _json({} if tally is None else sheets_of(tally)),
         "settings": _json(settings_to_json(stored.settings)),
+        "families": _json(families_to_json(stored.families)),
         **({} if stored.written is None else {"written": _json(stored.written)}),
         "notes": _notes(stored.notes),
     }
@@ -129,7 +140,7 @@ def _packed(stored: Stored) -> bytes:
 def _digest(texts: Mapping[str, str], tally: Tally | None) -> str:
     """SHA-256 of everything that makes the model what it is; which release wrote it is no part of that."""
     out = hashlib.sha256(b"tallybayes file 1\n")
-    for name in ("kind", "schema", "settings", "written", "notes"):
+    for name in ("kind", "schema", "settings", "families", "written", "notes"):
         out.update(f"{name} {texts.get(name, '')}\n".encode())
     out.update(b"" if tally is None else tally.digest.encode())
     return out.hexdigest()
@@ -187,7 +198,9 @@ def _interpreted(texts: Mapping[str, str], parts: Parts) -> Stored:
     notes = json.loads(texts["notes"])
     if not isinstance(notes, dict):
         raise ModelFileError("the notes are no JSON object", hint="the file was not written by tallybayes.")
-    return Stored(schema, settings_from_json(json.loads(texts["settings"])), tally, written, notes, texts["kind"])
+    settings = settings_from_json(json.loads(texts["settings"]))
+    families = families_from_json(json.loads(texts["families"]))
+    return Stored(schema, settings, tally, families, written, notes, texts["kind"])
 
 
 # ---- files
@@ -216,7 +229,7 @@ def _like(raw: bytes, like: Model | str | os.PathLike[str], *, trusted: bool) ->
     pattern = load_stored(like) if isinstance(like, (str, os.PathLike)) else like
     parts = unpack(raw, trusted=trusted, foreign=True)
     if any(k.startswith(PREFIX) for k in parts.metadata):
-        return replace(stored_from_bytes(raw, trusted=trusted), settings=pattern.settings)
+        return replace(stored_from_bytes(raw, trusted=trusted), settings=pattern.settings, families={})
     sheets = {} if pattern.tally is None else sheets_of(pattern.tally)
     try:
         tally = tally_of(pattern.schema, parts.table(), sheets)

@@ -60,6 +60,19 @@ def settings_from_json(given: Any) -> Settings:
     return out
 
 
+def families_to_json(families: Mapping[str, Family]) -> dict[str, Any]:
+    """Families by column, as JSON can hold them."""
+    return {column: _encoded(family, column) for column, family in families.items()}
+
+
+def families_from_json(given: Any) -> dict[str, Family]:
+    """The inverse of `families_to_json`."""
+    out = {column: _decoded(value, 0) for column, value in given.items()}
+    if not all(isinstance(family, Family) for family in out.values()):
+        raise _unreadable(given)
+    return out
+
+
 def _encoded(value: Any, where: str) -> Any:
     if isinstance(value, np.generic):
         value = value.item()

@@ -14,6 +14,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +22,7 @@ import numpy as np
 from . import canon, encode, receipts, workers
 from .block import MOMENTS, Groups
 from .counts import Counts, Sheet, add_counts
-from .errors import CannotEstimate, CannotForget, DataError, excerpt, warn
+from .errors import CannotForget, DataError, excerpt, warn
 from .numerics import Floats, exact_sums, round_ratio, spread
 from .possible import ROWS, class_weights, why_impossible
 from .schema import Column, Schema
@@ -184,7 +185,8 @@ class Tally:
     def model(self, settings: Settings | None = None) -> Model:
         """The model that these counts support: pure, repeatable, the tally stays as it is."""
         if _ESTIMATE is None:
-            raise CannotEstimate("no estimator is loaded", hint="import tallybayes, which brings the models.")
+            import_module(".estimate", __package__)  # a layer above: it attaches itself
+        assert _ESTIMATE is not None
         return _ESTIMATE(self, settings)
 
     def save(self, path: str | os.PathLike[str]) -> None:

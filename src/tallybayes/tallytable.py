@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from .arrow import array, numpy_of, scalar
 from .counts import Counts, Sheet
 from .errors import ModelFileError, SchemaError, excerpt
 from .numerics import Ints
@@ -64,7 +65,7 @@ def _skipped_sheet(skipped: int) -> Sheet:
         limbs.append(sign * (size & 0xFFFFFFFF))
         size >>= 32
     zero, n = np.zeros(len(limbs), dtype=np.int64), np.array(limbs, dtype=np.int64)
-    return Sheet(("n",), pa.array([""], pa.string()), zero, np.arange(len(limbs)), zero - 1, n[:, None])
+    return Sheet(("n",), array([""], pa.string()), zero, np.arange(len(limbs)), zero - 1, n[:, None])
 
 
 def _concatenated(parts: list[tuple[str, str, Sheet]], classes: list[str], amounts: list[str]) -> pa.Table:
@@ -72,10 +73,10 @@ def _concatenated(parts: list[tuple[str, str, Sheet]], classes: list[str], amoun
     ordered = [s.in_order for _, _, s in parts]
 
     def joined(pieces: list[Any], kind: Any) -> Any:
-        return pa.concat_arrays(pieces) if pieces else pa.array([], kind)
+        return pa.concat_arrays(pieces) if pieces else array([], kind)
 
     def named(texts: list[str], codes: Ints) -> Any:
-        return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), pa.array(texts, pa.string()))
+        return pa.DictionaryArray.from_arrays(array(codes.astype(np.int32)), array(texts, pa.string()))
 
     label = np.concatenate([np.zeros(0, dtype=np.int64), *(s.label for s in ordered)]) % max(len(classes), 1)
     which = np.repeat(np.arange(len(parts)), sizes)
@@ -83,14 +84,14 @@ def _concatenated(parts: list[tuple[str, str, Sheet]], classes: list[str], amoun
     columns: dict[str, Any] = {
         "column": named([c for c, _, _ in parts], which),
         "sheet": named([s for _, s, _ in parts], which),
-        "slot": joined([s.slots.take(pa.array(s.slot)) for s in ordered], pa.string()),
+        "slot": joined([s.slots.take(array(s.slot)) for s in ordered], pa.string()),
         "class": named(classes, label),
-        "limb": pa.array(limb.astype(np.int32)),
+        "limb": array(limb.astype(np.int32)),
     }
     for amount in amounts:
         columns[amount] = joined(
             [
-                pa.array(s.amount[:, s.amounts.index(amount)]) if amount in s.amounts else pa.nulls(len(s), pa.int64())
+                array(s.amount[:, s.amounts.index(amount)]) if amount in s.amounts else pa.nulls(len(s), pa.int64())
                 for s in ordered
             ],
             pa.int64(),
@@ -109,7 +110,7 @@ def tally_of(schema: Schema, table: pa.Table, sheets: Mapping[str, list[str]] | 
     _check_columns(table)
     names = [n for n in table.column_names if n not in KEYS]
     amount = np.stack([_whole(table[n], n) for n in names], axis=1)
-    filled = np.stack([~np.asarray(table[n].is_null()) for n in names], axis=1)
+    filled = np.stack([~numpy_of(table[n].combine_chunks().is_null()) for n in names], axis=1)
     if float(np.abs(amount.astype(np.float64)).sum()) >= 2.0**62:
         raise ModelFileError("the amounts of the table are too large to be added", hint="add fewer files at once.")
     limb = _whole(table["limb"], "limb")
@@ -133,7 +134,7 @@ def tally_of(schema: Schema, table: pa.Table, sheets: Mapping[str, list[str]] | 
             )
         used, codes = np.unique(slot[rows], return_inverse=True)
         found[name, sheet] = Sheet.of_entries(
-            tuple(own), slots.take(pa.array(used)), codes.astype(np.int64), limb[rows], class_number[label[rows]],
+            tuple(own), slots.take(array(used)), codes.astype(np.int64), limb[rows], class_number[label[rows]],
             amount[rows][:, [names.index(a) for a in own]],
         )  # fmt: skip
     return _assembled(schema, tuple(class_order), found)
@@ -192,20 +193,21 @@ def _coded(column: Any, name: str) -> tuple[Any, Ints]:
     coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
     coded = pa.chunked_array(coded, coded.type).unify_dictionaries().combine_chunks()
     if isinstance(coded, pa.ChunkedArray):  # combine_chunks leaves none as none
-        coded = pa.array([], coded.type)
+        coded = array([], coded.type)
     texts = coded.dictionary.cast(pa.string())
     texts.validate(full=True)
-    codes = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    codes = numpy_of(coded.indices).astype(np.int64)
     once = pc.unique(texts)
     if len(once) < len(texts):  # a dictionary may name a text twice
-        codes, texts = pc.index_in(texts, value_set=once).to_numpy(zero_copy_only=False).astype(np.int64)[codes], once
+        codes, texts = numpy_of(pc.index_in(texts, value_set=once)).astype(np.int64)[codes], once
     return texts, codes
 
 
 def _whole(column: Any, name: str) -> Ints:
     """int64 values, 0 for empty; floats are taken where they hold whole numbers, as sums of DuckDB and pandas do."""
+    column = column.combine_chunks()  # a chunked array asks pandas for its NumPy form
     if pa.types.is_floating(column.type):
-        floats = np.nan_to_num(column.to_numpy(), nan=0.0)
+        floats = np.nan_to_num(numpy_of(column), nan=0.0)
         if (np.abs(floats) > _WHOLE).any() or (floats != np.rint(floats)).any():
             raise ModelFileError(
                 f"the column {name!r} holds numbers that are not whole, or too large to be exact as floats",
@@ -220,5 +222,5 @@ def _whole(column: Any, name: str) -> Ints:
                 f"the column {name!r} holds a number beyond 64 bits: {str(error)[:200]}",
                 hint="add fewer files at once.",
             ) from None
-        return np.asarray(pc.fill_null(whole, 0).to_numpy().astype(np.int64))
+        return np.asarray(numpy_of(pc.fill_null(whole, scalar(0))).astype(np.int64))
     raise ModelFileError(f"the column {name!r} holds values of type {column.type}", hint="it holds whole numbers.")
