@@ -231,10 +231,7 @@ def _like(raw: bytes, like: Model | str | os.PathLike[str], *, trusted: bool) ->
     if any(k.startswith(PREFIX) for k in parts.metadata):
         return replace(stored_from_bytes(raw, trusted=trusted), settings=pattern.settings, families={})
     sheets = {} if pattern.tally is None else sheets_of(pattern.tally)
-    try:
-        tally = tally_of(pattern.schema, parts.table(), sheets)
-    except (pa.ArrowException, OSError) as error:
-        raise ModelFileError(f"the rows cannot be read: {str(error)[:200]}", hint="write the file again.") from None
+    tally = tally_of(pattern.schema, parts.table(), sheets)
     return Stored(pattern.schema, pattern.settings, tally, notes=pattern.notes)
 
 

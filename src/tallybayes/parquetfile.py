@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from .errors import ModelFileError
-from .parquetsizes import check_sizes
+from .parquetsizes import check_sizes, read_footer, texts_of
 
 PREFIX = "tallybayes."
 _MAGIC = b"PAR1"
@@ -25,7 +25,14 @@ _NAME = PREFIX + "checksum"
 _DIGITS = 64
 _MARK = _NAME.encode() + bytes([0x18, _DIGITS])  # in Thrift's compact form: the next field is a text of 64 bytes
 _ROW_GROUP = 1 << 20
-_KEYS = ("column", "sheet", "slot", "class")
+_KEYS = ["column", "sheet", "slot", "class"]
+_UNREADABLE = (
+    pa.ArrowException,
+    OSError,
+    UnicodeDecodeError,
+    MemoryError,
+    ValueError,
+)  # what pyarrow says to a wrong file
 _HINT = "the file is damaged: take a copy, or save the model again with model.save(path)."
 
 
@@ -38,11 +45,11 @@ class Parts:
 
     def table(self) -> pa.Table:
         """The rows. Texts stay coded, so that a short file cannot unfold into a long table."""
-        names = pq.read_schema(pa.BufferReader(self.raw)).names
-        file = pq.ParquetFile(
-            pa.BufferReader(self.raw), read_dictionary=[k for k in _KEYS if k in names], page_checksum_verification=True
-        )
-        return file.read(use_threads=False)
+        try:
+            file = pq.ParquetFile(pa.BufferReader(self.raw), read_dictionary=_KEYS, page_checksum_verification=True)
+            return file.read(use_threads=False)
+        except _UNREADABLE as error:
+            raise ModelFileError(f"the rows cannot be read: {str(error)[:200]}", hint=_HINT) from None
 
 
 def pack(table: pa.Table, texts: Mapping[str, str]) -> bytes:
@@ -78,13 +85,10 @@ def unpack(raw: bytes, *, trusted: bool = False, foreign: bool = False) -> Parts
         )
     if at is not None and raw[at : at + _DIGITS] != _checksum(raw, at).encode():
         raise ModelFileError("the bytes of the file do not have the checksum that it names", hint=_HINT)
-    try:
-        found_metadata = pq.read_metadata(pa.BufferReader(raw))
-        if not trusted:
-            check_sizes(raw, found_metadata)
-        texts = {k.decode(): v.decode() for k, v in (found_metadata.metadata or {}).items()}
-    except (pa.ArrowException, OSError, UnicodeDecodeError, MemoryError) as error:
-        raise ModelFileError(f"the Parquet file cannot be read: {str(error)[:200]}", hint=_HINT) from None
+    footer = read_footer(raw)
+    if not trusted:
+        check_sizes(raw, footer)
+    texts = texts_of(footer)
     if foreign and at is None and any(k.startswith(PREFIX) for k in texts):
         raise ModelFileError("a model file without its checksum", hint=_HINT)
     return Parts(raw, texts)

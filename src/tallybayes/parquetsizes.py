@@ -1,4 +1,4 @@
-"""Whether the sizes that a Parquet file claims can be true, before a reader allocates anything for them.
+"""The footer of a Parquet file, once the sizes that it claims can be true: before a reader allocates anything for them.
 
 The footer says how many rows there are and how large each column chunk is; every page says again how large it is,
 packed and unpacked, and how many values it has. Readers believe all of these. Here they are held against each other
@@ -9,109 +9,84 @@ from __future__ import annotations
 
 from typing import Any
 
+from .compactthrift import Fields, NotThrift, read_struct
 from .errors import ModelFileError
 
 UNPACKED, UNPACKED_FREE = 64, 1 << 26  # zstd packs words and counts 3 to 20 times; a small file may always have 64 MB
-ROWS, ROWS_FREE = 64, 1 << 20
+ROWS, ROWS_FREE = 16, 1 << 20  # a tally of words has about one row for each byte
 _COLUMNS = 1000
-_DEEPEST = 8  # structs in a page header nest three deep
+_BROKEN = "the file is damaged: take a copy, or save the model again with model.save(path)."
 
 
-def check_sizes(raw: bytes, metadata: Any) -> None:
+def read_footer(raw: bytes) -> Fields:
+    """The fields of the footer, by the numbers of the format's definition (parquet.thrift, FileMetaData)."""
+    start = len(raw) - 8 - int.from_bytes(raw[-8:-4], "little")
+    try:
+        if start < 4:
+            raise NotThrift("the footer is longer than the file")
+        footer, _ = read_struct(raw, start, len(raw) - 8)
+        return footer
+    except NotThrift as error:
+        raise ModelFileError(f"the footer of the file cannot be read: {error}", hint=_BROKEN) from None
+
+
+def texts_of(footer: Fields) -> dict[str, str]:
+    """The key-value metadata."""
+    try:
+        return {pair[1].decode(): pair[2].decode() for pair in footer.get(5, [])}
+    except (AttributeError, KeyError, TypeError, ValueError):
+        raise ModelFileError("the metadata of the file cannot be read", hint=_BROKEN) from None
+
+
+def check_sizes(raw: bytes, footer: Fields) -> None:
     """Refuse a file whose footer or pages claim what the file cannot hold."""
-    size = len(raw)
-    if metadata.num_columns > _COLUMNS:
-        raise _absurd(f"{metadata.num_columns:,} columns")
-    most_rows = ROWS * size + ROWS_FREE
-    groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
-    if not 0 <= metadata.num_rows <= most_rows or sum(g.num_rows for g in groups) != metadata.num_rows:
-        raise _absurd(f"{metadata.num_rows:,} rows")
+    try:
+        _check(raw, footer)
+    except (AttributeError, KeyError, TypeError, NotThrift) as error:
+        raise ModelFileError(
+            f"the footer or a page of the file cannot be read: {type(error).__name__} {error}", hint=_BROKEN
+        ) from None
+
+
+def _check(raw: bytes, footer: Fields) -> None:
+    rows, groups = footer[3], footer.get(4, [])
+    if not 0 <= rows <= ROWS * len(raw) + ROWS_FREE or sum(g[3] for g in groups) != rows:
+        raise _absurd(f"{rows:,} rows")
+    if len(footer[2]) > _COLUMNS:
+        raise _absurd(f"{len(footer[2]):,} columns")
     unpacked = 0
     for group in groups:
-        if not 0 < group.num_rows <= most_rows:
-            raise _absurd(f"{group.num_rows:,} rows in one group")
-        for i in range(group.num_columns):
-            unpacked += _check_chunk(raw, group.column(i), group.num_rows)
-            if unpacked > UNPACKED * size + UNPACKED_FREE:
+        if group[3] <= 0 or len(group[1]) >= len(footer[2]):  # the schema also has an element for the whole row
+            raise _absurd(f"{group[3]:,} rows of {len(group[1]):,} columns in a group")
+        for chunk in group[1]:
+            unpacked += _check_chunk(raw, chunk, group[3])
+            if unpacked > UNPACKED * len(raw) + UNPACKED_FREE:
                 raise _absurd(f"{unpacked:,} bytes unpacked")
 
 
-def _check_chunk(raw: bytes, chunk: Any, rows: int) -> int:
+def _check_chunk(raw: bytes, chunk: Fields, rows: int) -> int:
     """How many bytes the pages of a column chunk say they unpack to."""
-    start = chunk.data_page_offset
-    if chunk.has_dictionary_page and chunk.dictionary_page_offset is not None:
-        start = min(start, chunk.dictionary_page_offset)
-    end = start + chunk.total_compressed_size
-    if not 4 <= start <= end <= len(raw) or chunk.num_values != rows:
-        raise _absurd(f"a column chunk from byte {start:,} to {end:,} with {chunk.num_values:,} values")
+    about: Any = chunk[3]
+    start = min(about[9], about.get(11, about[9]))
+    if 11 in about and about[11] <= 0:
+        start = about[9]  # some writers put 0 where there is no dictionary
+    end = start + about[7]
+    if 1 in chunk or not 4 <= start <= end <= len(raw) or about[5] != rows:
+        raise _absurd(f"a column chunk from byte {start:,} to {end:,} with {about[5]:,} values")
     at, values, unpacked = start, 0, 0
     while at < end:
-        header, at = _header(raw, at, end)
-        packed_size, size = header.get((3,), -1), header.get((2,), -1)
-        if not 0 <= packed_size <= end - at or size < 0:
-            raise _absurd(f"a page of {size:,} bytes packed in {packed_size:,}")
-        own = header.get((5, 1), header.get((8, 1), 0))  # values of a data page, first and second form
-        if own < 0 or header.get((7, 1), 0) < 0 or header.get((7, 1), 0) > max(size, rows):
-            raise _absurd(f"a page of {own:,} values")
-        values, unpacked, at = values + own, unpacked + size, at + packed_size
+        page, at = read_struct(raw, at, end)
+        size, packed = page[2], page[3]
+        if not 0 <= packed <= end - at or size < 0:
+            raise _absurd(f"a page of {size:,} bytes packed in {packed:,}")
+        own = page.get(5, page.get(8, {})).get(1, 0)  # how many values a data page has, in its first or second form
+        words = page.get(7, {}).get(1, 0)  # and a dictionary
+        if own < 0 or not 0 <= words <= max(size, rows):
+            raise _absurd(f"a page of {max(own, words):,} values")
+        values, unpacked, at = values + own, unpacked + size, at + packed
         if values > rows:
             raise _absurd(f"pages of {values:,} values for {rows:,} rows")
     return unpacked
-
-
-def _header(raw: bytes, at: int, end: int) -> tuple[dict[tuple[int, ...], int], int]:
-    """The whole numbers in a page header, by the path of their fields, and where the page begins."""
-    numbers: dict[tuple[int, ...], int] = {}
-    try:
-        at = _struct(raw, at, end, (), numbers)
-    except IndexError:
-        raise _absurd("a page header that does not end") from None
-    return numbers, at
-
-
-def _struct(raw: bytes, at: int, end: int, path: tuple[int, ...], numbers: dict[tuple[int, ...], int]) -> int:
-    """Read one struct in Thrift's compact form; only what page headers have is known."""
-    field = 0
-    while True:
-        if at >= end or len(path) > _DEEPEST:
-            raise IndexError
-        head, at = raw[at], at + 1
-        if head == 0:
-            return at
-        if head >> 4:
-            field += head >> 4
-        else:
-            zigzag, at = _varint(raw, at, end)
-            field = (zigzag >> 1) ^ -(zigzag & 1)
-        kind = head & 15
-        if kind in (1, 2):  # true, false: the value is in the kind
-            continue
-        if kind == 3:
-            at += 1
-        elif kind in (4, 5, 6):
-            zigzag, at = _varint(raw, at, end)
-            numbers[(*path, field)] = (zigzag >> 1) ^ -(zigzag & 1)
-        elif kind == 7:
-            at += 8
-        elif kind == 8:
-            length, at = _varint(raw, at, end)
-            at += length
-        elif kind == 12:
-            at = _struct(raw, at, end, (*path, field), numbers)
-        else:
-            raise IndexError  # lists and maps stand in no page header
-
-
-def _varint(raw: bytes, at: int, end: int) -> tuple[int, int]:
-    value = 0
-    for shift in range(0, 70, 7):
-        if at >= end:
-            raise IndexError
-        byte, at = raw[at], at + 1
-        value |= (byte & 127) << shift
-        if byte < 128:
-            return value, at
-    raise IndexError
 
 
 def _absurd(claim: str) -> ModelFileError:
