@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from .model import Model
     from .modelfile import load
     from .schema import Column, Schema
+    from .sealed import Sealed, load_sealed
     from .settings import Floor, Settings
     from .shift import shift
     from .smoothing import (
@@ -72,6 +73,7 @@ __all__ = [
     "ModelFileError",
     "Schema",
     "SchemaError",
+    "Sealed",
     "Settings",
     "SettingsError",
     "Tally",
@@ -86,6 +88,7 @@ __all__ = [
     "hopeless",
     "infer",
     "load",
+    "load_sealed",
     "shift",
 ]
 
@@ -112,6 +115,7 @@ _HOMES = {
     "ModelFileError": "errors",
     "Schema": "schema",
     "SchemaError": "errors",
+    "Sealed": "sealed",
     "Settings": "settings",
     "SettingsError": "errors",
     "Tally": "tally",
@@ -125,6 +129,7 @@ _HOMES = {
     "hopeless": "hopeless",
     "infer": "infer",
     "load": "modelfile",
+    "load_sealed": "sealed",
     "shift": "shift",
 }
 

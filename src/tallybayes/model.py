@@ -186,6 +186,12 @@ class Model:
 
         modelfile.save(path, modelfile.to_bytes(self))
 
+    def export(self, path: str | os.PathLike[str] | None = None, format: str | None = None) -> bytes:
+        """The model as "sealed" scorer, "json", "onnx" or model "card", also written to the path if there is one."""
+        from .export import export
+
+        return export(self, path, format)
+
     # ---- views
 
     def parameters(self) -> tuple[int, int]:

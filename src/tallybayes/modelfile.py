@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from .model import Model
 
 FORMAT = 1
+_MEANINGLESS = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError, pa.ArrowException)
 _RELEASE_HINT = "a newer release of tallybayes wrote the file: update tallybayes to read it."
 
 
@@ -117,15 +118,18 @@ def _its_tally(stored: Stored) -> Tally:
     return stored.tally
 
 
-def _packed(stored: Stored) -> bytes:
+def metadata_of(kind: str, schema: Schema, **more: Any) -> dict[str, str]:
+    """The texts that every file starts with, and further ones as JSON."""
     from . import __version__
 
+    texts = {"format": str(FORMAT), "kind": kind, "release": __version__, "schema": _json(schema.to_dict())}
+    return {PREFIX + name: text for name, text in {**texts, **{n: _json(v) for n, v in more.items()}}.items()}
+
+
+def _packed(stored: Stored) -> bytes:
     tally = stored.tally
     texts = {
-        "format": str(FORMAT),
-        "kind": stored.kind,
-        "release": __version__,
-        "schema": _json(stored.schema.to_dict()),
+        **{k.removeprefix(PREFIX): v for k, v in metadata_of(stored.kind, stored.schema).items()},
         "sheets": _json({} if tally is None else sheets_of(tally)),
         "settings": _json(settings_to_json(stored.settings)),
         "families": _json(families_to_json(stored.families)),
@@ -172,13 +176,15 @@ def stored_from_bytes(raw: bytes, *, trusted: bool = False) -> Stored:
             else "the file was not written by tallybayes."
         )
         raise ModelFileError(f"a model file of format {version[:20]!r}; this release reads format {FORMAT}", hint=hint)
+    if texts.get("kind") == "sealed":
+        raise ModelFileError("a sealed scorer, which has no tally", hint="read it with tb.load_sealed(path).")
     if texts.get("kind") not in ("model", "tally"):
         raise ModelFileError(f"a file that holds a {texts.get('kind', '')[:40]!r}", hint=_RELEASE_HINT)
     try:
         stored = _interpreted(texts, parts)
     except TallybayesError:
         raise
-    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError, pa.ArrowException) as error:
+    except _MEANINGLESS as error:
         raise ModelFileError(
             f"the file has the right checksum, but means nothing: {type(error).__name__}: {str(error)[:200]}",
             hint="it was not written by tallybayes: save the model again with model.save(path).",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +25,6 @@ _NAME = PREFIX + "checksum"
 _DIGITS = 64
 _MARK = _NAME.encode() + bytes([0x18, _DIGITS])  # in Thrift's compact form: the next field is a text of 64 bytes
 _ROW_GROUP = 1 << 20
-_KEYS = ["column", "sheet", "slot", "class"]
 _UNREADABLE = (
     pa.ArrowException,
     OSError,
@@ -43,11 +42,15 @@ class Parts:
     raw: bytes
     metadata: Mapping[str, str]
 
-    def table(self) -> pa.Table:
+    def table(self, coded: Sequence[str] = ("column", "sheet", "slot", "class")) -> pa.Table:
         """The rows. Texts stay coded, so that a short file cannot unfold into a long table."""
         try:
-            file = pq.ParquetFile(pa.BufferReader(self.raw), read_dictionary=_KEYS, page_checksum_verification=True)
-            return file.read(use_threads=False)
+            file = pq.ParquetFile(
+                pa.BufferReader(self.raw), read_dictionary=list(coded), page_checksum_verification=True
+            )
+            table = file.read(use_threads=False)
+            table.validate(full=True)  # codes beyond their dictionary, texts that are not UTF-8
+            return table
         except _UNREADABLE as error:
             raise ModelFileError(f"the rows cannot be read: {str(error)[:200]}", hint=_HINT) from None
 

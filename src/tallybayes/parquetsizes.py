@@ -79,8 +79,8 @@ def _check_chunk(raw: bytes, chunk: Fields, rows: int) -> int:
         size, packed = page[2], page[3]
         if not 0 <= packed <= end - at or size < 0:
             raise _absurd(f"a page of {size:,} bytes packed in {packed:,}")
-        own = page.get(5, page.get(8, {})).get(1, 0)  # how many values a data page has, in its first or second form
-        words = page.get(7, {}).get(1, 0)  # and a dictionary
+        data: Any = page.get(5, page.get(8, {}))  # the header of a data page in its first or second form
+        own, words = data.get(1, 0), page.get(7, {}).get(1, 0)  # how many values it has, or a dictionary
         if own < 0 or not 0 <= words <= max(size, rows):
             raise _absurd(f"a page of {max(own, words):,} values")
         values, unpacked, at = values + own, unpacked + size, at + packed

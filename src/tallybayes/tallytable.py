@@ -195,7 +195,6 @@ def _coded(column: Any, name: str) -> tuple[Any, Ints]:
     if isinstance(coded, pa.ChunkedArray):  # combine_chunks leaves none as none
         coded = array([], coded.type)
     texts = coded.dictionary.cast(pa.string())
-    texts.validate(full=True)
     codes = numpy_of(coded.indices).astype(np.int64)
     once = pc.unique(texts)
     if len(once) < len(texts):  # a dictionary may name a text twice
