@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from .errors import ModelFileError
-from .parquetsizes import check_sizes, read_footer, texts_of
+from .parquetsizes import check_sizes, columns_of, read_footer, texts_of
 
 PREFIX = "tallybayes."
 _MAGIC = b"PAR1"
@@ -41,13 +41,13 @@ class Parts:
 
     raw: bytes
     metadata: Mapping[str, str]
+    columns: tuple[str, ...]
 
     def table(self, coded: Sequence[str] = ("column", "sheet", "slot", "class")) -> pa.Table:
         """The rows. Texts stay coded, so that a short file cannot unfold into a long table."""
         try:
-            file = pq.ParquetFile(
-                pa.BufferReader(self.raw), read_dictionary=list(coded), page_checksum_verification=True
-            )
+            there = [c for c in coded if c in self.columns]
+            file = pq.ParquetFile(pa.BufferReader(self.raw), read_dictionary=there, page_checksum_verification=True)
             table = file.read(use_threads=False)
             table.validate(full=True)  # codes beyond their dictionary, texts that are not UTF-8
             return table
@@ -94,7 +94,7 @@ def unpack(raw: bytes, *, trusted: bool = False, foreign: bool = False) -> Parts
     texts = texts_of(footer)
     if foreign and at is None and any(k.startswith(PREFIX) for k in texts):
         raise ModelFileError("a model file without its checksum", hint=_HINT)
-    return Parts(raw, texts)
+    return Parts(raw, texts, columns_of(footer))
 
 
 def _checksum_place(raw: Any) -> int | None:

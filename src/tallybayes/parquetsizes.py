@@ -38,6 +38,14 @@ def texts_of(footer: Fields) -> dict[str, str]:
         raise ModelFileError("the metadata of the file cannot be read", hint=_BROKEN) from None
 
 
+def columns_of(footer: Fields) -> tuple[str, ...]:
+    """The names of the columns of a flat table."""
+    try:
+        return tuple(element[4].decode() for element in footer[2][1:])
+    except (AttributeError, KeyError, TypeError, ValueError):
+        raise ModelFileError("the columns of the file cannot be read", hint=_BROKEN) from None
+
+
 def check_sizes(raw: bytes, footer: Fields) -> None:
     """Refuse a file whose footer or pages claim what the file cannot hold."""
     try:

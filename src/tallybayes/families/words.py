@@ -38,6 +38,8 @@ def vocabulary(counts: Counts, context: Context, select: Selection) -> list[str]
     sheet = counts.sheet("words", WORDS)
     seen = sheet.slot_names
     if not select.everything():
+        sheet = sheet.in_order  # of words that tell equally much the first are kept, whatever order they were met in
+        seen = sheet.slot_names
         kept = select.kept(sheet.table("documents", context.n_classes), bag_rows(counts, context))
         seen = [w for w, k in zip(seen, kept, strict=True) if k]
     positions = {str(j) for j in range(context.width or 0)}
