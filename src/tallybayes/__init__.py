@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import families
+    from . import families, metrics
     from .assumptions import assumptions
     from .cells import Cells
     from .errors import (
@@ -89,11 +89,12 @@ __all__ = [
     "infer",
     "load",
     "load_sealed",
+    "metrics",
     "shift",
 ]
 
-# Where each name lives. It is imported when it is first asked for, so that one answer from a saved model costs no more
-# than the modules it needs.
+# Where each name lives; a public name without a home is a module. It is imported when it is first asked for, so that
+# one answer from a saved model costs no more than the modules it needs.
 _HOMES = {
     "AbsoluteDiscount": "smoothing",
     "CannotEstimate": "errors",
@@ -145,10 +146,10 @@ class _Package(ModuleType):
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
-        if name == "families":
-            return import_module(".families", __name__)
-        if name not in _HOMES:
+        if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        if name not in _HOMES:
+            return import_module(f".{name}", __name__)
         value = getattr(import_module(f".{_HOMES[name]}", __name__), name)
         globals()[name] = value
         return value

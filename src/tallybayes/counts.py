@@ -117,6 +117,12 @@ class Sheet:
         """The same entries with class i renumbered to new[i]; the numbering must keep its order."""
         return Sheet(self.amounts, self.slots, self.slot, self.limb, new[self.label], self.amount)
 
+    def regroup(self, new: Index) -> Sheet:
+        """The same entries with class i put into new[i], left out where that is −1; classes put together are added."""
+        label = new[self.label]
+        kept = label >= 0
+        return _collect(self.amounts, self.slots, self.slot[kept], self.limb[kept], label[kept], self.amount[kept])
+
     def limbs(self, amount: str, n_labels: int) -> Limbs:
         """One amount as a full table of exact numbers: group slot · n_labels + label."""
         groups = len(self.slots) * n_labels
@@ -257,6 +263,11 @@ class Counts:
     def relabel(self, new: Index) -> Counts:
         """The same counts with class i renumbered to new[i]."""
         return Counts({name: sheet.relabel(new) for name, sheet in self.sheets.items()})
+
+    def regroup(self, new: Index) -> Counts:
+        """The same counts with class i put into new[i], left out where that is −1."""
+        sheets = {name: sheet.regroup(new) for name, sheet in self.sheets.items()}
+        return Counts({name: sheet for name, sheet in sheets.items() if len(sheet)})
 
     def without(self, name: str) -> Counts:
         """The counts less one sheet."""

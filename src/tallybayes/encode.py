@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from .block import Bag, Block, Codes, Numbers
 from .errors import DataError, did_you_mean, excerpt, warn
 from .later import scipy
 from .matrices import bag, vector
-from .numerics import Floats
+from .numerics import Floats, Ints
 from .reading import Where, category, check_flat, date_part, number
 from .schema import Column, Schema
 from .sources import WEIGHTS, Batch
@@ -59,6 +60,39 @@ def labels(schema: Schema, batch: Batch) -> Codes:
         )
     check_flat(batch[schema.target], schema.target)
     return category(batch[schema.target], schema.missing)
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """The rows of a batch that have a label and weigh something."""
+
+    classes: tuple[str, ...]  # canonical text, sorted
+    labels: Ints  # which class each row belongs to
+    weights: Floats | None
+    blocks: dict[str, Block]
+    rows: Ints  # where in the batch each row stood
+    skipped: int  # rows without a label
+
+
+def labelled(schema: Schema, batch: Batch, *, first: bool = False) -> Labelled:
+    """The rows that can be counted, encoded; `first` also checks that the batch has the schema's columns."""
+    given = labels(schema, batch)
+    if first and schema.counted and batch.rows:
+        check_columns(schema, batch)
+    weight = weights(schema, batch)
+    encoded = blocks(schema, batch) if schema.counted else {}
+    counted = np.ones(batch.rows, dtype=bool) if weight is None else weight > 0
+    kept = (given.codes >= 0) & counted
+    skipped = int(np.count_nonzero((given.codes < 0) & counted))
+    if not kept.all():
+        given = given.take(kept)
+        encoded = {name: block.take(kept) for name, block in encoded.items()}
+        weight = None if weight is None else weight[kept]
+    order = np.argsort(np.array(given.slots, dtype=object), kind="stable") if given.slots else np.zeros(0, int)
+    number = np.empty(len(order), dtype=np.int64)
+    number[order] = np.arange(len(order))
+    classes = tuple(given.slots[i] for i in order.tolist())
+    return Labelled(classes, number[given.codes], weight, encoded, np.flatnonzero(kept), skipped)
 
 
 def weights(schema: Schema, batch: Batch) -> Floats | None:

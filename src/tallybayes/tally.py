@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import canon, encode, receipts, workers
-from .block import MOMENTS, Groups
+from .block import MOMENTS, Block, Groups
 from .counts import Counts, Sheet, add_counts
 from .errors import CannotForget, DataError, excerpt, warn
 from .numerics import Floats, exact_sums, round_ratio, spread
@@ -151,6 +151,14 @@ class Tally:
             out.update(json.dumps(name).encode())
             self.columns[name].update_digest(out)
         return out.hexdigest()
+
+    def regroup(self, names: Sequence[str | None]) -> Tally:
+        """The tally with class i called names[i], left out where that is None; classes of one name are put together."""
+        classes = tuple(sorted({n for n in names if n is not None}))
+        number = {n: i for i, n in enumerate(classes)}
+        new = np.array([-1 if n is None else number[n] for n in names], dtype=np.int64)
+        columns = {name: counts.regroup(new) for name, counts in self.columns.items()}
+        return without_empty_classes(Tally(self.schema, classes, self.labels.regroup(new), columns, self.skipped))
 
     def update(self, data: Any, y: Any = None, *, weights: Any = None) -> Tally:
         """The tally with more rows counted."""
@@ -293,27 +301,18 @@ def _cells(column: Column) -> list[Any] | None:
 
 
 def _of_batch(schema: Schema, batch: Batch, first: bool) -> Tally:
-    """The tally of one batch: the only place where rows become amounts."""
     if batch.rows == 0 and not batch.columns:
         return Tally.zero(schema)
-    labels = encode.labels(schema, batch)
-    if first and schema.counted and batch.rows:
-        encode.check_columns(schema, batch)
-    weights = encode.weights(schema, batch)
-    blocks = encode.blocks(schema, batch) if schema.counted else {}
-    kept = labels.codes >= 0
-    counted = np.ones(batch.rows, dtype=bool) if weights is None else weights > 0
-    skipped = int(np.count_nonzero(~kept & counted))
-    kept = kept & counted
-    if not kept.all():
-        labels = labels.take(kept)
-        blocks = {name: block.take(kept) for name, block in blocks.items()}
-        weights = None if weights is None else weights[kept]
-    order = np.argsort(np.array(labels.slots, dtype=object), kind="stable") if labels.slots else np.zeros(0, int)
-    number = np.empty(len(order), dtype=np.int64)
-    number[order] = np.arange(len(order))
-    classes = tuple(labels.slots[i] for i in order.tolist())
-    groups = Groups(number[labels.codes], len(classes), weights)
+    rows = encode.labelled(schema, batch, first=first)
+    return count_rows(
+        schema, rows.classes, Groups(rows.labels, len(rows.classes), rows.weights), rows.blocks, rows.skipped
+    )
+
+
+def count_rows(
+    schema: Schema, classes: Sequence[str], groups: Groups, blocks: Mapping[str, Block], skipped: int = 0
+) -> Tally:
+    """The tally of encoded rows, `classes` sorted: the only place where rows become amounts."""
     if len(classes) == 0:
         return Tally(schema, (), Counts({}), {c.name: Counts({}) for c in schema.counted}, skipped)
     sheets = {
@@ -329,7 +328,7 @@ def _of_batch(schema: Schema, batch: Batch, first: bool) -> Tally:
     if schema.receipts:
         sheets["receipts"] = receipts.sheet(blocks, groups)
     columns = {name: _counts(block.sum_by(groups)) for name, block in blocks.items()}
-    return without_empty_classes(Tally(schema, classes, _counts(sheets), columns, skipped))
+    return without_empty_classes(Tally(schema, tuple(classes), _counts(sheets), columns, skipped))
 
 
 def _counts(sheets: Mapping[str, Sheet]) -> Counts:

@@ -1,0 +1,183 @@
+"""Metrics against scikit-learn, and the bootstrap against its definition."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn import metrics as sk
+
+import tallybayes as tb
+from tallybayes import curves, metrics, resampling
+
+
+def forecasts(
+    classes: int, seed: int, n: int = 300, rounded: bool = False
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    y = rng.choice(classes, n, p=rng.dirichlet(np.full(classes, 3.0)))
+    score = rng.normal(size=(n, classes)) + 1.2 * (np.arange(classes) == y[:, None])
+    score = np.round(score, 1) if rounded else score  # ties
+    p = np.exp(score) / np.exp(score).sum(axis=1, keepdims=True)
+    if rounded:
+        p = np.round(p, 2)
+        p[:, 0] += 1 - p.sum(axis=1)
+        p = np.clip(p, 0, 1)
+    return y, p, rng.choice([0.0, 0.5, 1.0, 2.0], n)
+
+
+CASES = [(c, w, r) for c in (2, 3, 5) for w in (False, True) for r in (False, True)]
+
+
+@pytest.mark.parametrize(("classes", "weighted", "rounded"), CASES)
+def test_every_metric_is_scikit_learns(classes: int, weighted: bool, rounded: bool) -> None:
+    y, p, w = forecasts(classes, seed=classes, rounded=rounded)
+    w = w if weighted else None
+    hat = p.argmax(axis=1)
+    hot = np.eye(classes)[y]
+    positive = slice(1, 2) if classes == 2 else slice(None)
+    each = sk.precision_recall_fscore_support(y, hat, sample_weight=w, zero_division=0)
+    expected = {
+        "accuracy": sk.accuracy_score(y, hat, sample_weight=w),
+        "error": sk.zero_one_loss(y, hat, sample_weight=w),
+        "log_loss": np.average(-np.log(np.maximum(p[np.arange(len(y)), y], 1e-15)), weights=w),
+        "brier": np.average(((p - hot) ** 2).sum(axis=1), weights=w) / 2,
+        "balanced_accuracy": sk.balanced_accuracy_score(y, hat, sample_weight=w),
+        "matthews": sk.matthews_corrcoef(y, hat, sample_weight=w),
+        "f1_micro": sk.f1_score(y, hat, average="micro", sample_weight=w),
+        "roc_auc": np.mean([sk.roc_auc_score(hot[:, k], p[:, k], sample_weight=w) for k in range(classes)][positive]),
+        "average_precision": np.mean(
+            [sk.average_precision_score(hot[:, k], p[:, k], sample_weight=w) for k in range(classes)][positive]
+        ),
+    }
+    for average in ("macro", "weighted"):
+        for name, score in (("precision", sk.precision_score), ("recall", sk.recall_score), ("f1", sk.f1_score)):
+            expected[f"{name}_{average}"] = score(y, hat, average=average, sample_weight=w, zero_division=0)
+    if not rounded:
+        expected["log_loss"] = sk.log_loss(y, p, sample_weight=w)
+    assert set(expected) | {"calibration_error"} == set(metrics.METRICS)
+    for name, value in expected.items():
+        assert getattr(metrics, name)(y, p, w) == pytest.approx(value, rel=1e-12, abs=1e-12), name
+    if classes == 2 and not rounded:
+        assert metrics.brier(y, p, w) == pytest.approx(sk.brier_score_loss(y, p[:, 1], sample_weight=w), rel=1e-12)
+    np.testing.assert_allclose(metrics.confusion(y, p, w), sk.confusion_matrix(y, hat, sample_weight=w), rtol=1e-12)
+    table = metrics.by_class(y, p, w)
+    for name, column in zip(("precision", "recall", "f1", "rows"), each, strict=True):
+        if not (weighted and name == "rows"):
+            np.testing.assert_allclose(table[name], column, rtol=1e-12, err_msg=name)
+    matrix = sk.multilabel_confusion_matrix(y, hat, sample_weight=w)
+    np.testing.assert_allclose(table["specificity"], matrix[:, 0, 0] / (matrix[:, 0, 0] + matrix[:, 0, 1]), rtol=1e-12)
+
+
+def test_calibration_error_by_its_definition() -> None:
+    y, p, w = forecasts(3, seed=4)
+    top, hit = p.max(axis=1), p.argmax(axis=1) == y
+    total = 0.0
+    for i in range(15):
+        inside = (top > i / 15) & (top <= (i + 1) / 15)
+        if w[inside].sum():
+            total += abs((w * (hit - top))[inside].sum())
+    assert metrics.calibration_error(y, p, w) == pytest.approx(total / w.sum(), rel=1e-12)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_curves_are_scikit_learns(weighted: bool) -> None:
+    y, p, w = forecasts(2, seed=7, rounded=True)
+    w = w if weighted else None
+    roc = curves.roc_curve(y, p, weights=w)
+    fpr, tpr, _ = sk.roc_curve(y, p[:, 1], sample_weight=w, drop_intermediate=False)
+    kept = np.concatenate(([True], (np.diff(roc.x) > 0) | (np.diff(roc.y) > 0)))  # rows of weight 0 move nothing
+    theirs = np.concatenate(([True], (np.diff(fpr) > 0) | (np.diff(tpr) > 0)))
+    np.testing.assert_allclose(roc.x[kept], fpr[theirs], atol=1e-12)
+    np.testing.assert_allclose(roc.y[kept], tpr[theirs], atol=1e-12)
+    area = np.sum(np.diff(roc.x) * (roc.y[1:] + roc.y[:-1]) / 2)
+    assert area == pytest.approx(metrics.roc_auc(y, p, w), rel=1e-12)
+    pr = curves.precision_recall_curve(y, p, weights=w)
+    area = np.sum(np.diff(pr.x, prepend=0) * pr.y)
+    assert area == pytest.approx(metrics.average_precision(y, p, w), rel=1e-12)
+
+
+def test_reliability_has_wilson_intervals() -> None:
+    y, p, _ = forecasts(2, seed=8, n=2000)
+    found = curves.reliability(y, p, 1, bins=10)
+    at = np.ceil(p[:, 1] * 10) - 1
+    for i, b in enumerate(np.unique(at)):
+        inside = at == b
+        assert found.observed[i] == pytest.approx(y[inside].mean(), rel=1e-12)
+        assert found.forecast[i] == pytest.approx(p[inside, 1].mean(), rel=1e-12)
+        assert found.rows[i] == inside.sum()
+    assert ((found.low < found.observed) & (found.observed < found.high)).all()
+    assert "95 % interval" in repr(found)
+    doubled = curves.reliability(np.tile(y, 2), np.tile(p, (2, 1)), 1, np.full(4000, 0.5), bins=10)
+    assert (doubled.high - doubled.low < found.high - found.low).all()  # twice as many rows, whatever they weigh
+    # Newcombe (1998), table I: 81 of 263 and 0 of 20
+    low, high = curves.wilson(np.array([81.0, 0.0]), np.array([263.0, 20.0]))
+    np.testing.assert_allclose(low, [0.2553, 0.0], atol=5e-5)
+    np.testing.assert_allclose(high, [0.3662, 0.1611], atol=5e-5)
+
+
+def test_bootstrap_is_the_metric_of_the_rows_drawn() -> None:
+    y, p, w = forecasts(3, seed=9, n=60)
+    scored = metrics.Scored.of(y, p, w)
+    rng = np.random.default_rng(5)
+    at = rng.integers(0, 60, size=(40, 60))
+    (drawn,) = resampling.draws(scored, 40, seed=5)
+    for name, formula in metrics.METRICS.items():
+        together = formula(scored, drawn)
+        single = [getattr(metrics, name)(y[rows], p[rows], w[rows]) for rows in at]
+        np.testing.assert_allclose(together, single, rtol=1e-10, atol=1e-12, err_msg=name)
+
+
+def test_bootstrap_interval_of_a_mean_is_as_wide_as_it_should_be() -> None:
+    y, p, _ = forecasts(2, seed=10, n=400)
+    found = resampling.bootstrap(y, p, list(metrics.METRICS), resamples=2000, seed=1)
+    value, low, high = found["accuracy"]
+    half = 1.96 * np.sqrt(value * (1 - value) / 400)
+    assert (high - low) / 2 == pytest.approx(half, rel=0.1)
+    for name, (value, low, high) in found.items():
+        assert low <= high, name
+        assert name == "calibration_error" or low <= value <= high, name  # drawing again adds noise to |gaps|
+    assert found == resampling.bootstrap(y, p, list(metrics.METRICS), resamples=2000, seed=1)
+    assert found["accuracy"] != resampling.bootstrap(y, p, ["accuracy"], resamples=2000, seed=2)["accuracy"]
+
+
+def test_one_class_and_constant_forecasts() -> None:
+    y, p = np.zeros(4, dtype=int), np.ones((4, 1))
+    assert metrics.accuracy(y, p) == 1.0
+    assert metrics.log_loss(y, p) == 0.0
+    assert np.isnan(metrics.roc_auc(y, p))
+    assert metrics.matthews(y, p) == 0.0
+    assert np.isnan(resampling.bootstrap(y, p, ["roc_auc"])["roc_auc"]).all()
+    y, p = np.array([0, 1, 1, 0]), np.full((4, 2), 0.5)
+    assert metrics.roc_auc(y, p) == 0.5
+    assert metrics.average_precision(y, p) == 0.5
+    assert metrics.matthews(y, p) == 0.0
+    np.testing.assert_array_equal(metrics.baseline([0, 1, 1, 1], 3), np.tile([0.25, 0.75, 0.0], (4, 1)))
+    certain = np.array([[1.0, 0.0]])
+    assert metrics.log_loss([1], certain) == pytest.approx(-np.log(1e-15))
+
+
+@pytest.mark.parametrize(
+    ("labels", "p", "weights", "message"),
+    [
+        ([0, 1], [[1.0, 0.0]], None, "shape"),
+        ([], np.zeros((0, 2)), None, "no rows"),
+        ([2], [[0.5, 0.5]], None, "class numbers from 0 to 1"),
+        (["a"], [[0.5, 0.5]], None, "class numbers"),
+        ([0], [[1.5, -0.5]], None, "not probabilities"),
+        ([0], [[np.nan, 0.5]], None, "not probabilities"),
+        ([0], [[1.0, 0.0]], [-1.0], "weight below 0"),
+        ([0], [[1.0, 0.0]], [0.0], "none above"),
+    ],
+)
+def test_bad_input_is_refused(labels: object, p: object, weights: object, message: str) -> None:
+    with pytest.raises(tb.DataError, match=message):
+        metrics.accuracy(labels, p, weights)
+
+
+def test_a_wrong_name_gets_a_hint() -> None:
+    with pytest.raises(tb.SettingsError, match="did you mean 'log_loss'"):
+        resampling.bootstrap([0], [[1.0]], ["logloss"])
+    with pytest.raises(tb.SettingsError, match="ROC curve needs"):
+        curves.roc_curve([0, 0], [[1.0, 0.0]] * 2)
+    with pytest.raises(tb.SettingsError, match="no row is of class"):
+        curves.precision_recall_curve([0, 0], [[1.0, 0.0]] * 2)
