@@ -36,7 +36,7 @@ SCHEMA = tb.Schema(
         tb.Column("visits", "number", cells=tb.Cells(1.0, -7, (0.0, 1.0, 2.0, 5.0), discrete=True)),
         tb.Column("note", "text", text=tb.Tokeniser(ngrams=(1, 2), stop=("at",)), levels=2),
         tb.Column("words", "bag"),
-        *[c for c in tb.Schema([tb.Column("day", "date")]).columns],
+        *tb.Schema([tb.Column("day", "date")]).columns,
         tb.Column("id", "ignore", reason="different in every row"),
     ],
     target="label",
