@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import struct
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from strategies import examples
 
 from tallybayes import arrow
+from tallybayes.counts import with_lengths
 
 texts = st.lists(st.none() | st.text(st.characters(exclude_categories=["Cs"]), max_size=5), max_size=9)
 floats = st.lists(st.none() | st.floats(), max_size=9)
@@ -73,3 +75,10 @@ def test_nulls_become_what_pyarrow_makes_of_them(values: list[Any]) -> None:
 def test_scalars() -> None:
     assert arrow.scalar(None, pa.string()) == pa.scalar(None, pa.string())
     assert arrow.scalar(3) == pa.scalar(3) and arrow.scalar(dt.datetime(2024, 1, 2)).type == pa.timestamp("us")
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=5), max_size=9), st.integers(0, 3))
+@examples(100)
+def test_texts_with_their_lengths(texts: list[str], start: int) -> None:
+    slow = b"".join(struct.pack("<q", len(t.encode())) + t.encode() for t in texts[start:])
+    assert with_lengths(pa.array(texts, pa.string())[start:]) == slow

@@ -265,7 +265,7 @@ import sys, time
 start = time.perf_counter()
 import tallybayes as tb
 model = tb.load(sys.argv[1])
-print(model.predict({"colour": "red", "size": 0.3, "count": 2, "note": "free", "words": ["a"], "point": [0.0, 0.0, 1.0],
+print(model.predict({"colour": None, "size": 0.3, "count": 2, "note": "free", "words": ["a"], "point": [0.0, 0.0, 1.0],
                      "day": "2024-05-01"})[0])
 print(time.perf_counter() - start)
 print(*sorted({m.partition(".")[0] for m in sys.modules}))

@@ -82,6 +82,8 @@ def _of_numpy(values: Any, kind: Any, from_pandas: bool) -> Any:
 
 def _of_list(values: Sequence[Any], kind: Any, from_pandas: bool) -> Any:
     kinds = set(map(type, values)) - {type(None)}
+    if not kinds and kind is None:
+        return pa.nulls(len(values))
     if kinds == {str} or (not kinds and kind is not None):
         text = kind or pa.string()
         if pa.types.is_string(text) or pa.types.is_large_string(text):

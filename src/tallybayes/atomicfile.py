@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import secrets
 import stat
 
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
@@ -23,7 +22,7 @@ def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
     """Put the content in the place of whatever the path names; a symbolic link is followed, permissions are kept."""
     target = os.path.realpath(os.fspath(path))
     folder, name = os.path.split(target)
-    temporary = os.path.join(folder, f".{name[:100]}.{secrets.token_hex(8)}.tmp")
+    temporary = os.path.join(folder, f".{name[:100]}.{os.urandom(8).hex()}.tmp")
     file = os.open(temporary, _NEW, 0o666)  # less what the umask takes away, as for any new file
     try:
         try:

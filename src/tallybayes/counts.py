@@ -161,11 +161,32 @@ class Sheet:
     def content(self) -> Iterator[bytes]:
         """The logical content as bytes, the same on every machine: what the digest is taken of."""
         sheet = self.in_order
-        for text in (*sheet.amounts, "", *sheet.slot_names):
+        for text in (*sheet.amounts, ""):
             raw = text.encode()
             yield struct.pack("<q", len(raw)) + raw
+        yield with_lengths(sheet.slots)
         for numbers in (sheet.slot, sheet.limb, sheet.label, sheet.amount):
             yield struct.pack("<q", numbers.size) + np.ascontiguousarray(numbers, dtype="<i8").tobytes()
+
+
+def with_lengths(texts: pa.Array) -> bytes:
+    """The texts in UTF-8 one after another, each after its length in eight bytes.
+
+    >>> with_lengths(array(["a", "é"], pa.string())).hex(" ", -8)
+    '0100000000000000 6102000000000000 00c3a9'
+    """
+    if len(texts) == 0:
+        return b""
+    texts = texts.cast(pa.large_string())
+    ends = np.frombuffer(texts.buffers()[1], dtype=np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    data = np.frombuffer(texts.buffers()[2] or b"", dtype=np.uint8)[ends[0] : ends[-1]]
+    places = (ends[:-1] - ends[0] + 8 * np.arange(len(texts)))[:, None] + np.arange(8)
+    out = np.empty(8 * len(texts) + len(data), dtype=np.uint8)
+    is_text = np.ones(len(out), dtype=bool)
+    is_text[places] = False
+    out[places] = np.diff(ends).astype("<i8").view(np.uint8).reshape(-1, 8)
+    out[is_text] = data
+    return out.tobytes()
 
 
 def add_sheets(sheets: Sequence[Sheet]) -> Sheet:

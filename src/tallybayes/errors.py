@@ -16,7 +16,6 @@ Every message says what was found and where, then, after a blank line, ``Hint:``
 
 from __future__ import annotations
 
-import difflib
 import sys
 import warnings
 from collections.abc import Iterable
@@ -99,6 +98,8 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     >>> did_you_mean("tempo", ["Temp", "Sky"])
     "did you mean 'Temp'? "
     """
+    import difflib  # only when something has gone wrong
+
     by_lower = {str(k).lower(): str(k) for k in known}
     near = difflib.get_close_matches(name.lower(), by_lower, n=1)
     return f"did you mean {by_lower[near[0]]!r}? " if near else ""

@@ -132,12 +132,20 @@ def tally_of(schema: Schema, table: pa.Table, sheets: Mapping[str, list[str]] | 
                 f"the sheet {sheet[:60]!r} of column {name[:60]!r} has amounts that do not belong to it",
                 hint="keep the columns as they are in the file, and sum each by itself.",
             )
+        _check_span(limb[rows], slot[rows] * max(len(classes), 1) + label[rows], len(limb))
         used, codes = np.unique(slot[rows], return_inverse=True)
         found[name, sheet] = Sheet.of_entries(
             tuple(own), slots.take(array(used)), codes.astype(np.int64), limb[rows], class_number[label[rows]],
             amount[rows][:, [names.index(a) for a in own]],
         )  # fmt: skip
     return _assembled(schema, tuple(class_order), found)
+
+
+def _check_span(limb: Ints, group: Ints, rows: int) -> None:
+    """Carrying lays every number of a sheet out over all limbs between its lowest and highest: not without limit."""
+    span = int(limb.max()) - int(limb.min()) + 1
+    if span > 8 and span * len(np.unique(group)) > max(1 << 27, 64 * rows):
+        raise ModelFileError("numbers of too many sizes in one sheet", hint="the file was not written by tallybayes.")
 
 
 def _assembled(schema: Schema, classes: tuple[str, ...], found: dict[tuple[str, str], Sheet]) -> Tally:
