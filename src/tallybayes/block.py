@@ -9,16 +9,18 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-import scipy.sparse
 
 from . import exact
 from .canon import number_text
 from .cells import Cells
 from .counts import Sheet
 from .numerics import Bools, Floats, Ints
+
+if TYPE_CHECKING:
+    import scipy.sparse
 
 MOMENTS = ("n", "x", "xx")
 WORDS = ("n", "documents")

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import scipy.sparse
 
 from .block import Bag, Block, Codes, Numbers
 from .errors import DataError, did_you_mean, excerpt, warn
+from .later import scipy
 from .matrices import bag, vector
 from .numerics import Floats, Ints
 from .pairs import Side, paired

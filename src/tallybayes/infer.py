@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import scipy.sparse
 
 from . import canon, encode, reading
 from .block import Codes
 from .cells import Cells
 from .errors import DataError, did_you_mean, excerpt, warn
+from .later import scipy
 from .numerics import Floats, Ints
 from .schema import Column, Schema, date_columns
 from .sources import LABELS, MATRIX, Batch, Source, open_source

@@ -6,8 +6,9 @@ S = b + Σ parts(φ, θ)            one part per column and class; the parts bef
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,7 @@ class Model:
     families: Mapping[str, Family]
     settings: Settings
     tally: Tally | None = None  # None: the model was written down without a strength
+    notes: Mapping[str, Any] = field(default_factory=dict)  # what else is to be remembered, kept in the model's file
 
     @classmethod
     def written(
@@ -174,7 +176,7 @@ class Model:
             assert self.tally is not None
             since = settings.calibrated.changed + abs(tally.rows - self.tally.rows)
             settings = replace(settings, calibrated=replace(settings.calibrated, changed=since))
-        return tally.model(settings)
+        return replace(tally.model(settings), notes=self.notes)
 
     def _tally(self, verb: str) -> Tally:
         if self.tally is None:
@@ -183,6 +185,18 @@ class Model:
                 hint="say how many rows it is worth: tb.Model.written(prior, tables, strength=100).",
             )
         return self.tally
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a file for `tb.load`; a file of that name is replaced at once or not at all."""
+        from . import modelfile
+
+        modelfile.save(path, modelfile.to_bytes(self))
+
+    def export(self, path: str | os.PathLike[str] | None = None, format: str | None = None) -> bytes:
+        """The model as "sealed" scorer, "json", "onnx" or model "card", also written to the path if there is one."""
+        from .export import export
+
+        return export(self, path, format)
 
     # ---- views
 

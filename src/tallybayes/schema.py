@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, ClassVar
 
 from . import canon
+from .atomicfile import write_atomically
 from .cells import Cells
 from .errors import SchemaError, did_you_mean, excerpt
 from .pairs import Side
@@ -317,16 +318,7 @@ class Schema:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the schema as JSON; a file of that name is replaced at once or not at all."""
-        temporary = f"{os.fspath(path)}.{os.getpid()}.tmp"
-        try:
-            with open(temporary, "w", encoding="utf-8") as file:
-                json.dump(self.to_dict(), file, ensure_ascii=False, indent=1)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, path)
-        finally:
-            if os.path.exists(temporary):
-                os.unlink(temporary)
+        write_atomically(path, json.dumps(self.to_dict(), ensure_ascii=False, indent=1).encode())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Schema:
