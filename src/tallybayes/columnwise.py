@@ -92,10 +92,7 @@ class FoldScorer:
 
     @cached_property
     def _apart(self) -> bool:
-        """Whether each column can be believed without looking at the others."""
-        return all(s.floor.kind != "global" for s in self.settings) and all(
-            c.kind != "pair" for c in self.schema.counted
-        )
+        return separable(self.schema, self.settings)
 
     @cached_property
     def _whole(self) -> list[Model]:
@@ -116,6 +113,11 @@ class _Said:
     ids: Callable[[], Ints]
     parts: list[tuple[Settings, Floats]] = field(default_factory=list)
     words: WordRows | None = None
+
+
+def separable(schema: Schema, settings: Sequence[Settings]) -> bool:
+    """Whether each column can be believed without looking at the others."""
+    return all(s.floor.kind != "global" for s in settings) and all(c.kind != "pair" for c in schema.counted)
 
 
 def for_column(settings: Settings, column: str) -> Settings:
