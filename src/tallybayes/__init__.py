@@ -18,11 +18,14 @@ from .errors import (
     TallybayesWarning,
 )
 from .estimate import estimate
+from .evaluate import cross_validate, evaluate
+from .evaluation import Evaluation
 from .explain import Explanation
 from .fit import count, fit
 from .hopeless import hopeless
 from .infer import infer
 from .joint import JointDistribution
+from .leaveoneout import leave_one_out
 from .model import Model
 from .schema import Column, Schema
 from .settings import Floor, Settings
@@ -36,6 +39,7 @@ from .smoothing import (
     Laplace,
     MaximumLikelihood,
 )
+from .splitting import split
 from .tally import Tally
 from .text import Tokeniser
 
@@ -50,6 +54,7 @@ __all__ = [
     "DataError",
     "Dirichlet",
     "Epsilon",
+    "Evaluation",
     "Explanation",
     "Floor",
     "GoodTuring",
@@ -69,11 +74,15 @@ __all__ = [
     "Tokeniser",
     "assumptions",
     "count",
+    "cross_validate",
     "estimate",
+    "evaluate",
     "families",
     "fit",
     "hopeless",
     "infer",
+    "leave_one_out",
     "metrics",
     "shift",
+    "split",
 ]

@@ -100,6 +100,10 @@ class Folds:
         """What a fold is scored by: the total less the fold, or the folds before it where time goes forward."""
         return self._training(k, self.schema.names)
 
+    def training_labels(self, k: int) -> Tally:
+        """The same without any column."""
+        return self._training(k, ())
+
     def _training(self, k: int, columns: Sequence[str]) -> Tally:
         schema = self.schema._with(columns=[c for c in self.schema.columns if c.name in columns or c.kind == "ignore"])
         cells = Tally(
