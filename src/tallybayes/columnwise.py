@@ -94,8 +94,7 @@ class FoldScorer:
 
     @cached_property
     def _apart(self) -> bool:
-        """Whether each column can be believed without looking at the others."""
-        return all(s.floor.kind != "global" for s in self.settings)
+        return separable(self.settings)
 
     @cached_property
     def _whole(self) -> list[Model]:
@@ -116,6 +115,11 @@ class _Said:
     ids: Callable[[], Ints]
     parts: list[tuple[Settings, Floats]] = field(default_factory=list)
     words: WordRows | None = None
+
+
+def separable(settings: Sequence[Settings]) -> bool:
+    """Whether each column can be believed without looking at the others."""
+    return all(s.floor.kind != "global" for s in settings)
 
 
 def for_column(settings: Settings, column: str) -> Settings:

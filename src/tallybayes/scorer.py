@@ -36,13 +36,17 @@ def scores(log_prior: Floats, parts: Mapping[str, Floats], settings: Settings, b
 
 
 def log_posterior(joint: Floats, log_prior: Floats) -> Floats:
-    """log P(class given row). Where every class is impossible the prior answers, with a warning."""
+    """log P(class given row). Where every class is impossible the prior answers, with a warning.
+
+    The prior is one for all rows, or rows × classes.
+    """
     top = np.max(joint, axis=1, keepdims=True)
     impossible = ~np.isfinite(top[:, 0])
     above: Floats = joint - np.where(impossible[:, None], 0.0, top)  # first, or a score of −1e300 swallows the rest
     out: Floats = above - np.where(impossible, 0.0, log_sum_exp(above))[:, None]
     if impossible.any():
-        out[impossible] = log_prior - log_sum_exp(log_prior)
+        prior = np.broadcast_to(log_prior, joint.shape)[impossible]
+        out[impossible] = prior - log_sum_exp(prior)[:, None]
         warn(
             f"every class has probability 0 for {int(impossible.sum())} row(s), the first is row "
             f"{int(np.argmax(impossible))}: the prior answers. Hint: smooth the counts, e.g. "
