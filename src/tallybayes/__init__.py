@@ -27,26 +27,23 @@ if TYPE_CHECKING:
         TallybayesWarning,
     )
     from .estimate import estimate
+    from .evaluate import cross_validate, evaluate
+    from .evaluation import Evaluation
     from .explain import Explanation
     from .fit import count, fit
     from .hopeless import hopeless
     from .infer import infer
     from .joint import JointDistribution
+    from .leaveoneout import leave_one_out
     from .model import Model
     from .modelfile import load
+    from .pairs import Side
     from .schema import Column, Schema
     from .sealed import Sealed, load_sealed
     from .settings import Floor, Settings
     from .shift import shift
-    from .smoothing import (
-        AbsoluteDiscount,
-        Dirichlet,
-        Epsilon,
-        GoodTuring,
-        JelinekMercer,
-        Laplace,
-        MaximumLikelihood,
-    )
+    from .smoothing import AbsoluteDiscount, Dirichlet, Epsilon, GoodTuring, JelinekMercer, Laplace, MaximumLikelihood
+    from .splitting import split
     from .tally import Tally
     from .text import Tokeniser
 
@@ -61,6 +58,7 @@ __all__ = [
     "DataError",
     "Dirichlet",
     "Epsilon",
+    "Evaluation",
     "Explanation",
     "Floor",
     "GoodTuring",
@@ -76,21 +74,26 @@ __all__ = [
     "Sealed",
     "Settings",
     "SettingsError",
+    "Side",
     "Tally",
     "TallybayesError",
     "TallybayesWarning",
     "Tokeniser",
     "assumptions",
     "count",
+    "cross_validate",
     "estimate",
+    "evaluate",
     "families",
     "fit",
     "hopeless",
     "infer",
+    "leave_one_out",
     "load",
     "load_sealed",
     "metrics",
     "shift",
+    "split",
 ]
 
 # Where each name lives; a public name without a home is a module. It is imported when it is first asked for, so that
@@ -104,6 +107,7 @@ _HOMES = {
     "DataError": "errors",
     "Dirichlet": "smoothing",
     "Epsilon": "smoothing",
+    "Evaluation": "evaluation",
     "Explanation": "explain",
     "Floor": "settings",
     "GoodTuring": "smoothing",
@@ -119,19 +123,24 @@ _HOMES = {
     "Sealed": "sealed",
     "Settings": "settings",
     "SettingsError": "errors",
+    "Side": "pairs",
     "Tally": "tally",
     "TallybayesError": "errors",
     "TallybayesWarning": "errors",
     "Tokeniser": "text",
     "assumptions": "assumptions",
     "count": "fit",
+    "cross_validate": "evaluate",
     "estimate": "estimate",
+    "evaluate": "evaluate",
     "fit": "fit",
     "hopeless": "hopeless",
     "infer": "infer",
+    "leave_one_out": "leaveoneout",
     "load": "modelfile",
     "load_sealed": "sealed",
     "shift": "shift",
+    "split": "splitting",
 }
 
 

@@ -217,6 +217,10 @@ class Bag:
         """Which rows have a bag, empty ones included."""
         return self.has
 
+    def lengths(self) -> Floats:
+        """The sum of the amounts of each row: how many tokens a text has."""
+        return np.asarray(self.matrix.sum(axis=1), dtype=np.float64)
+
     def entries(self) -> tuple[Ints, Ints, Floats]:
         """Row, slot and amount of everything in the bags."""
         row = np.repeat(np.arange(self.rows), np.diff(self.matrix.indptr))

@@ -43,7 +43,7 @@ def estimate(tally: Tally, settings: Settings | None = None, *, known: Mapping[s
     )
     if not names:
         raise CannotEstimate("this tally has no rows", hint="count at least one row with a label first.")
-    for name in (*settings.families, *settings.weights, *_named_columns(settings.smoothing)):
+    for name in (*settings.families, *settings.weights, *settings.lengths, *_named_columns(settings.smoothing)):
         schema[name]  # an unknown name is an error with a hint, not a setting without effect
     totals = class_totals(tally, names)
     number = np.array([names.index(c) for c in tally.classes], dtype=np.int64)

@@ -76,6 +76,20 @@ class Batch:
         columns = {name: c[start:stop] for name, c in self.columns.items()}
         return Batch(columns, stop - start, self.start + start)
 
+    def take(self, rows: np.ndarray[Any, Any]) -> Batch:
+        """The rows of these numbers."""
+        if np.array_equal(rows, np.arange(self.rows)):
+            return self
+        columns = {
+            n: c.take(pa.array(rows))
+            if isinstance(c, pa.Array)
+            else [c[i] for i in rows.tolist()]
+            if isinstance(c, list)
+            else c[rows]
+            for n, c in self.columns.items()
+        }
+        return Batch(columns, len(rows), self.start)
+
     def cut(self, rows: int) -> Iterator[Batch]:
         """The batch in pieces of at most so many rows; an empty batch is one empty piece."""
         if self.rows <= rows:
