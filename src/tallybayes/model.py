@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from . import canon, encode, scorer
 from .block import Block
+from .decide import decide
 from .errors import CannotEstimate, DataError, SettingsError, did_you_mean, excerpt
 from .explain import LOGS, Contribution, Explanation
 from .families import Belief, Family
@@ -89,10 +90,20 @@ class Model:
 
     # ---- answers
 
-    def predict(self, rows: Any, *, prior: Any = None) -> np.ndarray[Any, Any]:
-        """The most probable class of each row, as the labels went in."""
-        best = np.argmax(self.predict_log_proba(rows, prior=prior), axis=1)
-        return self._labels(best)
+    def predict(
+        self, rows: Any, *, prior: Any = None, unsure_below: float | None = None, costs: Any = None
+    ) -> np.ndarray[Any, Any]:
+        """The most probable class of each row, as the labels went in.
+
+        With `unsure_below=0.8` rows whose answer is less probable get None. With `costs={("ham", "spam"): 10}`, what
+        it costs to call a ham spam, the answer is the one that costs least on average (others 1, right ones 0).
+        """
+        p = self.predict_log_proba(rows, prior=prior)
+        best = decide(p if costs is None and unsure_below is None else np.exp(p), self.classes, unsure_below, costs)
+        if unsure_below is None:
+            return self._labels(best)
+        out = np.array([*self._labels(np.arange(len(self.classes))), None], dtype=object)
+        return np.asarray(out[best])
 
     def predict_proba(self, rows: Any, *, prior: Any = None) -> Floats:
         """P(class given row), rows × classes in the order of `classes`; each row sums to one."""
@@ -146,6 +157,9 @@ class Model:
             for term in belief.terms(blocks[name], 0):
                 parts = term.parts * weight if weight else np.zeros_like(term.parts)
                 lines.append(Contribution(name, term.label, parts / unit, term.note))
+        if self.settings.isotonic is not None:
+            total = np.sum([line.parts for line in lines], axis=0)[None, :] * unit
+            lines.append(Contribution("calibration", "", scorer.bend(self.settings, total)[0] / unit))
         explanation = Explanation(self.classes, tuple(lines), np.zeros(len(self.classes)), str(log))
         log_p = scorer.log_posterior(explanation.total[None, :] * unit, self._log_prior(prior))[0]
         return replace(explanation, probabilities=np.exp(log_p))
@@ -168,6 +182,18 @@ class Model:
     def forget(self, data: Any, y: Any = None, *, weights: Any = None) -> Model:
         """The model as if these rows had never been counted; the settings stay."""
         return self._changed(self._tally("made to forget").forget(data, y, weights=weights))
+
+    def recalibrate(self, data: Any, y: Any = None, *, weights: Any = None) -> Model:
+        """The same counts under weights fitted anew on these rows, which may be old ones, new ones or both.
+
+        Families, pairs and readings of text stay. Rows are held out of their own folds, never scored by themselves.
+        """
+        from .defaults import recalibrated
+
+        source = open_source(data, y, weights=weights, target=self.schema.target).repeatable()
+        return replace(
+            self._tally("recalibrated").model(recalibrated(source, self.schema, self.settings)), notes=self.notes
+        )
 
     def _changed(self, tally: Tally) -> Model:
         """The model of a changed tally, whose fitted weights are a little older."""

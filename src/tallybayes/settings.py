@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .errors import SettingsError, did_you_mean
+from .isotonic import Isotonic
 from .smoothing import Dirichlet, Laplace, Smoothing
 
 UNSEEN = ("no evidence", "reserve")
@@ -51,7 +52,7 @@ class Calibrated:
 
     def __str__(self) -> str:
         tried = ", ".join(f"{name} {loss:.4f}" for name, loss in self.losses.items())
-        since = f"; {self.changed:,} rows changed since" if self.changed else ""
+        since = f"; {self.changed:,} row{'s' * (self.changed != 1)} changed since" if self.changed else ""
         return f"{self.form}, fitted on {self.rows:,} rows (held-out log loss: {tried}){since}"
 
 
@@ -68,6 +69,7 @@ class Settings:
     weights:     {column: factor} on a column's evidence
     lengths:     {column of words: exponent}; its evidence is also multiplied by tokens^exponent, since the words of a
                  long text repeat each other
+    isotonic:    for two classes, a rising curve from the score to calibrated log-odds
     calibrated:  where the weights come from, if they were fitted
     """
 
@@ -79,6 +81,7 @@ class Settings:
     floor: Floor = field(default_factory=Floor)
     weights: Mapping[str, float] = field(default_factory=dict)
     lengths: Mapping[str, float] = field(default_factory=dict)
+    isotonic: Isotonic | None = None
     calibrated: Calibrated | None = None
 
     def __post_init__(self) -> None:
