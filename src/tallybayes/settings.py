@@ -12,7 +12,7 @@ from .errors import SettingsError, did_you_mean
 from .smoothing import Dirichlet, Laplace, Smoothing
 
 UNSEEN = ("no evidence", "reserve")
-FLOORS = ("column", "global")
+FLOORS = ("column", "global", "guarded")
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,7 @@ class Floor:
 
     "column": a standard deviation is at least `share` of the column's over all classes.
     "global": `share` of the largest variance of any column is added to every variance, as scikit-learn does.
+    "guarded": the same, but a column's variance is raised by at most √share of the column's own over all classes.
     """
 
     kind: str = "column"
@@ -30,7 +31,7 @@ class Floor:
         if self.kind not in FLOORS or not (self.share >= 0 and np.isfinite(self.share)):
             raise SettingsError(
                 f"a variance floor of kind {self.kind!r} with share {self.share!r}",
-                hint="take Floor('column', 1e-9) or Floor('global', 1e-9); the share is at least 0.",
+                hint="take Floor('column', 1e-9), Floor('global', 1e-9) or Floor('guarded', 1e-9); the share is at least 0.",
             )
 
 
@@ -69,6 +70,7 @@ class Settings:
     lengths:     {column of words: exponent}; its evidence is also multiplied by tokens^exponent, since the words of a
                  long text repeat each other
     calibrated:  where the weights come from, if they were fitted
+    classes:     labels that the model knows even if no row has them
     """
 
     smoothing: Smoothing | Mapping[str, Smoothing] = field(default_factory=Laplace)
@@ -80,6 +82,7 @@ class Settings:
     weights: Mapping[str, float] = field(default_factory=dict)
     lengths: Mapping[str, float] = field(default_factory=dict)
     calibrated: Calibrated | None = None
+    classes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         each = self.smoothing.values() if isinstance(self.smoothing, Mapping) else [self.smoothing]

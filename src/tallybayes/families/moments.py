@@ -100,8 +100,11 @@ def _sums(counts: Counts, n_classes: int) -> tuple[Ints, tuple[Objects, int], tu
 
 def floored(sd: Floats, all_sd: Floats, context: Context) -> Floats:
     """Deviations that are not too narrow, by the settings' floor; `all_sd` is the whole column's."""
-    if context.floor.kind == "global":
-        return np.asarray(np.hypot(sd, np.sqrt(context.floor.share) * context.largest_deviation()))
+    if context.floor.kind != "column":
+        added = np.sqrt(context.floor.share) * context.largest_deviation()
+        if context.floor.kind == "guarded":  # a column in small units is not drowned by one in large units
+            added = np.where(all_sd > 0, np.minimum(added, context.floor.share**0.25 * all_sd), added)
+        return np.asarray(np.maximum(np.hypot(sd, added), np.finfo(float).smallest_subnormal))
     return np.asarray(np.maximum(sd, np.maximum(context.floor.share * all_sd, np.finfo(float).smallest_subnormal)))
 
 

@@ -17,6 +17,7 @@ import pyarrow as pa
 from ..block import Bag
 from ..counts import Counts
 from ..numerics import Floats, Ints, safe_log
+from ..smoothing import Dirichlet, frequencies
 from .base import Belief, Context, Family, Linear, Table, Term
 from .selection import Selection
 from .words import WordsBelief, bag_rows, vocabulary, word_table
@@ -37,7 +38,10 @@ class BernoulliWords(Family):
         there = word_table(counts, context, "documents", words)
         rows = bag_rows(counts, context)
         n = np.stack([there, np.maximum(rows - there, 0.0)])
-        p = context.probabilities(n, ["present", "absent"])
+        if isinstance(context.smoothing, Dirichlet):  # so many imagined rows with the word, and as many without it
+            p = frequencies(n + context.smoothing.amounts_for(words, context.classes))
+        else:
+            p = context.probabilities(n, ["present", "absent"])
         return BernoulliWordsBelief(tuple(words), p[0], p[1])
 
 
