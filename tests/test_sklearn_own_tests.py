@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 pytest.importorskip("sklearn", "1.6")
+pytestmark = pytest.mark.filterwarnings("ignore:alpha too small")  # its own settings let warnings pass
 
 # Test functions that pin a fault of scikit-learn or one of its private names, and why
 LEFT_OUT = {
-    "test_gnb_check_update_with_no_data": "calls the private GaussianNB._update_mean_variance; here moments are exact sums",
+    "test_gnb_check_update_with_no_data": "calls the private GaussianNB._update_mean_variance; our moments are sums",
 }
 _IMPORT = "from sklearn.naive_bayes import"
 
@@ -29,9 +30,16 @@ def redirected() -> types.ModuleType:
     return module
 
 
+def with_lists(test):
+    """The same test with every list of parameters made a list: pytest is to refuse generators."""
+    marks = getattr(test, "pytestmark", [])
+    test.pytestmark = [pytest.mark.parametrize(m.args[0], list(m.args[1])).mark for m in marks]
+    return test
+
+
 MODULE = redirected()
 FOUND = {name: test for name, test in vars(MODULE).items() if name.startswith("test_")}
-globals().update({name: test for name, test in FOUND.items() if name not in LEFT_OUT})
+globals().update({name: with_lists(test) for name, test in FOUND.items() if name not in LEFT_OUT})
 
 
 @pytest.fixture(params=[0, 1, 2])

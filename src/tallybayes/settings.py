@@ -21,7 +21,8 @@ class Floor:
 
     "column": a standard deviation is at least `share` of the column's over all classes.
     "global": `share` of the largest variance of any column is added to every variance, as scikit-learn does.
-    "guarded": the same, but a column's variance is raised by at most √share of the column's own over all classes.
+    "guarded": the same, but the largest is taken as at most 10⁶ times the column's own variance over all classes, so
+    that a column in small units is not drowned by one in large units.
     """
 
     kind: str = "column"
@@ -31,7 +32,7 @@ class Floor:
         if self.kind not in FLOORS or not (self.share >= 0 and np.isfinite(self.share)):
             raise SettingsError(
                 f"a variance floor of kind {self.kind!r} with share {self.share!r}",
-                hint="take Floor('column', 1e-9), Floor('global', 1e-9) or Floor('guarded', 1e-9); the share is at least 0.",
+                hint="take Floor('column', 1e-9), 'global' or 'guarded' instead of 'column'; the share is at least 0.",
             )
 
 

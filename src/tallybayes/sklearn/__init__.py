@@ -8,7 +8,7 @@ shells over `tallybayes.Tally` and `tallybayes.Model`: no mathematics here.
 from ..errors import MissingExtra
 
 try:
-    from sklearn.utils.validation import validate_data as _  # in scikit-learn since 1.6
+    from sklearn.utils.validation import validate_data  # noqa: F401 - in scikit-learn since 1.6
 except ImportError as error:
     raise MissingExtra(
         f"tallybayes.sklearn needs scikit-learn 1.6 or newer ({error})",

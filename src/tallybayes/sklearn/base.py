@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache
 from typing import Any, Self
 
 import numpy as np
@@ -74,13 +74,13 @@ class TallyClassifier(ClassifierMixin, BaseEstimator):
 
         A row of weight 0 is as if it were not there, its class included.
         """
+        table, y, weights = self._checked(X, y, sample_weight, reset=True)
         self._reset()
-        X, y, weights = self._checked(X, y, sample_weight, reset=True)
         given = labels.encoded(y)
         self.classes_ = labels.distinct(given, y, weights)
         if len(self.classes_) == 0:
             raise ValueError("every sample weight is 0: there is nothing to count")
-        self._count(X, given, weights)
+        self._count(table, given, weights)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -89,24 +89,22 @@ class TallyClassifier(ClassifierMixin, BaseEstimator):
         The first call needs `classes`, all labels that will ever come, unless the estimator takes new ones
         (`NaiveBayes` does).
         """
-        first = not self.__sklearn_is_fitted__()
-        if first:
-            self._reset()
-        X, y, weights = self._checked(X, y, sample_weight, reset=first)
+        table, y, weights = self._checked(X, y, sample_weight, reset=not self.__sklearn_is_fitted__())
         given = labels.encoded(y)
         found = labels.distinct(given, y, weights)
-        if first:
-            if classes is None and not self._open:
+        known = getattr(self, "classes_", None)
+        if classes is None:
+            if known is None and not self._open:
                 raise ValueError("classes must be passed on the first call to partial_fit.")
-            known = found[:0] if classes is None else labels.declared(classes)
+            stated = found[:0] if known is None else known
         else:
-            known = self.classes_
-            if classes is not None and not np.array_equal(known, labels.declared(classes)) and not self._open:
+            stated = labels.declared(classes)
+            if known is not None and not self._open and not np.array_equal(known, stated):
                 raise ValueError(
                     f"`classes={classes!r}` is not the same as on last call to partial_fit, was: {known!r}"
                 )
-        self.classes_ = self._with_new(known, found)
-        self._count(X, given, weights)
+        self.classes_ = self._with_new(stated if known is None else labels.union(known, stated), found)
+        self._count(table, given, weights)
         return self
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -115,13 +113,13 @@ class TallyClassifier(ClassifierMixin, BaseEstimator):
         Rows that cannot have been counted are refused, and then nothing is changed. `classes_` stays as it is.
         """
         check_is_fitted(self)
-        X, y, weights = self._checked(X, y, sample_weight, reset=False)
-        rest = self.tally_.forget(self._table(X), labels.encoded(y), weights=weights)
+        table, y, weights = self._checked(X, y, sample_weight, reset=False)
+        rest = self.tally_.forget(table, labels.encoded(y), weights=weights)
         self._counted, self._answer = Counted([rest]), self._asked()
         return self
 
     def merge(self, other: TallyClassifier) -> Self:
-        """Add what another estimator of the same kind has counted, as if its rows had been counted here; returns self."""
+        """Add what another estimator has counted, as if its rows had been counted here; returns self."""
         check_is_fitted(self)
         check_is_fitted(other)
         if type(other) is not type(self) or other.n_features_in_ != self.n_features_in_:
@@ -131,7 +129,7 @@ class TallyClassifier(ClassifierMixin, BaseEstimator):
                 hint="merge estimators of one class that were fitted to the same columns.",
             )
         total = self.tally_ + other.tally_
-        self.classes_ = np.union1d(self.classes_, other.classes_)
+        self.classes_ = labels.union(self.classes_, other.classes_)
         self._counted, self._answer = Counted([total]), self._asked()
         return self
 
@@ -169,7 +167,8 @@ class TallyClassifier(ClassifierMixin, BaseEstimator):
         best = np.argmax(joint, axis=1)
         if not np.isfinite(joint[np.arange(len(best)), best]).all():  # every class impossible: the prior answers
             best = np.argmax(self._posterior(joint), axis=1)
-        return self.classes_[best]
+        out: Labels = self.classes_[best]
+        return out
 
     def _posterior(self, joint: Floats) -> Floats:
         return log_posterior(joint, self._log_prior())
@@ -203,7 +202,8 @@ class TallyClassifier(ClassifierMixin, BaseEstimator):
     @classmethod
     def from_file(cls, path: Any) -> Self:
         """The estimator that `to_file` wrote; another estimator's file is refused."""
-        return files.load(cls, path)
+        out: Self = files.load(cls, path)
+        return out
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
@@ -231,8 +231,8 @@ class TallyClassifier(ClassifierMixin, BaseEstimator):
         """The checked X as a tally and a model read it."""
         return X
 
-    def _schema(self, X: Any, y: Any, weights: Floats | None) -> Schema:
-        """What is counted of the checked X."""
+    def _schema(self, table: Any, y: Any, weights: Floats | None) -> Schema:
+        """What is counted of the first table."""
         raise NotImplementedError
 
     def _settings(self) -> Settings:
@@ -250,14 +250,14 @@ class TallyClassifier(ClassifierMixin, BaseEstimator):
     # ---- inside
 
     def _reset(self) -> None:
-        """Drop everything that was fitted: a fit that fails leaves nothing of an older one behind."""
-        for name in [n for n in vars(self) if n in ("_answer", "_counted", "_dtype") or n.endswith("_")]:
-            delattr(self, name)
+        """Drop what was counted: new data that are readable but cannot be fitted leave no older answers behind."""
+        for name in ("_answer", "_counted", "_dtype"):
+            self.__dict__.pop(name, None)
 
     def _checked(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Any, Labels, Floats | None]:
         X, y = self._validated(X, y, reset=reset)
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
-        return X, y, weights
+        return self._table(X), y, weights
 
     def _with_new(self, known: Labels, found: Labels) -> Labels:
         """The classes with those of a further batch, which must be among them unless new ones are taken."""
@@ -267,29 +267,23 @@ class TallyClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError(
                 f"The target label(s) {found[~np.isin(found, known)]} in y do not exist in the initial classes {known}"
             )
-        return found if len(known) == 0 else np.union1d(known, found)
+        return labels.union(known, found)
 
-    def _count(self, X: Any, y: Any, weights: Floats | None) -> None:
+    def _count(self, table: Any, y: Any, weights: Floats | None) -> None:
         answer = self._asked()  # parameters that are wrong are refused before anything is counted
         first = "_counted" not in vars(self)
-        schema = self._schema(X, y, weights) if first else self._counted.parts[0].schema
-        tally = Tally.of(schema, self._table(X), y, weights=weights)
+        schema = self._schema(table, y, weights) if first else self._counted.parts[0].schema
+        tally = Tally.of(schema, table, y, weights=weights)
         if first:
             self._counted = Counted([tally])
         else:
             self._counted.add(tally)
         self._answer = answer
 
-    def _params(self) -> dict[str, Any]:
-        return {name: copy.copy(getattr(self, name)) for name in self._param_names}
-
-    @cached_property
-    def _param_names(self) -> tuple[str, ...]:
-        return tuple(self._get_param_names())
-
     def _asked(self) -> Answer:
         """The parameters as settings, not yet answered."""
-        return Answer(self._params(), self._settings())
+        params = {name: copy.copy(getattr(self, name)) for name in _parameters(type(self))}
+        return Answer(params, self._settings())
 
     def _asked_model(self) -> Answer:
         """The answer of the present counts and parameters, worked out when one of them has changed."""
@@ -305,6 +299,11 @@ class TallyClassifier(ClassifierMixin, BaseEstimator):
 
     def _class_texts(self) -> tuple[str, ...]:
         return labels.texts(self.classes_)
+
+    def _class_places(self) -> Ints:
+        """Where each class of the tally stands among `classes_`."""
+        at = {name: i for i, name in enumerate(self._class_texts())}
+        return np.array([at[name] for name in self.tally_.classes], dtype=np.int64)
 
     def _log_prior(self) -> Floats:
         names = self._class_texts()
@@ -326,6 +325,11 @@ class TallyClassifier(ClassifierMixin, BaseEstimator):
     def class_count_(self) -> Floats:
         """The rows (or weight) of each class."""
         return class_totals(self.tally_, self._class_texts())
+
+
+@cache
+def _parameters(kind: type[TallyClassifier]) -> tuple[str, ...]:
+    return tuple(kind._get_param_names())
 
 
 def _same(now: Any, then: Any) -> bool:

@@ -50,11 +50,11 @@ class CategoricalNB(DiscreteClassifier):
         self.class_prior = class_prior
         self.min_categories = min_categories
 
-    def _schema(self, X: Any, y: Any, weights: Floats | None) -> Schema:
+    def _schema(self, table: Any, y: Any, weights: Floats | None) -> Schema:
         names = getattr(self, "feature_names_in_", None)
         columns = [
             Column(f"{MATRIX}{j}" if names is None else names[j], "category", source=f"{MATRIX}{j}")
-            for j in range(X.shape[1])
+            for j in range(table.shape[1])
         ]
         return Schema(columns, target=LABELS, label_type=labels.label_type(self.classes_), missing=())
 
@@ -130,8 +130,7 @@ class CategoricalNB(DiscreteClassifier):
     def category_count_(self) -> list[Floats]:
         """For each feature the counts, classes × categories."""
         tally = self.tally_
-        at = [self._class_texts().index(c) for c in tally.classes]
-        out = []
+        at, out = self._class_places(), []
         for sheet, categories in zip(self._columns(), self.categories_, strict=True):
             table = np.zeros((len(self.classes_), len(categories)))
             place = _places(sheet.slot_names, categories)

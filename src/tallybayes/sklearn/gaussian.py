@@ -20,8 +20,8 @@ class GaussianNB(TallyClassifier):
     """Gaussian naive Bayes with scikit-learn's parameters and attributes, from exact sums.
 
     NaN is a missing value and no evidence. A column's variance is raised by `var_smoothing` times the largest variance
-    of any column, as in scikit-learn, but never by more than √`var_smoothing` of its own: so a column measured in small
-    units is not drowned by one measured in large ones.
+    of any column, as in scikit-learn; but that largest is taken as at most 10⁶ times the column's own, so that a column
+    measured in small units is not drowned by one measured in large ones.
 
     >>> import numpy as np
     >>> X = np.array([[-1, -1], [-2, -1], [-3, -2], [1, 1], [2, 1], [3, 2]])
@@ -35,13 +35,13 @@ class GaussianNB(TallyClassifier):
         self.priors = priors
         self.var_smoothing = var_smoothing
 
-    def _schema(self, X: Any, y: Any, weights: Floats | None) -> Schema:
-        columns = [Column(MATRIX, "vector", width=X.shape[1])]
+    def _schema(self, table: Any, y: Any, weights: Floats | None) -> Schema:
+        columns = [Column(MATRIX, "vector", width=table.shape[1])]
         return Schema(columns, target=LABELS, label_type=labels.label_type(self.classes_), missing=())
 
-    def _count(self, X: Any, y: Any, weights: Floats | None) -> None:
-        super()._count(X, y, weights)
-        self._dtype = np.result_type(X.dtype, getattr(self, "_dtype", X.dtype))  # of theta_ and var_
+    def _count(self, table: Any, y: Any, weights: Floats | None) -> None:
+        super()._count(table, y, weights)
+        self._dtype = np.result_type(table.dtype, getattr(self, "_dtype", table.dtype))  # of theta_ and var_
 
     def _settings(self) -> Settings:
         prior: Any = "counted"

@@ -42,6 +42,13 @@ def declared(classes: Any) -> Labels:
     return np.asarray(unique_labels(classes))
 
 
+def union(some: Labels, more: Labels) -> Labels:
+    """The classes of both, sorted; the type is kept where one of them has none."""
+    if len(some) == 0 or len(more) == 0:
+        return some if len(more) == 0 else more
+    return np.union1d(some, more)
+
+
 def texts(classes: Labels) -> tuple[str, ...]:
     """The canonical text of each class, which is its name in a tally."""
     return tuple(str(canon.text(c)) for c in classes.tolist())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from numbers import Real
 from typing import Any
 
@@ -31,7 +30,7 @@ class NaiveBayes(TallyClassifier):
 
     families     {column: family or its name}; numbers are "auto" (by leave-one-out) unless named
     smoothing    a number (Laplace's alpha), a smoothing such as tb.JelinekMercer(0.1), or {column: smoothing}
-    prior        "counted", "uniform", {class: probability}, tb.Dirichlet({…}), or probabilities in the order of classes_
+    prior        "counted", "uniform", {class: probability}, tb.Dirichlet({…}), or a list in the order of classes_
     calibration  None: probabilities as they come
     schema       which kind each column is; inferred at the first fit or partial_fit if None
 
@@ -71,9 +70,7 @@ class NaiveBayes(TallyClassifier):
                     f"Found array with 0 sample(s) while a minimum of 1 is required by {type(self).__name__}."
                 )
         else:
-            X = validate_data(
-                self, X, reset=reset, dtype=None, accept_sparse="csr", ensure_all_finite="allow-nan"
-            )
+            X = validate_data(self, X, reset=reset, dtype=None, accept_sparse="csr", ensure_all_finite="allow-nan")
         if isinstance(y, str) and y == "no_validation":
             return X
         if y is None:
@@ -93,14 +90,13 @@ class NaiveBayes(TallyClassifier):
             X = X.toarray()
         return {name: X[:, j] for j, name in enumerate(names)}
 
-    def _schema(self, X: Any, y: Any, weights: Floats | None) -> Schema:
+    def _schema(self, table: Any, y: Any, weights: Floats | None) -> Schema:
         kind = labels.label_type(self.classes_)
         if self.schema is not None:
             return self.schema._with(label_type=kind)
         rows = _looked_at(weights)
         if rows is not None:
-            X, y = _safe_indexing(X, rows), y.take(pa.array(rows))
-        table = self._table(X)
+            table, y = _taken(table, rows), y.take(pa.array(rows))
         if isinstance(table, np.ndarray) and table.dtype.kind in "fiub":
             return Schema(_number_columns(table), target=LABELS, label_type=kind)
         return _inferred(table, y)._with(label_type=kind)
@@ -139,6 +135,13 @@ def _looked_at(weights: Floats | None) -> Ints | None:
     if weights.sum() <= LOOK and (weights == np.rint(weights)).all():
         return np.repeat(np.arange(len(weights)), weights.astype(np.int64))
     return np.flatnonzero(weights > 0)
+
+
+def _taken(table: Any, rows: Ints) -> Any:
+    """Some rows of a frame, a matrix or a dict of columns."""
+    if isinstance(table, dict):
+        return {name: _safe_indexing(column, rows) for name, column in table.items()}
+    return _safe_indexing(table, rows)
 
 
 def _is_frame(X: Any) -> bool:
@@ -182,9 +185,9 @@ def _inferred(table: Any, y: Any) -> Schema:
         target += "_"
     texts = pa.DictionaryArray.from_arrays(y.indices, pa.array(map(str, y.dictionary.to_pylist()), pa.string()))
     schema = infer(table, target, texts, keep_leaks=True)._with(missing=())
-    for column in schema.columns:
-        if column.kind == "ignore" and isinstance(raw := first.get(column.name), pa.Array):
-            if len(pc.unique(raw.drop_null())) <= 1:
-                number = pa.types.is_integer(raw.type) or pa.types.is_floating(raw.type)
-                schema = schema.with_column(column.name, kind="number" if number else "category", reason=column.reason)
+    for column in (c for c in schema.columns if c.kind == "ignore"):
+        raw = first.get(column.name)
+        if isinstance(raw, pa.Array) and len(pc.unique(raw.drop_null())) <= 1:
+            number = pa.types.is_integer(raw.type) or pa.types.is_floating(raw.type)
+            schema = schema.with_column(column.name, kind="number" if number else "category", reason=column.reason)
     return schema

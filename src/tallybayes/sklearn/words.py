@@ -10,11 +10,11 @@ import numpy as np
 import scipy.sparse
 from sklearn.utils.validation import check_non_negative
 
+from ..block import WORDS
 from ..errors import DataError, SettingsError, warn
 from ..families import BernoulliWords, Complement, Family, Multinomial
 from ..model import Model
 from ..numerics import Floats, Ints, safe_log
-from ..block import WORDS
 from ..schema import Column, Schema
 from ..settings import Settings
 from ..smoothing import Dirichlet, Laplace, Smoothing
@@ -36,7 +36,7 @@ class DiscreteClassifier(TallyClassifier):
 
     def _check_alpha(self) -> Any:
         """The alpha to be used: a number, or one for each feature."""
-        alpha = self.alpha if isinstance(self.alpha, Real) else np.asarray(self.alpha, dtype=np.float64)
+        alpha: Any = self.alpha if isinstance(self.alpha, Real) else np.asarray(self.alpha, dtype=np.float64)
         if isinstance(alpha, np.ndarray) and alpha.shape != (self.n_features_in_,):
             raise SettingsError(
                 f"When alpha is an array, it should contains `n_features`. Got {alpha.size} elements instead of "
@@ -81,8 +81,8 @@ class WordsClassifier(DiscreteClassifier):
     def _family(self) -> Family:
         raise NotImplementedError
 
-    def _schema(self, X: Any, y: Any, weights: Floats | None) -> Schema:
-        columns = [Column(MATRIX, "bag", width=X.shape[1])]
+    def _schema(self, table: Any, y: Any, weights: Floats | None) -> Schema:
+        columns = [Column(MATRIX, "bag", width=table.shape[1])]
         return Schema(columns, target=LABELS, label_type=labels.label_type(self.classes_), missing=())
 
     def _settings(self) -> Settings:
@@ -125,8 +125,7 @@ class WordsClassifier(DiscreteClassifier):
         sheet = tally.columns[MATRIX].sheet("words", WORDS)
         words = sheet.slots.cast("int64").to_numpy()
         table = np.zeros((self.n_features_in_, len(self.classes_)))
-        at = [self._class_texts().index(c) for c in tally.classes]
-        table[np.ix_(words, at)] = sheet.table(self._amount, len(tally.classes))
+        table[np.ix_(words, self._class_places())] = sheet.table(self._amount, len(tally.classes))
         return np.ascontiguousarray(table.T)
 
     @property
@@ -230,7 +229,7 @@ class BernoulliNB(WordsClassifier):
                 raise SettingsError(
                     f"binarize is {self.binarize!r}", hint="take a threshold of at least 0, or None for zeros and ones."
                 )
-            return X > self.binarize
+            return X > self.binarize  # noqa: SIM300 - sparse matrices compare from the left
         values = X.data if scipy.sparse.issparse(X) else X
         if not np.isin(values, (0, 1)).all():
             raise DataError(
