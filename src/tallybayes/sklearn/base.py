@@ -328,7 +328,7 @@ class TallyClassifier(ClassifierMixin, BaseEstimator):
 
 
 @cache
-def _parameters(kind: type[TallyClassifier]) -> tuple[str, ...]:
+def _parameters(kind: Any) -> tuple[str, ...]:
     return tuple(kind._get_param_names())
 
 

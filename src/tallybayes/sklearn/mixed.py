@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import scipy.sparse
 from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import check_consistent_length, validate_data
+from sklearn.utils.validation import assert_all_finite, check_consistent_length, column_or_1d, validate_data
 
 from ..cells import Cells
-from ..errors import SettingsError
+from ..errors import DataError, SettingsError
 from ..infer import LOOK, MATRIX_COLUMNS, first_look, infer
 from ..numerics import Floats, Ints
 from ..schema import Column, Schema
@@ -75,7 +75,8 @@ class NaiveBayes(TallyClassifier):
             return X
         if y is None:
             return validate_data(self, X, y, skip_check_array=True)  # says that y is missing
-        y = validate_data(self, y=y)
+        y = column_or_1d(y, warn=True)
+        assert_all_finite(y, input_name="y")
         check_consistent_length(X, y)
         return X, y
 
@@ -107,6 +108,8 @@ class NaiveBayes(TallyClassifier):
                 f"calibration={self.calibration!r}",
                 hint="take None; sklearn.calibration.CalibratedClassifierCV calibrates any estimator.",
             )
+        if "" in self._class_texts():
+            raise DataError("a label is an empty string, which means missing", hint="give that class a name.")
         smoothing = self.smoothing
         if isinstance(smoothing, Real):
             smoothing = Laplace(float(smoothing))
@@ -184,7 +187,7 @@ def _inferred(table: Any, y: Any) -> Schema:
     while target in first:
         target += "_"
     texts = pa.DictionaryArray.from_arrays(y.indices, pa.array(map(str, y.dictionary.to_pylist()), pa.string()))
-    schema = infer(table, target, texts, keep_leaks=True)._with(missing=())
+    schema = infer(table, target, texts, keep_leaks=True)
     for column in (c for c in schema.columns if c.kind == "ignore"):
         raw = first.get(column.name)
         if isinstance(raw, pa.Array) and len(pc.unique(raw.drop_null())) <= 1:
