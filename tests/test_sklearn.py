@@ -86,7 +86,8 @@ def assert_equal(mine, other, X):
             np.testing.assert_allclose(one, two, **CLOSE, err_msg=name)
     for method in ("predict_joint_log_proba", "predict_log_proba", "predict_proba"):
         np.testing.assert_allclose(getattr(mine, method)(X), getattr(other, method)(X), **CLOSE, err_msg=method)
-    assert mine.predict(X).tolist() == other.predict(X).tolist()
+    clear = np.diff(np.sort(other.predict_proba(X), axis=1)[:, -2:]).ravel() > 1e-9  # a tie is decided by rounding
+    assert mine.predict(X)[clear].tolist() == other.predict(X)[clear].tolist() and clear.any()
 
 
 PARAMETERS = [
@@ -97,7 +98,7 @@ PARAMETERS = [
     *[(k, {"alpha": 0.01, "fit_prior": False}) for k in FIVE[1:]],
     *[(k, {"alpha": 0, "force_alpha": False}) for k in FIVE[1:]],
     *[(k, {"class_prior": [0.2, 0.3, 0.5]}) for k in FIVE[1:]],
-    *[(k, {"alpha": [0.5, 1, 2, 0.1, 3]}) for k in FIVE[1:4]],
+    *[(k, {"alpha": [0.5, 1, 2, 0.1, 3]}) for k in (MultinomialNB, ComplementNB)],
     (ComplementNB, {"norm": True}),
     (ComplementNB, {"norm": True, "alpha": np.array([0.5, 1, 2, 0.1, 3])}),
     (BernoulliNB, {"binarize": 1.5}),
@@ -119,7 +120,16 @@ def test_equal_to_scikit_learn(kind, params, weighted):
     assert_equal(mine, other, X)
 
 
-@pytest.mark.parametrize("labels", [[3, 1, 2], [0.5, -1.0, 2.0], [True, False], ["b", "ä", ""], [10, 9, 100]])
+def test_bernoulli_with_an_alpha_for_each_feature():
+    """(rows with the feature + α)/(rows + 2·α); scikit-learn documents it and fails to broadcast."""
+    X, y = counts()
+    alpha = np.array([0.5, 1, 2, 0.1, 3])
+    mine = BernoulliNB(alpha=alpha).fit(X, y)
+    by_hand = np.log([((X[y == c] > 0).sum(axis=0) + alpha) / ((y == c).sum() + 2 * alpha) for c in mine.classes_])
+    np.testing.assert_allclose(mine.feature_log_prob_, by_hand, **CLOSE)
+
+
+@pytest.mark.parametrize("labels", [[3, 1, 2], [3.0, -1.0, 20.0], [True, False], ["b", "ä", ""], [10, 9, 100]])
 @by_five
 def test_labels_come_back_as_they_went_in(kind, labels):
     X, _ = data_for(kind)
@@ -261,7 +271,7 @@ def test_weight_zero_is_a_row_left_out(kind):
     zero, out = kind().fit(X, y, weights), kind().fit(X[:-2], y[:-2])
     assert zero.tally_ == out.tally_ and zero.classes_.tolist() == out.classes_.tolist()
     assert np.array_equal(zero.predict_joint_log_proba(X), out.predict_joint_log_proba(X))
-    with pytest.raises(ValueError, match="every sample weight is 0"):
+    with pytest.raises(ValueError, match="every sample weight is zero"):
         kind().fit(X, y, weights * 0)
 
 
@@ -335,7 +345,7 @@ def test_parameters_take_effect_at_the_next_answer():
         (ComplementNB, {"norm": True}),
         (BernoulliNB, {"class_prior": [0.1, 0.1, 0.8]}),
         (CategoricalNB, {"min_categories": 20}),
-        (NaiveBayes, {"smoothing": 9.0}),
+        (NaiveBayes, {"smoothing": 9.0, "families": dict.fromkeys(["x0", "x1"], "bins")}),
         (NaiveBayes, {"prior": "uniform", "families": {"x0": "bins", "x1": "poisson"}}),
     ]:
         mine = kind().fit(X, y)
@@ -507,8 +517,7 @@ def test_a_mixed_frame_with_missing_values_as_it_is():
     assert np.array_equal(mine.predict_proba(frame), model.predict_proba(frame))  # a shell, nothing more
     polars = pl.from_pandas(frame)
     assert np.array_equal(NaiveBayes().fit(polars, y).predict_proba(polars), mine.predict_proba(frame))
-    empty = frame.iloc[:1].copy()
-    empty[:] = None
+    empty = pd.DataFrame(dict.fromkeys(frame, [None]))
     np.testing.assert_allclose(mine.predict_proba(empty)[0], mine.class_count_ / len(y))
 
 

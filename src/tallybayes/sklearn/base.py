@@ -10,11 +10,12 @@ from __future__ import annotations
 import copy
 from dataclasses import dataclass
 from functools import cache
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from ..errors import DataError, SettingsError
 from ..explain import Explanation
@@ -79,7 +80,7 @@ class TallyClassifier(ClassifierMixin, BaseEstimator):
         given = labels.encoded(y)
         self.classes_ = labels.distinct(given, y, weights)
         if len(self.classes_) == 0:
-            raise ValueError("every sample weight is 0: there is nothing to count")
+            raise ValueError("every sample weight is zero: there is nothing to count")
         self._count(table, given, weights)
         return self
 
@@ -256,8 +257,7 @@ class TallyClassifier(ClassifierMixin, BaseEstimator):
 
     def _checked(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Any, Labels, Floats | None]:
         X, y = self._validated(X, y, reset=reset)
-        weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
-        return self._table(X), y, weights
+        return self._table(X), y, None if sample_weight is None else _weights(sample_weight, len(y))
 
     def _with_new(self, known: Labels, found: Labels) -> Labels:
         """The classes with those of a further batch, which must be among them unless new ones are taken."""
@@ -338,6 +338,17 @@ def _same(now: Any, then: Any) -> bool:
     if isinstance(now, np.ndarray) or isinstance(then, np.ndarray):
         return isinstance(now, type(then)) and np.array_equal(now, then)
     return type(now) is type(then) and bool(now == then)
+
+
+def _weights(given: Any, rows: int) -> Floats:
+    """A weight for each row; those of a batch may all be 0, which scikit-learn's own check refuses."""
+    if isinstance(given, Real):
+        return np.full(rows, float(given))  # type: ignore[arg-type]
+    weights = check_array(given, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
+    if weights.shape != (rows,):
+        raise ValueError(f"sample_weight.shape == {weights.shape}, expected ({rows},)!")
+    out: Floats = weights
+    return out
 
 
 def _rows(X: Any) -> int:
