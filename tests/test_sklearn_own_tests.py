@@ -9,7 +9,6 @@ import types
 import numpy as np
 import pytest
 
-pytest.importorskip("sklearn", "1.6")
 pytestmark = pytest.mark.filterwarnings("ignore:alpha too small")  # its own settings let warnings pass
 
 # Test functions that pin a fault of scikit-learn or one of its private names, and why

@@ -282,7 +282,8 @@ class TallyClassifier(ClassifierMixin, BaseEstimator):
 
     def _asked(self) -> Answer:
         """The parameters as settings, not yet answered."""
-        params = {name: copy.copy(getattr(self, name)) for name in _parameters(type(self))}
+        kind: Any = type(self)
+        params = {name: copy.copy(getattr(self, name)) for name in _parameters(kind)}
         return Answer(params, self._settings())
 
     def _asked_model(self) -> Answer:
@@ -343,7 +344,7 @@ def _same(now: Any, then: Any) -> bool:
 def _weights(given: Any, rows: int) -> Floats:
     """A weight for each row; those of a batch may all be 0, which scikit-learn's own check refuses."""
     if isinstance(given, Real):
-        return np.full(rows, float(given))  # type: ignore[arg-type]
+        return np.full(rows, float(given))
     weights = check_array(given, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
     if weights.shape != (rows,):
         raise ValueError(f"sample_weight.shape == {weights.shape}, expected ({rows},)!")
