@@ -66,6 +66,7 @@ class TallyClassifier(ClassifierMixin, BaseEstimator):
     """The shared base of all estimators; not one itself."""
 
     _open = False  # whether partial_fit takes classes that were not declared
+    _dtype = np.dtype(np.float64)  # of attributes that scikit-learn gives in the type of X
     _x_checks: dict[str, Any] = {}  # noqa: RUF012 - constant, per class
 
     # ---- counting
@@ -116,7 +117,7 @@ class TallyClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         table, y, weights = self._checked(X, y, sample_weight, reset=False)
         rest = self.tally_.forget(table, labels.encoded(y), weights=weights)
-        self._counted, self._answer = Counted([rest]), self._asked()
+        self._restored(rest)
         return self
 
     def merge(self, other: TallyClassifier) -> Self:
@@ -131,11 +132,15 @@ class TallyClassifier(ClassifierMixin, BaseEstimator):
             )
         total = self.tally_ + other.tally_
         self.classes_ = labels.union(self.classes_, other.classes_)
-        self._counted, self._answer = Counted([total]), self._asked()
+        self._restored(total)
         return self
 
     def __add__(self, other: TallyClassifier) -> Self:
-        return copy.deepcopy(self).merge(other) if isinstance(other, TallyClassifier) else NotImplemented
+        if not isinstance(other, TallyClassifier):
+            return NotImplemented
+        both: Self = type(self).__new__(type(self))
+        vars(both).update(vars(self))  # merging puts other counts in, it changes none
+        return both.merge(other)
 
     @property
     def tally_(self) -> Tally:
@@ -216,8 +221,11 @@ class TallyClassifier(ClassifierMixin, BaseEstimator):
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         if "_counted" in state:
-            self._counted = Counted([files.tally_from(state["_counted"])])
-            self._answer = self._asked()
+            self._restored(files.tally_from(state["_counted"]))
+
+    def _restored(self, tally: Tally) -> None:
+        self._counted = Counted([tally])
+        self._answer = self._asked()
 
     def __sklearn_is_fitted__(self) -> bool:
         return "_answer" in vars(self)
@@ -247,6 +255,11 @@ class TallyClassifier(ClassifierMixin, BaseEstimator):
     def _drawn(self, table: Any) -> Any:
         """Sampled rows as X would be given."""
         return table
+
+    @classmethod
+    def _params_of(cls, model: Model) -> dict[str, Any]:
+        """The parameters that a model's settings hold, where they are no plain numbers or texts."""
+        return {}
 
     # ---- inside
 

@@ -40,8 +40,9 @@ class GaussianNB(TallyClassifier):
         return Schema(columns, target=LABELS, label_type=labels.label_type(self.classes_), missing=())
 
     def _count(self, table: Any, y: Any, weights: Floats | None) -> None:
+        first = "_counted" not in vars(self)
         super()._count(table, y, weights)
-        self._dtype = np.result_type(table.dtype, getattr(self, "_dtype", table.dtype))  # of theta_ and var_
+        self._dtype = table.dtype if first else np.result_type(table.dtype, self._dtype)
 
     def _settings(self) -> Settings:
         prior: Any = "counted"

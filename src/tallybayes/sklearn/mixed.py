@@ -16,6 +16,7 @@ from sklearn.utils.validation import assert_all_finite, check_consistent_length,
 from ..cells import Cells
 from ..errors import DataError, SettingsError
 from ..infer import LOOK, MATRIX_COLUMNS, first_look, infer
+from ..model import Model
 from ..numerics import Floats, Ints
 from ..schema import Column, Schema
 from ..settings import Settings
@@ -121,6 +122,12 @@ class NaiveBayes(TallyClassifier):
         return Settings(
             smoothing=smoothing, prior=prior, families=dict(self.families or {}), classes=self._class_texts()
         )
+
+    @classmethod
+    def _params_of(cls, model: Model) -> dict[str, Any]:
+        settings = model.settings
+        chosen = {"families": settings.families or None, "smoothing": settings.smoothing, "prior": settings.prior}
+        return {**chosen, "schema": model.schema}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
