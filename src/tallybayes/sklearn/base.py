@@ -139,7 +139,7 @@ class TallyClassifier(ClassifierMixin, BaseEstimator):
         if not isinstance(other, TallyClassifier):
             return NotImplemented
         both: Self = type(self).__new__(type(self))
-        vars(both).update(vars(self))  # merging puts other counts in, it changes none
+        both.__dict__.update(vars(self))  # merging puts other counts in, it changes none
         return both.merge(other)
 
     @property
