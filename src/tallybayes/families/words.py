@@ -208,7 +208,19 @@ class WordsBelief(Belief):
 
     def each(self, slots: Sequence[str], table: Floats) -> Floats:
         """The rows of a table for a block's slots, zeros for words never seen."""
+        if not isinstance(slots, tuple):
+            return self._each(slots, table)
+        kept = self._aligned.get(id(table))  # the positions of a matrix are one tuple, in batch after batch
+        if kept is None or kept[0] is not slots or kept[1] is not table:
+            kept = self._aligned[id(table)] = (slots, table, self._each(slots, table))
+        return kept[2]
+
+    def _each(self, slots: Sequence[str], table: Floats) -> Floats:
         return np.vstack([table, np.zeros((1, table.shape[1]))])[self.rows_of(slots)]
+
+    @cached_property
+    def _aligned(self) -> dict[int, tuple[Sequence[str], Floats, Floats]]:
+        return {}
 
     def parts(self, block: Bag) -> Floats:
         """Σ_w x_w·weight_yw; 0 for a missing bag."""
