@@ -33,6 +33,7 @@ class CategoricalNB(DiscreteClassifier):
     array(['a'], dtype='<U1')
     """
 
+    _ready = (np.int64,)
     _x_checks = {"ensure_all_finite": "allow-nan"}  # noqa: RUF012
 
     def __init__(

@@ -29,6 +29,7 @@ class GaussianNB(TallyClassifier):
     array([1])
     """
 
+    _ready = (np.float64, np.float32)
     _x_checks = {"dtype": [np.float64, np.float32], "ensure_all_finite": "allow-nan"}  # noqa: RUF012
 
     def __init__(self, *, priors: Any = None, var_smoothing: float = 1e-9) -> None:

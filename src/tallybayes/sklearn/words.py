@@ -69,7 +69,7 @@ class DiscreteClassifier(TallyClassifier):
     @property
     def class_log_prior_(self) -> Floats:
         """log P(class)."""
-        return self._log_prior()
+        return self._log_prior().copy()
 
 
 class WordsClassifier(DiscreteClassifier):
