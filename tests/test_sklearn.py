@@ -304,6 +304,12 @@ def test_a_category_never_seen_is_no_evidence_and_a_fraction_is_not_cut():
     assert halves.category_count_[0].tolist() == [[1, 0, 0, 1], [0, 0, 1, 1]] and halves.n_categories_.tolist() == [4]
 
 
+def test_a_code_that_is_an_id_is_refused():
+    mine = CategoricalNB().fit([[0], [10**9]], [0, 1])
+    with pytest.raises(tb.DataError, match=r"the code 1,000,000,000.*\n\nHint: number the categories"):
+        mine.predict([[0]])
+
+
 def test_a_billion_rows_are_still_counted_exactly():
     X, y = np.array([[1, 2], [3, 0]]), [0, 1]
     mine = MultinomialNB().fit(X, y)

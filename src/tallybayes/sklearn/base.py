@@ -53,11 +53,10 @@ class Counted:
 
 @dataclass
 class Answer:
-    """A model and what it was asked with: the parameters, the counts, and the order of the classes."""
+    """A model, the parameters it was asked with, and the order of its classes."""
 
     params: dict[str, Any]
     settings: Settings
-    tally: Tally | None = None
     model: Model | None = None
     order: Ints | None = None  # from the model's classes to classes_
     log_prior: Floats | None = None  # of classes_
@@ -321,8 +320,7 @@ class TallyClassifier(ClassifierMixin, BaseEstimator):
         if not all(_same(getattr(self, name), value) for name, value in answer.params.items()):
             vars(answer).update(vars(self._asked()))
         if answer.model is None:
-            answer.tally = self.tally_
-            answer.model = self._estimate(answer.tally, answer.settings)
+            answer.model = self._estimate(self.tally_, answer.settings)
             names = labels.texts(np.array(answer.model.classes, dtype=object))
             answer.order = labels.order_of(names, self._class_texts())
         return answer

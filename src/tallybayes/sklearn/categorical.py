@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_non_negative
 from .. import canon
 from ..block import N
 from ..counts import Sheet
-from ..errors import SettingsError
+from ..errors import DataError, SettingsError
 from ..model import Model
 from ..numerics import Floats, Ints, safe_log
 from ..schema import Column, Schema
@@ -21,6 +21,8 @@ from ..sources import LABELS, MATRIX
 from ..tally import Tally
 from . import labels
 from .words import DiscreteClassifier
+
+MOST = 1 << 24  # categories of one feature: a larger code is an id or a hash, and its table would not fit in memory
 
 
 class CategoricalNB(DiscreteClassifier):
@@ -98,7 +100,13 @@ class CategoricalNB(DiscreteClassifier):
         for column, least in zip(self._columns(), self._least().tolist(), strict=True):
             values = column.slots.cast("double").to_numpy(zero_copy_only=False)
             other = values % 1 != 0
-            codes = np.arange(max(values[~other].max(initial=-1) + 1, least))
+            most = max(int(values[~other].max(initial=-1)) + 1, least)
+            if most > MOST:
+                raise DataError(
+                    f"a feature has the code {most - 1:,}, so it would have as many categories",
+                    hint="number the categories from 0 without gaps: sklearn.preprocessing.OrdinalEncoder does.",
+                )
+            codes = np.arange(most, dtype=np.float64)
             out.append(np.concatenate([codes, np.sort(values[other])]))
         return out
 
@@ -124,7 +132,6 @@ class CategoricalNB(DiscreteClassifier):
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
         tags.input_tags.positive_only = True
-        tags.classifier_tags.poor_score = True
         return tags
 
     @property
