@@ -108,11 +108,21 @@ def _amount(value: Any, word: Any, row: int, where: Where) -> float:
 
 
 def _bag_of_matrix(raw: Any, column: Column, where: Where) -> Bag:
-    matrix = scipy.sparse.csr_array(raw, dtype=np.float64)
+    matrix = _compressed(raw) if isinstance(raw, np.ndarray) else scipy.sparse.csr_array(raw, dtype=np.float64)
     if column.width is not None:
         _check_width(matrix.shape[1], column.width, 0, where)
     slots = positions(matrix.shape[1])
     return Bag(slots, _tidy(matrix, where), np.ones(matrix.shape[0], dtype=bool), column.levels)
+
+
+def _compressed(dense: np.ndarray[Any, Any]) -> Any:
+    """A dense matrix by its non-zeros, several times faster than SciPy's way through pairs of indices."""
+    flat = np.flatnonzero(dense)
+    there = np.count_nonzero(dense, axis=1)
+    index = np.int32 if max(len(flat), dense.shape[1]) < 2**31 else np.int64
+    indptr = np.concatenate(([0], np.cumsum(there))).astype(index)
+    amounts = dense.ravel()[flat].astype(np.float64)
+    return scipy.sparse.csr_array((amounts, (flat % max(dense.shape[1], 1)).astype(index), indptr), shape=dense.shape)
 
 
 @lru_cache(maxsize=8)
