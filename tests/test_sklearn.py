@@ -560,7 +560,7 @@ def test_missing_numbers_and_codes():
     codes = np.rint(np.abs(holes))
     assert CategoricalNB().fit(codes, y).category_count_[0].sum() == np.count_nonzero(~np.isnan(codes[:, 0]))
     for kind in (GaussianNB, CategoricalNB, NaiveBayes):
-        with pytest.raises(ValueError, match="infinity"):
+        with pytest.raises(ValueError, match=r"infinity|position 0 is inf"):
             kind().fit(np.abs(np.where(np.isnan(holes), np.inf, holes)), y)
 
 
@@ -686,6 +686,60 @@ def test_labels_of_several_types_or_quantities_are_refused():
                 kind().fit(X, y)
     with pytest.raises(tb.DataError, match="empty string"):
         NaiveBayes().fit(X, ["", "a"] * (len(X) // 2))
+
+
+def test_labels_that_change_their_type_on_the_way():
+    X, _ = counts(rows=9)
+    mine = NaiveBayes().partial_fit(X[:6], [9, 10, 100, 9, 10, 100]).partial_fit(X[6:], ["a", "b", "a"])
+    assert mine.classes_.tolist() == ["10", "100", "9", "a", "b"]
+    assert mine.class_count_.tolist() == [2, 2, 2, 2, 1]
+    np.testing.assert_allclose(mine.predict_proba(np.full((1, 5), np.nan))[0], mine.class_count_ / 9)
+    halves = GaussianNB().fit(X, np.array([0, 1, 2] * 3, dtype=np.float16))
+    assert halves.classes_.dtype == np.float16 and halves.classes_.tolist() == [0, 1, 2]
+
+
+def test_smoothing_by_column_and_a_prior_in_the_order_of_the_classes():
+    frame, y = mixed_frame()
+    mine = NaiveBayes(smoothing={"colour": 9.0, "shape": tb.JelinekMercer(0.5)}, prior=[0.9, 0.1]).fit(frame, y)
+    settings = tb.Settings(
+        smoothing={"colour": tb.Laplace(9.0), "shape": tb.JelinekMercer(0.5)}, prior={"no": 0.9, "yes": 0.1}
+    )
+    assert np.array_equal(mine.predict_proba(frame), mine.tally_.model(settings).predict_proba(frame))
+
+
+def test_weights_that_are_no_whole_numbers_and_one_for_all_rows():
+    frame, y = mixed_frame()
+    weights = np.where(np.arange(len(y)) % 4, 0.75, 0.0)
+    mine = NaiveBayes().fit(frame, y, weights)
+    assert mine.schema_ == NaiveBayes().fit(frame[weights > 0], y[weights > 0]).schema_
+    assert mine.class_count_.sum() == 0.75 * 90
+    X, y = counts()
+    assert np.array_equal(MultinomialNB().fit(X, y, 2.0).feature_count_, 2 * MultinomialNB().fit(X, y).feature_count_)
+    with pytest.raises(ValueError, match=r"sample_weight.shape == \(3,\), expected \(90,\)"):
+        MultinomialNB().fit(X, y, [1, 2, 3])
+
+
+def test_a_sparse_matrix_for_a_model_of_named_columns():
+    X, y = counts()
+    mine = NaiveBayes().fit(pd.DataFrame(X, columns=list("abcde")), y)
+    with pytest.warns(UserWarning, match="valid feature names"):
+        sparse = mine.predict_proba(scipy.sparse.csr_array(X))
+    with pytest.warns(UserWarning, match="valid feature names"):
+        assert np.array_equal(sparse, mine.predict_proba(X))
+
+
+def test_zeros_and_ones_need_no_threshold():
+    X, y = counts()
+    ones = (X > 1).astype(float)
+    mine = BernoulliNB(binarize=None).fit(ones, y)
+    assert mine.tally_ == BernoulliNB(binarize=1).fit(X, y).tally_
+    assert mine.tally_ == BernoulliNB(binarize=None).fit(scipy.sparse.csr_array(ones), y).tally_
+
+
+def test_only_estimators_can_be_added():
+    X, y = counts()
+    with pytest.raises(TypeError, match="unsupported operand"):
+        MultinomialNB().fit(X, y) + 1
 
 
 # ---- installed or not
