@@ -515,7 +515,10 @@ def test_a_mixed_frame_with_missing_values_as_it_is():
     assert kinds["note"] in ("text", "category")
     assert mine.score(frame, y) > 0.9
     model = tb.fit(
-        {**{n: frame[n] for n in frame}, "label": y}, target="label", schema=mine.schema_._with(target="label")
+        {**{n: frame[n] for n in frame}, "label": y},
+        target="label",
+        schema=mine.schema_._with(target="label"),
+        calibrate=False,
     )
     assert np.array_equal(mine.predict_proba(frame), model.predict_proba(frame))  # a shell, nothing more
     polars = pl.from_pandas(frame)
@@ -742,6 +745,53 @@ def test_only_estimators_can_be_added():
         MultinomialNB().fit(X, y) + 1
 
 
+# ---- calibration
+
+
+def test_calibration_is_what_tallybayes_fit_does(tmp_path):
+    frame, y = mixed_frame()
+    mine = NaiveBayes(calibration="auto").fit(frame, y)
+    schema = NaiveBayes().fit(frame, y).schema_
+    model = tb.fit(frame, y=y, schema=schema)
+    assert mine.model_.settings.calibrated == model.settings.calibrated is not None
+    assert np.array_equal(mine.predict_proba(frame), model.predict_proba(frame))
+    assert not np.array_equal(mine.predict_proba(frame), NaiveBayes().fit(frame, y).predict_proba(frame))
+    assert np.array_equal(pickle.loads(pickle.dumps(mine)).predict_proba(frame), mine.predict_proba(frame))
+    mine.to_file(tmp_path / "mine.tb.parquet")
+    again = NaiveBayes.from_file(tmp_path / "mine.tb.parquet")
+    assert np.array_equal(again.predict_proba(frame), mine.predict_proba(frame))
+    half = frame[:60]
+    assert again.forget(half, y[:60]).tally_ == mine.forget(half, y[:60]).tally_
+    assert np.array_equal(again.predict_proba(frame), mine.predict_proba(frame))
+
+
+def test_calibrated_probabilities_are_more_honest():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 600)
+    column = rng.normal(y, 1.5)
+    X = np.column_stack([column + rng.normal(0, 0.01, 600) for _ in range(8)])  # eight times the same evidence
+    loss = {}
+    for calibration in (None, "auto"):
+        p = NaiveBayes(calibration=calibration).fit(X[:300], y[:300]).predict_proba(X[300:])
+        loss[calibration] = -np.log(p[np.arange(300), y[300:]]).mean()
+    assert loss["auto"] < 0.7 < loss[None]
+
+
+def test_parameters_and_calibration_after_fitting():
+    frame, y = mixed_frame()
+    mine = NaiveBayes(calibration=True).fit(frame, y)
+    before = mine.predict_proba(frame)
+    flat = mine.set_params(prior="uniform").predict_proba(frame)
+    assert not np.array_equal(before, flat) and mine.model_.settings.weights
+    mine.set_params(families={"size": "gaussian"}, smoothing=3.0)
+    assert mine.model_.families["size"].name == "gaussian" and mine.model_.settings.smoothing == tb.Laplace(3.0)
+    stated = mine.set_params(calibration=None, families=None, smoothing=1.0, prior="counted").model_.settings
+    assert stated.calibrated is None and not stated.weights
+    assert np.array_equal(mine.set_params(calibration="auto").predict_proba(frame), before)
+    with pytest.raises(tb.SettingsError, match="asked for after fitting"):
+        NaiveBayes().fit(frame, y).set_params(calibration="auto").predict(frame)
+
+
 # ---- installed or not
 
 
@@ -777,3 +827,87 @@ def test_iris_in_one_line():
     X, y = load_iris(return_X_y=True, as_frame=True)
     assert cross_val_score(NaiveBayes(), X, y, cv=5).mean() > 0.92
     assert io.StringIO(str(NaiveBayes().fit(X, y).tally_)).read().startswith("Tally: 150 rows")
+
+
+# ---- files
+
+
+@by_name
+def test_to_file_and_back(kind, tmp_path):
+    X, y = data_for(kind if kind in FIVE else GaussianNB)
+    frame = pd.DataFrame(X, columns=list("pqrst"))
+    for table in (X, frame, X.astype(np.float32)):
+        mine = kind().fit(table, y)
+        mine.to_file(tmp_path / "mine.tb.parquet")
+        again = kind.from_file(tmp_path / "mine.tb.parquet")
+        assert again.tally_ == mine.tally_ and again.get_params() == mine.get_params()
+        assert again.classes_.dtype == mine.classes_.dtype and again.n_features_in_ == 5
+        assert getattr(again, "feature_names_in_", np.array([])).tolist() == (
+            [] if table is not frame else list("pqrst")
+        )
+        assert np.array_equal(again.predict_joint_log_proba(table), mine.predict_joint_log_proba(table))
+        assert again.partial_fit(table, y).tally_ == mine.partial_fit(table, y).tally_
+    if kind is GaussianNB:
+        assert again.theta_.dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        GaussianNB(priors=np.array([0.2, 0.3, 0.5]), var_smoothing=0.25),
+        MultinomialNB(alpha=np.array([1.0, 2, 3, 4, 5]), fit_prior=False),
+        ComplementNB(norm=True, alpha=np.float64(0.5)),
+        BernoulliNB(binarize=1.5, class_prior=(0.2, 0.3, 0.5)),
+        CategoricalNB(min_categories=[9, 9, 9, 9, 12]),
+        NaiveBayes(
+            smoothing=tb.JelinekMercer(0.2), families={"x0": "bins"}, prior={"ant": 0.2, "bee": 0.3, "cow": 0.5}
+        ),
+        NaiveBayes(smoothing={"x1": 3.0}, families={"x1": tb.families.Bins()}, prior=[0.2, 0.3, 0.5]),
+    ],
+    ids=str,
+)
+def test_parameters_survive_a_file(estimator, tmp_path):
+    X, y = counts()
+    estimator.fit(X, y).to_file(tmp_path / "mine.tb.parquet")
+    again = type(estimator).from_file(tmp_path / "mine.tb.parquet")
+    assert np.array_equal(again.predict_joint_log_proba(X), estimator.predict_joint_log_proba(X))
+    assert np.array_equal(clone(again).fit(X, y).predict_proba(X), estimator.predict_proba(X))
+
+
+def test_an_estimators_file_is_a_model_file_and_another_estimator_refuses_it(tmp_path):
+    X, y = counts()
+    mine = MultinomialNB(alpha=0.25).fit(X, y)
+    mine.to_file(tmp_path / "mine.tb.parquet")
+    model = tb.load(tmp_path / "mine.tb.parquet")
+    assert model.tally == mine.tally_ and np.array_equal(model.predict_proba(X), mine.predict_proba(X))
+    with pytest.raises(tb.DataError, match="holds a MultinomialNB, not a GaussianNB"):
+        GaussianNB.from_file(tmp_path / "mine.tb.parquet")
+    model = tb.fit({"a": [1.5, 2.5], "y": [0, 1]}, "y")
+    model.save(tmp_path / "plain.tb.parquet")
+    with pytest.raises(tb.DataError, match="holds a model of no estimator"):
+        NaiveBayes.from_file(tmp_path / "plain.tb.parquet")
+    with pytest.raises(NotFittedError):
+        MultinomialNB().to_file(tmp_path / "none.tb.parquet")
+
+
+@by_name
+def test_a_pickle_holds_the_tally_in_the_librarys_own_format(kind):
+    X, y = data_for(kind if kind in FIVE else GaussianNB)
+    mine = kind().fit(X, y)
+    state = mine.__getstate__()
+    assert isinstance(state["_counted"], bytes) and state["_counted"][:4] == b"PAR1"
+    names = {name for _, name in _globals_of(pickle.dumps(mine))}
+    assert not names & {"Tally", "Counts", "Sheet", "Model", "Schema"}
+
+
+def _globals_of(raw: bytes) -> set[tuple[str, str]]:
+    """Every (module, name) that a pickle imports."""
+    found = set()
+
+    class Watching(pickle.Unpickler):
+        def find_class(self, module, name):
+            found.add((module, name))
+            return super().find_class(module, name)
+
+    Watching(io.BytesIO(raw)).load()
+    return found

@@ -271,6 +271,9 @@ class TallyClassifier(ClassifierMixin, BaseEstimator):
         """Sampled rows as X would be given."""
         return table
 
+    def _recall(self, model: Model) -> None:
+        """Take from a loaded model what was worked out when fitting, besides the counts."""
+
     @classmethod
     def _params_of(cls, model: Model) -> dict[str, Any]:
         """The parameters that a model's settings hold, where they are no plain numbers or texts."""
@@ -280,7 +283,7 @@ class TallyClassifier(ClassifierMixin, BaseEstimator):
 
     def _reset(self) -> None:
         """Drop what was counted: new data that are readable but cannot be fitted leave no older answers behind."""
-        for name in ("_answer", "_counted", "_dtype"):
+        for name in ("_answer", "_chosen", "_counted", "_dtype"):
             self.__dict__.pop(name, None)
 
     def _checked(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Any, Labels, Floats | None]:

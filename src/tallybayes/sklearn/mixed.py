@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from numbers import Real
 from typing import Any
 
@@ -14,6 +15,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import assert_all_finite, check_consistent_length, column_or_1d, validate_data
 
 from ..cells import Cells
+from ..defaults import choose
 from ..errors import DataError, SettingsError
 from ..infer import LOOK, MATRIX_COLUMNS, first_look, infer
 from ..model import Model
@@ -32,7 +34,8 @@ class NaiveBayes(TallyClassifier):
     families     {column: family or its name}; numbers are "auto" (by leave-one-out) unless named
     smoothing    a number (Laplace's alpha), a smoothing such as tb.JelinekMercer(0.1), or {column: smoothing}
     prior        "counted", "uniform", {class: probability}, tb.Dirichlet({…}), or a list in the order of classes_
-    calibration  None: probabilities as they come
+    calibration  None: as stated; "auto": families, weights and pairs of columns chosen on held-out rows of the first
+                 batch, as `tallybayes.fit` does, for honest probabilities
     schema       which kind each column is; inferred at the first fit or partial_fit if None
 
     >>> import pandas as pd
@@ -42,6 +45,7 @@ class NaiveBayes(TallyClassifier):
     """
 
     _open = True
+    _chosen: tuple[Settings, Settings] | None = None  # what was stated when fitting, and what was chosen then
 
     def __init__(
         self,
@@ -93,22 +97,54 @@ class NaiveBayes(TallyClassifier):
         return {name: X[:, j] for j, name in enumerate(names)}
 
     def _schema(self, table: Any, y: Any, weights: Floats | None) -> Schema:
-        kind = labels.label_type(self.classes_)
-        if self.schema is not None:
-            return self.schema._with(label_type=kind)
+        schema = self.schema or self._look(table, y, weights)
+        schema = schema._with(label_type=labels.label_type(self.classes_))
+        if self._calibrates():
+            look = first_look(open_source(table, y, weights=weights, target=schema.target))
+            stated = self._stated()
+            schema, chosen = choose(look, schema, stated)
+            self._chosen = (stated, chosen)
+        return schema
+
+    def _look(self, table: Any, y: Any, weights: Floats | None) -> Schema:
+        """A schema for the first rows."""
         rows = _looked_at(weights)
         if rows is not None:
             table, y = _taken(table, rows), y.take(pa.array(rows))
         if isinstance(table, np.ndarray) and table.dtype.kind in "fiub":
-            return Schema(_number_columns(table), target=LABELS, label_type=kind)
-        return _inferred(table, y)._with(label_type=kind)
+            return Schema(_number_columns(table), target=LABELS)
+        return _inferred(table, y)
 
-    def _settings(self) -> Settings:
-        if self.calibration is not None:
+    def _count(self, table: Any, y: Any, weights: Floats | None) -> None:
+        first = "_counted" not in vars(self)
+        super()._count(table, y, weights)
+        if first and self._calibrates():
+            self._answer = self._asked()  # with what held-out rows have chosen
+
+    def _calibrates(self) -> bool:
+        if self.calibration not in (None, False, True, "auto"):
             raise SettingsError(
                 f"calibration={self.calibration!r}",
-                hint="take None; sklearn.calibration.CalibratedClassifierCV calibrates any estimator.",
+                hint="take 'auto' for families and weights chosen on held-out rows, or None for those you state.",
             )
+        return bool(self.calibration)
+
+    def _settings(self) -> Settings:
+        """What the parameters state; with calibration what held-out rows chose, and what was stated otherwise since."""
+        stated = self._stated()
+        classes = self._class_texts()
+        if not self._calibrates() or not ("_chosen" in vars(self) or "_counted" in vars(self)):
+            return replace(stated, classes=classes)
+        if self._chosen is None:
+            raise SettingsError(
+                "calibration was asked for after fitting", hint="fit again: weights are fitted to held-out rows."
+            )
+        before, chosen = self._chosen
+        families = {**chosen.families, **stated.families} if stated.families != before.families else chosen.families
+        smoothing = stated.smoothing if stated.smoothing != before.smoothing else chosen.smoothing
+        return replace(chosen, prior=stated.prior, families=families, smoothing=smoothing, classes=classes)
+
+    def _stated(self) -> Settings:
         if "" in self._class_texts():
             raise DataError("a label is an empty string, which means missing", hint="give that class a name.")
         smoothing = self.smoothing
@@ -119,9 +155,11 @@ class NaiveBayes(TallyClassifier):
         prior = self.prior
         if not isinstance(prior, (str, Mapping, Dirichlet)):
             prior = self._given_prior(prior)
-        return Settings(
-            smoothing=smoothing, prior=prior, families=dict(self.families or {}), classes=self._class_texts()
-        )
+        return Settings(smoothing=smoothing, prior=prior, families=dict(self.families or {}))
+
+    def _recall(self, model: Model) -> None:
+        if self._calibrates():
+            self._chosen = (self._stated(), model.settings)
 
     @classmethod
     def _params_of(cls, model: Model) -> dict[str, Any]:
