@@ -7,15 +7,11 @@ what its parameters mean (`_settings`); everything else is here.
 
 from __future__ import annotations
 
-import copy
-from dataclasses import dataclass
-from functools import cache
-from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..errors import DataError, SettingsError
 from ..explain import Explanation
@@ -25,41 +21,11 @@ from ..prior import class_prior, class_totals
 from ..schema import Schema
 from ..scorer import log_posterior
 from ..settings import Settings
-from ..tally import Tally, add_tallies
+from ..tally import Tally
 from . import files, labels
+from .answer import Answer, Counted, parameters, same
 from .labels import Labels
-
-_PENDING = 64  # tallies of small batches that wait to be added together, which is faster than one by one
-
-
-@dataclass
-class Counted:
-    """The counts of an estimator: the sum of these tallies, added when it is asked for."""
-
-    parts: list[Tally]
-
-    def add(self, tally: Tally) -> None:
-        """Count more rows."""
-        self.parts.append(tally)
-        if len(self.parts) > _PENDING:
-            self.total()
-
-    def total(self) -> Tally:
-        """The sum."""
-        if len(self.parts) > 1:
-            self.parts[:] = [add_tallies(self.parts)]
-        return self.parts[0]
-
-
-@dataclass
-class Answer:
-    """A model, the parameters it was asked with, and the order of its classes."""
-
-    params: dict[str, Any]
-    settings: Settings
-    model: Model | None = None
-    order: Ints | None = None  # from the model's classes to classes_
-    log_prior: Floats | None = None  # of classes_
+from .rows import generator, how_many, weights_of
 
 
 class TallyClassifier(ClassifierMixin, BaseEstimator):
@@ -185,11 +151,11 @@ class TallyClassifier(ClassifierMixin, BaseEstimator):
         """For each row of X why it gets its answer: the prior and every column, adding up to the score."""
         check_is_fitted(self)
         table = self._table(self._validated(X, reset=False))
-        return [self.model_.explain(table, row) for row in range(_rows(X))]
+        return [self.model_.explain(table, row) for row in range(how_many(X))]
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Any, Labels]:
         """Rows drawn by the generative story, and their labels."""
-        table = self.model_.sample(n_samples, _generator(random_state))
+        table = self.model_.sample(n_samples, generator(random_state))
         target = self.tally_.schema.target
         return self._drawn(table.drop_columns([target])), table[target].to_numpy().astype(self.classes_.dtype)
 
@@ -288,7 +254,7 @@ class TallyClassifier(ClassifierMixin, BaseEstimator):
 
     def _checked(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Any, Labels, Floats | None]:
         X, y = self._validated(X, y, reset=reset)
-        return self._table(X), y, None if sample_weight is None else _weights(sample_weight, len(y))
+        return self._table(X), y, None if sample_weight is None else weights_of(sample_weight, len(y))
 
     def _with_new(self, known: Labels, found: Labels) -> Labels:
         """The classes with those of a further batch, which must be among them unless new ones are taken."""
@@ -313,14 +279,12 @@ class TallyClassifier(ClassifierMixin, BaseEstimator):
 
     def _asked(self) -> Answer:
         """The parameters as settings, not yet answered."""
-        kind: Any = type(self)
-        params = {name: copy.copy(getattr(self, name)) for name in _parameters(kind)}
-        return Answer(params, self._settings())
+        return Answer(parameters(self), self._settings())
 
     def _asked_model(self) -> Answer:
         """The answer of the present counts and parameters, worked out when one of them has changed."""
         answer = self._answer
-        if not all(_same(getattr(self, name), value) for name, value in answer.params.items()):
+        if not all(same(getattr(self, name), value) for name, value in answer.params.items()):
             vars(answer).update(vars(self._asked()))
         if answer.model is None:
             answer.model = self._estimate(self.tally_, answer.settings)
@@ -359,38 +323,3 @@ class TallyClassifier(ClassifierMixin, BaseEstimator):
     def class_count_(self) -> Floats:
         """The rows (or weight) of each class."""
         return class_totals(self.tally_, self._class_texts())
-
-
-@cache
-def _parameters(kind: Any) -> tuple[str, ...]:
-    return tuple(kind._get_param_names())
-
-
-def _same(now: Any, then: Any) -> bool:
-    if now is then:
-        return True
-    if isinstance(now, np.ndarray) or isinstance(then, np.ndarray):
-        return isinstance(now, type(then)) and np.array_equal(now, then)
-    return type(now) is type(then) and bool(now == then)
-
-
-def _weights(given: Any, rows: int) -> Floats:
-    """A weight for each row; those of a batch may all be 0, which scikit-learn's own check refuses."""
-    if isinstance(given, Real):
-        return np.full(rows, float(given))
-    weights = check_array(given, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
-    if weights.shape != (rows,):
-        raise ValueError(f"sample_weight.shape == {weights.shape}, expected ({rows},)!")
-    out: Floats = weights
-    return out
-
-
-def _rows(X: Any) -> int:
-    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
-
-
-def _generator(random_state: Any) -> np.random.Generator:
-    """NumPy's new generator from what scikit-learn calls a random state."""
-    if isinstance(random_state, np.random.RandomState):
-        return np.random.default_rng(random_state.randint(2**31))
-    return np.random.default_rng(random_state)

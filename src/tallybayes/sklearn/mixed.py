@@ -26,6 +26,7 @@ from ..smoothing import Dirichlet, Laplace
 from ..sources import LABELS, MATRIX, open_source
 from . import labels
 from .base import TallyClassifier
+from .rows import how_many
 
 
 class NaiveBayes(TallyClassifier):
@@ -70,7 +71,7 @@ class NaiveBayes(TallyClassifier):
     def _validated(self, X: Any, y: Any = "no_validation", *, reset: bool) -> Any:
         if _is_frame(X):
             validate_data(self, X, reset=reset, skip_check_array=True)
-            if _height(X) == 0:
+            if how_many(X) == 0:
                 raise ValueError(
                     f"Found array with 0 sample(s) while a minimum of 1 is required by {type(self).__name__}."
                 )
@@ -194,10 +195,6 @@ def _taken(table: Any, rows: Ints) -> Any:
 
 def _is_frame(X: Any) -> bool:
     return hasattr(X, "columns") and not isinstance(X, np.ndarray) and hasattr(X, "shape")
-
-
-def _height(X: Any) -> int:
-    return int(X.shape[0])
 
 
 def _positions(width: int) -> list[str]:
