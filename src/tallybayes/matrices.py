@@ -147,8 +147,8 @@ def _tidy(matrix: Any, where: Where) -> Any:
             "a bag holds amounts of at least 0; declare a matrix of other numbers as kind 'vector'.",
         )
     if not (np.rint(matrix.data) == matrix.data).all():
-        # float64 values from 2¹² on are whole multiples of 2⁻⁴⁰ already
-        units = np.where(matrix.data < 2.0**12, np.rint(matrix.data * BAG_UNIT) / BAG_UNIT, matrix.data)
+        small = np.minimum(matrix.data, 2.0**12)  # larger float64 values are whole multiples of 2⁻⁴⁰ already
+        units = np.where(matrix.data < 2.0**12, np.rint(small * BAG_UNIT) / BAG_UNIT, matrix.data)
         matrix = scipy.sparse.csr_array((units, matrix.indices, matrix.indptr), shape=matrix.shape)
         low = units.min()
     if low == 0:
