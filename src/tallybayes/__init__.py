@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from .splitting import split
     from .tally import Tally
     from .text import Tokeniser
+    from .tune import Tuned, tune
 
 __version__ = "0.1.0"
 
@@ -79,6 +80,7 @@ __all__ = [
     "TallybayesError",
     "TallybayesWarning",
     "Tokeniser",
+    "Tuned",
     "assumptions",
     "count",
     "cross_validate",
@@ -94,6 +96,7 @@ __all__ = [
     "metrics",
     "shift",
     "split",
+    "tune",
 ]
 
 # Where each name lives; a public name without a home is a module. It is imported when it is first asked for, so that
@@ -128,6 +131,7 @@ _HOMES = {
     "TallybayesError": "errors",
     "TallybayesWarning": "errors",
     "Tokeniser": "text",
+    "Tuned": "tune",
     "assumptions": "assumptions",
     "count": "fit",
     "cross_validate": "evaluate",
@@ -141,6 +145,7 @@ _HOMES = {
     "load_sealed": "sealed",
     "shift": "shift",
     "split": "splitting",
+    "tune": "tune",
 }
 
 
