@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from . import families, metrics
     from .assumptions import assumptions
     from .cells import Cells
+    from .compare import Comparison, compare
     from .errors import (
         CannotEstimate,
         CannotForget,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from .splitting import split
     from .tally import Tally
     from .text import Tokeniser
+    from .twin import Twin, logistic_twin
 
 __version__ = "0.1.0"
 
@@ -55,6 +57,7 @@ __all__ = [
     "CannotForget",
     "Cells",
     "Column",
+    "Comparison",
     "DataError",
     "Dirichlet",
     "Epsilon",
@@ -79,7 +82,9 @@ __all__ = [
     "TallybayesError",
     "TallybayesWarning",
     "Tokeniser",
+    "Twin",
     "assumptions",
+    "compare",
     "count",
     "cross_validate",
     "estimate",
@@ -91,6 +96,7 @@ __all__ = [
     "leave_one_out",
     "load",
     "load_sealed",
+    "logistic_twin",
     "metrics",
     "shift",
     "split",
@@ -104,6 +110,7 @@ _HOMES = {
     "CannotForget": "errors",
     "Cells": "cells",
     "Column": "schema",
+    "Comparison": "compare",
     "DataError": "errors",
     "Dirichlet": "smoothing",
     "Epsilon": "smoothing",
@@ -128,7 +135,9 @@ _HOMES = {
     "TallybayesError": "errors",
     "TallybayesWarning": "errors",
     "Tokeniser": "text",
+    "Twin": "twin",
     "assumptions": "assumptions",
+    "compare": "compare",
     "count": "fit",
     "cross_validate": "evaluate",
     "estimate": "estimate",
@@ -139,6 +148,7 @@ _HOMES = {
     "leave_one_out": "leaveoneout",
     "load": "modelfile",
     "load_sealed": "sealed",
+    "logistic_twin": "twin",
     "shift": "shift",
     "split": "splitting",
 }

@@ -99,7 +99,7 @@ def cross_validate(
     1.0
     """
     plan = Plan(folds if isinstance(folds, int) else 10, stratify, groups, by, order, seed)
-    source, schema, given = _opened(data, schema, y, weights, plan)
+    source, schema, given = opened(data, schema, y, weights, plan)
     if settings is not None:
         named = _named(settings)
         if folds == LEAVE_ONE_OUT:
@@ -120,7 +120,7 @@ def cross_validate(
     return by_refitting(source, schema, fitter, plan, repeats)
 
 
-def _opened(data: Any, schema: Any, y: Any, weights: Any, plan: Plan) -> tuple[Source, Schema, bool]:
+def opened(data: Any, schema: Any, y: Any, weights: Any, plan: Plan) -> tuple[Source, Schema, bool]:
     """The data to be read, the schema, and whether it was given."""
     if isinstance(schema, Schema):
         target, given = schema.target, True
