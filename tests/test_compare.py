@@ -133,11 +133,11 @@ def test_scikit_learns_words() -> None:
         np.testing.assert_allclose(fitted.predict_proba(plain(data, under)), expected, rtol=1e-12)
 
 
-def test_compare_on_the_same_folds() -> None:
+def test_f5_rivals_on_the_same_folds_with_time_and_memory() -> None:
     data = flowers(90, seed=7)
     data["long"][3] = np.nan
     data["hue"][4] = None
-    found = tb.compare(data, SCHEMA, folds=3)
+    found = tb.compare(data, SCHEMA, folds=3, settings=tb.Settings())
     assert found.names[0] == "tallybayes"
     assert set(found.names[1:5]) == {
         "majority class", "exact-match counter", "nearest neighbours", "logistic regression (twin)"

@@ -45,7 +45,7 @@ def data() -> dict[str, Any]:
 @pytest.mark.parametrize(
     "how", [{}, {"stratify": True}, {"groups": "site"}, {"by": "site"}, {"folds": 4, "seed": 5}], ids=str
 )
-def test_figures_are_those_of_refitting_by_hand(data: dict[str, Any], how: dict[str, Any]) -> None:
+def test_f2_figures_are_those_of_refitting_by_hand(data: dict[str, Any], how: dict[str, Any]) -> None:
     under = mixed_schema(data)
     found = tb.cross_validate(data, under, settings=ALPHAS, **how)
     assert found.rows.tolist() == list(range(120))  # every row is scored once
@@ -104,7 +104,7 @@ def test_repeats_are_averaged(data: dict[str, Any]) -> None:
     assert found.figure("log_loss")[0] == pytest.approx(np.mean(each), rel=1e-12)
 
 
-def test_leave_one_out(data: dict[str, Any]) -> None:
+def test_f2_leave_one_out(data: dict[str, Any]) -> None:
     some = {k: v[:30] for k, v in data.items()}
     under = tb.Schema([tb.Column("colour", "category"), tb.Column("text", "text")], target="y")
     found = tb.cross_validate(some, under, settings=tb.Settings(), folds="leave-one-out")
@@ -187,7 +187,7 @@ def test_closer_looks(data: dict[str, Any]) -> None:
         tb.evaluate(tb.count(data, mixed_schema(data)).model(), data).by_fold()
 
 
-def test_most_confident_mistakes_are_explained(data: dict[str, Any]) -> None:
+def test_f6_most_confident_mistakes_are_explained(data: dict[str, Any]) -> None:
     found = tb.cross_validate(data, mixed_schema(data), settings=tb.Settings(), stratify=True)
     mistakes = found.mistakes(4)
     p = found.forecasts["settings"][0]
@@ -206,7 +206,7 @@ def test_most_confident_mistakes_are_explained(data: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("kind", ["dict", "pandas", "polars", "arrow", "list", "matrix", "sparse"])
-def test_split_returns_what_it_was_given(kind: str) -> None:
+def test_f1_split_by_a_seed_returns_what_it_was_given(kind: str) -> None:
     n = 50
     table = {"x": list(range(n)), "y": ["a" if i % 5 else "b" for i in range(n)]}
     beside = kind in ("matrix", "sparse")
@@ -236,7 +236,7 @@ def test_split_returns_what_it_was_given(kind: str) -> None:
     assert sorted(seen) == list(range(n))
 
 
-def test_split_by_a_column_and_by_groups(data: dict[str, Any]) -> None:
+def test_f1_split_by_a_column_and_by_groups(data: dict[str, Any]) -> None:
     part = ["train" if i % 3 else "test" for i in range(120)]
     parts = tb.split({**data, "part": part}, "y", by="part")
     assert {k: len(v["y"]) for k, v in parts.items()} == {"test": 40, "train": 80}

@@ -161,9 +161,10 @@ def compare(
     source, schema, given = opened(data, target, y, weights, plan)
     truth = Truth.of(source, schema, [])
     own = schema if given or plan.columns else None
-    all_learners = {OURS: _ours(own, settings, schema.target)} | {
-        name: learner for name, learner in _learners(schema, rivals).items() if name != OURS
-    }
+    bare = schema._with(
+        columns=[c for c in schema.columns if c.kind != "pair"]
+    )  # two columns again are no new evidence
+    all_learners = {OURS: _ours(own, settings, schema.target), **_learners(bare, rivals)}
     assign, names = plan.assign(source, schema.target)
     fold = truth.folds(source, schema, assign)
     numbers = np.unique(fold).tolist()
@@ -185,7 +186,7 @@ def compare(
             forecasts[name][0][inside] = learner.predict(fitted, asked, truth)
             spent[name] += middle - start, time.perf_counter() - middle
             if isinstance(fitted, ExactMatch):
-                unseen.append(float(np.sum(~fitted.seen(Rows.plain(asked, schema)))))
+                unseen.append(float(np.sum(~fitted.seen(Rows.plain(asked, bare)))))
             if memory and k == numbers[0]:
                 peaks[name] = _peak(learner, training, asked, truth)
     title = f"{len(truth.rows):,} rows, {len(truth.names)} classes, {len(numbers)} folds, seconds per fold"
@@ -207,7 +208,7 @@ def compare(
         {n: float(s[0]) / len(numbers) for n, s in spent.items()},
         {n: float(s[1]) / len(numbers) for n, s in spent.items()},
         peaks,
-        twin_of(source, schema, Settings()) if TWIN in all_learners else None,
+        twin_of(source, bare, Settings()) if TWIN in all_learners else None,
         sum(unseen) / len(truth.rows) if unseen else float("nan"),
     )
 
