@@ -140,6 +140,20 @@ def test_the_whole_fit_is_tried_when_no_settings_are_given(data: dict[str, Any])
     assert found.mistakes(1)[0].explanation is not None
 
 
+def test_the_whole_fit_ignores_what_decides_folds_and_takes_weights() -> None:
+    rng = np.random.default_rng(0)
+    data = {
+        "x": rng.normal(size=60),
+        "site": [f"s{i % 6}" for i in range(60)],
+        "heavy": [1.0 + i % 3 for i in range(60)],
+        "y": ["a", "b", "a"] * 20,
+    }
+    found = tb.cross_validate(data, "y", groups="site", weights="heavy", folds=3)
+    assert found.weights is not None
+    assert found.weights.tolist() == data["heavy"]
+    assert {c.column for c in found.mistakes(1)[0].explanation.contributions} <= {"prior", "x"}
+
+
 def test_evaluate_a_model_on_held_out_rows(data: dict[str, Any]) -> None:
     under = mixed_schema(data)
     first, last = np.arange(120) < 80, np.arange(120) >= 80

@@ -15,13 +15,12 @@ import pyarrow as pa
 from .canon import printable
 from .contrast import ExactMatch, Fitted, Majority, Nearest, Rival, Rows
 from .errors import SettingsError, did_you_mean
-from .evaluate import opened
+from .evaluate import opened, whole_fit
 from .evaluation import Evaluation
-from .fit import fit
 from .model import Model
 from .numerics import Floats
 from .peers import peers
-from .refitting import Truth
+from .refitting import Fitter, Truth
 from .schema import Schema
 from .settings import Settings
 from .sources import Source
@@ -41,14 +40,11 @@ class _Learner:
     predict: Callable[[Any, Source, Truth], Floats]
 
 
-def _ours(schema: Schema | None, settings: Settings | None, target: str) -> _Learner:
-    def learn(rows: Source, truth: Truth) -> Model:
-        return fit(rows, target, settings=settings) if schema is None else fit(rows, schema=schema, settings=settings)
-
+def _ours(fitter: Fitter) -> _Learner:
     def answer(model: Model, rows: Source, truth: Truth) -> Floats:
         return _spread(model.predict_proba(rows), truth.columns(model), len(truth.names))
 
-    return _Learner(learn, answer)
+    return _Learner(lambda rows, truth: fitter(rows), answer)
 
 
 def _twin(schema: Schema) -> _Learner:
@@ -160,11 +156,11 @@ def compare(
     plan = Plan(folds, stratify and not (groups or by), groups, by, None, seed)
     source, schema, given = opened(data, target, y, weights, plan)
     truth = Truth.of(source, schema, [])
-    own = schema if given or plan.columns else None
+    fitter = whole_fit(schema if given else None, schema.target, schema.weights, plan, settings)
     bare = schema._with(
         columns=[c for c in schema.columns if c.kind != "pair"]
     )  # two columns again are no new evidence
-    all_learners = {OURS: _ours(own, settings, schema.target), **_learners(bare, rivals)}
+    all_learners = {OURS: _ours(fitter), **_learners(bare, rivals)}
     assign, names = plan.assign(source, schema.target)
     fold = truth.folds(source, schema, assign)
     numbers = np.unique(fold).tolist()

@@ -23,7 +23,7 @@ from .refitting import Fitter, Truth, by_refitting
 from .schema import Schema
 from .settings import Settings
 from .sources import LABELS, Source, open_source
-from .splitting import Plan, one_row, some_rows
+from .splitting import Plan, one_row, some_rows, without_columns
 from .tally import Tally
 
 LEAVE_ONE_OUT = "leave-one-out"
@@ -110,14 +110,21 @@ def cross_validate(
             "leaving out each row by itself needs settings", hint="give settings=tb.Settings(…), or folds=10."
         )
     if fitter is None:
-        own = schema if given else None
-
-        def fitter(rows: Source) -> Model:
-            return fit(rows, schema.target, schema=own) if own is None else fit(rows, schema=own)
-
-        if not given and schema.weights:
-            raise SettingsError("weights without a schema", hint="name the weights in a schema: schema.with_weights.")
+        fitter = whole_fit(schema if given else None, schema.target, schema.weights, plan)
     return by_refitting(source, schema, fitter, plan, repeats)
+
+
+def whole_fit(
+    schema: Schema | None, target: str, weights: str | None, plan: Plan, settings: Settings | None = None
+) -> Fitter:
+    """`tb.fit` as a function of training rows: with this schema, or inferring one that ignores what decides folds."""
+
+    def fitted(rows: Source) -> Model:
+        if schema is not None:
+            return fit(rows, schema=schema, settings=settings)
+        return fit(without_columns(rows, plan.columns), target, weights=weights, settings=settings)
+
+    return fitted
 
 
 def opened(data: Any, schema: Any, y: Any, weights: Any, plan: Plan) -> tuple[Source, Schema, bool]:
@@ -130,7 +137,7 @@ def opened(data: Any, schema: Any, y: Any, weights: Any, plan: Plan) -> tuple[So
     column = weights if isinstance(weights, str) else None
     source = open_source(data, y, weights=None if column else weights, target=target).repeatable()
     if not given:
-        schema = infer(source, target=target, weights=column)
+        schema = infer(without_columns(source, plan.columns), target=target, weights=column)
     elif column is not None:
         schema = schema.with_weights(column)
     for name in plan.columns:
