@@ -293,6 +293,18 @@ def test_one_class(settings: tb.Settings | None) -> None:
     assert "nan" not in repr(found)
 
 
+def test_settings_are_named_by_what_tells_them_apart() -> None:
+    data = {"x": ["u", "v"] * 10, "y": ["a", "b", "b", "a"] * 5}
+    under = tb.Schema([tb.Column("x", "category")], target="y")
+    some = [tb.Settings(smoothing=tb.Laplace(a)) for a in np.array([0.5, 2.0, 2.0])]
+    found = tb.cross_validate(data, under, settings=some, stratify=True, folds=2)
+    assert found.names == (
+        "smoothing=Laplace(alpha=0.5)",
+        "smoothing=Laplace(alpha=2.0) #1",
+        "smoothing=Laplace(alpha=2.0) #2",
+    )
+
+
 def test_constant_scores() -> None:
     data = {"x": [1.0] * 40, "y": ["a", "b"] * 20}
     found = tb.cross_validate(data, tb.Schema([tb.Column("x", "number")], target="y"), settings=tb.Settings(), folds=4,

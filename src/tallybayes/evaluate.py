@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
@@ -160,8 +161,13 @@ def _named(settings: Settings | Sequence[Settings] | Mapping[str, Settings]) -> 
     if isinstance(settings, Mapping):
         return {str(k): v for k, v in settings.items()}
     differ = [f.name for f in fields(Settings) if any(getattr(s, f.name) != getattr(each[0], f.name) for s in each)]
-    texts = [", ".join(f"{n}={getattr(s, n)!r}" for n in differ) or "settings" for s in each]
+    texts = [", ".join(f"{n}={_plain(getattr(s, n))}" for n in differ) or "settings" for s in each]
     return {t if texts.count(t) == 1 else f"{t} #{i}": s for i, (t, s) in enumerate(zip(texts, each, strict=True))}
+
+
+def _plain(value: Any) -> str:
+    """A setting as a person would write it: NumPy's numbers without the word float64."""
+    return re.sub(r"np\.\w+\(([^()]*)\)", r"\1", repr(value))
 
 
 def _by_subtraction(source: Source, schema: Schema, named: dict[str, Settings], plan: Plan, repeats: int) -> Evaluation:
