@@ -352,6 +352,8 @@ def test_titanic_by_subtraction_and_by_refitting_agree() -> None:
     frame = shared("titanic3")[["survived", "pclass", "sex", "age", "fare", "embarked"]]
     under = tb.infer(frame, "survived")
     one = tb.cross_validate(frame, under, settings=tb.Settings(), folds=5, stratify=True)
-    two = tb.cross_validate(frame, under, folds=5, stratify=True, fitter=lambda rows: tb.fit(rows, schema=under))
+    two = tb.cross_validate(
+        frame, under, folds=5, stratify=True, fitter=lambda rows: tb.fit(rows, schema=under, settings=tb.Settings())
+    )
     np.testing.assert_allclose(one.forecasts["settings"][0], two.forecasts["fit"][0], atol=1e-12)
     assert one.baseline["accuracy"] < one["accuracy"]
