@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from . import families, metrics
     from .assumptions import assumptions
     from .cells import Cells
+    from .compare import Comparison, compare
     from .errors import (
         CannotEstimate,
         CannotForget,
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from .tally import Tally
     from .text import Tokeniser
     from .tune import Tuned, tune
+    from .twin import Twin, logistic_twin
 
 __version__ = "0.1.0"
 
@@ -56,6 +58,7 @@ __all__ = [
     "CannotForget",
     "Cells",
     "Column",
+    "Comparison",
     "DataError",
     "Dirichlet",
     "Epsilon",
@@ -81,7 +84,9 @@ __all__ = [
     "TallybayesWarning",
     "Tokeniser",
     "Tuned",
+    "Twin",
     "assumptions",
+    "compare",
     "count",
     "cross_validate",
     "estimate",
@@ -93,6 +98,7 @@ __all__ = [
     "leave_one_out",
     "load",
     "load_sealed",
+    "logistic_twin",
     "metrics",
     "shift",
     "split",
@@ -107,6 +113,7 @@ _HOMES = {
     "CannotForget": "errors",
     "Cells": "cells",
     "Column": "schema",
+    "Comparison": "compare",
     "DataError": "errors",
     "Dirichlet": "smoothing",
     "Epsilon": "smoothing",
@@ -132,7 +139,9 @@ _HOMES = {
     "TallybayesWarning": "errors",
     "Tokeniser": "text",
     "Tuned": "tune",
+    "Twin": "twin",
     "assumptions": "assumptions",
+    "compare": "compare",
     "count": "fit",
     "cross_validate": "evaluate",
     "estimate": "estimate",
@@ -143,6 +152,7 @@ _HOMES = {
     "leave_one_out": "leaveoneout",
     "load": "modelfile",
     "load_sealed": "sealed",
+    "logistic_twin": "twin",
     "shift": "shift",
     "split": "splitting",
     "tune": "tune",
