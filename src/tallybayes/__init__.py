@@ -36,6 +36,7 @@ from .smoothing import (
     Laplace,
     MaximumLikelihood,
 )
+from .sources import read
 from .tally import Tally
 from .text import Tokeniser
 
@@ -75,5 +76,6 @@ __all__ = [
     "hopeless",
     "infer",
     "metrics",
+    "read",
     "shift",
 ]

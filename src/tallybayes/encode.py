@@ -16,7 +16,7 @@ from .matrices import bag, vector
 from .numerics import Floats, Ints
 from .reading import Where, category, check_flat, date_part, number
 from .schema import Column, Schema
-from .sources import WEIGHTS, Batch
+from .sources import WEIGHTS, Batch, Wanted
 from .textblock import Texts
 from .tokens import text_array
 
@@ -49,6 +49,18 @@ def check_columns(schema: Schema, batch: Batch) -> None:
             + " are found by name; rename them to those of the schema.",
         )
     warn(f"columns not in the data are taken as missing: {excerpt(absent)}. {' '.join(near)}".strip())
+
+
+def wanted(schema: Schema, *, labelled: bool = True) -> Wanted:
+    """What of the data is looked at under this schema: with labels to count, without to predict."""
+    columns = {c.reads for c in schema.counted}
+    plain = set(schema.missing) <= {""}
+    numbers = {c.reads for c in schema.counted if c.kind == "number" and not c.part and plain and not any(c.missing)}
+    numbers -= {c.reads for c in schema.counted if c.kind != "number" or c.part}
+    if labelled:
+        columns |= {schema.target} | ({schema.weights} if schema.weights else set())
+        numbers |= {schema.weights} if schema.weights and plain else set()
+    return Wanted(frozenset(columns), frozenset(numbers))
 
 
 def labels(schema: Schema, batch: Batch) -> Codes:
@@ -108,7 +120,7 @@ def weights(schema: Schema, batch: Batch) -> Floats | None:
             f"there is no weights column {schema.weights!r}",
             hint=did_you_mean(schema.weights, batch.names()) + "the schema says that this column holds the weights.",
         )
-    where = Where(name, batch.start)
+    where = Where(name, batch.start, batch.place)
     given = number(raw, where, schema.missing)
     bad = np.flatnonzero(~(given >= 0))
     if len(bad):
@@ -133,7 +145,7 @@ def weights(schema: Schema, batch: Batch) -> Floats | None:
 
 def block(column: Column, raw: Any, batch: Batch, missing: Sequence[str]) -> Block:
     """The block of one column of a batch; `raw` is None where the data do not have it."""
-    where = Where(column.reads, batch.start)
+    where = Where(column.reads, batch.start, batch.place)
     missing = (*missing, *column.missing)
     if column.kind == "category" or column.part is not None:
         check_flat(raw, column.reads)

@@ -278,7 +278,7 @@ class Model:
 
     def _read(self, rows: Any) -> Iterator[tuple[Batch, dict[str, Block]]]:
         first = True
-        for batch in open_source(self._table(rows)).batches():
+        for batch in open_source(self._table(rows)).batches(encode.wanted(self.schema, labelled=False)):
             if first and self.beliefs and (batch.rows or batch.columns):
                 encode.check_columns(self.schema, batch)
             first = False

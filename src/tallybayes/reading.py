@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,10 +27,14 @@ class Where:
 
     column: str
     start: int
+    place: Callable[[int], str] | None = None  # a file and line, where the rows have one
 
     def error(self, row: int, found: str, hint: str) -> DataError:
         """An error about one row of the column."""
-        return DataError(f"column {self.column!r}, row {self.start + row} (the first is row 0): {found}", hint=hint)
+        number = self.start + row
+        if self.place is not None:
+            return DataError(f"{self.place(number)}, column {self.column!r}: {found}", hint=hint)
+        return DataError(f"column {self.column!r}, row {number} (the first is row 0): {found}", hint=hint)
 
 
 def check_flat(raw: Any, column: str) -> None:

@@ -1,0 +1,248 @@
+"""Comma-separated values: the dialect is found on the first lines, the rest is DuckDB's parallel parser.
+
+Every value is read as text and gets its meaning from the schema, so that "01234" stays what it is; only columns that
+are nothing but numbers are converted by DuckDB, and where that fails they come as text after all.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import functools
+import os
+import re
+import shutil
+import tempfile
+import weakref
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..batches import Wanted, refuse_repeated
+from ..errors import DataError
+from . import duck
+from .opened import File, out_of_memory
+
+_LOOK = 1 << 20  # bytes in which the header and the delimiter are found
+_LINES = 100
+_DELIMITERS = ",;\t|"
+_LINE = re.compile(r"CSV Error on Line: (\d+)")
+_WIDTH = re.compile(r"Expected Number of Columns: (\d+) Found: (\d+)")
+_LONGEST = 16 << 20  # bytes of one line
+_DECIMAL = r"^\s*([+-]?\d*),(\d+([eE][+-]?\d+)?)\s*$"
+_UTF8 = ("utf-8", "utf-8-sig", "ascii")
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """What the first lines of a file say: its columns, the delimiter, and how many empty lines come before them."""
+
+    names: tuple[str, ...]
+    delimiter: str
+    skip: int
+
+
+class CsvFile:
+    """A CSV file that can be read as often as asked."""
+
+    def __init__(self, file: File) -> None:
+        self.file = file
+        self._text: str | None = None if _is_utf8(file.options.encoding) else _as_utf8(self, file)
+        self.dialect = self._look()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns."""
+        return self.dialect.names
+
+    def pieces(self, con: Any, wanted: Wanted | None) -> Iterator[dict[str, Any]]:
+        """The columns of each batch; numbers as float64 where that is all a reader will see in them."""
+        chosen = [i for i, n in enumerate(self.names) if wanted is None or n in wanted.columns]
+        numbers: set[int] = set()
+        if wanted is not None and self.file.options.bad_lines == "error" and self.file.options.decimal == ".":
+            numbers = {i for i in chosen if self.names[i] in wanted.numbers}
+        done = 0
+        try:
+            for piece in self._scan(con, chosen, numbers):
+                yield piece
+                done += len(next(iter(piece.values())))
+        except duckdb.ConversionException:
+            # Not a number after all: as text it goes by the schema's rules, which say what is wrong and where.
+            for piece in self._scan(con, chosen, set()):
+                rows = len(next(iter(piece.values())))
+                passed = min(rows, done)
+                done -= passed
+                if passed < rows:
+                    yield {n: c[passed:] for n, c in piece.items()}
+
+    def _scan(self, con: Any, chosen: list[int], numbers: set[int]) -> Iterator[dict[str, Any]]:
+        # Columns are numbered for DuckDB, which takes "a" and "A" for one; no name of the file is ever part of a query.
+        d, options = self.dialect, self.file.options
+        skips = options.bad_lines == "skip"
+        columns = ", ".join(f"c{i}: '{'DOUBLE' if i in numbers else 'VARCHAR'}'" for i in range(len(d.names)))
+        arguments = (
+            f"{duck.path(self._text or self.file.absolute)}, auto_detect=false, header=true, "
+            f"skip={d.skip}, delim={duck.text(d.delimiter)}, quote='\"', escape='\"', nullstr='', "
+            f"columns={{{columns}}}, max_line_size={_LONGEST}, buffer_size={2 * _LONGEST}, hive_partitioning=false, "
+            f"compression='{'none' if self._text else self.file.compression or 'none'}'"
+            + (", store_rejects=true" if skips else "")
+        )
+        names = {f"c{i}": d.names[i] for i in chosen}
+        query = f"SELECT {', '.join(names)} FROM read_csv({arguments})"
+        try:
+            for batch in duck.stream(con.sql(query), options):
+                yield {names[n]: self._text_column(c) for n, c in zip(batch.schema.names, batch.columns, strict=True)}
+            if skips:
+                self._tell_skipped(con)
+        except duckdb.ConversionException:
+            raise
+        except duckdb.Error as error:
+            raise self._explained(error) from None
+
+    def _text_column(self, column: Any) -> Any:
+        if self.file.options.decimal == "," and pa.types.is_string(column.type):
+            return pc.replace_substring_regex(column, _DECIMAL, r"\1.\2")
+        return column
+
+    def _tell_skipped(self, con: Any) -> None:
+        lines, first = con.execute("SELECT count(DISTINCT line), min(line) FROM reject_errors").fetchone()
+        con.execute("DROP TABLE reject_errors; DROP TABLE reject_scans")
+        if lines:
+            self.file.tell_skipped(lines, first)
+
+    def _explained(self, error: Exception) -> DataError:
+        """DuckDB's error in our words: what, in which line, and what to do."""
+        said = str(error)
+        found = _LINE.search(said)
+        line = int(found[1]) if found else None
+        skip = "or skip such lines: tb.read(path, bad_lines='skip')."
+        width = _WIDTH.search(said)
+        if width:
+            return self.file.error(
+                f"{width[2]} fields where the header has {width[1]}",
+                f"mend the line (a field with {self.dialect.delimiter!r} in it needs quotes), {skip}",
+                line,
+            )
+        if "unterminated quote" in said:
+            return self.file.error("a quoted field does not end", f"close the quote, {skip}", line)
+        if "Invalid unicode" in said or "not utf-8" in said:
+            return _not_utf8(self.file, line)
+        if "aximum line size" in said:
+            return self.file.error(
+                f"a line is longer than {_LONGEST >> 20} MB", f"is a quote never closed? Mend the line, {skip}", line
+            )
+        if isinstance(error, duckdb.OutOfMemoryException):
+            return out_of_memory(self.file)
+        if isinstance(error, duckdb.IOException):
+            return self.file.unreadable(error)
+        return self.file.error(said.splitlines()[0], f"mend the file, {skip}", line)
+
+    def place(self, row: int) -> str:
+        """Where a row stands: the file and the number of the line it begins on."""
+        line = self._line(row)
+        return f"{self.file.path}, row {row}" if line is None else f"{self.file.path}, line {line}"
+
+    def _line(self, row: int) -> int | None:
+        decoder = codecs.getincrementaldecoder(self.file.options.encoding)("replace")
+        reader = csv.reader(_lines(self.file.chunks(), decoder), delimiter=self.dialect.delimiter)
+        csv.field_size_limit(_LONGEST)
+        skips = self.file.options.bad_lines == "skip"
+        number, before = -1 - self.dialect.skip, 0
+        for fields in reader:
+            if fields and (not skips or len(fields) == len(self.names)):
+                if number == row:
+                    return before + 1
+                number += 1
+            before = reader.line_num
+        return None
+
+    def _look(self) -> Dialect:
+        sample = b""
+        for chunk in _chunks_of(self._text) if self._text else self.file.chunks():
+            sample += chunk
+            if len(sample) >= _LOOK:
+                break
+        if not sample.strip():
+            raise self.file.error("the file is empty", "give a file with a header line and at least one row.")
+        if sample.startswith((codecs.BOM_UTF16_BE, codecs.BOM_UTF16_LE)):
+            raise self.file.error("the file is UTF-16", "read it with tb.read(path, encoding='utf-16').")
+        try:
+            text = codecs.getincrementaldecoder("utf-8-sig")().decode(sample)
+        except UnicodeDecodeError as error:
+            raise _not_utf8(self.file, sample[: error.start].count(b"\n") + 1) from None
+        whole = len(sample) < _LOOK
+        lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        lines = lines if whole or len(lines) == 1 else lines[:-1]
+        skip = next(i for i, line in enumerate(lines) if line.strip())
+        delimiter = self.file.options.delimiter or self._delimiter(lines[skip:])
+        names = next(csv.reader((line + "\n" for line in lines[skip:]), delimiter=delimiter))
+        names = [name.strip() or f"unnamed {i + 1}" for i, name in enumerate(names)]
+        if any("\0" in name for name in names):
+            raise self.file.error("the first line is not text", "is this a CSV file? Its header holds NUL bytes.")
+        refuse_repeated(names, f"{self.file.path}: ")
+        return Dialect(tuple(names), delimiter, skip)
+
+    def _delimiter(self, lines: list[str]) -> str:
+        """The delimiter that cuts the header and most of the first lines into the same number of fields."""
+        best = ("\t" if self.file.format == "tsv" else ",", 0.0, 1)
+        for candidate in "\t" if self.file.format == "tsv" else _DELIMITERS:
+            rows = [
+                r
+                for r, _ in zip(csv.reader((s + "\n" for s in lines), delimiter=candidate), range(_LINES), strict=False)
+            ]
+            width = len(rows[0])
+            share = sum(len(row) == width for row in rows) / len(rows)
+            if width > 1 and (share, width) > best[1:]:
+                best = (candidate, share, width)
+        return best[0]
+
+
+def _not_utf8(file: File, line: int | None) -> DataError:
+    return file.error(
+        "bytes that are not UTF-8",
+        "say how it is written: tb.read(path, encoding='latin-1'), or 'cp1252' for a file from Windows.",
+        line,
+    )
+
+
+def _is_utf8(encoding: str) -> bool:
+    return codecs.lookup(encoding).name in _UTF8
+
+
+def _as_utf8(owner: object, file: File) -> str:
+    """A temporary copy in UTF-8, deleted with its owner."""
+    folder = tempfile.mkdtemp(prefix="tallybayes-")
+    weakref.finalize(owner, shutil.rmtree, folder, ignore_errors=True)
+    path = os.path.join(folder, "utf8.csv")
+    decoder = codecs.getincrementaldecoder(file.options.encoding)()
+    with open(path, "wb") as out:
+        try:
+            for chunk in file.chunks():
+                out.write(decoder.decode(chunk).encode("utf-8", "replace"))
+            out.write(decoder.decode(b"", final=True).encode("utf-8", "replace"))
+        except UnicodeDecodeError as error:
+            raise file.error(
+                f"bytes that are not {file.options.encoding}: {error.reason}",
+                "say how it is written: tb.read(path, encoding='utf-8'), 'cp1252', 'latin-1', …",
+            ) from None
+    return path
+
+
+def _chunks_of(path: str) -> Iterator[bytes]:
+    with open(path, "rb") as file:
+        yield from iter(functools.partial(file.read, _LOOK), b"")
+
+
+def _lines(chunks: Iterator[bytes], decoder: Any) -> Iterator[str]:
+    rest = ""
+    decode: Callable[[bytes], str] = decoder.decode
+    for chunk in chunks:
+        pieces = (rest + decode(chunk)).split("\n")
+        rest = pieces.pop()
+        yield from (piece + "\n" for piece in pieces)
+    if rest:
+        yield rest
