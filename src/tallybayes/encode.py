@@ -71,7 +71,7 @@ def labels(schema: Schema, batch: Batch) -> Codes:
             hint=did_you_mean(schema.target, batch.names()) + "name the column to predict with target='…'.",
         )
     check_flat(batch[schema.target], schema.target)
-    return category(batch[schema.target], schema.missing)
+    return category(batch[schema.target], schema.missing, written=batch.written)
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ def block(column: Column, raw: Any, batch: Batch, missing: Sequence[str]) -> Blo
         raw = date_part(raw, column.part, where, missing)
     if column.kind == "category":
         none = np.full(batch.rows, -1, dtype=np.int64)
-        return Codes([], none) if raw is None else category(raw, missing)
+        return Codes([], none) if raw is None else category(raw, missing, written=batch.written)
     if column.kind == "number":
         values = np.full(batch.rows, np.nan) if raw is None else number(raw, where, missing)
         return Numbers(values, column.cells)

@@ -46,8 +46,11 @@ def check_flat(raw: Any, column: str) -> None:
         )
 
 
-def category(raw: Any, missing: Sequence[str] = ()) -> Codes:
-    """Canonical text per value; None, NaN and the texts in `missing` are missing."""
+def category(raw: Any, missing: Sequence[str] = (), *, written: bool = False) -> Codes:
+    """Canonical text per value; None, NaN and the texts in `missing` are missing.
+
+    `written` says that the texts come from a file without types: a "3.0" there is what 3 is elsewhere.
+    """
     if isinstance(raw, np.ndarray):
         raw = pa.array(raw)
     if isinstance(raw, pa.Array):
@@ -69,7 +72,10 @@ def category(raw: Any, missing: Sequence[str] = ()) -> Codes:
     new = np.empty(len(texts) + 1, dtype=np.int64)
     new[-1] = -1
     for i, text in enumerate(texts):
-        new[i] = -1 if text is None or text in missing else slots.setdefault(text, len(slots))
+        if text is None or text in missing:
+            new[i] = -1
+        else:
+            new[i] = slots.setdefault(canon.written(text) if written else text, len(slots))
     return Codes(list(slots), new[codes])
 
 
@@ -77,8 +83,8 @@ def number(raw: Any, where: Where, missing: Sequence[str] = ()) -> Floats:
     """float64 values, NaN for missing; words and infinities are refused."""
     if isinstance(raw, pa.Array) and pa.types.is_dictionary(raw.type):
         raw = raw.dictionary_decode()
-    if isinstance(raw, pa.Array) and _is_text(raw.type):
-        raw = _numbers_from_text(raw, where, missing)
+    if isinstance(raw, pa.Array) and is_text(raw.type):
+        raw = _numbers_from_text(raw, missing)
     if isinstance(raw, pa.Array):
         if pa.types.is_null(raw.type):
             return np.full(len(raw), np.nan)
@@ -104,18 +110,24 @@ def number(raw: Any, where: Where, missing: Sequence[str] = ()) -> Floats:
     return out
 
 
-def _is_text(kind: Any) -> bool:
+def is_text(kind: Any) -> bool:
+    """Whether an Arrow type is one of texts."""
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
-def _numbers_from_text(raw: Any, where: Where, missing: Sequence[str]) -> Any:
-    marked = pc.is_in(raw, value_set=pa.array(list(missing), raw.type)) if missing else None
-    if marked is not None:
-        raw = pc.if_else(marked, pa.scalar(None, raw.type), raw)
+def _numbers_from_text(raw: Any, missing: Sequence[str]) -> Any:
+    raw = _without(raw, missing)
     try:
         return raw.cast(pa.float64())
     except pa.ArrowInvalid:
-        return [None if v is None else v for v in raw.to_pylist()]
+        return raw.to_pylist()
+
+
+def _without(raw: Any, missing: Sequence[str]) -> Any:
+    """The texts with those that mean "missing" as null."""
+    if not missing:
+        return raw
+    return pc.if_else(pc.is_in(raw, value_set=pa.array(list(missing), raw.type)), pa.scalar(None, raw.type), raw)
 
 
 def _one_number(value: Any, row: int, where: Where, missing: Sequence[str]) -> float:
@@ -158,8 +170,8 @@ def _timestamps(raw: Any, where: Where, missing: Sequence[str]) -> Any:
         raw = raw.dictionary_decode()
     if pa.types.is_null(raw.type):
         return raw.cast(pa.timestamp("us"))
-    if _is_text(raw.type):
-        raw = pa.array([_one_time(v, i, where, missing) for i, v in enumerate(raw.to_pylist())], pa.timestamp("us"))
+    if is_text(raw.type):
+        raw = _times_from_text(raw, where, missing)
     if not (pa.types.is_timestamp(raw.type) or pa.types.is_date(raw.type)):
         raise DataError(
             f"column {where.column!r} holds values of type {raw.type}, not dates",
@@ -170,8 +182,16 @@ def _timestamps(raw: Any, where: Where, missing: Sequence[str]) -> Any:
     return raw.cast(pa.timestamp("us"), safe=False)
 
 
-def _one_time(value: str | None, row: int, where: Where, missing: Sequence[str]) -> dt.datetime | None:
-    if value is None or value in missing:
+def _times_from_text(raw: Any, where: Where, missing: Sequence[str]) -> Any:
+    raw = _without(raw, missing)
+    try:
+        return raw.cast(pa.timestamp("us"))  # what Arrow reads it reads as Python does, only faster
+    except pa.ArrowInvalid:
+        return pa.array([_one_time(v, i, where) for i, v in enumerate(raw.to_pylist())], pa.timestamp("us"))
+
+
+def _one_time(value: str | None, row: int, where: Where) -> dt.datetime | None:
+    if value is None:
         return None
     try:
         time = dt.datetime.fromisoformat(value)
