@@ -57,7 +57,8 @@ def category(raw: Any, missing: Sequence[str] = (), *, written: bool = False) ->
         if not pa.types.is_dictionary(raw.type):
             raw = raw.dictionary_encode()
         texts = [canon.text(v) for v in raw.dictionary.to_pylist()]
-        codes = raw.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
+        indices = raw.indices if pa.types.is_int32(raw.indices.type) else raw.indices.cast(pa.int64())
+        codes = indices.fill_null(-1).to_numpy(zero_copy_only=False)
     else:
         found: dict[Any, int] = {}
         texts, numbers = [], []

@@ -32,7 +32,6 @@ _LINES = 100
 _DELIMITERS = ",;\t|"
 _LINE = re.compile(r"CSV Error on Line: (\d+)")
 _WIDTH = re.compile(r"Expected Number of Columns: (\d+) Found: (\d+)")
-_LONGEST = 16 << 20  # bytes of one line
 _DECIMAL = r"^\s*([+-]?\d*),(\d+([eE][+-]?\d+)?)\s*$"
 _UTF8 = ("utf-8", "utf-8-sig", "ascii")
 
@@ -87,7 +86,7 @@ class CsvFile:
         arguments = (
             f"{duck.path(self._text or self.file.absolute)}, auto_detect=false, header=true, "
             f"skip={d.skip}, delim={duck.text(d.delimiter)}, quote='\"', escape='\"', nullstr='', "
-            f"columns={{{columns}}}, max_line_size={_LONGEST}, buffer_size={2 * _LONGEST}, hive_partitioning=false, "
+            f"columns={{{columns}}}, max_line_size={options.longest_line}, buffer_size={2 * options.longest_line}, hive_partitioning=false, "
             f"compression='{'none' if self._text else self.file.compression or 'none'}'"
             + (", store_rejects=true" if skips else "")
         )
@@ -133,7 +132,9 @@ class CsvFile:
             return _not_utf8(self.file, line)
         if "aximum line size" in said:
             return self.file.error(
-                f"a line is longer than {_LONGEST >> 20} MB", f"is a quote never closed? Mend the line, {skip}", line
+                f"a line is longer than {self.file.options.longest_line >> 20} MiB",
+                f"if it is right, allow more: memory_limit='2GB'. If a quote is never closed, close it, {skip}",
+                line,
             )
         if isinstance(error, duckdb.OutOfMemoryException):
             return out_of_memory(self.file)
@@ -149,7 +150,7 @@ class CsvFile:
     def _line(self, row: int) -> int | None:
         decoder = codecs.getincrementaldecoder(self.file.options.encoding)("replace")
         reader = csv.reader(_lines(self.file.chunks(), decoder), delimiter=self.dialect.delimiter)
-        csv.field_size_limit(_LONGEST)
+        csv.field_size_limit(self.file.options.longest_line)
         skips = self.file.options.bad_lines == "skip"
         number, before = -1 - self.dialect.skip, 0
         for fields in reader:

@@ -66,7 +66,12 @@ class Options:
     @property
     def batch_bytes(self) -> int:
         """How large one batch may be: several are on their way at once."""
-        return min(max(self.memory // 32, 1 << 20), 8 << 20)
+        return min(max(self.memory // 32, 1 << 20), 16 << 20)
+
+    @property
+    def longest_line(self) -> int:
+        """How many bytes a line of a CSV may have; DuckDB holds several times as much for each thread."""
+        return min(max(self.memory // 64, 1 << 20), 64 << 20)
 
 
 def _size(name: str, wish: str | int) -> int:
