@@ -24,6 +24,9 @@ MATRIX = "x"  # a matrix is one column of this name, and its columns are also x0
 _MATRIX_COLUMN = re.compile(rf"{MATRIX}(0|[1-9]\d*)\Z")
 
 
+Wanted = frozenset[str]  # the columns that a reader of rows is going to look at: a file need not be read whole
+
+
 @dataclass(frozen=True)
 class Batch:
     """Some rows: each column an Arrow array, a 2-D NumPy array, a sparse matrix, or a list of Python objects."""
@@ -79,14 +82,6 @@ class Batch:
         else:
             for start in range(0, self.rows, rows):
                 yield self.slice(start, start + rows)
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """What a reader of rows is going to look at, so that a file need not be read whole."""
-
-    columns: frozenset[str]
-    numbers: frozenset[str] = frozenset()  # of these: read as numbers only, and missing only where empty
 
 
 @dataclass

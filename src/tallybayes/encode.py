@@ -54,13 +54,9 @@ def check_columns(schema: Schema, batch: Batch) -> None:
 def wanted(schema: Schema, *, labelled: bool = True) -> Wanted:
     """What of the data is looked at under this schema: with labels to count, without to predict."""
     columns = {c.reads for c in schema.counted}
-    plain = set(schema.missing) <= {""}
-    numbers = {c.reads for c in schema.counted if c.kind == "number" and not c.part and plain and not any(c.missing)}
-    numbers -= {c.reads for c in schema.counted if c.kind != "number" or c.part}
     if labelled:
         columns |= {schema.target} | ({schema.weights} if schema.weights else set())
-        numbers |= {schema.weights} if schema.weights and plain else set()
-    return Wanted(frozenset(columns), frozenset(numbers))
+    return frozenset(columns)
 
 
 def labels(schema: Schema, batch: Batch) -> Codes:

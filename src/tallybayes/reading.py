@@ -117,11 +117,24 @@ def is_text(kind: Any) -> bool:
 
 
 def _numbers_from_text(raw: Any, missing: Sequence[str]) -> Any:
-    raw = _without(raw, missing)
+    if any(map(_is_float, missing)):  # such as -999
+        raw = _without(raw, missing)
+    try:
+        return raw.cast(pa.float64())
+    except pa.ArrowInvalid:
+        raw = _without(raw, missing)
     try:
         return raw.cast(pa.float64())
     except pa.ArrowInvalid:
         return raw.to_pylist()
+
+
+def _is_float(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _without(raw: Any, missing: Sequence[str]) -> Any:

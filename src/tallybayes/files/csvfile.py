@@ -1,7 +1,7 @@
 """Comma-separated values: the dialect is found on the first lines, the rest is DuckDB's parallel parser.
 
-Every value is read as text and gets its meaning from the schema, so that "01234" stays what it is; only columns that
-are nothing but numbers are converted by DuckDB, and where that fails they come as text after all.
+Every value is read as text and gets its meaning from the schema, so that "01234" stays what it is and "1_000", which
+DuckDB would take for a number, is refused as everywhere else.
 """
 
 from __future__ import annotations
@@ -59,46 +59,36 @@ class CsvFile:
         return self.dialect.names
 
     def pieces(self, con: Any, wanted: Wanted | None) -> Iterator[dict[str, Any]]:
-        """The columns of each batch; numbers as float64 where that is all a reader will see in them."""
-        chosen = [i for i, n in enumerate(self.names) if wanted is None or n in wanted.columns]
-        numbers: set[int] = set()
-        if wanted is not None and self.file.options.bad_lines == "error" and self.file.options.decimal == ".":
-            numbers = {i for i in chosen if self.names[i] in wanted.numbers}
-        done = 0
-        try:
-            for piece in self._scan(con, chosen, numbers):
-                yield piece
-                done += len(next(iter(piece.values())))
-        except duckdb.ConversionException:
-            # Not a number after all: as text it goes by the schema's rules, which say what is wrong and where.
-            for piece in self._scan(con, chosen, set()):
-                rows = len(next(iter(piece.values())))
-                passed = min(rows, done)
-                done -= passed
-                if passed < rows:
-                    yield {n: c[passed:] for n, c in piece.items()}
-
-    def _scan(self, con: Any, chosen: list[int], numbers: set[int]) -> Iterator[dict[str, Any]]:
+        """The columns of each batch, all of them text."""
         # Columns are numbered for DuckDB, which takes "a" and "A" for one; no name of the file is ever part of a query.
         d, options = self.dialect, self.file.options
         skips = options.bad_lines == "skip"
-        columns = ", ".join(f"c{i}: '{'DOUBLE' if i in numbers else 'VARCHAR'}'" for i in range(len(d.names)))
-        arguments = (
-            f"{duck.path(self._text or self.file.absolute)}, auto_detect=false, header=true, "
-            f"skip={d.skip}, delim={duck.text(d.delimiter)}, quote='\"', escape='\"', nullstr='', "
-            f"columns={{{columns}}}, max_line_size={options.longest_line}, buffer_size={2 * options.longest_line}, hive_partitioning=false, "
-            f"compression='{'none' if self._text else self.file.compression or 'none'}'"
-            + (", store_rejects=true" if skips else "")
+        arguments = {
+            "auto_detect": "false",
+            "header": "true",
+            "skip": str(d.skip),
+            "delim": duck.text(d.delimiter),
+            "quote": "'\"'",
+            "escape": "'\"'",
+            "nullstr": "''",
+            "columns": "{" + ", ".join(f"c{i}: 'VARCHAR'" for i in range(len(d.names))) + "}",
+            "max_line_size": str(options.longest_line),
+            "buffer_size": str(2 * options.longest_line),
+            "hive_partitioning": "false",
+            "compression": duck.text("none" if self._text else self.file.compression or "none"),
+            **({"store_rejects": "true"} if skips else {}),
+        }
+        chosen = {f"c{i}": n for i, n in enumerate(d.names) if wanted is None or n in wanted}
+        query = (
+            f"SELECT {', '.join(chosen)} FROM read_csv({duck.path(self._text or self.file.absolute)}, "
+            + ", ".join(f"{name}={value}" for name, value in arguments.items())
+            + ")"
         )
-        names = {f"c{i}": d.names[i] for i in chosen}
-        query = f"SELECT {', '.join(names)} FROM read_csv({arguments})"
         try:
             for batch in duck.stream(con.sql(query), options):
-                yield {names[n]: self._text_column(c) for n, c in zip(batch.schema.names, batch.columns, strict=True)}
+                yield {chosen[n]: self._text_column(c) for n, c in zip(batch.schema.names, batch.columns, strict=True)}
             if skips:
                 self._tell_skipped(con)
-        except duckdb.ConversionException:
-            raise
         except duckdb.Error as error:
             raise self._explained(error) from None
 

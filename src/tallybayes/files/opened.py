@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ..errors import DataError, warn
+from ..errors import DataError, did_you_mean, warn
 from .options import Options
 
 ENDINGS = {
@@ -37,6 +37,7 @@ class File:
         self.compression = PACKED.get(last)
         ending = first.rpartition(".")[2] if self.compression else last
         self.format = options.format or ENDINGS.get(ending, "")
+        self._told = False
         self._check_content()
         if not self.format:
             raise DataError(
@@ -64,7 +65,10 @@ class File:
         return os.path.abspath(self.path)
 
     def tell_skipped(self, lines: int, first: int) -> None:
-        """Warn of lines that were left out."""
+        """Warn of lines that were left out, once for a file however often it is read."""
+        if self._told:
+            return
+        self._told = True
         warn(
             f"{self.path}: {lines} bad line{' was' if lines == 1 else 's were'} skipped, the first is line {first}. "
             "Hint: bad_lines='error' says what is wrong with it."
@@ -147,13 +151,8 @@ def _opened(path: str) -> Any:
 def _cannot_open(path: str, error: OSError) -> DataError:
     if isinstance(error, FileNotFoundError):
         folder = os.path.dirname(path) or "."
-        near = (
-            [n for n in os.listdir(folder) if n.lower() == os.path.basename(path).lower()]
-            if os.path.isdir(folder)
-            else []
-        )
-        hint = f"did you mean {near[0]!r}?" if near else "check the path; it is relative to the current directory."
-        return DataError(f"there is no file {path}", hint=hint)
+        near = did_you_mean(os.path.basename(path), os.listdir(folder) if os.path.isdir(folder) else ())
+        return DataError(f"there is no file {path}", hint=f"{near}paths are relative to the current directory.")
     return DataError(
         f"{path} cannot be opened: {error.strerror or error}", hint="check the permissions of the file and its folder."
     )

@@ -86,7 +86,7 @@ class _Files:
 
     def batches(self, wanted: Wanted | None) -> Iterator[Batch]:
         """All rows in order; all columns if one that is wanted is absent, so that a message can name the others."""
-        if wanted is not None and not wanted.columns <= set(self.readers[0].names):
+        if wanted is not None and not wanted <= set(self.readers[0].names):
             wanted = None
         total = sum(r.file.size for r in self.readers)
         before = start = 0

@@ -33,7 +33,7 @@ class ParquetFile:
         """The columns of each batch."""
         # Columns are numbered for DuckDB, as in csvfile: names of a file never become part of a query.
         columns = [f"c{i}" for i in range(len(self.names))]
-        chosen = {f"c{i}": n for i, n in enumerate(self.names) if wanted is None or n in wanted.columns}
+        chosen = {f"c{i}": n for i, n in enumerate(self.names) if wanted is None or n in wanted}
         query = (
             f"SELECT {', '.join(chosen)} FROM read_parquet({duck.path(self.file.absolute)}, hive_partitioning=false) "
             f"AS t({', '.join(columns)})"
@@ -75,7 +75,7 @@ class ArrowFile:
                     yield {
                         n: plain(batch.column(j).slice(start, _ROWS))
                         for j, n in enumerate(self.names)
-                        if wanted is None or n in wanted.columns
+                        if wanted is None or n in wanted
                     }
             if reader.num_record_batches == 0:
                 yield {f.name: pa.array([], f.type) for f in reader.schema}
@@ -99,7 +99,7 @@ class JsonLines:
         size = 0
         empty = True
         for row, length in self._objects():
-            rows.append(row if wanted is None else {k: v for k, v in row.items() if k in wanted.columns})
+            rows.append(row if wanted is None else {k: v for k, v in row.items() if k in wanted})
             size += length
             if size >= self.file.options.batch_bytes or len(rows) >= _ROWS:
                 yield _columns(rows, known)
