@@ -24,6 +24,7 @@ from .hopeless import hopeless
 from .infer import infer
 from .joint import JointDistribution
 from .model import Model
+from .predictions import predict_file
 from .schema import Column, Schema
 from .settings import Floor, Settings
 from .shift import shift
@@ -76,6 +77,7 @@ __all__ = [
     "hopeless",
     "infer",
     "metrics",
+    "predict_file",
     "read",
     "shift",
 ]

@@ -21,6 +21,7 @@ from .errors import DataError, excerpt
 BATCH_ROWS = 1 << 18
 MATRIX = "x"  # a matrix is one column of this name, and its columns are also x0, x1, …
 
+_WHOLE = 1 << 53  # whole numbers up to here are the same as floats
 _MATRIX_COLUMN = re.compile(rf"{MATRIX}(0|[1-9]\d*)\Z")
 
 
@@ -180,9 +181,11 @@ def as_column(values: Any) -> Any:
     if getattr(values, "dtype", None) is not None and values.dtype != object:  # a typed pandas series
         return _arrow(values)
     items = values.tolist() if hasattr(values, "tolist") else list(values)
-    kinds = set(map(type, items)) - {type(None)}
+    kinds = {str if issubclass(kind, str) else kind for kind in set(map(type, items)) - {type(None)}}
     if kinds == {str, float} and all(v != v for v in items if type(v) is float):  # pandas' NaN among texts
         items, kinds = [None if type(v) is float else v for v in items], {str}
+    if kinds == {int, float} and all(abs(v) <= _WHOLE for v in items if type(v) is int):
+        items, kinds = [float(v) if type(v) is int else v for v in items], {float}
     # Values of several types are kept as they are: Arrow would turn some into others, and which depends on the batch
     return _arrow(items) if len(kinds) <= 1 and not any(issubclass(k, Mapping) for k in kinds) else items
 

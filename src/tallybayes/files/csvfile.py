@@ -7,6 +7,7 @@ DuckDB would take for a number, is refused as everywhere else.
 from __future__ import annotations
 
 import codecs
+import contextlib
 import csv
 import functools
 import os
@@ -29,6 +30,7 @@ from .opened import File, out_of_memory
 
 _LOOK = 1 << 20  # bytes in which the header and the delimiter are found
 _LINES = 100
+_REJECTS = 100_000  # bad lines that are counted
 _DELIMITERS = ",;\t|"
 _LINE = re.compile(r"CSV Error on Line: (\d+)")
 _WIDTH = re.compile(r"Expected Number of Columns: (\d+) Found: (\d+)")
@@ -61,8 +63,20 @@ class CsvFile:
     def pieces(self, con: Any, wanted: Wanted | None) -> Iterator[dict[str, Any]]:
         """The columns of each batch, all of them text."""
         # Columns are numbered for DuckDB, which takes "a" and "A" for one; no name of the file is ever part of a query.
+        chosen = {f"c{i}": n for i, n in enumerate(self.names) if wanted is None or n in wanted}
+        skips = self.file.options.bad_lines == "skip"
+        query = f"SELECT {', '.join(chosen)} FROM {self._table(skips)}"
+        try:
+            for batch in duck.stream(con.sql(query), self.file.options):
+                yield {chosen[n]: self._text_column(c) for n, c in zip(batch.schema.names, batch.columns, strict=True)}
+            if skips:
+                self.file.tell_skipped(*self._rejected(con))
+        except duckdb.Error as error:
+            raise self._explained(error, con) from None
+
+    def _table(self, rejects: bool) -> str:
+        """The file as a table of DuckDB; lines that are no rows are an error, or left out and kept for `_rejected`."""
         d, options = self.dialect, self.file.options
-        skips = options.bad_lines == "skip"
         arguments = {
             "auto_detect": "false",
             "header": "true",
@@ -76,38 +90,44 @@ class CsvFile:
             "buffer_size": str(2 * options.longest_line),
             "hive_partitioning": "false",
             "compression": duck.text("none" if self._text else self.file.compression or "none"),
-            **({"store_rejects": "true"} if skips else {}),
+            **({"store_rejects": "true", "rejects_limit": str(_REJECTS)} if rejects else {}),
         }
-        chosen = {f"c{i}": n for i, n in enumerate(d.names) if wanted is None or n in wanted}
-        query = (
-            f"SELECT {', '.join(chosen)} FROM read_csv({duck.path(self._text or self.file.absolute)}, "
-            + ", ".join(f"{name}={value}" for name, value in arguments.items())
-            + ")"
-        )
-        try:
-            for batch in duck.stream(con.sql(query), options):
-                yield {chosen[n]: self._text_column(c) for n, c in zip(batch.schema.names, batch.columns, strict=True)}
-            if skips:
-                self._tell_skipped(con)
-        except duckdb.Error as error:
-            raise self._explained(error) from None
+        path = duck.path(self._text or self.file.absolute)
+        return f"read_csv({path}, {', '.join(f'{name}={value}' for name, value in arguments.items())})"
+
+    def _rejected(self, con: Any) -> tuple[int, int]:
+        """How many lines were left out of the last table, and the number of the first."""
+        found = "SELECT count(DISTINCT line_byte_position), min(line_byte_position) FROM reject_errors"
+        lines, position = con.execute(found).fetchone()
+        con.execute("DROP TABLE reject_errors; DROP TABLE reject_scans")
+        return lines, self._line_at(position - 1) if lines else 0
+
+    def _line_at(self, position: int) -> int:
+        """The number of the line in which a byte stands; DuckDB's own count leaves out newlines in quotes."""
+        line, seen = 1, 0
+        for chunk in self._chunks():
+            if seen + len(chunk) > position:
+                rest = chunk[position - seen :]
+                ends = len(rest) - len(rest.lstrip(b"\r\n"))  # empty lines before it
+                return line + chunk.count(b"\n", 0, position - seen + ends)
+            line += chunk.count(b"\n")
+            seen += len(chunk)
+        return line
 
     def _text_column(self, column: Any) -> Any:
         if self.file.options.decimal == "," and pa.types.is_string(column.type):
             return pc.replace_substring_regex(column, _DECIMAL, r"\1.\2")
         return column
 
-    def _tell_skipped(self, con: Any) -> None:
-        lines, first = con.execute("SELECT count(DISTINCT line), min(line) FROM reject_errors").fetchone()
-        con.execute("DROP TABLE reject_errors; DROP TABLE reject_scans")
-        if lines:
-            self.file.tell_skipped(lines, first)
-
-    def _explained(self, error: Exception) -> DataError:
+    def _explained(self, error: Exception, con: Any) -> DataError:
         """DuckDB's error in our words: what, in which line, and what to do."""
         said = str(error)
         found = _LINE.search(said)
         line = int(found[1]) if found else None
+        if found:
+            with contextlib.suppress(duckdb.Error):  # its number then has to do
+                con.execute(f"SELECT count(*) FROM {self._table(True)}").fetchall()
+                line = self._rejected(con)[1] or line
         skip = "or skip such lines: tb.read(path, bad_lines='skip')."
         width = _WIDTH.search(said)
         if width:
@@ -151,9 +171,12 @@ class CsvFile:
             before = reader.line_num
         return None
 
+    def _chunks(self) -> Iterator[bytes]:
+        return _chunks_of(self._text) if self._text else self.file.chunks()
+
     def _look(self) -> Dialect:
         sample = b""
-        for chunk in _chunks_of(self._text) if self._text else self.file.chunks():
+        for chunk in self._chunks():
             sample += chunk
             if len(sample) >= _LOOK:
                 break

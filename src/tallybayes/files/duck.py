@@ -28,7 +28,7 @@ def connect(options: Options) -> Any:
             "python_enable_replacements": False,
         },
     )
-    con.execute(f"SET streaming_buffer_size = '{options.batch_bytes}B'")
+    con.execute(f"SET streaming_buffer_size = '{options.batch_bytes}B'; SET enable_progress_bar = false")
     return con
 
 

@@ -66,7 +66,7 @@ class File:
 
     def tell_skipped(self, lines: int, first: int) -> None:
         """Warn of lines that were left out, once for a file however often it is read."""
-        if self._told:
+        if self._told or not lines:
             return
         self._told = True
         warn(

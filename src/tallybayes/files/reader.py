@@ -100,12 +100,16 @@ class _Files:
                     place = _Place(reader, first)
                     yield Batch(columns, rows, start, place, isinstance(reader, CsvFile))
                     start += rows
-                    if self.options.progress is not None:
-                        self.options.progress(start, before / total)
+                    self._tell(start, before / total)
                 reader.file.check_unchanged()
                 before += reader.file.size
+                self._tell(start, before / total)
         finally:
             con.close()
+
+    def _tell(self, rows: int, share: float) -> None:
+        if self.options.progress is not None:
+            self.options.progress(rows, share)
 
 
 class _Place:
@@ -132,7 +136,7 @@ def _streamed(relation: Any, options: Options) -> Iterator[Batch]:
 def _query(query: str, connection: Any, options: Options) -> Source:
     """The rows of a query: by Arrow from DuckDB, through a cursor from any other database."""
     if isinstance(connection, duckdb.DuckDBPyConnection):
-        return Source(lambda: _streamed(_run(connection.cursor(), query), options), name="the query")
+        return Source(lambda: _streamed(_run(connection.sql, query), options), name="the query")
     if not hasattr(connection, "cursor"):
         raise DataError(
             f"connection= is of type {type(connection).__name__}",
@@ -141,20 +145,23 @@ def _query(query: str, connection: Any, options: Options) -> Source:
     return Source(lambda: _rows(connection, query, options), name="the query")
 
 
-def _run(cursor: Any, query: str) -> Any:
+def _run(how: Callable[[str], Any], query: str) -> Any:
     try:
-        return cursor.execute(query)
-    except Exception as error:
+        result = how(query)
+    except Exception as error:  # each database has its own
         raise DataError(
             f"the query cannot be run: {str(error).splitlines()[0]}", hint="try it in the database itself first."
         ) from None
+    if result is None:
+        raise DataError("the query gives no table", hint="give one that does, such as SELECT * FROM people.")
+    return result
 
 
 def _rows(connection: Any, query: str, options: Options) -> Iterator[Batch]:
     cursor = connection.cursor()
     try:
-        _run(cursor, query)
-        names = [str(d[0]) for d in cursor.description or ()]
+        _run(lambda given: (cursor.execute(given), cursor.description)[1], query)
+        names = [str(column[0]) for column in cursor.description]
         refuse_repeated(names, "the query: ")
         start = 0
         while True:
