@@ -25,8 +25,8 @@ import pytest
 
 import tallybayes as tb
 from tallybayes import encode
-from tallybayes.rowhash import fold_of, row_hash
-from tallybayes.sources import open_source
+from tallybayes.sources import Batch, open_source
+from tallybayes.splits import by_hash
 
 ROWS = 700
 TARGET = "label"
@@ -215,22 +215,13 @@ def test_one_digest_and_one_answer(opener: Opener, table: pa.Table, schema: tb.S
 
 @every_engine
 def test_one_fold_for_a_row(opener: Opener, table: pa.Table, schema: tb.Schema, tmp_path: Path):
+    def fold(batch: Batch) -> np.ndarray:
+        return by_hash(encode.blocks(schema, batch), batch.rows, folds=10, seed=7)
+
     def folds(data: Any) -> list[int]:
-        batches = open_source(data).batches(encode.wanted(schema))
-        return np.concatenate([fold_of(row_hash(schema, b, key="7"), 10) for b in batches]).tolist()
+        return np.concatenate([fold(b) for b in open_source(data).batches(encode.wanted(schema))]).tolist()
 
     assert folds(opener(table, tmp_path)) == folds(table)
-
-
-def test_folds_are_even_and_depend_on_the_key(table: pa.Table, schema: tb.Schema):
-    batch = next(open_source(table).batches())
-    one, other = (fold_of(row_hash(schema, batch, key=k), 10) for k in ("a", "b"))
-    for folds in (one, other):  # 70 rows each, give or take five standard deviations of 8
-        assert np.bincount(folds, minlength=10).min() > 30
-        assert np.bincount(folds, minlength=10).max() < 110
-    assert 0.02 < np.mean(one == other) < 0.25
-    twice = row_hash(schema, next(open_source(pa.concat_tables([table, table]).combine_chunks()).batches()))
-    assert (twice[: len(twice) // 2] == twice[len(twice) // 2 :]).all()
 
 
 def test_the_table_is_as_nasty_as_it_says(table: pa.Table, tally: tb.Tally):
