@@ -25,7 +25,7 @@ _WHOLE = 1 << 53  # whole numbers up to here are the same as floats
 _MATRIX_COLUMN = re.compile(rf"{MATRIX}(0|[1-9]\d*)\Z")
 
 
-Wanted = frozenset[str]  # the columns that a reader of rows is going to look at: a file need not be read whole
+Wanted = Mapping[str, str]  # the columns that will be looked at, and as which kind: a file need not be read whole
 
 
 @dataclass(frozen=True)

@@ -53,10 +53,14 @@ def check_columns(schema: Schema, batch: Batch) -> None:
 
 def wanted(schema: Schema, *, labelled: bool = True) -> Wanted:
     """What of the data is looked at under this schema: with labels to count, without to predict."""
-    columns = {c.reads for c in schema.counted}
+    kinds: dict[str, str] = {}
+    for column in schema.counted:
+        kind = "date" if column.part else column.kind
+        kinds[column.reads] = kind if kinds.get(column.reads, kind) == kind else ""
     if labelled:
-        columns |= {schema.target} | ({schema.weights} if schema.weights else set())
-    return frozenset(columns)
+        kinds[schema.target] = "category"
+        kinds |= {schema.weights: "number"} if schema.weights else {}
+    return kinds
 
 
 def labels(schema: Schema, batch: Batch) -> Codes:

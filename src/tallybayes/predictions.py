@@ -48,7 +48,7 @@ def predict_file(
         raise SettingsError(
             f"keep={clash[0]!r} is what a column of predictions is called", hint="rename it in the data."
         )
-    wanted = encode.wanted(model.schema, labelled=False) | frozenset(keep)
+    wanted = {**encode.wanted(model.schema, labelled=False), **dict.fromkeys(keep, "")}
     batches = _with(keep, open_source(model.table_of(data)).batches(wanted))
     scored = workers.each(lambda batch: (batch, model.predict_log_proba(batch, prior=prior)), batches)
     rows = 0

@@ -60,19 +60,19 @@ class CsvFile:
         """The columns."""
         return self.dialect.names
 
-    def pieces(self, con: Any, wanted: Wanted | None) -> Iterator[dict[str, Any]]:
+    def pieces(self, con: duck.Lazy, wanted: Wanted | None) -> Iterator[dict[str, Any]]:
         """The columns of each batch, all of them text."""
         # Columns are numbered for DuckDB, which takes "a" and "A" for one; no name of the file is ever part of a query.
         chosen = {f"c{i}": n for i, n in enumerate(self.names) if wanted is None or n in wanted}
         skips = self.file.options.bad_lines == "skip"
         query = f"SELECT {', '.join(chosen)} FROM {self._table(skips)}"
         try:
-            for batch in duck.stream(con.sql(query), self.file.options):
+            for batch in duck.stream(con().sql(query), self.file.options):
                 yield {chosen[n]: self._text_column(c) for n, c in zip(batch.schema.names, batch.columns, strict=True)}
             if skips:
-                self.file.tell_skipped(*self._rejected(con))
+                self.file.tell_skipped(*self._rejected(con()))
         except duckdb.Error as error:
-            raise self._explained(error, con) from None
+            raise self._explained(error, con()) from None
 
     def _table(self, rejects: bool) -> str:
         """The file as a table of DuckDB; lines that are no rows are an error, or left out and kept for `_rejected`."""

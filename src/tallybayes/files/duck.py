@@ -32,6 +32,24 @@ def connect(options: Options) -> Any:
     return con
 
 
+class Lazy:
+    """A connection that is made when it is first asked for."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._made: Any = None
+
+    def __call__(self) -> Any:
+        """The connection."""
+        self._made = self._made or connect(self._options)
+        return self._made
+
+    def close(self) -> None:
+        """Close it, if it was ever made."""
+        if self._made is not None:
+            self._made.close()
+
+
 def stream(relation: Any, options: Options) -> Iterator[Any]:
     """The rows of a relation or result, in order, as Arrow record batches of bounded size; an empty one if none."""
     reader = relation.to_arrow_reader(_STEP) if hasattr(relation, "to_arrow_reader") else _older(relation)

@@ -30,7 +30,7 @@ class Reader(Protocol):
         """The columns."""
         ...
 
-    def pieces(self, con: Any, wanted: Wanted | None) -> Iterator[dict[str, Any]]:
+    def pieces(self, con: duck.Lazy, wanted: Wanted | None) -> Iterator[dict[str, Any]]:
         """The columns of one batch after another."""
         ...
 
@@ -86,11 +86,11 @@ class _Files:
 
     def batches(self, wanted: Wanted | None) -> Iterator[Batch]:
         """All rows in order; all columns if one that is wanted is absent, so that a message can name the others."""
-        if wanted is not None and not wanted <= set(self.readers[0].names):
+        if wanted is not None and not set(wanted) <= set(self.readers[0].names):
             wanted = None
         total = sum(r.file.size for r in self.readers)
         before = start = 0
-        con = duck.connect(self.options)
+        con = duck.Lazy(self.options)
         try:
             for reader in self.readers:
                 reader.file.check_unchanged()

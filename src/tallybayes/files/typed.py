@@ -3,48 +3,54 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..batches import Wanted, batch_of_rows, plain, refuse_repeated
 from ..errors import DataError
-from . import duck
-from .opened import File, out_of_memory
+from .opened import File
 
-_ROWS = 1 << 16
+_ROWS = 1 << 15
 
 
 class ParquetFile:
-    """A Parquet file, read by DuckDB column by column."""
+    """A Parquet file, read column by column; categories come as the dictionaries that they are stored as."""
 
     def __init__(self, file: File) -> None:
         self.file = file
-        try:
-            self.names = tuple(pq.read_schema(file.path).names)
-        except (pa.ArrowException, OSError) as error:
-            raise _broken(file, error, "Parquet") from None
+        with self._opened() as parquet:
+            schema, meta = parquet.schema_arrow, parquet.metadata
+            size = sum(meta.row_group(i).total_byte_size for i in range(meta.num_row_groups))
+        self.names = tuple(schema.names)
+        self._texts = {f.name for f in schema if pa.types.is_string(f.type) or pa.types.is_large_string(f.type)}
+        self._rows = min(max(file.options.batch_bytes * meta.num_rows // max(size, 1), 1 << 10), _ROWS)
         refuse_repeated(self.names, f"{file.path}: ")
+
+    def _opened(self, dictionaries: Sequence[str] = ()) -> Any:
+        try:
+            return pq.ParquetFile(
+                self.file.path, read_dictionary=list(dictionaries), buffer_size=1 << 20, pre_buffer=False
+            )
+        except (pa.ArrowException, OSError) as error:
+            raise _broken(self.file, error, "Parquet") from None
 
     def pieces(self, con: Any, wanted: Wanted | None) -> Iterator[dict[str, Any]]:
         """The columns of each batch."""
-        # Columns are numbered for DuckDB, as in csvfile: names of a file never become part of a query.
-        columns = [f"c{i}" for i in range(len(self.names))]
-        chosen = {f"c{i}": n for i, n in enumerate(self.names) if wanted is None or n in wanted}
-        query = (
-            f"SELECT {', '.join(chosen)} FROM read_parquet({duck.path(self.file.absolute)}, hive_partitioning=false) "
-            f"AS t({', '.join(columns)})"
-        )
-        try:
-            for batch in duck.stream(con.sql(query), self.file.options):
-                yield {chosen[n]: plain(c) for n, c in zip(batch.schema.names, batch.columns, strict=True)}
-        except duckdb.OutOfMemoryException:
-            raise out_of_memory(self.file) from None
-        except duckdb.Error as error:
-            raise _broken(self.file, error, "Parquet") from None
+        chosen = [n for n in self.names if wanted is None or n in wanted]
+        stored = [n for n in chosen if wanted is not None and wanted[n] == "category" and n in self._texts]
+        empty = True
+        with self._opened(stored) as parquet:
+            try:
+                for batch in parquet.iter_batches(self._rows, columns=chosen):
+                    empty = False
+                    yield {n: plain(c) for n, c in zip(batch.schema.names, batch.columns, strict=True)}
+            except (pa.ArrowException, OSError) as error:
+                raise _broken(self.file, error, "Parquet") from None
+            if empty:
+                yield {f.name: pa.array([], f.type) for f in parquet.schema_arrow if f.name in chosen}
 
     def place(self, row: int) -> str:
         """Where a row stands."""
