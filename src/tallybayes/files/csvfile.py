@@ -40,11 +40,12 @@ _UTF8 = ("utf-8", "utf-8-sig", "ascii")
 
 @dataclass(frozen=True)
 class Dialect:
-    """What the first lines of a file say: its columns, the delimiter, and how many empty lines come before them."""
+    """What the first lines of a file say: its columns, the delimiter, how many empty lines come before them."""
 
     names: tuple[str, ...]
     delimiter: str
     skip: int
+    line: float  # the mean length of a line, in bytes
 
 
 class CsvFile:
@@ -59,6 +60,11 @@ class CsvFile:
     def names(self) -> tuple[str, ...]:
         """The columns."""
         return self.dialect.names
+
+    @property
+    def expected(self) -> float:
+        """About how many rows, by the length of the first lines; 0 for a packed file."""
+        return 0.0 if self.file.compression else self.file.size / self.dialect.line
 
     def pieces(self, con: duck.Lazy, wanted: Wanted | None) -> Iterator[dict[str, Any]]:
         """The columns of each batch, all of them text."""
@@ -198,7 +204,7 @@ class CsvFile:
         if any("\0" in name for name in names):
             raise self.file.error("the first line is not text", "is this a CSV file? Its header holds NUL bytes.")
         refuse_repeated(names, f"{self.file.path}: ")
-        return Dialect(tuple(names), delimiter, skip)
+        return Dialect(tuple(names), delimiter, skip, len(sample) / max(len(lines) - 1, 1))
 
     def _delimiter(self, lines: list[str]) -> str:
         """The delimiter that cuts the header and most of the first lines into the same number of fields."""

@@ -30,6 +30,11 @@ class Reader(Protocol):
         """The columns."""
         ...
 
+    @property
+    def expected(self) -> float:
+        """How many rows it has, or about how many; 0 if nobody can know before reading them."""
+        ...
+
     def pieces(self, con: duck.Lazy, wanted: Wanted | None) -> Iterator[dict[str, Any]]:
         """The columns of one batch after another."""
         ...
@@ -100,7 +105,8 @@ class _Files:
                     place = _Place(reader, first)
                     yield Batch(columns, rows, start, place, isinstance(reader, CsvFile))
                     start += rows
-                    self._tell(start, before / total)
+                    part = min((start - first) / reader.expected, 1.0) if reader.expected else 0.0
+                    self._tell(start, (before + part * reader.file.size) / total)
                 reader.file.check_unchanged()
                 before += reader.file.size
                 self._tell(start, before / total)

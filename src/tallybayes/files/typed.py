@@ -25,6 +25,7 @@ class ParquetFile:
             schema, meta = parquet.schema_arrow, parquet.metadata
             size = sum(meta.row_group(i).total_byte_size for i in range(meta.num_row_groups))
         self.names = tuple(schema.names)
+        self.expected = float(meta.num_rows)
         self._texts = {f.name for f in schema if pa.types.is_string(f.type) or pa.types.is_large_string(f.type)}
         self._rows = min(max(file.options.batch_bytes * meta.num_rows // max(size, 1), 1 << 10), _ROWS)
         refuse_repeated(self.names, f"{file.path}: ")
@@ -64,6 +65,7 @@ class ArrowFile:
         self.file = file
         with self._mapped() as reader:
             self.names = tuple(reader.schema.names)
+            self.expected = float(sum(reader.get_batch(i).num_rows for i in range(reader.num_record_batches)))
         refuse_repeated(self.names, f"{file.path}: ")
 
     def _mapped(self) -> Any:
@@ -96,7 +98,11 @@ class JsonLines:
 
     def __init__(self, file: File) -> None:
         self.file = file
-        self.names = tuple(next(self.pieces(None, None)))
+        first = next(self.pieces(None, None))
+        self.names = tuple(first)
+        rows = len(next(iter(first.values()))) if first else 0
+        read = min(file.size, file.options.batch_bytes)  # the first batch is the file, or about this much of it
+        self.expected = 0.0 if file.compression else rows * file.size / read
 
     def pieces(self, con: Any, wanted: Wanted | None) -> Iterator[dict[str, Any]]:
         """The columns of each batch; a key that a batch does not have is missing in all of its rows."""
