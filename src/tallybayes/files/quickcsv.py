@@ -53,7 +53,11 @@ def quick_pieces(
 
 
 class _Feed:
-    """Chunks of bytes as a file that can be read from start to end; it counts the quotes that go by."""
+    """Chunks of bytes as a file that can be read from start to end; it counts the quotes that go by.
+
+    It ends the quick way where a space stands beside a quote: whether the quote then opens a field or is part of it is
+    what parsers disagree about, and only one of them may decide.
+    """
 
     closed = False
 
@@ -61,6 +65,7 @@ class _Feed:
         self.chunks = chunks
         self.quotes = 0
         self.rest = b""
+        self.last = b""
 
     def read(self, size: int = -1) -> bytes:
         """The next bytes, as many as asked for unless the file ends."""
@@ -69,7 +74,11 @@ class _Feed:
             chunk = next(self.chunks, b"")
             if not chunk:
                 break
-            self.quotes += chunk.count(b'"')
+            quotes = chunk.count(b'"')
+            self.quotes += quotes
+            if (quotes and (b' "' in chunk or b'" ' in chunk)) or self.last + chunk[:1] in (b' "', b'" '):
+                raise pa.ArrowInvalid("a space beside a quote")
+            self.last = chunk[-1:]
             parts.append(chunk)
             have += len(chunk)
         whole = b"".join(parts)
