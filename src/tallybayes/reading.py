@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from . import canon
+from .arrow import array, numpy_of, scalar
 from .block import Codes
 from .errors import DataError
 from .numerics import Floats
@@ -52,13 +53,13 @@ def category(raw: Any, missing: Sequence[str] = (), *, written: bool = False) ->
     `written` says that the texts come from a file without types: a "3.0" there is what 3 is elsewhere.
     """
     if isinstance(raw, np.ndarray):
-        raw = pa.array(raw)
+        raw = array(raw)
     if isinstance(raw, pa.Array):
         if not pa.types.is_dictionary(raw.type):
             raw = raw.dictionary_encode()
         texts = [canon.text(v) for v in raw.dictionary.to_pylist()]
         indices = raw.indices if pa.types.is_int32(raw.indices.type) else raw.indices.cast(pa.int64())
-        codes = indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        codes = numpy_of(indices.fill_null(scalar(-1, indices.type)) if indices.null_count else indices)
     else:
         found: dict[Any, int] = {}
         texts, numbers = [], []
@@ -96,7 +97,7 @@ def number(raw: Any, where: Where, missing: Sequence[str] = ()) -> Floats:
                 f"column {where.column!r} holds values of type {raw.type}, not numbers",
                 hint="declare the column as a category, or turn it into numbers first.",
             )
-        values = raw.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+        values = numpy_of(raw.cast(pa.float64(), safe=False))
     else:
         values = np.array([_one_number(v, i, where, missing) for i, v in enumerate(raw)], dtype=np.float64)
     infinite = np.flatnonzero(np.isinf(values))
@@ -141,7 +142,7 @@ def _without(raw: Any, missing: Sequence[str]) -> Any:
     """The texts with those that mean "missing" as null."""
     if not missing:
         return raw
-    return pc.if_else(pc.is_in(raw, value_set=pa.array(list(missing), raw.type)), pa.scalar(None, raw.type), raw)
+    return pc.if_else(pc.is_in(raw, value_set=array(list(missing), raw.type)), scalar(None, raw.type), raw)
 
 
 def _one_number(value: Any, row: int, where: Where, missing: Sequence[str]) -> float:
@@ -169,17 +170,17 @@ def date_part(raw: Any, part: str, where: Where, missing: Sequence[str]) -> Any:
     """Days since 1970 as numbers, or weekday, month or hour as text."""
     times = _timestamps(raw, where, missing)
     if part == "days":
-        return pc.divide(pc.cast(times, pa.int64()), pa.scalar(_DAY * 1e6))
+        return pc.divide(pc.cast(times, pa.int64()), scalar(_DAY * 1e6))
     if part == "hour":
         return pc.cast(pc.hour(times), pa.string())
-    number = pc.day_of_week(times) if part == "weekday" else pc.subtract(pc.month(times), 1)
-    names = pa.array(_WEEKDAYS if part == "weekday" else _MONTHS)
+    number = pc.day_of_week(times) if part == "weekday" else pc.subtract(pc.month(times), scalar(1))
+    names = array(_WEEKDAYS if part == "weekday" else _MONTHS)
     return pc.take(names, number)
 
 
 def _timestamps(raw: Any, where: Where, missing: Sequence[str]) -> Any:
     if not isinstance(raw, pa.Array):
-        raw = pa.array(list(raw), from_pandas=True)
+        raw = array(list(raw), from_pandas=True)
     if pa.types.is_dictionary(raw.type):
         raw = raw.dictionary_decode()
     if pa.types.is_null(raw.type):
@@ -201,7 +202,7 @@ def _times_from_text(raw: Any, where: Where, missing: Sequence[str]) -> Any:
     try:
         return raw.cast(pa.timestamp("us"))  # what Arrow reads it reads as Python does, only faster
     except pa.ArrowInvalid:
-        return pa.array([_one_time(v, i, where) for i, v in enumerate(raw.to_pylist())], pa.timestamp("us"))
+        return array([_one_time(v, i, where) for i, v in enumerate(raw.to_pylist())], pa.timestamp("us"))
 
 
 def _one_time(value: str | None, row: int, where: Where) -> dt.datetime | None:

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import scipy.sparse
 
 from .batches import (
     BATCH_ROWS,
@@ -29,6 +28,7 @@ from .batches import (
     refuse_repeated,
 )
 from .errors import DataError
+from .later import scipy
 
 __all__ = ["LABELS", "MATRIX", "WEIGHTS", "Batch", "Source", "Wanted", "open_source", "read"]
 
