@@ -101,7 +101,7 @@ def test_an_empty_table_with_a_schema_fits_nothing():
 
 @pytest.mark.parametrize(
     "data",
-    [3, 1.5, "mail.parquet", b"bytes", None, object(), {1, 2}, pd.Series([1, 2]), pl.Series([1, 2]), lambda: 0],
+    [3, 1.5, b"bytes", None, object(), {1, 2}, pd.Series([1, 2]), pl.Series([1, 2]), lambda: 0],
     ids=lambda v: type(v).__name__,
 )
 def test_things_that_are_not_a_table(data):

@@ -39,11 +39,13 @@ if TYPE_CHECKING:
     from .model import Model
     from .modelfile import load
     from .pairs import Side
+    from .predictions import predict_file
     from .schema import Column, Schema
     from .sealed import Sealed, load_sealed
     from .settings import Floor, Settings
     from .shift import shift
     from .smoothing import AbsoluteDiscount, Dirichlet, Epsilon, GoodTuring, JelinekMercer, Laplace, MaximumLikelihood
+    from .sources import read
     from .splitting import split
     from .tally import Tally
     from .text import Tokeniser
@@ -100,6 +102,8 @@ __all__ = [
     "load_sealed",
     "logistic_twin",
     "metrics",
+    "predict_file",
+    "read",
     "shift",
     "split",
     "tune",
@@ -153,6 +157,8 @@ _HOMES = {
     "load": "modelfile",
     "load_sealed": "sealed",
     "logistic_twin": "twin",
+    "predict_file": "predictions",
+    "read": "sources",
     "shift": "shift",
     "split": "splitting",
     "tune": "tune",

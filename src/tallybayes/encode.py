@@ -17,7 +17,7 @@ from .numerics import Floats, Ints
 from .pairs import Side, paired
 from .reading import Where, category, check_flat, date_part, number
 from .schema import Column, Schema
-from .sources import WEIGHTS, Batch
+from .sources import WEIGHTS, Batch, Wanted
 from .textblock import Texts
 from .tokens import text_array
 
@@ -68,6 +68,18 @@ def check_columns(schema: Schema, batch: Batch) -> None:
     warn(f"columns not in the data are taken as missing: {excerpt(absent)}. {' '.join(near)}".strip())
 
 
+def wanted(schema: Schema, *, labelled: bool = True) -> Wanted:
+    """What of the data is looked at under this schema: with labels to count, without to predict."""
+    kinds: dict[str, str] = {}
+    for column in schema.counted:
+        kind = "date" if column.part else column.kind
+        kinds[column.reads] = kind if kinds.get(column.reads, kind) == kind else ""
+    if labelled:
+        kinds[schema.target] = "category"
+        kinds |= {schema.weights: "number"} if schema.weights else {}
+    return kinds
+
+
 def labels(schema: Schema, batch: Batch) -> Codes:
     """The class of each row, −1 where there is none."""
     if schema.target not in batch:
@@ -76,7 +88,7 @@ def labels(schema: Schema, batch: Batch) -> Codes:
             hint=did_you_mean(schema.target, batch.names()) + "name the column to predict with target='…'.",
         )
     check_flat(batch[schema.target], schema.target)
-    return category(batch[schema.target], schema.missing)
+    return category(batch[schema.target], schema.missing, written=batch.written)
 
 
 @dataclass(frozen=True)
@@ -128,7 +140,7 @@ def weights(schema: Schema, batch: Batch) -> Floats | None:
             f"there is no weights column {schema.weights!r}",
             hint=did_you_mean(schema.weights, batch.names()) + "the schema says that this column holds the weights.",
         )
-    where = Where(name, batch.start)
+    where = Where(name, batch.start, batch.place)
     given = number(raw, where, schema.missing)
     bad = np.flatnonzero(~(given >= 0))
     if len(bad):
@@ -153,7 +165,7 @@ def weights(schema: Schema, batch: Batch) -> Floats | None:
 
 def block(column: Column, raw: Any, batch: Batch, missing: Sequence[str]) -> Block:
     """The block of one column of a batch; `raw` is None where the data do not have it."""
-    where = Where(column.reads, batch.start)
+    where = Where(column.reads, batch.start, batch.place)
     missing = (*missing, *column.missing)
     if column.kind == "category" or column.part is not None:
         check_flat(raw, column.reads)
@@ -161,7 +173,7 @@ def block(column: Column, raw: Any, batch: Batch, missing: Sequence[str]) -> Blo
         raw = date_part(raw, column.part, where, missing)
     if column.kind == "category":
         none = np.full(batch.rows, -1, dtype=np.int64)
-        return Codes([], none) if raw is None else category(raw, missing)
+        return Codes([], none) if raw is None else category(raw, missing, written=batch.written)
     if column.kind == "number":
         values = np.full(batch.rows, np.nan) if raw is None else number(raw, where, missing)
         return Numbers(values, column.cells)

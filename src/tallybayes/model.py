@@ -315,7 +315,7 @@ class Model:
     def _row(self, rows: Any, number: int) -> Batch:
         """One row as a batch of one."""
         seen = 0
-        for batch in open_source(self._table(rows)).batches():
+        for batch in open_source(self.table_of(rows)).batches():
             if seen <= number < seen + batch.rows:
                 return batch.slice(number - seen, number - seen + 1)
             seen += batch.rows
@@ -324,8 +324,8 @@ class Model:
             hint="give the number of a row that exists.",
         )
 
-    def _table(self, rows: Any) -> Any:
-        """A dict that is one row, told from a dict of columns by what stands in the columns of the model."""
+    def table_of(self, rows: Any) -> Any:
+        """A dict that is one row as a table of one; it is told from a dict of columns by what it holds."""
         if hasattr(rows, "to_dict") and hasattr(rows, "index") and not hasattr(rows, "columns"):
             rows = rows.to_dict()  # a row of a pandas frame
         if not isinstance(rows, Mapping):
@@ -337,8 +337,8 @@ class Model:
 
     def _read(self, rows: Any) -> Iterator[tuple[Batch, dict[str, Block]]]:
         first = True
-        for batch in open_source(self._table(rows)).batches():
-            if first and self.beliefs and (batch.rows or batch.columns):
+        for batch in open_source(self.table_of(rows)).batches(encode.wanted(self.schema, labelled=False)):
+            if first and batch.start == 0 and self.beliefs and (batch.rows or batch.columns):
                 encode.check_columns(self.schema, batch)
             first = False
             yield batch, encode.bags(encode.blocks(self.schema, batch))

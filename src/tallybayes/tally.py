@@ -61,7 +61,8 @@ class Tally:
         source = open_source(data, y, weights=weights, target=schema.target)
         parts = [cls.zero(schema)]
         for part in workers.each(
-            lambda item: _of_batch(schema, item[1], first=item[0] == 0), enumerate(source.batches())
+            lambda item: _of_batch(schema, item[1], first=item[0] == 0),
+            enumerate(source.batches(encode.wanted(schema))),
         ):
             parts.append(part)
             if len(parts) >= _TOGETHER:

@@ -38,7 +38,7 @@ def each(work: Callable[[A], B], items: Iterable[A]) -> Iterator[B]:
         going: deque[Future[B]] = deque([pool.submit(work, first[1])])
         for item in waiting:
             going.append(pool.submit(work, item))
-            if len(going) > 2 * count:
+            if len(going) > count:
                 yield going.popleft().result()
         while going:
             yield going.popleft().result()
