@@ -7,7 +7,7 @@ S = b + Σ parts(φ, θ)            one part per column and class; the parts bef
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -90,15 +90,22 @@ class Model:
 
     # ---- answers
 
-    def predict(
-        self, rows: Any, *, prior: Any = None, unsure_below: float | None = None, costs: Any = None
-    ) -> np.ndarray[Any, Any]:
+    def predict(self, rows: Any, *, prior: Any = None, unsure_below: float | None = None, costs: Any = None) -> Any:
         """The most probable class of each row, as the labels went in.
 
         With `unsure_below=0.8` rows whose answer is less probable get None. With `costs={("ham", "spam"): 10}`, what
         it costs to call a ham spam, the answer is the one that costs least on average (others 1, right ones 0).
+        A Spark frame comes back as a frame: the same rows with `prediction` and a column `P(class)` for each class.
         """
-        p = self.predict_log_proba(rows, prior=prior)
+        source = open_source(self._table(rows))
+        if source.engine is not None:
+            if unsure_below is not None or costs is not None:
+                raise SettingsError(
+                    "unsure_below and costs are not applied to rows that live elsewhere",
+                    hint="decide there, from the columns P(class) of model.predict(frame).",
+                )
+            return source.engine.predict(self, prior)
+        p = self.predict_log_proba(source, prior=prior)
         best = decide(p if costs is None and unsure_below is None else np.exp(p), self.classes, unsure_below, costs)
         if unsure_below is None:
             return self._labels(best)
@@ -241,6 +248,37 @@ class Model:
                 hint="take settings without lengths: tally.model(tb.Settings(…)).",
             )
         return linear_view(self.log_prior, self.beliefs, self.settings.weights, self.classes, self._blocks)
+
+    def to_sql(
+        self,
+        table: str | Sequence[str],
+        dialect: str = "duckdb",
+        *,
+        keep: Sequence[str] | None = None,
+        tokens: Mapping[str, str | Sequence[str]] | None = None,
+        row_id: str = "id",
+        weights_table: str | Sequence[str] = "tallybayes_weights",
+    ) -> Any:
+        """The model as SQL for "duckdb", "sqlite", "spark" or "postgres": `prediction` and `P(class)` of every row.
+
+        `keep` names the columns that come along, by default those that the model reads. Texts are read from tables of
+        tokens, `tokens={column: table}`, with the columns row, token and count, where row is the `row_id` of `table`.
+        Run the statements of `setup`, then `query`.
+
+        >>> print(Model.written({"yes": 0.5, "no": 0.5}).to_sql("rows", "sqlite").query.splitlines()[-3])
+            CASE WHEN tb_top > -5e+303 THEN tb_e0 / (tb_e0 + tb_e1) ELSE 0.5e0 END AS "P(no)",
+        """
+        from .sqlscore import sql_scorer
+
+        if self.settings.isotonic is not None:
+            raise SettingsError(
+                "the model bends its probabilities by an isotonic curve, which this SQL does not write",
+                hint="take settings without it: tally.model(dataclasses.replace(model.settings, isotonic=None)).",
+            )
+        return sql_scorer(
+            self.schema, self.classes, self.log_prior, self.beliefs, self.settings, table,
+            into=dialect, keep=keep, tokens=tokens, row_id=row_id, weights_table=weights_table,
+        )  # fmt: skip
 
     def table(self, column: str) -> Table:
         """The conditional table of one column: P(value given class), or a family's parameters."""

@@ -1,7 +1,8 @@
 """Anything tabular → batches of named columns.
 
 Taken: pandas, polars and pyarrow frames, DuckDB relations and whatever else speaks the Arrow stream interface;
-dicts of columns; lists or iterators of dicts; NumPy and SciPy sparse matrices with their labels beside them.
+dicts of columns; lists or iterators of dicts; NumPy and SciPy sparse matrices with their labels beside them; Spark
+frames, which stay where they are.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -37,6 +39,7 @@ class Batch:
     columns: Mapping[str, Any]
     rows: int
     start: int = 0  # the number of the first row in its source, for messages
+    of: int | None = None  # a sample: how many rows it was drawn from
 
     def __contains__(self, name: object) -> bool:
         return name in self.columns or self._matrix_column(str(name)) is not None
@@ -106,6 +109,7 @@ class Source:
     read: Callable[[], Iterator[Batch]]
     once: bool = False
     arrow: bool = False  # every batch has the same Arrow types
+    engine: Any = None  # what counts and scores the rows where they live, see `engines`; None: they are read here
 
     def batches(self) -> Iterator[Batch]:
         """All rows, in order."""
@@ -138,21 +142,40 @@ def open_source(data: Any, y: Any = None, *, weights: Any = None, target: str | 
         return data
     if y is None and weights is None:
         return _open(data)
+    if (source := _open(data)).engine is not None:
+        raise DataError(
+            f"labels or weights were given beside a {type(data).__name__} whose rows live elsewhere",
+            hint="make them columns of the frame and name these: target='…', weights='…'.",
+        )
     beside: dict[str, Any] = {}
     if y is not None:
         beside[target or LABELS] = y
     if weights is not None:
         beside[WEIGHTS] = weights
-    return _beside(_open(data), beside)
+    return _beside(source, beside)
 
 
 WEIGHTS = "(weights)"  # weights given beside the data; no frame has a column of this name by chance
+
+
+_ENGINES = {"pyspark": ".engines.spark"}  # by the package of a frame's type: a layer above, loaded when it is met
+
+
+def _elsewhere(data: Any) -> Source | None:
+    """The source of a frame whose rows live elsewhere; its package is known by name and never imported for it."""
+    engine = _ENGINES.get(type(data).__module__.partition(".")[0])
+    if engine is None:
+        return None
+    source: Source | None = import_module(engine, __package__).opened(data)
+    return source
 
 
 def _open(data: Any) -> Source:
     module = type(data).__module__.partition(".")[0]
     if isinstance(data, Batch):
         return _memory(data)
+    if (source := _elsewhere(data)) is not None:
+        return source
     if module == "pandas" and hasattr(data, "columns"):
         return _memory(_from_pandas(data))
     if isinstance(data, pa.RecordBatchReader):
@@ -181,7 +204,7 @@ def _memory(batch: Batch) -> Source:
 
 def _arrow_batches(reader: Any) -> Iterator[Batch]:
     names = [str(n) for n in reader.schema.names]
-    _refuse_repeated(names)
+    refuse_repeated(names)
     start = 0
     for piece in reader:
         columns = {n: _plain(c) for n, c in zip(names, piece.columns, strict=True)}
@@ -203,7 +226,7 @@ def _plain(column: Any) -> Any:
 
 def _from_pandas(frame: Any) -> Batch:
     names = [str(c) for c in frame.columns]
-    _refuse_repeated(names)
+    refuse_repeated(names)
     return Batch({n: _column(frame.iloc[:, i]) for i, n in enumerate(names)}, len(frame))
 
 
@@ -222,7 +245,7 @@ def _from_array(data: np.ndarray[Any, Any]) -> Batch:
 
 def _from_mapping(data: Mapping[Any, Any]) -> Batch:
     names = [str(n) for n in data]
-    _refuse_repeated(names)
+    refuse_repeated(names)
     if names and all(_is_scalar(v) for v in data.values()):
         return _from_rows([data], 0)
     columns = {n: _column(v) for n, v in zip(names, data.values(), strict=True)}
@@ -249,7 +272,7 @@ def _from_rows(rows: Sequence[Any], start: int) -> Batch:
             )
         for name in row:
             names.setdefault(name)
-    _refuse_repeated([str(n) for n in names])
+    refuse_repeated([str(n) for n in names])
     return Batch({str(n): _column([row.get(n) for row in rows]) for n in names}, len(rows), start)
 
 
@@ -338,7 +361,8 @@ def _uneven(name: str, given: int, rows: str) -> DataError:
     )
 
 
-def _refuse_repeated(names: Sequence[str]) -> None:
+def refuse_repeated(names: Sequence[str]) -> None:
+    """Refuse names that are not all different."""
     repeated = sorted({n for n in names if names.count(n) > 1}) if len(set(names)) < len(names) else []
     if repeated:
         raise DataError(
