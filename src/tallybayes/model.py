@@ -249,36 +249,17 @@ class Model:
             )
         return linear_view(self.log_prior, self.beliefs, self.settings.weights, self.classes, self._blocks)
 
-    def to_sql(
-        self,
-        table: str | Sequence[str],
-        dialect: str = "duckdb",
-        *,
-        keep: Sequence[str] | None = None,
-        tokens: Mapping[str, str | Sequence[str]] | None = None,
-        row_id: str = "id",
-        weights_table: str | Sequence[str] = "tallybayes_weights",
-    ) -> Any:
+    def to_sql(self, table: str | Sequence[str], dialect: str = "duckdb", **how: Any) -> Any:
         """The model as SQL for "duckdb", "sqlite", "spark" or "postgres": `prediction` and `P(class)` of every row.
 
         `keep` names the columns that come along, by default those that the model reads. Texts are read from tables of
-        tokens, `tokens={column: table}`, with the columns row, token and count, where row is the `row_id` of `table`.
-        Run the statements of `setup`, then `query`.
-
-        >>> print(Model.written({"yes": 0.5, "no": 0.5}).to_sql("rows", "sqlite").query.splitlines()[-3])
-            CASE WHEN tb_top > -5e+303 THEN tb_e0 / (tb_e0 + tb_e1) ELSE 0.5e0 END AS "P(no)",
+        tokens, `tokens={column: table}`, with the columns row, token and count, where row is the `row_id` ("id") of
+        `table`. `weights_table` names the table of weights. Run the statements of `setup`, then `query`.
         """
         from .sqlscore import sql_scorer
 
-        if self.settings.isotonic is not None:
-            raise SettingsError(
-                "the model bends its probabilities by an isotonic curve, which this SQL does not write",
-                hint="take settings without it: tally.model(dataclasses.replace(model.settings, isotonic=None)).",
-            )
-        return sql_scorer(
-            self.schema, self.classes, self.log_prior, self.beliefs, self.settings, table,
-            into=dialect, keep=keep, tokens=tokens, row_id=row_id, weights_table=weights_table,
-        )  # fmt: skip
+        given = (self.schema, self.classes, self.log_prior, self.beliefs, self.settings)
+        return sql_scorer(*given, table, dialect, **how)
 
     def table(self, column: str) -> Table:
         """The conditional table of one column: P(value given class), or a family's parameters."""

@@ -50,14 +50,19 @@ def sql_scorer(
     beliefs: Mapping[str, Belief],
     settings: Settings,
     table: TableName,
+    into: str = "duckdb",
     *,
-    into: str,
-    keep: Sequence[str] | None,
-    tokens: Mapping[str, TableName] | None,
-    row_id: str,
-    weights_table: TableName,
+    keep: Sequence[str] | None = None,
+    tokens: Mapping[str, TableName] | None = None,
+    row_id: str = "id",
+    weights_table: TableName = "tallybayes_weights",
 ) -> SqlScorer:
     """The scorer of a model; see `Model.to_sql`."""
+    if settings.isotonic is not None:
+        raise SettingsError(
+            "the model bends its probabilities by an isotonic curve, which this SQL does not write",
+            hint="take settings without it: tally.model(dataclasses.replace(model.settings, isotonic=None)).",
+        )
     tokens = tokens or {}
     wrong = [n for n in tokens if n not in beliefs or schema[n].kind not in ("text", "bag")]
     if wrong:
