@@ -253,13 +253,12 @@ class Model:
         """The model as SQL for "duckdb", "sqlite", "spark" or "postgres": `prediction` and `P(class)` of every row.
 
         `keep` names the columns that come along, by default those that the model reads. Texts are read from tables of
-        tokens, `tokens={column: table}`, with the columns row, token and count, where row is the `row_id` ("id") of
-        `table`. `weights_table` names the table of weights. Run the statements of `setup`, then `query`.
+        tokens, `tokens={column: table}`, with columns row (the `row_id` of the table), token and count. `weights_table`
+        names the table of weights. Run the statements of `setup`, then `query`.
         """
         from .sqlscore import sql_scorer
 
-        given = (self.schema, self.classes, self.log_prior, self.beliefs, self.settings)
-        return sql_scorer(*given, table, dialect, **how)
+        return sql_scorer(self.schema, self.classes, self.log_prior, self.beliefs, self.settings, table, dialect, **how)
 
     def table(self, column: str) -> Table:
         """The conditional table of one column: P(value given class), or a family's parameters."""
