@@ -38,6 +38,7 @@ class Batch:
     start: int = 0  # the number of the first row in its source, for messages
     place: Callable[[int], str] | None = None  # where the row of a number stands: "people.csv, line 7"
     written: bool = False  # a file without types: all values are text, and "3.0" or "True" may be a number or a bool
+    of: int | None = None  # a sample: how many rows it was drawn from
 
     def __contains__(self, name: object) -> bool:
         return name in self.columns or self._matrix_column(str(name)) is not None
@@ -109,6 +110,7 @@ class Source:
     arrow: bool = False  # every batch has the same Arrow types
     narrow: Callable[[Wanted], Iterator[Batch]] | None = None  # a file: reads only what is wanted
     name: str = "data"  # for messages
+    engine: Any = None  # what counts and scores the rows where they live, see `engines`; None: they are read here
 
     def batches(self, wanted: Wanted | None = None) -> Iterator[Batch]:
         """All rows, in order; columns that are not wanted may be left out."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -67,6 +68,9 @@ def infer(
             )
             proposed = [Column(column, "ignore", cells=proposed[0].cells, reason=leak)]
         columns += proposed
+    if look.of is not None and look.of > look.rows:
+        seen = f"; seen in {look.rows:,} of {look.of:,} rows"
+        columns = [replace(c, reason=c.reason + seen) for c in columns]
     return Schema(columns, target=name, label_type=label_type, weights=weights, receipts=receipts)
 
 
@@ -82,7 +86,10 @@ def labels_or_name(target: Any, y: Any) -> tuple[str | None, Any]:
 
 
 def first_look(source: Source) -> Batch:
-    """Up to LOOK rows spread evenly over all of the data, whatever its length."""
+    """Up to LOOK rows spread evenly over all of the data, whatever its length; an engine draws about so many."""
+    if source.engine is not None:
+        drawn: Batch = source.engine.look(LOOK)
+        return drawn
     kept: list[Batch] = []
     step, total, seen = 1, 0, 0
     for batch in source.batches():
@@ -194,6 +201,10 @@ def _propose(name: str, raw: Any, written: bool) -> list[Column]:
         return [Column(name, "ignore", reason="missing in every row")]
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
         return [_lists(name, raw)]
+    if pa.types.is_map(kind):
+        return [Column(name, "bag", reason="maps of word and count")]
+    if pa.types.is_struct(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        return [Column(name, "ignore", reason=f"values of type {kind}"[:80])]
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
         return _dates(name, raw, "dates")
     if pa.types.is_boolean(kind):

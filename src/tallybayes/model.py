@@ -7,7 +7,7 @@ S = b + Σ parts(φ, θ)            one part per column and class; the parts bef
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -90,15 +90,22 @@ class Model:
 
     # ---- answers
 
-    def predict(
-        self, rows: Any, *, prior: Any = None, unsure_below: float | None = None, costs: Any = None
-    ) -> np.ndarray[Any, Any]:
+    def predict(self, rows: Any, *, prior: Any = None, unsure_below: float | None = None, costs: Any = None) -> Any:
         """The most probable class of each row, as the labels went in.
 
         With `unsure_below=0.8` rows whose answer is less probable get None. With `costs={("ham", "spam"): 10}`, what
         it costs to call a ham spam, the answer is the one that costs least on average (others 1, right ones 0).
+        A Spark frame comes back as a frame: the same rows with `prediction` and a column `P(class)` for each class.
         """
-        p = self.predict_log_proba(rows, prior=prior)
+        source = open_source(self.table_of(rows))
+        if source.engine is not None:
+            if unsure_below is not None or costs is not None:
+                raise SettingsError(
+                    "unsure_below and costs are not applied to rows that live elsewhere",
+                    hint="decide there, from the columns P(class) of model.predict(frame).",
+                )
+            return source.engine.predict(self, prior)
+        p = self.predict_log_proba(source, prior=prior)
         best = decide(p if costs is None and unsure_below is None else np.exp(p), self.classes, unsure_below, costs)
         if unsure_below is None:
             return self._labels(best)
@@ -241,6 +248,17 @@ class Model:
                 hint="take settings without lengths: tally.model(tb.Settings(…)).",
             )
         return linear_view(self.log_prior, self.beliefs, self.settings.weights, self.classes, self._blocks)
+
+    def to_sql(self, table: str | Sequence[str], dialect: str = "duckdb", **how: Any) -> Any:
+        """The model as SQL for "duckdb", "sqlite", "spark" or "postgres": `prediction` and `P(class)` of every row.
+
+        `keep` names the columns that come along, by default those that the model reads. Texts are read from tables of
+        tokens, `tokens={column: table}`, with columns row (the `row_id` of the table), token and count. `weights_table`
+        names the table of weights. Run the statements of `setup`, then `query`.
+        """
+        from .sqlscore import sql_scorer
+
+        return sql_scorer(self.schema, self.classes, self.log_prior, self.beliefs, self.settings, table, dialect, **how)
 
     def table(self, column: str) -> Table:
         """The conditional table of one column: P(value given class), or a family's parameters."""

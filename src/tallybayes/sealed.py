@@ -76,7 +76,7 @@ class Sealed:
         """The columns that are read."""
         return self._model.schema
 
-    def predict(self, rows: Any) -> np.ndarray[Any, Any]:
+    def predict(self, rows: Any) -> Any:
         """The most probable class of each row, as the labels went in."""
         return self._model.predict(rows)
 

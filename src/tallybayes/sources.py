@@ -2,7 +2,7 @@
 
 Taken: paths and globs of files; pandas, polars and pyarrow frames, DuckDB relations and whatever else speaks the Arrow
 stream interface; dicts of columns; lists or iterators of dicts; NumPy and SciPy sparse matrices with their labels
-beside them.
+beside them; Spark frames, which stay where they are.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,11 @@ def open_source(data: Any, y: Any = None, *, weights: Any = None, target: str | 
     source = data if isinstance(data, Source) else _open(data)
     if y is None and weights is None:
         return source
+    if source.engine is not None:
+        raise DataError(
+            f"labels or weights were given beside a {type(data).__name__} whose rows live elsewhere",
+            hint="make them columns of the frame and name these: target='…', weights='…'.",
+        )
     beside: dict[str, Any] = {}
     if y is not None:
         beside[target or LABELS] = y
@@ -85,10 +91,24 @@ def read(
     return open_rows(data, connection, options)
 
 
+_ENGINES = {"pyspark": ".engines.spark"}  # by the package of a frame's type: a layer above, loaded when it is met
+
+
+def _elsewhere(data: Any) -> Source | None:
+    """The source of a frame whose rows live elsewhere; its package is known by name and never imported for it."""
+    engine = _ENGINES.get(type(data).__module__.partition(".")[0])
+    if engine is None:
+        return None
+    source: Source | None = import_module(engine, __package__).opened(data)
+    return source
+
+
 def _open(data: Any) -> Source:
     module = type(data).__module__.partition(".")[0]
     if isinstance(data, Batch):
         return _memory(data)
+    if (source := _elsewhere(data)) is not None:
+        return source
     if isinstance(data, (str, os.PathLike)) or module in ("duckdb", "_duckdb"):
         return read(data)
     if module == "pandas" and hasattr(data, "columns"):

@@ -52,7 +52,7 @@ class Twin:
     def predict_proba(self, rows: Any) -> Floats:
         """softmax(W·(x − x₀) + b); a missing number counts as its mean."""
         out = []
-        for batch in open_source(self.model._table(rows)).batches():
+        for batch in open_source(self.model.table_of(rows)).batches():
             x = _features(self.model, self.counted, encode.bags(encode.blocks(self.model.schema, batch)), batch.rows)
             out.append(_softmax(_scores(x, self.W, self.b)))
         return np.concatenate(out)
