@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from .schema import Schema
 from .settings import Settings
 from .sources import Batch, open_source
 from .tally import Tally
+from .uncertainty import model_supports
 from .written import (
     Tables,
     fixed_beliefs,
@@ -135,19 +137,18 @@ class Model:
         """
         if str(log) not in LOGS:
             raise SettingsError(f"log={log!r}", hint="take " + ", ".join(map(repr, LOGS)) + ".")
-        batch = self._row(row, number)
-        encode.check_columns(self.schema, batch)
-        blocks = encode.bags(encode.blocks(self.schema, batch))
-        unit = LOGS[str(log)]
-        lines = [Contribution("prior", "", self._log_prior(prior) / unit)]
+        blocks = self._one(row, number)
+        unit, log_prior = LOGS[str(log)], self._log_prior(prior)
+        lines = [Contribution("prior", "", log_prior / unit)]
         for name, belief in self.beliefs.items():
-            weight = self.settings.weights.get(name, 1.0)
+            factor = scorer.factor(self.settings, name, blocks[name])
             for term in belief.terms(blocks[name], 0):
-                parts = term.parts * weight if weight else np.zeros_like(term.parts)
-                lines.append(Contribution(name, term.label, parts / unit, term.note))
-        explanation = Explanation(self.classes, tuple(lines), np.zeros(len(self.classes)), str(log))
-        log_p = scorer.log_posterior(explanation.total[None, :] * unit, self._log_prior(prior))[0]
-        return replace(explanation, probabilities=np.exp(log_p))
+                parts = term.parts * factor if factor else np.zeros_like(term.parts)
+                lines.append(Contribution(name, term.label, parts / unit, term.note, factor))
+        total = Explanation(self.classes, tuple(lines), np.zeros(len(self.classes)), str(log)).total
+        log_p = scorer.log_posterior(total[None, :] * unit, log_prior)[0]
+        behind = None if self.tally is None else partial(model_supports, self, blocks, prior)
+        return Explanation(self.classes, tuple(lines), np.exp(log_p), str(log), behind)
 
     def sample(self, n: int, seed: int | np.random.Generator | None = None) -> pa.Table:
         """Rows drawn by the generative story: a class from P(y), then each column from P(x given y)."""
@@ -252,6 +253,12 @@ class Model:
         return model_html(repr(self), self.graph())
 
     # ---- reading rows
+
+    def _one(self, row: Any, number: int) -> dict[str, Block]:
+        """The blocks of one row."""
+        batch = self._row(row, number)
+        encode.check_columns(self.schema, batch)
+        return encode.bags(encode.blocks(self.schema, batch))
 
     def _row(self, rows: Any, number: int) -> Batch:
         """One row as a batch of one."""

@@ -6,8 +6,15 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from .block import Block
 from .errors import warn
 from .numerics import Floats, log_sum_exp
+from .settings import Settings
+
+
+def factor(settings: Settings, column: str, block: Block) -> float:
+    """What the evidence of a column is multiplied by in one row (a block of one): its weight."""
+    return float(settings.weights.get(column, 1.0))
 
 
 def scores(log_prior: Floats, parts: Mapping[str, Floats], weights: Mapping[str, float], rows: int) -> Floats:
