@@ -7,6 +7,7 @@ says.
 from . import families, metrics
 from .assumptions import assumptions
 from .cells import Cells
+from .counterfactual import WhatIf
 from .errors import (
     CannotEstimate,
     CannotForget,
@@ -67,6 +68,7 @@ __all__ = [
     "TallybayesError",
     "TallybayesWarning",
     "Tokeniser",
+    "WhatIf",
     "assumptions",
     "count",
     "estimate",

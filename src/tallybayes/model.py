@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from . import canon, encode, scorer
 from .block import Block
+from .counterfactual import WhatIf, what_if
 from .errors import CannotEstimate, DataError, SettingsError, did_you_mean, excerpt
 from .explain import LOGS, Contribution, Explanation
 from .families import Belief, Family
@@ -150,6 +151,14 @@ class Model:
         behind = None if self.tally is None else partial(model_supports, self, blocks, prior)
         return Explanation(self.classes, tuple(lines), np.exp(log_p), str(log), behind)
 
+    def what_if(self, row: Any, to: Any = None, number: int = 0) -> WhatIf:
+        """The smallest set of changed values that gives one row another answer, or the class `to`; print it.
+
+        Values change to others that were counted; of a text or a bag, words of the vocabulary are removed or added.
+        """
+        batch = self._row(row, number)
+        return what_if(self, batch, self._encoded(batch), None if to is None else self._class_number(to))
+
     def sample(self, n: int, seed: int | np.random.Generator | None = None) -> pa.Table:
         """Rows drawn by the generative story: a class from P(y), then each column from P(x given y)."""
         rng = np.random.default_rng(seed)
@@ -256,7 +265,9 @@ class Model:
 
     def _one(self, row: Any, number: int) -> dict[str, Block]:
         """The blocks of one row."""
-        batch = self._row(row, number)
+        return self._encoded(self._row(row, number))
+
+    def _encoded(self, batch: Batch) -> dict[str, Block]:
         encode.check_columns(self.schema, batch)
         return encode.bags(encode.blocks(self.schema, batch))
 

@@ -62,7 +62,7 @@ def times(log_odds: float) -> str:
     """A log-odds as the factor it stands for, "× times more likely", to four figures.
 
     >>> times(np.log(12)), times(-np.inf), times(800.0)
-    ('×12', '×0', '×2.727e+347')
+    ('×12', '×0', '×2.726e+347')
     """
     if np.isinf(log_odds):
         return "×∞" if log_odds > 0 else "×0"
