@@ -25,6 +25,7 @@ from .hopeless import hopeless
 from .infer import infer
 from .joint import JointDistribution
 from .model import Model
+from .report import report
 from .schema import Column, Schema
 from .settings import Floor, Settings
 from .shift import shift
@@ -77,5 +78,6 @@ __all__ = [
     "hopeless",
     "infer",
     "metrics",
+    "report",
     "shift",
 ]

@@ -25,6 +25,7 @@ from .graph import Graph, model_html
 from .linear import LinearView, linear_view
 from .numerics import Floats, Ints, log_sum_exp, safe_log
 from .odds import OddsTable, odds_table
+from .plots import Plots
 from .prior import class_prior, class_totals, natural_order
 from .schema import Schema
 from .settings import Settings
@@ -157,7 +158,7 @@ class Model:
         Values change to others that were counted; of a text or a bag, words of the vocabulary are removed or added.
         """
         batch = self._row(row, number)
-        return what_if(self, batch, self._encoded(batch), None if to is None else self._class_number(to))
+        return what_if(self, batch, self._encoded(batch), None if to is None else self.class_number(to))
 
     def sample(self, n: int, seed: int | np.random.Generator | None = None) -> pa.Table:
         """Rows drawn by the generative story: a class from P(y), then each column from P(x given y)."""
@@ -217,11 +218,12 @@ class Model:
                 f"column {column!r} has no table of probabilities under its family",
                 hint="odds need a category, words, bins or levels.",
             )
-        at = [self._class_number(c) for c in ([label] if against is None else [label, against])]
+        at = [self.class_number(c) for c in ([label] if against is None else [label, against])]
         other = at[1] if len(at) == 2 else None
         return odds_table(column, table, np.exp(self.log_prior), at[0], other, top, least)
 
-    def _class_number(self, label: Any) -> int:
+    def class_number(self, label: Any) -> int:
+        """The place of a class among `classes`."""
         names = [str(canon.text(c)) for c in self.classes]
         text = str(canon.text(label))
         if text not in names:
@@ -233,6 +235,11 @@ class Model:
     def prior(self) -> dict[Any, float]:
         """P(class)."""
         return dict(zip(self.classes, np.exp(self.log_prior).tolist(), strict=True))
+
+    @property
+    def plot(self) -> Plots:
+        """Pictures: plot.waterfall(row), plot.nomogram(), plot.column(name), plot.words(name); needs matplotlib."""
+        return Plots(self)
 
     def graph(self) -> Graph:
         """The graphical model: the class, and an arrow from it to every column, with their tables."""

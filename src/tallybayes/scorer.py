@@ -12,8 +12,8 @@ from .numerics import Floats, log_sum_exp
 from .settings import Settings
 
 
-def factor(settings: Settings, column: str, block: Block) -> float:
-    """What the evidence of a column is multiplied by in one row (a block of one): its weight."""
+def factor(settings: Settings, column: str, block: Block | None) -> float:
+    """What the evidence of a column is multiplied by in one row (a block of one; None: in any row): its weight."""
     return float(settings.weights.get(column, 1.0))
 
 
