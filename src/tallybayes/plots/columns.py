@@ -16,7 +16,7 @@ from ..families.histogram import middles
 from ..families.moments import BellBelief
 from ..numerics import Floats, Ints, safe_log
 from ..odds import OddsTable
-from .paper import axes, bare, colour, label, legend_above
+from .paper import axes, bare, class_colours, label, legend_above
 from .scores import Display
 
 if TYPE_CHECKING:
@@ -25,12 +25,18 @@ if TYPE_CHECKING:
 _MOST_CLASSES = 6
 _MOST_VALUES = 12
 _BARS = 32
+_MOST_BARS = 3  # classes that stand side by side
 
 
 def frequent(model: Model) -> list[int]:
     """The numbers of the most frequent classes, in the order of the classes: as many as a picture can hold."""
     order = np.argsort(-model.log_prior, kind="stable")[:_MOST_CLASSES]
     return sorted(order.tolist())
+
+
+def inks(model: Model) -> list[str]:
+    """The colours of those classes."""
+    return class_colours(frequent(model), len(model.classes))
 
 
 def class_counts(model: Model, column: str, sheet: str, amounts: tuple[str, ...] = N) -> tuple[list[str], Floats]:
@@ -54,7 +60,7 @@ class CategoryDisplay(Display):
     believed: Floats  # values × classes
     counted: Floats | None
     names: Sequence[str]
-    colours: Sequence[int]
+    colours: Sequence[str]
     hidden: int = 0
 
     @classmethod
@@ -72,7 +78,7 @@ class CategoryDisplay(Display):
         order = np.sort(np.argsort(-p.max(axis=1), kind="stable")[:_MOST_VALUES])
         values, names = [table.rows[i] for i in order], [str(model.classes[i]) for i in shown]
         seen = None if counted is None else counted[order][:, shown]
-        return cls(column, values, p[order][:, shown], seen, names, shown, len(p) - len(order))
+        return cls(column, values, p[order][:, shown], seen, names, inks(model), len(p) - len(order))
 
     @property
     def size(self) -> tuple[float, float]:
@@ -86,9 +92,7 @@ class CategoryDisplay(Display):
         rows = np.arange(len(self.values))
         for i, name in enumerate(self.names):
             y = rows + (i - (k - 1) / 2) * 0.8 / k
-            ax.barh(
-                y, self.believed[:, i], height=0.8 / k, color=colour(self.colours[i]), alpha=0.85, label=label(name, 18)
-            )
+            ax.barh(y, self.believed[:, i], height=0.8 / k, color=self.colours[i], alpha=0.85, label=label(name, 18))
             if self.counted is not None:
                 dots = {"color": "#7d8590", "markersize": 3.5, "linestyle": "none"}
                 ax.plot(self.counted[:, i], y, "o", label="counted" if i == k - 1 else None, **dots)
@@ -112,7 +116,7 @@ class NumberDisplay(Display):
     believed: Floats  # x × classes
     discrete: bool
     names: Sequence[str]
-    colours: Sequence[int]
+    colours: Sequence[str]
 
     @classmethod
     def of(cls, model: Model, column: str) -> NumberDisplay:
@@ -124,7 +128,7 @@ class NumberDisplay(Display):
             known = [(m, np.sqrt(v)) for n, m, v in model.tally.moments(column).values() if n > 0]
             low, high = min(m - 3 * s for m, s in known), max(m + 3 * s for m, s in known)
             x = np.linspace(low, high if high > low else low + 1, 200)
-            return cls(column, None, None, x, _density(belief, x, cells)[:, shown], False, names, shown)
+            return cls(column, None, None, x, _density(belief, x, cells)[:, shown], False, names, inks(model))
         slots, n = class_counts(model, column, "cells")
         codes = cells.slot_codes(slots)
         places = middles(*cells.edges(codes))
@@ -135,29 +139,22 @@ class NumberDisplay(Display):
             gap = float(np.min(np.diff(places))) if len(places) > 1 else 1.0
             scale = gap if isinstance(belief, BellBelief) else 1.0  # a density, read as the share of one value
             believed = scale * _density(belief, places, cells)
-            return cls(column, places, share[:, shown], places, believed[:, shown], True, names, shown)
+            return cls(column, places, share[:, shown], places, believed[:, shown], True, names, inks(model))
         below = np.cumsum(n.sum(axis=1)) / n.sum()
         low, high = places[np.minimum(np.searchsorted(below, [0.005, 0.995]), len(places) - 1)].tolist()
         edges = np.linspace(low, high if high > low else low + 1, _BARS + 1)
         bars = np.stack([np.histogram(places, edges, weights=share[:, y])[0] for y in range(n.shape[1])], axis=1)
         if isinstance(belief, BinsBelief):
-            cuts = np.unique([edges[0], *belief.cuts[(belief.cuts > edges[0]) & (belief.cuts < edges[-1])], edges[-1]])
+            inside = belief.cuts[(belief.cuts > edges[0]) & (belief.cuts < edges[-1])]
+            cuts = np.concatenate(([edges[0]], inside, [edges[-1]]))
             flat = belief.probabilities[belief.which(middles(cuts[:-1], cuts[1:]))] / np.diff(cuts)[:, None]
-            height = bars / (edges[1] - edges[0])
-            return cls(
-                column,
-                edges,
-                height[:, shown],
-                np.repeat(cuts, 2)[1:-1],
-                np.repeat(flat, 2, axis=0)[:, shown],
-                False,
-                names,
-                shown,
-            )
-        x = np.linspace(edges[0], edges[-1], 241)
-        x = x + (edges[1] - edges[0]) * 1e-4  # beside the values that have a probability of their own
-        believed, height = _density(belief, x, cells), bars / (edges[1] - edges[0])
-        return cls(column, edges, height[:, shown], x, believed[:, shown], False, names, shown)
+            x, believed = np.repeat(cuts, 2)[1:-1], np.repeat(flat, 2, axis=0)
+        else:
+            x = np.linspace(edges[0], edges[-1], 241)
+            x = x + (edges[1] - edges[0]) * 1e-4  # beside the values that have a probability of their own
+            believed = _density(belief, x, cells)
+        height = bars / (edges[1] - edges[0])
+        return cls(column, edges, height[:, shown], x, believed[:, shown], False, names, inks(model))
 
     @property
     def size(self) -> tuple[float, float]:
@@ -169,7 +166,12 @@ class NumberDisplay(Display):
         ax = axes(ax, *self.size)
         k = len(self.names)
         for i, name in enumerate(self.names):
-            ink = colour(self.colours[i])
+            ink = self.colours[i]
+            if self.discrete and k > _MOST_BARS:  # bars of many classes would stand too thick
+                assert self.edges is not None and self.shares is not None
+                ax.plot(self.edges, self.shares[:, i], "o", color=ink, markersize=3)
+                ax.plot(self.edges, self.believed[:, i], color=ink, linewidth=1.1, label=label(name, 18))
+                continue
             if self.discrete:
                 assert self.edges is not None and self.shares is not None
                 gap = float(np.min(np.diff(self.edges))) if len(self.edges) > 1 else 1.0
@@ -184,7 +186,10 @@ class NumberDisplay(Display):
         if tallest > 0 and self.believed.max() > 2.5 * tallest:  # a spike would flatten everything else
             ax.set_ylim(0, 2.5 * tallest)
         ax.set(xlabel=label(self.column, 40), ylabel="share" if self.discrete else "density")
-        legend_above(ax, f"bars counted, {'dots' if self.discrete else 'lines'} believed")
+        bars = not (self.discrete and k > _MOST_BARS)
+        legend_above(
+            ax, f"{'bars' if bars else 'dots'} counted, {'dots' if self.discrete and bars else 'lines'} believed"
+        )
         ax.locator_params(axis="x", nbins=7)
         bare(ax, grid="y")
         return self._drawn(ax)  # type: ignore[no-any-return]
@@ -202,13 +207,13 @@ class WordsDisplay(Display):
 
     column: str
     tables: Sequence[OddsTable]
-    colours: Sequence[int]
+    colours: Sequence[str]
 
     @classmethod
     def of(cls, model: Model, column: str, top: int = 8) -> WordsDisplay:
         """The words of the most frequent classes, by how much they say: the odds, and how often the word occurs."""
         shown = frequent(model)
-        return cls(column, [telling(model, column, i, top) for i in shown], shown)
+        return cls(column, [telling(model, column, i, top) for i in shown], inks(model))
 
     @property
     def size(self) -> tuple[float, float]:
@@ -219,14 +224,14 @@ class WordsDisplay(Display):
         """Draw it."""
         ax = axes(ax, *self.size)
         y, names = 0, []
-        for table, number in zip(self.tables, self.colours, strict=True):
+        for table, ink in zip(self.tables, self.colours, strict=True):
             ratios = np.array([r.ratio for r in table.rows])
             log = np.log10(np.clip(ratios, 1e-6, 1e6)) if len(ratios) else ratios
             ax.barh(
                 np.arange(y, y + len(log)),
                 log,
                 height=0.75,
-                color=colour(number),
+                color=ink,
                 alpha=0.85,
                 label=label(table.label, 18),
             )
@@ -270,7 +275,7 @@ class VectorDisplay(Display):
     location: Floats
     scale: Floats
     names: Sequence[str]
-    colours: Sequence[int]
+    colours: Sequence[str]
 
     @classmethod
     def of(cls, model: Model, column: str) -> VectorDisplay:
@@ -278,7 +283,7 @@ class VectorDisplay(Display):
         belief, shown = model.beliefs[column], frequent(model)
         assert isinstance(belief, BellBelief)
         names = [str(model.classes[i]) for i in shown]
-        return cls(column, belief.positions, belief.location[:, shown], belief.scale[:, shown], names, shown)
+        return cls(column, belief.positions, belief.location[:, shown], belief.scale[:, shown], names, inks(model))
 
     @property
     def size(self) -> tuple[float, float]:
@@ -290,8 +295,8 @@ class VectorDisplay(Display):
         ax = axes(ax, *self.size)
         for i, name in enumerate(self.names):
             m, s = self.location[:, i], self.scale[:, i]
-            ax.fill_between(self.positions, m - s, m + s, color=colour(self.colours[i]), alpha=0.18, linewidth=0)
-            ax.plot(self.positions, m, color=colour(self.colours[i]), linewidth=1.3, label=label(name, 18))
+            ax.fill_between(self.positions, m - s, m + s, color=self.colours[i], alpha=0.18, linewidth=0)
+            ax.plot(self.positions, m, color=self.colours[i], linewidth=1.3, label=label(name, 18))
         ax.set(xlabel=f"position in {label(self.column, 40)}", ylabel="mean ± deviation")
         legend_above(ax)
         bare(ax, grid="y")

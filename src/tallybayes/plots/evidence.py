@@ -34,7 +34,7 @@ class WaterfallDisplay(Display):
     @property
     def size(self) -> tuple[float, float]:
         """Taller for more lines, in inches."""
-        return 7.0, 1.2 + 0.3 * (len(self._lines()) + 1)
+        return 5.8, 1.1 + 0.25 * (len(self._lines()) + 1)
 
     def plot(self, ax: Any = None) -> WaterfallDisplay:
         """Draw it."""
@@ -51,7 +51,7 @@ class WaterfallDisplay(Display):
                 ax.plot([low, high], [row, row], color=EVEN, linewidth=1)
             ax.plot([total + shown] * 2, [row - 0.31, row + 1.31], color=EVEN, linewidth=0.7)
             total += shown
-            names.append(f"{label(name, 40)}  {value:+.2f}")
+            names.append(f"{label(name, 32)}  {value:+.2f}")
         ax.barh(len(lines), total, height=0.62, color=FOR if end > 0 else AGAINST)
         own, other = label(self.odds.label, 20), label(self.odds.against, 20)
         names.append(f"together  {end:+.2f}")

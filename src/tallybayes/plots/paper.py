@@ -51,6 +51,11 @@ def colour(number: int) -> str:
     return COLOURS[number % len(COLOURS)]
 
 
+def class_colours(shown: Sequence[int], classes: int) -> list[str]:
+    """A colour for each class that is shown: its own in every picture, or one by one where there are too many."""
+    return [colour(i if classes > len(COLOURS) else c) for i, c in enumerate(shown)]
+
+
 def bare(ax: Any, *, grid: str | None = None) -> None:
     """No frame where none is needed, and a faint grid."""
     for side in ("top", "right"):

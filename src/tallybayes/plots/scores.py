@@ -16,7 +16,7 @@ from ..curves import Curve, Reliability, precision_recall_curve, reliability, ro
 from ..errors import DataError
 from ..metrics import confusion
 from ..numerics import Floats, Ints
-from .paper import axes, bare, colour, label
+from .paper import axes, bare, class_colours, colour, label
 
 _MOST_CURVES = 6
 _MOST_NUMBERS = 12  # classes of a confusion table whose counts are written
@@ -125,7 +125,9 @@ class ConfusionDisplay(Display):
         ax = axes(ax, *self.size)
         total = self.counts.sum(axis=1, keepdims=True)
         share = np.divide(self.counts, total, out=np.zeros_like(self.counts), where=total > 0)
-        ax.imshow(share, cmap=_blues(), vmin=0, vmax=1, aspect="auto" if n > 12 else "equal")
+        ax.pcolormesh(np.arange(n + 1) - 0.5, np.arange(n + 1) - 0.5, share, cmap=_blues(), vmin=0, vmax=1)
+        ax.set_aspect("equal")
+        ax.invert_yaxis()
         names = [label(c, 14) for c in self.classes]
         ax.set_xticks(range(n), names, rotation=45 if n > 3 else 0, ha="right" if n > 3 else "center")
         ax.set_yticks(range(n), names)
@@ -159,8 +161,9 @@ class CurvesDisplay(Display):
         ax = axes(ax, *self.size)
         if diagonal:
             ax.plot([0, 1], [0, 1], linestyle=":", color="#7d8590", linewidth=1)
-        for name, curve, area, number in self.curves:
-            ax.plot(curve.x, curve.y, color=colour(number), linewidth=1.3, label=f"{label(name, 18)} ({area:.3f})")
+        inks = class_colours([c[3] for c in self.curves], len(self.curves) + self.hidden)
+        for (name, curve, area, _), ink in zip(self.curves, inks, strict=True):
+            ax.plot(curve.x, curve.y, color=ink, linewidth=1.3, label=f"{label(name, 18)} ({area:.3f})")
             ax.set(xlabel=curve.names[0], ylabel=curve.names[1])
         ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
         title = f"area; {self.hidden} better ones not shown" if self.hidden else "area"

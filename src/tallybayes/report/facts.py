@@ -125,12 +125,17 @@ def worst(seen: Judged, most: int = MISTAKES) -> list[int]:
     wrong = np.flatnonzero((seen.labels >= 0) & (answer != seen.labels))
     order = wrong[np.argsort(-top[wrong], kind="stable")].tolist()
     times: dict[tuple[int, int], int] = {}
-    turn = {}
+    turn: dict[int, int] = {}
+    equal = set()
     for row in order:
+        same = seen.probabilities[row].tobytes()
+        if same in equal:  # most likely a copy of a row that is shown already
+            continue
+        equal.add(same)
         kind = (int(seen.labels[row]), int(answer[row]))
         turn[row] = times.get(kind, 0)
         times[kind] = turn[row] + 1
-    return sorted(sorted(order, key=lambda r: turn[r])[:most], key=lambda r: -top[r])
+    return sorted(sorted(turn, key=lambda r: turn[r])[:most], key=lambda r: -top[r])
 
 
 def _mistake(model: Model, seen: Judged, row: int) -> dict[str, Any]:

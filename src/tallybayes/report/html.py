@@ -30,21 +30,23 @@ a{color:var(--blue)}
 .note{border-left:.25rem solid var(--line);background:var(--card);padding:.5rem .8rem;margin:.7rem 0;max-width:46rem}
 .note.warning{border-color:var(--warnline);background:var(--warn)}
 .scroll{overflow-x:auto;margin:.6rem 0}
-table{border-collapse:collapse;font-size:.86rem;font-variant-numeric:tabular-nums}
+table{border-collapse:collapse;width:max-content;font-size:.86rem;font-variant-numeric:tabular-nums}
 th,td{padding:.22rem .6rem;text-align:right;border-bottom:1px solid var(--line);vertical-align:top;white-space:nowrap}
 th{color:var(--soft);font-weight:600}
-th.l,td.l{text-align:left;white-space:normal;min-width:6rem;max-width:34rem}
-.gallery{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,21rem),1fr));gap:1.2rem;align-items:start}
-figure{margin:.4rem 0;min-width:0}
+th.l,td.l{text-align:left;white-space:normal;max-width:min(26rem,70vw)}
+.gallery{columns:22rem;column-gap:1.6rem}
+figure{margin:0 0 1.2rem;break-inside:avoid}
 figure svg{width:100%;height:auto;display:block}
+svg text{white-space:pre}
 figure.wide{overflow-x:auto}
 figure.wide svg{min-width:34rem;max-width:52rem}
+.card figure svg{max-width:40rem}
 figcaption{color:var(--soft);font-size:.86rem;margin-bottom:.2rem}
 .card{border:1px solid var(--line);border-radius:.5rem;padding:.4rem .9rem;margin:.9rem 0}
 .paper{background:#fff;color:#1c2128;border-radius:.4rem}
 details{margin:.7rem 0}
 summary{cursor:pointer;color:var(--blue)}
-pre{white-space:pre-wrap;background:var(--card);border-radius:.4rem;padding:.5rem .7rem;font-size:.84rem}
+pre{overflow-x:auto;background:var(--card);border-radius:.4rem;padding:.5rem .7rem;font-size:.84rem}
 footer{margin-top:3rem;color:var(--soft);font-size:.84rem}
 @media print{nav{display:none}details{display:block}}
 """

@@ -12,7 +12,7 @@ from ..canon import printable
 from ..model import Model
 from ..plots.columns import column_display
 from ..plots.evidence import WaterfallDisplay
-from ..plots.paper import svg
+from ..plots.paper import matplotlib, svg
 from ..plots.scales import nomogram
 from ..plots.scores import ConfusionDisplay, PrecisionRecallDisplay, ReliabilityDisplay, RocDisplay
 from .facts import Judged, judged, report_facts
@@ -28,6 +28,9 @@ def report(model: Model, data: Any, path: str | os.PathLike[str] | None = None, 
 
     The data need not have labels: without them the page has no figures of merit and no mistakes.
     """
+    matplotlib()  # what is lacking is said before the work, not after it
+    if path is not None and not os.path.isdir(folder := os.path.dirname(os.path.abspath(path))):
+        raise FileNotFoundError(f"there is no folder {folder}")
     seen = judged(model, data, y)
     facts = report_facts(model, data, seen=seen)
     page = Page(f"{facts['target']}: a naive Bayes model")
@@ -49,8 +52,8 @@ def _opening(page: Page, facts: dict[str, Any]) -> None:
     data, tally = facts["data"], facts["model"]["tally"]
     counted = "written down by hand, not counted" if tally is None else f"counted from {number(tally['rows'])} rows"
     page.lead(
-        f"Which <b>{escape(facts['target'], 60)}</b>? {len(facts['classes'])} classes, "
-        f"{len(facts['columns'])} columns, {counted}. This page looks at {number(data['rows'])} rows."
+        f"Which <b>{escape(facts['target'], 60)}</b>? {_many(len(facts['classes']), 'class', 'classes')}, "
+        f"{_many(len(facts['columns']), 'column')}, {counted}. This page looks at {number(data['rows'])} rows."
     )
     if "metrics" in facts:
         m = facts["metrics"]
@@ -93,7 +96,7 @@ def _columns(page: Page, model: Model, facts: dict[str, Any]) -> None:
     page.section("data", "The data, and what was made of them")
     rows = [["column", "kind", "family", "bits", "missing", "weight", "why"]]
     for c in facts["columns"]:
-        share = f"{100 * c['missing']:.0f} %" if c["missing"] else ""
+        share = f"{max(100 * c['missing'], 1):.0f} %" if c["missing"] else ""
         weight = f"{c['weight']:.3g}" if c["weight"] != 1 else ""
         rows.append([c["name"], c["kind"], c["family"], f"{c['bits']:.3f}", share, weight, c["reason"]])
     page.add(
@@ -105,7 +108,7 @@ def _columns(page: Page, model: Model, facts: dict[str, Any]) -> None:
     page.add(table(rows, left=(0, 1, 2, 6), shown=20))
     if facts["ignored"]:
         lines = [["left out", "why"], *([c["name"], c["reason"]] for c in facts["ignored"])]
-        page.add(fold(f"{len(facts['ignored'])} columns were left out", table(lines, left=(0, 1))))
+        page.add(fold(f"{_many(len(facts['ignored']), 'column')} left out", table(lines, left=(0, 1))))
     page.section("columns", "Column by column")
     pictures = []
     for i, c in enumerate(facts["columns"][:_MOST]):
@@ -114,9 +117,13 @@ def _columns(page: Page, model: Model, facts: dict[str, Any]) -> None:
     page.add(f'<div class="gallery">{"".join(pictures[:_OPEN])}</div>')
     if len(pictures) > _OPEN:
         rest = f'<div class="gallery">{"".join(pictures[_OPEN:])}</div>'
-        page.add(fold(f"{len(pictures) - _OPEN} more columns, which say less", rest))
+        page.add(fold(f"{_many(len(pictures) - _OPEN, 'more column')} of those that say less", rest))
     if len(facts["columns"]) > _MOST:
-        page.add(paragraph(f"{len(facts['columns']) - _MOST} columns that say still less have no picture."))
+        page.add(paragraph(f"{_many(len(facts['columns']) - _MOST, 'column')} saying still less, without a picture."))
+
+
+def _many(n: int, what: str, several: str = "") -> str:
+    return f"{n} {what if n == 1 else several or what + 's'}"
 
 
 def _scores(page: Page, model: Model, seen: Judged, facts: dict[str, Any]) -> None:
@@ -125,17 +132,19 @@ def _scores(page: Page, model: Model, seen: Judged, facts: dict[str, Any]) -> No
     labels, p = [model.classes[i] for i in seen.labels[known]], seen.probabilities[known]
     pictures: list[tuple[Any, str, str]] = [
         (ReliabilityDisplay, "reliability", "Do probabilities come true? On the dotted line they do."),
-        (ConfusionDisplay, "confusion", "Which class is taken for which."),
     ]
     if len(np.unique(seen.labels[known])) > 1 and len(model.classes) > 1:
         pictures += [
             (RocDisplay, "roc", "ROC: the class found against others let in."),
             (PrecisionRecallDisplay, "pr", "Precision against recall."),
         ]
-    drawn = [
-        figure(svg(kind.from_predictions(labels, p, model.classes), name, text), text) for kind, name, text in pictures
-    ]
-    page.add(f'<div class="gallery">{"".join(drawn)}</div>')
+    pictures.append((ConfusionDisplay, "confusion", "Which class is taken for which."))
+    drawn = []
+    for kind, name, text in pictures:
+        drawing = svg(kind.from_predictions(labels, p, model.classes), name, text)
+        drawn.append(figure(drawing, text, wide=kind is ConfusionDisplay and len(model.classes) > 8))
+    large = drawn.pop() if len(model.classes) > 8 else ""
+    page.add(f'<div class="gallery">{"".join(drawn)}</div>{large}')
     head = ["class", *(k.replace("_", " ") for k in facts["by_class"])]
     values = list(facts["by_class"].values())
     lines = [
@@ -164,7 +173,7 @@ def _mistakes(page: Page, model: Model, seen: Judged, facts: dict[str, Any]) -> 
             f"Row {m['row']}: <b><bdi>{escape(m['answer'], 40)}</bdi></b> with probability {m['probability']:.4f}, "
             f"but it was <b><bdi>{escape(m['right'], 40)}</bdi></b>"
         )
-        inside = figure(drawn, "", wide=True) + f"<pre>{escape(m['what_if'], 2000, lines=True)}</pre>"
+        inside = figure(drawn, "") + f"<pre>{escape(m['what_if'], 2000, lines=True)}</pre>"
         page.add(
             f'<div class="card"><p>{title}</p>{inside}{fold("numbers, intervals and counts", _odds_table(odds))}</div>'
         )
