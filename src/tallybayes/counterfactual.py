@@ -2,7 +2,8 @@
 
 The score is a sum, so the best single change of each column against a rival is known, and the fewest changes are the
 largest gains, taken until they outweigh the lead. For a text whose evidence depends on its length the best k changes
-are worked out for every length. The answer flips as soon as some rival is ahead, so all are tried; a class asked for by
+are worked out for every length. Where two columns also speak together, a set of changes is checked but not proven to be
+the smallest. The answer flips as soon as some rival is ahead, so all are tried; a class asked for by
 name must be ahead of every other, for which sets are searched one size after the other. Of the changes that are needed,
 numbers move no further than they must. Every answer is checked by predicting the changed row.
 """
@@ -30,6 +31,7 @@ from .texttable import html_table, rich_table, text_table
 if TYPE_CHECKING:
     from .model import Model
 
+_MOST_STEPS = 12  # changes tried one after the other
 _ROUNDING = 1e-9  # a lead smaller than this share of the scores may be rounding
 
 
@@ -81,6 +83,8 @@ class WhatIf:
         old, new = printable(self.answer, 40), printable(self.becomes, 40)
         if not self.changes:
             asked = "any other class" if self.becomes is None else new
+            if not self.smallest:
+                return f"{old} stays: no small set of changes was found that turns it into {asked}", []
             return f"{old} stays: no change of the values that were counted turns it into {asked}", []
         n = len(self.changes)
         what = f"{n} change{'s' if n > 1 else ''} turn{'' if n > 1 else 's'} {old} into {new}"
@@ -132,6 +136,7 @@ class _Search:
     def __init__(self, model: Model, batch: Batch, blocks: Mapping[str, Block]) -> None:
         self.model, self.batch, self.blocks = model, batch, blocks
         self.possible = possible(model, batch, blocks)
+        self.paired = any(c.of is not None for c in model.schema.counted)
         self.scores = self._scores(())
         self.answer = int(np.argmax(self.chances(())))
         small = np.abs(self.scores[0])[np.abs(self.scores[0]) < 1e8]
@@ -142,26 +147,24 @@ class _Search:
     def changed(self, moves: Sequence[Move]) -> dict[str, Block]:
         """The blocks of the row with these changes."""
         out = dict(self.blocks)
-        for column in self.model.schema.counted:
-            block = out[column.name]
-            own = [m for m in moves if m.unit == (column.reads, None) or (m.inside and m.unit[0] == column.name)]
-            if not own:
-                continue
+        values = {m.unit[0]: [m.value] for m in moves if not m.inside}
+        if values:
+            out.update(read(self.model, self.batch, values))
+        for name in {m.unit[0] for m in moves if m.inside}:
+            block, own = out[name], [m for m in moves if m.inside and m.unit[0] == name]
             if isinstance(block, Bag):
-                out[column.name] = _with_words(block, own)
+                out[name] = _with_words(block, own)
             elif isinstance(block, Vectors):
-                values = block.values.copy()
+                numbers = block.values.copy()
                 for m in own:
-                    values[0, m.unit[1]] = m.value
-                out[column.name] = Vectors(values)
-            else:
-                out[column.name] = read(self.model, column, [own[0].value])
+                    numbers[0, m.unit[1]] = m.value
+                out[name] = Vectors(numbers)
         return out
 
     def _parts(self, moves: Sequence[Move]) -> dict[str, Floats]:
         blocks = self.changed(moves)
         return {
-            n: scorer.factor(self.model.settings, n, blocks[n]) * b.parts(blocks[n])[0]
+            n: scorer.factor_of_one(self.model.settings, n, blocks[n]) * b.parts(blocks[n])[0]
             for n, b in self.model.beliefs.items()
         }
 
@@ -200,7 +203,10 @@ class _Search:
                 key = (len(found[1]), -found[0], found[1])
                 if best is None or key[:2] < best[:2]:
                     best = key
-        return (best[2], True) if best else ([], True)
+        sure = not self.paired or (best is not None and len(best[2]) == 1)
+        if best is None and not sure:
+            return self._greedily(None), False
+        return (best[2], sure) if best else ([], not self.possible.coupled)
 
     def _against(self, a: int, b: int, most: int | None = None) -> tuple[float, list[Move]] | None:
         """The fewest changes that put class a ahead of class b, with the lead that they give; at most so many."""
@@ -228,19 +234,47 @@ class _Search:
             return [], True
         pairs = [self._against(to, r) for r in rivals if self.scores[1, r] >= self.scores[0, to]]
         if any(p is None for p in pairs):
-            return [], True
+            return (self._greedily(to), False) if self.paired else ([], not self.possible.coupled)
         known = [p[1] for p in pairs if p is not None]
         fewest = max(len(k) for k in known)
         for chosen in sorted(known, key=len):
             if len(chosen) == fewest and self.flips(chosen, to):
-                return chosen, True
+                return chosen, fewest == 1 or not self.paired
         moves, proven = smallest_set(self.possible, self.scores, to, rivals, fewest, self.slack)
         if moves and self.flips(moves, to):
-            return moves, proven and not self.possible.coupled
+            return moves, proven and not self.possible.coupled and not self.paired
         for chosen in sorted(known, key=len):
             if self.flips(chosen, to):
                 return chosen, False
-        return [], False
+        return self._greedily(to), False
+
+    def _greedily(self, to: int | None) -> list[Move]:
+        """One best change after the other, each judged on the row as the ones before left it; none if that fails.
+
+        For models in which two columns also speak together: their changes do not add up.
+        """
+        chosen: dict[Any, Move] = {}
+        search = self
+        for _ in range(_MOST_STEPS):
+            moves = [m for group in search.possible.units.values() for m in group if m.unit not in chosen]
+            if not moves:
+                return []
+            reach = np.array([self._lead(search.scores + m.delta, to) for m in moves])
+            best = moves[int(np.argmax(reach))]
+            chosen[best.unit] = best
+            if self.flips(list(chosen.values()), to):
+                return list(chosen.values())
+            blocks = self.changed(list(chosen.values()))
+            raw = {m.unit[0]: pa.array([m.value]) for m in chosen.values() if not m.inside}
+            search = _Search(self.model, Batch({**self.batch.columns, **raw}, 1), blocks)
+        return []
+
+    def _lead(self, scores: Floats, to: int | None) -> float:
+        """How far the class asked for, or any rival of the answer, is ahead."""
+        others = [i for i in range(scores.shape[1]) if i != (self.answer if to is None else to)]
+        if to is None:
+            return float(scores[0, others].max() - scores[1, self.answer])
+        return float(scores[0, to] - scores[1, others].max())
 
     # ---- of the same changes, the mildest
 
@@ -284,7 +318,7 @@ class _Search:
         blocks = self.changed(moves)
         out: dict[str, Any] = {}
         for column in self.model.schema.counted:
-            if column.reads not in self.batch or column.reads in out:
+            if column.of is not None or column.reads not in self.batch or column.reads in out:
                 continue
             block = blocks[column.name]
             own = [m for m in moves if m.unit == (column.reads, None)]

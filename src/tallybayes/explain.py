@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,7 +16,9 @@ from .logodds import Line, LogOdds
 from .numerics import Floats
 from .rounding import FEWEST, cascade, digits_for, signed
 from .texttable import html_table, rich_table, text_table
-from .uncertainty import Support
+
+if TYPE_CHECKING:
+    from .uncertainty import Support
 
 _MOST_LINES = 40  # of an explanation that is printed; what is left out stands in one line, so that the sum holds
 _MOST_CLASSES = 6

@@ -9,7 +9,7 @@ import numpy as np
 from .moves import Coupled, Move, Possible
 from .numerics import Floats
 
-_MOST_WORDS = 15  # changes of a text whose evidence depends on its length
+_MOST_WORDS = 30  # changes of a text whose evidence depends on its length
 _MOST_NODES = 100_000  # sets looked at for a class asked for by name
 
 Best = list[tuple[float, list[Move]]]  # by number of changes: the gain, and the changes
@@ -20,22 +20,25 @@ def best_words(text: Coupled, a: int, b: int) -> Best:
     groups: dict[int, list[tuple[float, Move]]] = {}
     for m in text.moves:
         groups.setdefault(m.length, []).append((float(m.gain(a, b)), m))
-    states: dict[tuple[int, int], tuple[float, list[Move]]] = {(0, 0): (0.0, [])}
-    for length, members in groups.items():
-        top = sorted(members, key=lambda g: -g[0])[:_MOST_WORDS]
-        new = dict(states)
-        for (k, moved), (gain, chosen) in states.items():
-            for j in range(1, min(len(top), _MOST_WORDS - k) + 1):
-                key, value = (k + j, moved + j * length), gain + sum(g for g, _ in top[:j])
+    tops = [sorted(members, key=lambda g: -g[0])[:_MOST_WORDS] for members in groups.values()]
+    sums = [np.concatenate(([0.0], np.cumsum([g for g, _ in top]))) for top in tops]
+    # how many words of each group are taken, by their number and by the change of length
+    states: dict[tuple[int, int], tuple[float, tuple[int, ...]]] = {(0, 0): (0.0, ())}
+    for length, total in zip(groups, sums, strict=True):
+        new: dict[tuple[int, int], tuple[float, tuple[int, ...]]] = {}
+        for (k, moved), (gain, taken) in states.items():
+            for j in range(min(len(total) - 1, _MOST_WORDS - k) + 1):
+                key, value = (k + j, moved + j * length), gain + float(total[j])
                 if key not in new or value > new[key][0]:
-                    new[key] = (value, [*chosen, *(m for _, m in top[:j])])
+                    new[key] = (value, (*taken, j))
         states = new
     now = text.score(text.core, text.tokens)
     out: Best = [(0.0, [])]
     for k in range(1, _MOST_WORDS + 1):
         options = []
-        for (count, moved), (_, chosen) in states.items():
+        for (count, moved), (_, taken) in states.items():
             if count == k:
+                chosen = [m for top, j in zip(tops, taken, strict=True) for _, m in top[:j]]
                 core = text.core + np.sum([m.delta for m in chosen], axis=0)
                 change = text.score(core, text.tokens + moved) - now
                 options.append((float(change[0, a] - change[1, b]), chosen))

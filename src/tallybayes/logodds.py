@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import html
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
 
 from .canon import number_text, printable
 from .rounding import cascade, digits_for, signed, softmax, times
@@ -64,7 +64,7 @@ class LogOdds:
         known = [line for line in self.lines if line.log_odds != 0 or line.known]
         if not all(line.known for line in known):
             return (np.nan, np.nan)
-        reach = float(ndtri(0.5 + self.level / 2)) * float(np.sqrt(sum(line.variance for line in known)))
+        reach = NormalDist().inv_cdf(0.5 + self.level / 2) * float(np.sqrt(sum(line.variance for line in known)))
         return (self.total - reach, self.total + reach)
 
     def to_dict(self) -> dict[str, Any]:

@@ -8,7 +8,7 @@ text is: then they are `Coupled`, and their effect is known for each change of t
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from scipy.special import gammaln
 from . import encode, scorer
 from .block import Bag, Block, N, Numbers, Vectors
 from .canon import number_text
+from .families import Belief
 from .families.histogram import middles
 from .families.levels import BagLevelsBelief
 from .families.moments import BellBelief
@@ -97,53 +98,69 @@ def finite(parts: Floats) -> Floats:
 
 def possible(model: Model, batch: Batch, blocks: Mapping[str, Block]) -> Possible:
     """Every change of one row (a batch of one) that the model can judge."""
-    by_source: dict[str, list[Column]] = {}
-    for column in model.schema.counted:
-        by_source.setdefault(column.reads, []).append(column)
     units: dict[tuple[str, Any], list[Move]] = {}
     coupled: list[Coupled] = []
-    for source, columns in by_source.items():
-        block = blocks[columns[0].name]
+    seen: set[str] = set()
+    for column in model.schema.counted:
+        block = blocks[column.name]
         if isinstance(block, Bag):
-            for move in _words(model, columns[0].name, block):
+            for move in _words(model, column.name, block):
                 if isinstance(move, Coupled):
                     coupled.append(move)
                 else:
                     units.setdefault(move.unit, []).append(move)
         elif isinstance(block, Vectors):
-            for move in _positions(model, columns[0].name, block):
+            for move in _positions(model, column.name, block):
                 units.setdefault(move.unit, []).append(move)
-        else:
-            units[source, None] = list(_values(model, source, columns, blocks))
+        elif column.of is None and column.reads not in seen:
+            seen.add(column.reads)
+            units[column.reads, None] = list(_values(model, column.reads, batch, blocks))
     return Possible({u: moves for u, moves in units.items() if moves}, coupled)
 
 
 # ---- a value of a column
 
 
-def _values(model: Model, source: str, columns: Sequence[Column], blocks: Mapping[str, Block]) -> Iterator[Move]:
+def readers(model: Model, sources: Container[str]) -> list[Column]:
+    """The columns of the model that read some columns of the data; a pair reads two."""
+    return [
+        c for c in model.schema.counted
+        if (c.reads in sources if c.of is None else any(side.source in sources for side in c.of))
+    ]  # fmt: skip
+
+
+def read(model: Model, batch: Batch, changes: Mapping[str, Sequence[Any]]) -> dict[str, Block]:
+    """The blocks of the columns that read what is changed, for a row with each of the new values in turn."""
+    columns = readers(model, changes)
+    rows = len(next(iter(changes.values())))
+    wanted = {side.source for c in columns if c.of is not None for side in c.of} | set(changes)
+    raw = {s: pa.array(changes[s]) if s in changes else _repeated(batch.get(s), rows) for s in wanted}
+    under = model.schema._with(columns=columns)
+    return encode.blocks(under, Batch({s: r for s, r in raw.items() if r is not None}, rows))
+
+
+def _repeated(raw: Any, rows: int) -> Any:
+    if raw is None:
+        return None
+    return raw.take(pa.array(np.zeros(rows, dtype=np.int64))) if isinstance(raw, pa.Array) else [raw[0]] * rows
+
+
+def _values(model: Model, source: str, batch: Batch, blocks: Mapping[str, Block]) -> Iterator[Move]:
     """Other values of one column of the data, which several columns of the model may read."""
+    columns = [c for c in readers(model, {source}) if c.of is None]
     raw = _candidates(model, columns, blocks)
     if not len(raw):
         return
     delta = np.zeros((2, len(raw), len(model.classes)))
-    for column in columns:
-        factor = scorer.factor(model.settings, column.name, blocks[column.name])
-        new = model.beliefs[column.name].parts(read(model, column, raw))
-        delta += factor * (finite(new) - finite(model.beliefs[column.name].parts(blocks[column.name])))
+    for name, block in read(model, batch, {source: raw}).items():
+        factor = scorer.factor_of_one(model.settings, name, blocks[name])
+        belief = model.beliefs[name]
+        delta += factor * (finite(belief.parts(block)) - finite(belief.parts(blocks[name])))
     before = _shown(columns, blocks)
     for value, change in zip(raw, delta.swapaxes(0, 1), strict=True):
         after = number_text(float(f"{value:.10g}")) if isinstance(value, float) else str(value)
         if after != before:
             yield Move((source, None), before or "missing", after, change, value)
-
-
-def read(model: Model, column: Column, raw: Sequence[Any]) -> Any:
-    """A block of raw values, as the model reads them."""
-    batch = Batch({column.reads: pa.array(raw)}, len(raw))
-    return encode.bags({column.name: encode.block(column, batch[column.reads], batch, model.schema.missing)})[
-        column.name
-    ]
 
 
 def _shown(columns: Sequence[Column], blocks: Mapping[str, Block]) -> str | None:
@@ -202,7 +219,7 @@ def _positions(model: Model, name: str, block: Vectors) -> Iterator[Move]:
     belief = model.beliefs[name]
     if not isinstance(belief, BellBelief):
         return
-    factor = scorer.factor(model.settings, name, block)
+    factor = scorer.factor_of_one(model.settings, name, block)
     for i in np.flatnonzero(belief.varies).tolist():
         place = int(belief.positions[i])
         x = float(block.values[0, place])
@@ -217,13 +234,30 @@ def _positions(model: Model, name: str, block: Vectors) -> Iterator[Move]:
 
 def _words(model: Model, name: str, block: Bag) -> Iterator[Move | Coupled]:
     """Words of the vocabulary removed, with all their occurrences, or added once."""
-    belief, factor = model.beliefs[name], scorer.factor(model.settings, name, block)
+    belief, settings = model.beliefs[name], model.settings
+    factor = scorer.factor_of_one(settings, name, block)
     if not block.has[0] or not factor:
         return
     amounts = {block.slots[s]: float(a) for s, a in zip(block.matrix.indices, block.matrix.data, strict=True)}
+    tokens = round(float(block.lengths()[0]))
+
+    def scale(tokens: int) -> float:
+        return float(scorer.by_length(settings, name, np.array(float(tokens))))
+
     if isinstance(belief, PolyaBelief):
-        yield _polya(belief, name, factor, amounts)
-    elif isinstance(belief, WordsBelief):
+        yield _polya(belief, name, scale, amounts, tokens)
+        return
+    by_length = settings.lengths.get(name, 0.0) != 0.0
+    moves = list(_word_moves(name, 1.0 if by_length else factor, belief, block, amounts))
+    if by_length and moves:
+        core = finite(belief.parts(block)[0])
+        yield Coupled(name, core, tokens, scale, lambda tokens: np.zeros(core.shape[1]), moves)
+    else:
+        yield from moves
+
+
+def _word_moves(name: str, factor: float, belief: Belief, block: Bag, amounts: Mapping[str, float]) -> Iterator[Move]:
+    if isinstance(belief, WordsBelief):
         weights = finite(belief.weights)
         times = dict.fromkeys(amounts, 1.0) if belief.presence else amounts
         gone = {w: -times[w] * weights[:, i] for w, i in _known(belief, amounts)}
@@ -260,21 +294,22 @@ def _moves(
             yield Move((name, word), "", word, factor * new[:, i], word, 1)
 
 
-def _polya(belief: PolyaBelief, name: str, factor: float, amounts: Mapping[str, float]) -> Coupled:
+def _polya(
+    belief: PolyaBelief, name: str, scale: Callable[[int], float], amounts: Mapping[str, float], tokens: int
+) -> Coupled:
     """The core is Σ log Γ(a + x) − log Γ(a); the rest depends on the number of known words alone."""
-    times = dict.fromkeys(amounts, 1.0) if belief.presence else amounts
+    times = dict.fromkeys(amounts, 1.0) if belief.presence else dict(amounts)
     known = dict(_known(belief, amounts))
     total = belief.amounts.sum(axis=0)
     rise = {w: finite(gammaln(belief.amounts[i] + times[w]) - gammaln(belief.amounts[i])) for w, i in known.items()}
-    new = finite(np.log(belief.amounts))
+    unknown = round(sum(times[w] for w in times if w not in known))
+    counted = len(times) if belief.presence else tokens
 
     def extra(tokens: int) -> Floats:
-        return -factor * np.asarray(gammaln(total + tokens) - gammaln(total))
+        length = tokens - unknown
+        return -scale(tokens) * np.asarray(gammaln(total + length) - gammaln(total))
 
-    moves = list(
-        _moves(
-            name, 1.0, belief.words, amounts if not belief.presence else times, {w: -r for w, r in rise.items()}, new
-        )
-    )
+    gone = {w: -r for w, r in rise.items()}
+    moves = list(_moves(name, 1.0, belief.words, times, gone, finite(np.log(belief.amounts))))
     core = np.sum(list(rise.values()), axis=0) if rise else np.zeros((2, len(total)))
-    return Coupled(name, core, int(sum(times[w] for w in known)), lambda tokens: factor, extra, moves)
+    return Coupled(name, core, counted, scale, extra, moves)

@@ -6,35 +6,55 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from .block import Block
+from .block import Bag, Block
 from .errors import warn
 from .numerics import Floats, log_sum_exp
 from .settings import Settings
 
 
-def factor(settings: Settings, column: str, block: Block | None) -> float:
-    """What the evidence of a column is multiplied by in one row (a block of one; None: in any row): its weight."""
-    return float(settings.weights.get(column, 1.0))
+def by_length(settings: Settings, column: str, tokens: Floats) -> Floats:
+    """What the evidence of a column of words is multiplied by in texts of so many tokens: weight · tokens^exponent."""
+    weight = settings.weights.get(column, 1.0)
+    return np.asarray(weight * np.maximum(tokens, 1.0) ** settings.lengths.get(column, 0.0), dtype=np.float64)
 
 
-def scores(log_prior: Floats, parts: Mapping[str, Floats], weights: Mapping[str, float], rows: int) -> Floats:
-    """log P(class) + Σ weight · part, rows × classes."""
+def factor(settings: Settings, column: str, block: Block) -> float | Floats:
+    """What a column's evidence is multiplied by: its weight, and for words tokens^exponent of each row."""
+    if settings.lengths.get(column, 0.0) == 0.0 or not isinstance(block, Bag):
+        return settings.weights.get(column, 1.0)
+    return by_length(settings, column, block.lengths())
+
+
+def factor_of_one(settings: Settings, column: str, block: Block) -> float:
+    """The same for a block of one row."""
+    return float(np.max(factor(settings, column, block)))
+
+
+def scores(log_prior: Floats, parts: Mapping[str, Floats], settings: Settings, blocks: Mapping[str, Block]) -> Floats:
+    """log P(class) + Σ factor · part, rows × classes."""
+    rows = next((len(p) for p in parts.values()), 0)
     out = np.tile(log_prior, (rows, 1))
     for column, part in parts.items():
-        weight = weights.get(column, 1.0)
-        if weight != 0:  # 0 · −inf would be NaN; a weight of 0 means that the column is not asked
-            out += part if weight == 1.0 else weight * part
+        by = factor(settings, column, blocks[column])
+        if isinstance(by, np.ndarray):
+            out += by[:, None] * part
+        elif by != 0:  # 0 · −inf would be NaN; a weight of 0 means that the column is not asked
+            out += part if by == 1.0 else by * part
     return out
 
 
 def log_posterior(joint: Floats, log_prior: Floats) -> Floats:
-    """log P(class given row). Where every class is impossible the prior answers, with a warning."""
+    """log P(class given row). Where every class is impossible the prior answers, with a warning.
+
+    The prior is one for all rows, or rows × classes.
+    """
     top = np.max(joint, axis=1, keepdims=True)
     impossible = ~np.isfinite(top[:, 0])
     above: Floats = joint - np.where(impossible[:, None], 0.0, top)  # first, or a score of −1e300 swallows the rest
     out: Floats = above - np.where(impossible, 0.0, log_sum_exp(above))[:, None]
     if impossible.any():
-        out[impossible] = log_prior - log_sum_exp(log_prior)
+        prior = np.broadcast_to(log_prior, joint.shape)[impossible]
+        out[impossible] = prior - log_sum_exp(prior)[:, None]
         warn(
             f"every class has probability 0 for {int(impossible.sum())} row(s), the first is row "
             f"{int(np.argmax(impossible))}: the prior answers. Hint: smooth the counts, e.g. "

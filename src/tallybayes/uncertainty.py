@@ -4,6 +4,8 @@
     a bell curve              σ² and μ from the normal-inverse-gamma posterior of `families.student`
     a rate                    λ ~ Gamma(shape, rate)
     a kernel density          mass ~ Gamma(n' + 1), n' = Σ n·exp(−½·((x − m)/h)²) the rows in reach
+    a pair of values          likewise Gamma(n + 1), n the rows that have both
+    a blend                   its families' quantiles, in their shares
     the prior                 log-odds of two classes: the difference of two log Gamma variables
 
 A posterior is drawn at evenly spaced quantiles, so that the same counts always give the same interval and a long tail
@@ -27,12 +29,14 @@ from .block import MOMENTS, WORDS, Block, N
 from .counts import Counts
 from .families import Belief, Term
 from .families.bins import BinsBelief
+from .families.blend import BlendBelief
 from .families.categorical import CategoricalBelief
 from .families.gaussian import GaussianBelief, log_normal
 from .families.histogram import middles
 from .families.kernel import KernelBelief
 from .families.levels import BagLevelsBelief, LevelsBelief
 from .families.moments import BellBelief, read_moments
+from .families.pair import InteractionBelief
 from .families.poisson import PoissonBelief
 from .families.presence import BernoulliWordsBelief
 from .families.student import posterior
@@ -155,7 +159,7 @@ def model_supports(model: Model, blocks: Mapping[str, Block], prior: Any) -> lis
         counts = model.tally.columns[name] if kept else model.tally.columns[name].relabel(number)
         counted = Counted(counts, names, model.settings.smoothing_of(name))
         found = supports_of(belief, counted, belief.terms(blocks[name], 0), blocks[name])
-        factor = scorer.factor(model.settings, name, blocks[name])
+        factor = scorer.factor_of_one(model.settings, name, blocks[name])
         out += [None if s is None else s.times(factor) for s in found]
     return out
 
@@ -329,6 +333,37 @@ def _sum_of(p: Floats, strength: Floats) -> Draw:
     return draw
 
 
+def _of_blend(belief: BlendBelief, c: Counted, block: Any, lines: int) -> list[Support | None]:
+    """The families read the same rows, so that where one errs the others do: quantile by quantile, in their shares."""
+    each = [supports_of(b, c, b.terms(block, 0), block)[0] for b in belief.beliefs]
+    known = [s for s in each if s is not None]
+    if len(known) < len(each) or not known:
+        return [None]
+    draws = [s.draw for s in known]
+    narrow = min(known, key=lambda s: float(s.n.sum()))  # the counts of the bin, not of the whole curve
+
+    def draw(y: int) -> Floats:
+        parts = [
+            share * np.quantile(d(y), _POINTS) for d, share in zip(draws, belief.shares, strict=True) if d is not None
+        ]
+        return np.asarray(np.sum(parts, axis=0))
+
+    return [Support(narrow.n, narrow.of, None if any(d is None for d in draws) else draw)]
+
+
+def _of_pair(belief: InteractionBelief, c: Counted, block: Any, lines: int) -> list[Support | None]:
+    sheet = c.counts.sheet("values", N)
+    table, slot = sheet.table("n", c.n_classes), block.text(0)
+    n = table[sheet.slot_names.index(slot)] if slot in sheet.slot_names else np.zeros(c.n_classes)
+    parts = belief.parts(block)[0]
+
+    def draw(y: int) -> Floats:
+        shape = float(n[y]) + 1
+        return np.asarray(parts[y] + log_gamma(shape) - np.log(shape))
+
+    return [Support(n, table.sum(axis=0), draw)]
+
+
 _READERS: tuple[tuple[type[Belief] | tuple[type[Belief], ...], Callable[..., list[Support | None]]], ...] = (
     (CategoricalBelief, _of_category),
     ((BinsBelief, LevelsBelief), _of_cell),
@@ -338,4 +373,6 @@ _READERS: tuple[tuple[type[Belief] | tuple[type[Belief], ...], Callable[..., lis
     (WordsBelief, _of_words),
     (BernoulliWordsBelief, _of_presence),
     (BagLevelsBelief, _of_levels),
+    (BlendBelief, _of_blend),
+    (InteractionBelief, _of_pair),
 )

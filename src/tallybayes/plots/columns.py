@@ -62,6 +62,19 @@ class CategoryDisplay(Display):
     names: Sequence[str]
     colours: Sequence[str]
     hidden: int = 0
+    unit: str = "share within the class"
+
+    @classmethod
+    def of_pair(cls, model: Model, column: str) -> CategoryDisplay:
+        """Pairs of values by how much the classes differ in their being together."""
+        table, shown = model.table(column), frequent(model)
+        spread = np.ptp(safe_log(table.values), axis=1)
+        order = np.argsort(-spread, kind="stable")[:_MOST_VALUES]
+        values, names = [table.rows[i] for i in order], [str(model.classes[i]) for i in shown]
+        unit = "times likelier together than apart"
+        return cls(
+            column, values, table.values[order][:, shown], None, names, inks(model), len(spread) - len(order), unit
+        )
 
     @classmethod
     def of(cls, model: Model, column: str) -> CategoryDisplay:
@@ -98,8 +111,8 @@ class CategoryDisplay(Display):
                 ax.plot(self.counted[:, i], y, "o", label="counted" if i == k - 1 else None, **dots)
         ax.set_yticks(rows, [label(v, 22) for v in self.values])
         ax.invert_yaxis()
-        more = f"; {self.hidden} rarer values not shown" if self.hidden else ""
-        ax.set_xlabel(f"share within the class{more}")
+        more = f"; {self.hidden} others not shown" if self.hidden else ""
+        ax.set_xlabel(f"{self.unit}{more}")
         legend_above(ax)
         bare(ax, grid="x")
         return self._drawn(ax)  # type: ignore[no-any-return]
@@ -197,8 +210,12 @@ class NumberDisplay(Display):
 
 def _density(belief: Belief, x: Floats, cells: Any) -> Floats:
     block = Numbers(x, cells)
-    with np.errstate(over="ignore"):
-        return np.exp(np.minimum(belief.parts(block) + belief.base(block)[:, None], 700.0))
+    log = belief.parts(block) + belief.base(block)[:, None]
+    if belief.density:
+        return np.exp(np.minimum(log, 700.0))
+    p = np.exp(log - log.max(axis=0))  # a blend is no density until it is divided by its sum
+    whole = p.sum(axis=0) if cells is not None and cells.discrete else np.trapezoid(p, x, axis=0)
+    return np.asarray(p / np.maximum(whole, 1e-300))
 
 
 @dataclass
@@ -311,6 +328,8 @@ def column_display(model: Model, column: str) -> Display:
         return WordsDisplay.of(model, column)
     if kind == "number":
         return NumberDisplay.of(model, column)
+    if kind == "pair":
+        return CategoryDisplay.of_pair(model, column)
     return VectorDisplay.of(model, column) if kind == "vector" else CategoryDisplay.of(model, column)
 
 

@@ -51,7 +51,7 @@ def _against(parts: Floats, at: int, other: int | None) -> Floats:
 def _scale(model: Model, name: str, at: int, other: int | None) -> Scale | None:
     """Values of a column with their points; of a text the words that say most; none for what has no values to name."""
     kind, belief = model.schema[name].kind, model.beliefs[name]
-    factor = scorer.factor(model.settings, name, None)
+    factor = model.settings.weights.get(name, 1.0)
     if kind == "number":
         x = _places(model, name)
         if not len(x):
@@ -73,6 +73,7 @@ def _scale(model: Model, name: str, at: int, other: int | None) -> Scale | None:
         if not values:
             return None
         points = _against(belief.weights[[rows[v] for v in values]], at, other)
+        factor = float(scorer.by_length(model.settings, name, np.array(float(belief.length.mean()))))  # of a usual text
     else:
         return None
     return Scale(name, values, factor * points) if factor else None

@@ -43,12 +43,12 @@ def judged(model: Model, data: Any, y: Any = None) -> Judged:
             encode.check_columns(model.schema, batch)
         blocks = encode.bags(encode.blocks(model.schema, batch))
         parts = {name: belief.parts(blocks[name]) for name, belief in model.beliefs.items()}
-        joint = scorer.scores(model.log_prior, parts, model.settings.weights, batch.rows)
+        joint = np.tile(model.log_prior, (batch.rows, 1))
+        if parts:
+            joint = scorer.scores(model.log_prior, parts, model.settings, blocks)
         log_p.append(scorer.log_posterior(joint, model.log_prior))
         for name, part in parts.items():
-            bits[name] += _bits(
-                model.log_prior, scorer.scores(model.log_prior, {name: part}, model.settings.weights, batch.rows)
-            )
+            bits[name] += _bits(model.log_prior, scorer.scores(model.log_prior, {name: part}, model.settings, blocks))
             gone[name] += float(np.count_nonzero(~blocks[name].present()))
         labels.append(_labels(model, batch))
         rows += batch.rows
@@ -190,7 +190,7 @@ def _model_facts(model: Model) -> dict[str, Any]:
             "digest": tally.digest,
             "receipts": tally.schema.receipts,
         },
-        "notes": [str(n) for n in getattr(model, "notes", ())],
+        "calibrated": None if model.settings.calibrated is None else str(model.settings.calibrated),
     }
 
 

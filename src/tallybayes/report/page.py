@@ -235,8 +235,8 @@ def _tally(page: Page, model: Model, facts: dict[str, Any]) -> None:
         page.add(table([["", ""], *lines], left=(0, 1)))
     raw, free = facts["model"]["parameters"]["raw"], facts["model"]["parameters"]["free"]
     page.add(paragraph(f"{number(raw)} parameters, {number(free)} of them free."))
-    for note in facts["model"]["notes"]:
-        page.note("info", printable(note, 500))
+    if facts["model"]["calibrated"] is not None:
+        page.add(paragraph(f"The weights of the columns: {printable(facts['model']['calibrated'], 500)}."))
     settings = [[k, v] for k, v in facts["model"]["settings"].items()]
     if settings:
         page.add(fold("settings that differ from the defaults", table([["setting", "value"], *settings], left=(0, 1))))
