@@ -137,6 +137,47 @@ def test_no_smaller_set_of_words_flips(family: object, seed: int) -> None:
             assert all(bool(c.before) != bool(c.after) for c in found.changes)
 
 
+@pytest.mark.parametrize("exponent", [-0.8, 0.5])
+@pytest.mark.parametrize(
+    "family", [f for f in TEXT_FAMILIES if not isinstance(f, Multinomial) or not f.presence], ids=str
+)
+def test_no_smaller_set_of_words_flips_where_the_length_counts(family: object, exponent: float) -> None:
+    rng = np.random.default_rng(5)
+    y = rng.integers(0, 3, 45)
+    lean = rng.dirichlet(np.ones(len(WORDS)) * 2, 3)
+    bags = [rng.choice(WORDS, 6, p=lean[v]).tolist() for v in y]
+    under = tb.Schema([tb.Column("t", "bag", levels=6 if family == "levels" else None)], target="y")
+    settings = tb.Settings(
+        families={"t": family}, weights={"t": 1.5}, lengths={"t": exponent}, prior={0: 0.5, 1: 0.2, 2: 0.3}
+    )
+    model = tb.count({"t": bags, "y": y}, under).model(settings)
+    for bag in [*bags[:8], ["cash", "cash", "cash", "cash", "now"], ["zebra", "zebra", "now"]]:
+        found = model.what_if({"t": bag})
+        assert (len(found.changes) or None) == fewest_words(model, bag)
+        if found:
+            assert model.predict([found.row])[0] == found.becomes != found.answer
+
+
+def test_columns_that_speak_together() -> None:
+    """Single changes are exact; more are checked by predicting and do not claim to be the fewest."""
+    rng = np.random.default_rng(8)
+    a, b, c = (rng.integers(0, k, 500) for k in (2, 3, 2))
+    data = {"a": a.astype(str), "b": b.astype(str), "c": c.astype(str), "y": (a ^ (b > 1)) + 0}
+    columns = [tb.Column(n, "category") for n in "abc"]
+    columns.append(tb.Column("a with b", "pair", of=(tb.Side("a"), tb.Side("b"))))
+    model = tb.count(data, tb.Schema(columns, target="y")).model()
+    choices = {n: model.table(n).rows for n in "abc"}
+    for i in range(12):
+        row = {n: data[n][i] for n in "abc"}
+        found, brute = model.what_if(row), fewest(model, row, choices)
+        assert found and model.predict([found.row])[0] == found.becomes != found.answer
+        assert len(found.changes) >= brute
+        if brute == 1:
+            assert len(found.changes) == 1 and found.smallest
+        asked = model.what_if(row, to=found.becomes)
+        assert model.predict([asked.row])[0] == found.becomes
+
+
 def test_a_text_beside_other_columns() -> None:
     data = {
         "text": ["win cash now", "cash prize win", "win a prize", "lunch at noon", "see you at noon", "lunch now"] * 5,

@@ -73,6 +73,40 @@ def test_lines_add_up_for_text(family: object, weight: float) -> None:
         sums_hold(model, asked, row, prior="uniform")
 
 
+@pytest.mark.parametrize("family", WORD_FAMILIES, ids=str)
+def test_lines_add_up_where_evidence_depends_on_the_length(family: object) -> None:
+    data = messages()
+    column = tb.Column("text", "text", levels=4 if family == "levels" else None)
+    tally = tb.count(data, tb.Schema([column], target="y"))
+    model = tally.model(tb.Settings(families={"text": family}, weights={"text": 2.0}, lengths={"text": -0.7}))
+    for row in (0, 1):
+        sums_hold(model, {"text": ["cash cash now zebra", "ball"]}, row)
+    assert "(weight 2)" in str(model.explain({"text": "ball"}))
+    assert "(weight 0.758)" in str(model.explain({"text": "ball ball ball noon"}))  # 2 · 4^-0.7
+
+
+def paired() -> tuple[tb.Model, dict]:
+    rng = np.random.default_rng(8)
+    a, b = rng.integers(0, 2, 400), rng.integers(0, 3, 400)
+    data = {"a": a.astype(str), "b": b.astype(str), "x": rng.normal(a, 1.0), "y": (a ^ (b > 1)).astype(int)}
+    pair = tb.Column("a with b", "pair", of=(tb.Side("a"), tb.Side("b")))
+    base = tb.infer(data, "y")
+    return tb.count(data, base.with_column(pair.name, kind="pair", of=pair.of)).model(
+        tb.Settings(families={"x": "blend"}, weights={"a with b": 0.9})
+    ), data
+
+
+def test_pairs_and_blends_add_up_and_have_intervals() -> None:
+    model, data = paired()
+    rows = {k: v for k, v in data.items() if k != "y"}
+    for row in (0, 7):
+        sums_hold(model, rows, row)
+    odds = model.explain(rows, 3).odds()
+    assert all(line.known for line in odds.lines)
+    assert all(line.interval[0] <= line.log_odds <= line.interval[1] for line in odds.lines)
+    assert any(" and " in line.value for line in odds.lines)
+
+
 @examples(40)
 @given(tables(min_size=2), st.sampled_from([1.0, 0.3]))
 def test_lines_add_up_on_nasty_tables(rows: Rows, weight: float) -> None:
