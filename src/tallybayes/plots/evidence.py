@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..logodds import LogOdds
+from ..logodds import Line, LogOdds
 from ..numerics import Floats
 from .paper import AGAINST, EVEN, FOR, axes, bare, label, spread
 from .scores import Display
@@ -27,7 +27,7 @@ class WaterfallDisplay(Display):
         lines = [x for x in self.odds.lines if x.log_odds != 0]
         order = sorted(range(len(lines)), key=lambda i: -abs(lines[i].log_odds))
         kept = set(order[:_MOST_LINES])
-        out = [(x.label, x.log_odds, x.interval if x.known else None) for i, x in enumerate(lines) if i in kept]
+        out = [(_name(x), x.log_odds, x.interval if x.known else None) for i, x in enumerate(lines) if i in kept]
         rest = [x.log_odds for i, x in enumerate(lines) if i not in kept]
         return [*out, (f"{len(rest)} weaker ones", float(sum(rest)), None)] if rest else out
 
@@ -62,6 +62,10 @@ class WaterfallDisplay(Display):
         ax.tick_params(axis="y", length=0)
         bare(ax, grid="x")
         return self._drawn(ax)  # type: ignore[no-any-return]
+
+
+def _name(line: Line) -> str:
+    return f"{line.column}: {line.value}" if line.column and line.value else line.column or line.value
 
 
 @dataclass
