@@ -258,7 +258,7 @@ def test_missing_weights(weight):
     refused(tb.DataError, lambda: TALLY.update(table(), weights=weights), "weights', row 5 ", "missing")
 
 
-@pytest.mark.parametrize("weight", [1e-12, 1e-300, 5e-324, 1e-5])
+@pytest.mark.parametrize("weight", [1e-14, 1e-300, 5e-324, 3e-17])
 def test_weights_too_small(weight):
     weights = [1.0] * 5 + [weight] + [1.0] * 4
     refused(tb.DataError, lambda: TALLY.update(table(), weights=weights), "weights', row 5 ", "too small", "multiply")

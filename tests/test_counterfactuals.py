@@ -245,3 +245,24 @@ def test_hostile_changes_are_only_text() -> None:
     assert found
     for text in (str(found), found._repr_html_()):
         assert "\x1b" not in text and "<script" not in text.replace(str(found), "") and len(text) < 5000
+
+
+def test_an_isotonic_curve_moves_the_border() -> None:
+    from dataclasses import replace
+
+    from tallybayes.isotonic import Isotonic
+
+    rng = np.random.default_rng(3)
+    data = categories(rng, 4, 3, 2, n=80)
+    columns = [tb.Column(f"c{j}", "category") for j in range(4)]
+    model = tb.count(data, tb.Schema(columns, target="y")).model()
+    curve = Isotonic((-6.0, -1.0, 0.5, 2.0, 6.0), (-5.0, -3.0, -1.0, 1.0, 4.0))
+    bent = replace(model, settings=replace(model.settings, isotonic=curve))
+    for i in range(20):
+        row = {f"c{j}": data[f"c{j}"][i] for j in range(4)}
+        found = bent.what_if(row)
+        assert (len(found.changes) or None) == fewest(bent, row, {c: bent.table(c).rows for c in row})
+        assert not found or bent.predict([found.row])[0] == found.becomes
+        explained = bent.explain(row)
+        np.testing.assert_allclose(explained.total, bent.log_joint(row)[0], rtol=1e-12)
+        assert len(explained.odds().lines) == len(explained.contributions)

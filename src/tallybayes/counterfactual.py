@@ -137,6 +137,7 @@ class _Search:
         self.model, self.batch, self.blocks = model, batch, blocks
         self.possible = possible(model, batch, blocks)
         self.paired = any(c.of is not None for c in model.schema.counted)
+        self.border = _border(model)
         self.scores = self._scores(())
         self.answer = int(np.argmax(self.chances(())))
         small = np.abs(self.scores[0])[np.abs(self.scores[0]) < 1e8]
@@ -175,7 +176,10 @@ class _Search:
     def chances(self, moves: Sequence[Move]) -> Floats:
         """P(class) of the row with these changes, as `predict_proba` has it; zeros where all classes are impossible."""
         joint = self.model.log_prior + sum(self._parts(moves).values())
-        return softmax(joint) if np.isfinite(joint).any() else np.zeros(len(joint))
+        if not np.isfinite(joint).any():
+            return np.zeros(len(joint))
+        curve = self.model.settings
+        return softmax(joint if curve.isotonic is None else joint + scorer.bend(curve, joint[None, :])[0])
 
     def flips(self, moves: Sequence[Move], to: int | None) -> bool:
         """Whether the changed row is predicted as something else, or as the class asked for."""
@@ -210,7 +214,7 @@ class _Search:
 
     def _against(self, a: int, b: int, most: int | None = None) -> tuple[float, list[Move]] | None:
         """The fewest changes that put class a ahead of class b, with the lead that they give; at most so many."""
-        need = float(self.scores[1, b] - self.scores[0, a])
+        need = float(self.scores[1, b] - self.scores[0, a]) + (self.border if a == 1 else -self.border)
         best = [max(moves, key=lambda m: float(m.gain(a, b))) for moves in self.possible.units.values()]
         gains = sorted(((float(m.gain(a, b)), m) for m in best), key=lambda g: -g[0])
         single: Best = [(0.0, [])]
@@ -338,6 +342,18 @@ class _Search:
             else:
                 out[column.reads] = raw[0].as_py() if isinstance(raw, pa.Array) else raw[0]
         return out
+
+
+def _border(model: Model) -> float:
+    """The log-odds from which the second of two classes wins: 0 unless an isotonic curve moves it."""
+    if model.settings.isotonic is None or len(model.classes) != 2:
+        return 0.0
+    low, high = -60.0, 60.0
+    for _ in range(80):  # the curve rises, so halving finds where it crosses
+        middle = (low + high) / 2
+        bent = middle + float(scorer.bend(model.settings, np.array([[0.0, middle]]))[0, 1])
+        low, high = (low, middle) if bent > 0 else (middle, high)
+    return high
 
 
 def _with_words(block: Bag, moves: Iterable[Move]) -> Bag:

@@ -21,6 +21,8 @@ from .sources import WEIGHTS, Batch
 from .textblock import Texts
 from .tokens import text_array
 
+_LIGHT = 2.0**-12  # in units of 2⁻³² a lighter weight could be off by more than 1e-6 of itself
+
 
 def blocks(schema: Schema, batch: Batch) -> dict[str, Block]:
     """A block per counted column; a column that the batch does not have is missing in every row."""
@@ -111,7 +113,10 @@ def labelled(schema: Schema, batch: Batch, *, first: bool = False) -> Labelled:
 
 
 def weights(schema: Schema, batch: Batch) -> Floats | None:
-    """The weight of each row in whole units of 2⁻³², or None where every row weighs one."""
+    """The weight of each row in whole units, or None where every row weighs one.
+
+    The unit is 2⁻³², the first limb below one; a row that weighs less than 2⁻¹² is counted in the next, 2⁻⁶⁴.
+    """
     if WEIGHTS in batch.columns:
         raw, name = batch.columns[WEIGHTS], "weights"
     elif schema.weights is None:
@@ -133,15 +138,15 @@ def weights(schema: Schema, batch: Batch) -> Floats | None:
     if (given >= 2.0**31).any():
         row = int(np.argmax(given >= 2.0**31))
         raise where.error(row, f"the weight {given[row]:g} is over 2^31", "divide all weights by one factor.")
-    units = np.rint(np.ldexp(given, 32))
-    kept = np.ldexp(units, -32)
+    limb = np.where(given < _LIGHT, 64, 32)
+    kept = np.ldexp(np.rint(np.ldexp(given, limb)), -limb)
     rounded = np.flatnonzero(np.abs(kept - given) > 1e-6 * given)
     if len(rounded):
         row = int(rounded[0])
         raise where.error(
             row,
-            f"the weight {given[row]:g} is too small to be counted in units of 2⁻³²",
-            "multiply all weights by one factor so that the smallest is above 0.001.",
+            f"the weight {given[row]:g} is too small to be counted in units of 2⁻⁶⁴",
+            "multiply all weights by one factor so that the smallest is above 1e-13.",
         )
     return kept
 

@@ -32,9 +32,17 @@ _ISO = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}.*)?\Z")
 
 
 def infer(
-    data: Any, target: Any = None, y: Any = None, *, weights: str | None = None, receipts: bool = False
+    data: Any,
+    target: Any = None,
+    y: Any = None,
+    *,
+    weights: str | None = None,
+    receipts: bool = False,
+    keep_leaks: bool = False,
 ) -> Schema:
     """A schema for the data: a kind and a reason for every column. Edit it with `with_column`.
+
+    A column that gives the label away is ignored with a warning, unless `keep_leaks`.
 
     >>> infer({"Sky": ["sunny", "rainy", "sunny"], "Wind": [3.5, 2.0, 7.25], "Play": ["yes", "no", "yes"]}, "Play")
     Schema: target 'Play', 2 columns counted
@@ -53,7 +61,7 @@ def infer(
     columns: list[Column] = []
     for column in _columns_of(look, skip={name, weights}):
         proposed = _propose(column, look[column])
-        leak = _gives_away(look[column], proposed, labels)
+        leak = None if keep_leaks else _gives_away(look[column], proposed, labels)
         if leak:
             warn(
                 f"column {column!r} is ignored: {leak}. Hint: if it is known before the answer is, count it with "

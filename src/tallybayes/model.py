@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,8 +16,10 @@ import pyarrow as pa
 
 from . import canon, encode, scorer
 from .block import Block
+from .decide import decide
 from .errors import CannotEstimate, DataError, SettingsError, did_you_mean, excerpt
-from .explain import LOGS, Contribution, Explanation
+from .explain import Explanation
+from .explaining import explained
 from .families import Belief, Family
 from .families.base import Table
 from .graph import Graph, model_html
@@ -94,10 +95,20 @@ class Model:
 
     # ---- answers
 
-    def predict(self, rows: Any, *, prior: Any = None) -> np.ndarray[Any, Any]:
-        """The most probable class of each row, as the labels went in."""
-        best = np.argmax(self.predict_log_proba(rows, prior=prior), axis=1)
-        return self._labels(best)
+    def predict(
+        self, rows: Any, *, prior: Any = None, unsure_below: float | None = None, costs: Any = None
+    ) -> np.ndarray[Any, Any]:
+        """The most probable class of each row, as the labels went in.
+
+        With `unsure_below=0.8` rows whose answer is less probable get None. With `costs={("ham", "spam"): 10}`, what
+        it costs to call a ham spam, the answer is the one that costs least on average (others 1, right ones 0).
+        """
+        p = self.predict_log_proba(rows, prior=prior)
+        best = decide(p if costs is None and unsure_below is None else np.exp(p), self.classes, unsure_below, costs)
+        if unsure_below is None:
+            return self._labels(best)
+        out = np.array([*self._labels(np.arange(len(self.classes))), None], dtype=object)
+        return np.asarray(out[best])
 
     def predict_proba(self, rows: Any, *, prior: Any = None) -> Floats:
         """P(class given row), rows × classes in the order of `classes`; each row sums to one."""
@@ -139,20 +150,7 @@ class Model:
 
         `log` is "natural", "2", "10" or "decibans"; `number` picks the row where `row` is a table.
         """
-        if str(log) not in LOGS:
-            raise SettingsError(f"log={log!r}", hint="take " + ", ".join(map(repr, LOGS)) + ".")
-        blocks = self._one(row, number)
-        unit, log_prior = LOGS[str(log)], self._log_prior(prior)
-        lines = [Contribution("prior", "", log_prior / unit)]
-        for name, belief in self.beliefs.items():
-            factor = scorer.factor_of_one(self.settings, name, blocks[name])
-            for term in belief.terms(blocks[name], 0):
-                parts = term.parts * factor if factor else np.zeros_like(term.parts)
-                lines.append(Contribution(name, term.label, parts / unit, term.note, factor))
-        total = Explanation(self.classes, tuple(lines), np.zeros(len(self.classes)), str(log)).total
-        log_p = scorer.log_posterior(total[None, :] * unit, log_prior)[0]
-        behind = None if self.tally is None else partial(_supports, self, blocks, prior)
-        return Explanation(self.classes, tuple(lines), np.exp(log_p), str(log), behind)
+        return explained(self, self._one(row, number), str(log), self._log_prior(prior), prior)
 
     def what_if(self, row: Any, to: Any = None, number: int = 0) -> WhatIf:
         """The smallest set of changed values that gives one row another answer, or the class `to`; print it.
@@ -182,6 +180,18 @@ class Model:
     def forget(self, data: Any, y: Any = None, *, weights: Any = None) -> Model:
         """The model as if these rows had never been counted; the settings stay."""
         return self._changed(self._tally("made to forget").forget(data, y, weights=weights))
+
+    def recalibrate(self, data: Any, y: Any = None, *, weights: Any = None) -> Model:
+        """The same counts under weights fitted anew on these rows, which may be old ones, new ones or both.
+
+        Families, pairs and readings of text stay. Rows are held out of their own folds, never scored by themselves.
+        """
+        from .defaults import recalibrated
+
+        source = open_source(data, y, weights=weights, target=self.schema.target).repeatable()
+        return replace(
+            self._tally("recalibrated").model(recalibrated(source, self.schema, self.settings)), notes=self.notes
+        )
 
     def _changed(self, tally: Tally) -> Model:
         """The model of a changed tally, whose fitted weights are a little older."""
@@ -371,13 +381,6 @@ class Model:
         labels = np.empty(len(self.classes), dtype=object)
         labels[:] = self.classes
         return labels[numbers]
-
-
-def _supports(model: Model, blocks: Mapping[str, Block], prior: Any) -> list[Any]:
-    """What each line of an explanation rests on; worked out when somebody asks."""
-    from .uncertainty import model_supports
-
-    return model_supports(model, blocks, prior)
 
 
 def _is_one_value(kind: str, value: Any) -> bool:

@@ -40,6 +40,18 @@ def scores(log_prior: Floats, parts: Mapping[str, Floats], settings: Settings, b
             out += by[:, None] * part
         elif by != 0:  # 0 · −inf would be NaN; a weight of 0 means that the column is not asked
             out += part if by == 1.0 else by * part
+    return out if settings.isotonic is None else out + bend(settings, out)
+
+
+def bend(settings: Settings, joint: Floats) -> Floats:
+    """What the isotonic curve adds to the scores of two classes; the first class keeps its score."""
+    assert settings.isotonic is not None
+    out = np.zeros_like(joint)
+    if joint.shape[1] == 2:
+        with np.errstate(invalid="ignore"):
+            odds = joint[:, 1] - joint[:, 0]
+        there = np.isfinite(odds)
+        out[there, 1] = settings.isotonic(odds[there]) - odds[there]
     return out
 
 

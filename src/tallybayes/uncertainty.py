@@ -161,7 +161,7 @@ def model_supports(model: Model, blocks: Mapping[str, Block], prior: Any) -> lis
         found = supports_of(belief, counted, belief.terms(blocks[name], 0), blocks[name])
         factor = scorer.factor_of_one(model.settings, name, blocks[name])
         out += [None if s is None else s.times(factor) for s in found]
-    return out
+    return out if model.settings.isotonic is None else [*out, None]  # the curve's own line
 
 
 def supports_of(belief: Belief, counted: Counted, terms: Sequence[Term], block: Any) -> list[Support | None]:

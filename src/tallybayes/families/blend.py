@@ -106,4 +106,5 @@ class BlendBelief(Belief):
 
 def bounded(parts: Floats) -> Floats:
     """Parts against the best class of each row, none below −MOST."""
-    return np.maximum(parts - parts.max(axis=1, keepdims=True, initial=-np.inf), -MOST)
+    out: Floats = np.maximum(parts - parts.max(axis=1, keepdims=True, initial=-np.inf), -MOST)
+    return out

@@ -15,6 +15,7 @@ from ..counts import Counts
 from ..numerics import Bools, Floats, Ints, Objects, root_ratio, round_ratio, spread
 from .base import Belief, Context, Term
 
+GUARD = 1e3  # a guarded floor takes no column for more than so many times wider than the one it is added to
 _FAR = 1e150  # a distance of more deviations than this would overflow when squared
 
 
@@ -101,8 +102,12 @@ def _sums(counts: Counts, n_classes: int) -> tuple[Ints, tuple[Objects, int], tu
 
 def floored(sd: Floats, all_sd: Floats, context: Context) -> Floats:
     """Deviations that are not too narrow, by the settings' floor; `all_sd` is the whole column's."""
-    if context.floor.kind == "global":
-        return np.asarray(np.hypot(sd, np.sqrt(context.floor.share) * context.largest_deviation()))
+    if context.floor.kind != "column":
+        widest = np.asarray(context.largest_deviation())
+        if context.floor.kind == "guarded":
+            widest = np.where(all_sd > 0, np.minimum(widest, GUARD * all_sd), widest)
+        wide = np.hypot(sd, np.sqrt(context.floor.share) * widest)
+        return np.asarray(np.maximum(wide, np.finfo(float).smallest_subnormal))
     return np.asarray(np.maximum(sd, np.maximum(context.floor.share * all_sd, np.finfo(float).smallest_subnormal)))
 
 
