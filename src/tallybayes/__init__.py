@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .assumptions import assumptions
     from .cells import Cells
     from .compare import Comparison, compare
+    from .counterfactual import WhatIf
     from .errors import (
         CannotEstimate,
         CannotForget,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from .modelfile import load
     from .pairs import Side
     from .predictions import predict_file
+    from .report import report
     from .schema import Column, Schema
     from .sealed import Sealed, load_sealed
     from .settings import Floor, Settings
@@ -87,6 +89,7 @@ __all__ = [
     "Tokeniser",
     "Tuned",
     "Twin",
+    "WhatIf",
     "assumptions",
     "compare",
     "count",
@@ -104,6 +107,7 @@ __all__ = [
     "metrics",
     "predict_file",
     "read",
+    "report",
     "shift",
     "split",
     "tune",
@@ -144,6 +148,7 @@ _HOMES = {
     "Tokeniser": "text",
     "Tuned": "tune",
     "Twin": "twin",
+    "WhatIf": "counterfactual",
     "assumptions": "assumptions",
     "compare": "compare",
     "count": "fit",
@@ -159,6 +164,7 @@ _HOMES = {
     "logistic_twin": "twin",
     "predict_file": "predictions",
     "read": "sources",
+    "report": "report",
     "shift": "shift",
     "split": "splitting",
     "tune": "tune",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +18,8 @@ from . import canon, encode, scorer
 from .block import Block
 from .decide import decide
 from .errors import CannotEstimate, DataError, SettingsError, did_you_mean, excerpt
-from .explain import LOGS, Contribution, Explanation
+from .explain import Explanation
+from .explaining import explained
 from .families import Belief, Family
 from .families.base import Table
 from .graph import Graph, model_html
@@ -38,6 +39,10 @@ from .written import (
     written_schema,
     written_tables,
 )
+
+if TYPE_CHECKING:
+    from .counterfactual import WhatIf
+    from .plots import Plots
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,24 +157,17 @@ class Model:
 
         `log` is "natural", "2", "10" or "decibans"; `number` picks the row where `row` is a table.
         """
-        if str(log) not in LOGS:
-            raise SettingsError(f"log={log!r}", hint="take " + ", ".join(map(repr, LOGS)) + ".")
+        return explained(self, self._one(row, number), str(log), self._log_prior(prior), prior)
+
+    def what_if(self, row: Any, to: Any = None, number: int = 0) -> WhatIf:
+        """The smallest set of changed values that gives one row another answer, or the class `to`; print it.
+
+        Values change to others that were counted; of a text or a bag, words of the vocabulary are removed or added.
+        """
+        from .counterfactual import what_if
+
         batch = self._row(row, number)
-        encode.check_columns(self.schema, batch)
-        blocks = encode.bags(encode.blocks(self.schema, batch))
-        unit = LOGS[str(log)]
-        lines = [Contribution("prior", "", self._log_prior(prior) / unit)]
-        for name, belief in self.beliefs.items():
-            weight = float(np.max(scorer.factor(self.settings, name, blocks[name])))
-            for term in belief.terms(blocks[name], 0):
-                parts = term.parts * weight if weight else np.zeros_like(term.parts)
-                lines.append(Contribution(name, term.label, parts / unit, term.note))
-        if self.settings.isotonic is not None:
-            total = np.sum([line.parts for line in lines], axis=0)[None, :] * unit
-            lines.append(Contribution("calibration", "", scorer.bend(self.settings, total)[0] / unit))
-        explanation = Explanation(self.classes, tuple(lines), np.zeros(len(self.classes)), str(log))
-        log_p = scorer.log_posterior(explanation.total[None, :] * unit, self._log_prior(prior))[0]
-        return replace(explanation, probabilities=np.exp(log_p))
+        return what_if(self, batch, self._encoded(batch), None if to is None else self.class_number(to))
 
     def sample(self, n: int, seed: int | np.random.Generator | None = None) -> pa.Table:
         """Rows drawn by the generative story: a class from P(y), then each column from P(x given y)."""
@@ -280,11 +278,12 @@ class Model:
                 f"column {column!r} has no table of probabilities under its family",
                 hint="odds need a category, words, bins or levels.",
             )
-        at = [self._class_number(c) for c in ([label] if against is None else [label, against])]
+        at = [self.class_number(c) for c in ([label] if against is None else [label, against])]
         other = at[1] if len(at) == 2 else None
         return odds_table(column, table, np.exp(self.log_prior), at[0], other, top, least)
 
-    def _class_number(self, label: Any) -> int:
+    def class_number(self, label: Any) -> int:
+        """The place of a class among `classes`."""
         names = [str(canon.text(c)) for c in self.classes]
         text = str(canon.text(label))
         if text not in names:
@@ -296,6 +295,13 @@ class Model:
     def prior(self) -> dict[Any, float]:
         """P(class)."""
         return dict(zip(self.classes, np.exp(self.log_prior).tolist(), strict=True))
+
+    @property
+    def plot(self) -> Plots:
+        """Pictures: plot.waterfall(row), plot.nomogram(), plot.column(name), plot.words(name); needs matplotlib."""
+        from .plots import Plots
+
+        return Plots(self)
 
     def graph(self) -> Graph:
         """The graphical model: the class, and an arrow from it to every column, with their tables."""
@@ -329,6 +335,14 @@ class Model:
         return model_html(repr(self), self.graph())
 
     # ---- reading rows
+
+    def _one(self, row: Any, number: int) -> dict[str, Block]:
+        """The blocks of one row."""
+        return self._encoded(self._row(row, number))
+
+    def _encoded(self, batch: Batch) -> dict[str, Block]:
+        encode.check_columns(self.schema, batch)
+        return encode.bags(encode.blocks(self.schema, batch))
 
     def _row(self, rows: Any, number: int) -> Batch:
         """One row as a batch of one."""

@@ -12,14 +12,22 @@ from .numerics import Floats, log_sum_exp
 from .settings import Settings
 
 
+def by_length(settings: Settings, column: str, tokens: Floats) -> Floats:
+    """What the evidence of a column of words is multiplied by in texts of so many tokens: weight · tokens^exponent."""
+    weight = settings.weights.get(column, 1.0)
+    return np.asarray(weight * np.maximum(tokens, 1.0) ** settings.lengths.get(column, 0.0), dtype=np.float64)
+
+
 def factor(settings: Settings, column: str, block: Block) -> float | Floats:
     """What a column's evidence is multiplied by: its weight, and for words tokens^exponent of each row."""
-    weight = settings.weights.get(column, 1.0)
-    exponent = settings.lengths.get(column, 0.0)
-    if exponent == 0.0 or not isinstance(block, Bag):
-        return weight
-    out: Floats = weight * np.maximum(block.lengths(), 1.0) ** exponent
-    return out
+    if settings.lengths.get(column, 0.0) == 0.0 or not isinstance(block, Bag):
+        return settings.weights.get(column, 1.0)
+    return by_length(settings, column, block.lengths())
+
+
+def factor_of_one(settings: Settings, column: str, block: Block) -> float:
+    """The same for a block of one row."""
+    return float(np.max(factor(settings, column, block)))
 
 
 def scores(log_prior: Floats, parts: Mapping[str, Floats], settings: Settings, blocks: Mapping[str, Block]) -> Floats:
