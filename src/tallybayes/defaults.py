@@ -155,7 +155,8 @@ def with_pairs(schema: Schema, look: Batch, pairs: Pairs) -> Schema:
                     f"a pair with the column {name!r}, which is not counted",
                     hint=did_you_mean(str(name), columns) + f"the columns are {excerpt(columns)}.",
                 )
-        column = pair_of(*pair, columns, blocks)
+        a, b = pair
+        column = pair_of(a, b, columns, blocks)
         assert column.of is not None
         if frozenset(column.of) not in known:
             known.add(frozenset(column.of))

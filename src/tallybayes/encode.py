@@ -72,8 +72,10 @@ def wanted(schema: Schema, *, labelled: bool = True) -> Wanted:
     """What of the data is looked at under this schema: with labels to count, without to predict."""
     kinds: dict[str, str] = {}
     for column in schema.counted:
-        kind = "date" if column.part else column.kind
-        kinds[column.reads] = kind if kinds.get(column.reads, kind) == kind else ""
+        for read in (column,) if column.of is None else column.of:
+            kind = "date" if read.part else read.kind
+            name = read.source if isinstance(read, Side) else read.reads
+            kinds[name] = kind if kinds.get(name, kind) == kind else ""
     if labelled:
         kinds[schema.target] = "category"
         kinds |= {schema.weights: "number"} if schema.weights else {}

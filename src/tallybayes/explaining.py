@@ -31,7 +31,8 @@ def explained(model: Model, blocks: Mapping[str, Block], log: str, log_prior: Fl
             lines.append(Contribution(name, term.label, parts / unit, term.note, factor))
     if model.settings.isotonic is not None:
         total = np.sum([line.parts for line in lines], axis=0)[None, :] * unit
-        lines.append(Contribution("calibration", "", scorer.bend(model.settings, total)[0] / unit))
+        shift = scorer.prior_shift(log_prior, model.log_prior)
+        lines.append(Contribution("calibration", "", scorer.bend(model.settings, total, shift)[0] / unit))
     total = Explanation(model.classes, tuple(lines), np.zeros(len(model.classes)), log).total
     log_p = scorer.log_posterior(total[None, :] * unit, log_prior)[0]
     behind = None if model.tally is None else partial(_supports, model, blocks, prior)

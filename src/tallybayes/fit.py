@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .defaults import Pairs, choose
+from .defaults import Pairs, choose, with_pairs
+from .errors import SettingsError
 from .infer import first_look, infer, labels_or_name
 from .model import Model
 from .schema import Schema
@@ -59,7 +60,12 @@ def fit(
     name = target or (schema.target if schema is not None else LABELS)
     source = open_source(data, y, weights=beside, target=name).repeatable()
     choosing = settings is None if calibrate is None else calibrate
-    look = first_look(source) if schema is None or choosing else None
+    named = not isinstance(pairs, (bool, str))
+    if pairs is True and not choosing:
+        raise SettingsError(
+            "pairs=True without calibrate", hint="pairs are chosen by held-out rows; name those to count: [('a', 'b')]."
+        )
+    look = first_look(source) if schema is None or choosing or named else None
     if schema is None:
         schema = infer(look, target=name, weights=column, receipts=receipts)
     elif receipts and not schema.receipts:
@@ -67,6 +73,8 @@ def fit(
     if choosing and look is not None:
         form = "auto" if isinstance(choosing, bool) else choosing
         schema, settings = choose(look, schema, settings or Settings(), pairs, form)
+    elif look is not None:
+        schema = with_pairs(schema, look, pairs)
     tally = Tally.of(schema, source)
     refuse_empty(tally)
     return tally.model(settings)

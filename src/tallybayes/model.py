@@ -381,7 +381,7 @@ class Model:
     def _scores(self, log_prior: Floats, blocks: Mapping[str, Block], rows: int) -> Floats:
         if not self.beliefs:
             return np.tile(log_prior, (rows, 1))
-        return scorer.scores(log_prior, self._parts(blocks), self.settings, blocks)
+        return scorer.scores(log_prior, self._parts(blocks), self.settings, blocks, self.log_prior)
 
     def _parts(self, blocks: Mapping[str, Block]) -> dict[str, Floats]:
         return {name: belief.parts(blocks[name]) for name, belief in self.beliefs.items()}

@@ -30,10 +30,11 @@ class Side:
     def __post_init__(self) -> None:
         object.__setattr__(self, "missing", tuple(self.missing))
         object.__setattr__(self, "cuts", tuple(float(c) for c in self.cuts))
-        if self.kind not in SIDES or not all(a < b for a, b in pairwise(self.cuts)):
+        rising = all(a < b for a, b in pairwise(self.cuts)) and bool(np.isfinite(self.cuts).all())
+        if self.kind not in SIDES or not rising or (self.cuts and self.kind != "number"):
             raise SchemaError(
                 f"the column {self.source!r} of a pair has kind {self.kind!r} and cuts {list(self.cuts)}",
-                hint="a pair is of categories and numbers; cuts are rising numbers.",
+                hint="a pair is of categories and numbers; cuts are rising numbers, of a number only.",
             )
 
 

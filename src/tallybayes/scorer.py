@@ -30,8 +30,17 @@ def factor_of_one(settings: Settings, column: str, block: Block) -> float:
     return float(np.max(factor(settings, column, block)))
 
 
-def scores(log_prior: Floats, parts: Mapping[str, Floats], settings: Settings, blocks: Mapping[str, Block]) -> Floats:
-    """log P(class) + Σ factor · part, rows × classes."""
+def scores(
+    log_prior: Floats,
+    parts: Mapping[str, Floats],
+    settings: Settings,
+    blocks: Mapping[str, Block],
+    own_prior: Floats | None = None,
+) -> Floats:
+    """log P(class) + Σ factor · part, rows × classes.
+
+    `own_prior` is the one that an isotonic curve was fitted under, where `log_prior` is another.
+    """
     rows = next((len(p) for p in parts.values()), 0)
     out = np.tile(log_prior, (rows, 1))
     for column, part in parts.items():
@@ -40,16 +49,27 @@ def scores(log_prior: Floats, parts: Mapping[str, Floats], settings: Settings, b
             out += by[:, None] * part
         elif by != 0:  # 0 · −inf would be NaN; a weight of 0 means that the column is not asked
             out += part if by == 1.0 else by * part
-    return out if settings.isotonic is None else out + bend(settings, out)
+    if settings.isotonic is None:
+        return out
+    return out + bend(settings, out, 0.0 if own_prior is None else prior_shift(log_prior, own_prior))
 
 
-def bend(settings: Settings, joint: Floats) -> Floats:
-    """What the isotonic curve adds to the scores of two classes; the first class keeps its score."""
+def prior_shift(log_prior: Floats, own_prior: Floats) -> float:
+    """How much another prior moves the log-odds of the second of two classes."""
+    with np.errstate(invalid="ignore"):
+        return float(np.subtract(log_prior[-1] - log_prior[0], own_prior[-1] - own_prior[0]))
+
+
+def bend(settings: Settings, joint: Floats, shift: float = 0.0) -> Floats:
+    """What the isotonic curve adds to the scores of two classes; the first class keeps its score.
+
+    The curve belongs to the prior it was fitted under: `shift` is how far another one has moved the log-odds.
+    """
     assert settings.isotonic is not None
     out = np.zeros_like(joint)
     if joint.shape[1] == 2:
         with np.errstate(invalid="ignore"):
-            odds = joint[:, 1] - joint[:, 0]
+            odds = joint[:, 1] - joint[:, 0] - shift
         there = np.isfinite(odds)
         out[there, 1] = settings.isotonic(odds[there]) - odds[there]
     return out
