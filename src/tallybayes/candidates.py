@@ -2,7 +2,8 @@
 
     I(U; V given Y) = Σ_uvy p(u,v,y) · log [p(y)·p(u,v,y) / (p(u,y)·p(v,y))]
 
-The estimate is too high by about (|U| − 1)(|V| − 1)|Y| / 2n where there is no dependence at all, and that is taken off.
+Where there is no dependence at all, 2n times the estimate is about χ² with f = (|U| − 1)(|V| − 1)|Y| degrees of freedom:
+its mean f and two deviations, 2√2f, are taken off.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ MOST_VALUES = 64  # of a category that takes part
 MOST_COLUMNS = 80  # that are paired with each other: the most informative ones
 _FEW, _MANY = 5, 16  # stretches of a number, below and above _LARGE rows
 _LARGE = 5_000
+_DEVIATIONS = 2.0
 PER_COLUMN = (2, 4)  # pairs proposed for each column, below and above _LARGE rows
 
 
@@ -107,7 +109,7 @@ def _side(column: Column, block: Block, most: int, any_size: bool = False) -> tu
 
 
 def conditional_information(n: Floats) -> float:
-    """I(U; V given Y) in nats of a table of counts u × v × y, less what chance alone gives."""
+    """I(U; V given Y) in nats of a table of counts u × v × y, less what chance alone seldom exceeds."""
     total = n.sum()
     if total == 0:
         return 0.0
@@ -115,7 +117,7 @@ def conditional_information(n: Floats) -> float:
         ratio = n * n.sum(axis=(0, 1)) / (n.sum(axis=0, keepdims=True) * n.sum(axis=1, keepdims=True))
         information = float(np.where(n > 0, n * np.log(ratio), 0.0).sum() / total)
     free = (np.count_nonzero(n.sum(axis=(1, 2))) - 1) * (np.count_nonzero(n.sum(axis=(0, 2))) - 1) * n.shape[2]
-    return information - float(free) / (2 * float(total))
+    return information - (float(free) + _DEVIATIONS * float(np.sqrt(2 * free))) / (2 * float(total))
 
 
 def information(n: Floats) -> float:

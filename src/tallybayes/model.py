@@ -114,7 +114,8 @@ class Model:
         best = decide(p if costs is None and unsure_below is None else np.exp(p), self.classes, unsure_below, costs)
         if unsure_below is None:
             return self._labels(best)
-        out = np.array([*self._labels(np.arange(len(self.classes))), None], dtype=object)
+        out = np.empty(len(self.classes) + 1, dtype=object)  # its last stays None
+        out[:-1] = self.classes
         return np.asarray(out[best])
 
     def predict_proba(self, rows: Any, *, prior: Any = None) -> Floats:

@@ -51,7 +51,7 @@ def scores(
             out += part if by == 1.0 else by * part
     if settings.isotonic is None:
         return out
-    return out + bend(settings, out, 0.0 if own_prior is None else prior_shift(log_prior, own_prior))
+    return bent(settings, out, 0.0 if own_prior is None else prior_shift(log_prior, own_prior))
 
 
 def prior_shift(log_prior: Floats, own_prior: Floats) -> float:
@@ -60,18 +60,22 @@ def prior_shift(log_prior: Floats, own_prior: Floats) -> float:
         return float(np.subtract(log_prior[-1] - log_prior[0], own_prior[-1] - own_prior[0]))
 
 
-def bend(settings: Settings, joint: Floats, shift: float = 0.0) -> Floats:
-    """What the isotonic curve adds to the scores of two classes; the first class keeps its score.
+def bent(settings: Settings, joint: Floats, shift: float = 0.0) -> Floats:
+    """The scores of two classes along the isotonic curve, if there is one; the likelier class keeps its score.
 
     The curve belongs to the prior it was fitted under: `shift` is how far another one has moved the log-odds.
     """
-    assert settings.isotonic is not None
-    out = np.zeros_like(joint)
-    if joint.shape[1] == 2:
-        with np.errstate(invalid="ignore"):
-            odds = joint[:, 1] - joint[:, 0] - shift
-        there = np.isfinite(odds)
-        out[there, 1] = settings.isotonic(odds[there]) - odds[there]
+    out = joint.copy()
+    if settings.isotonic is None or joint.shape[1] != 2:
+        return out
+    with np.errstate(invalid="ignore"):
+        odds = joint[:, 1] - joint[:, 0]
+    there = np.isfinite(odds)
+    odds = settings.isotonic(odds[there] - shift) + shift
+    first, second = joint[there].T
+    # not by adding to what may be −1e18: the answer would drown
+    out[there, 0] = np.where(second > first, second - odds, first)
+    out[there, 1] = np.where(second > first, second, first + odds)
     return out
 
 
