@@ -68,13 +68,17 @@ def stretch_names(cuts: Any) -> list[str]:
 
 
 def coarse_cuts(values: Floats, most: int) -> tuple[float, ...]:
-    """Cuts between the values if there are at most so many, else at quantiles: at most `most` stretches."""
-    distinct = np.unique(values)
+    """Cuts between all values if there are at most so many, else between those nearest to quantiles.
+
+    A cut never falls on a value: half of the rows may have it, and must be told from the rows above.
+    """
+    distinct, times = np.unique(values, return_counts=True)
     if len(distinct) <= most:
-        cuts = distinct[:-1] / 2 + distinct[1:] / 2
+        last = np.arange(len(distinct) - 1)
     else:
-        cuts = np.quantile(values, np.linspace(0, 1, most + 1)[1:-1])
-    cuts = np.unique(cuts)
+        wanted = np.linspace(0, 1, most + 1)[1:-1] * len(values)
+        last = np.unique(np.minimum(np.searchsorted(np.cumsum(times), wanted), len(distinct) - 2))
+    cuts = np.unique(distinct[last] / 2 + distinct[last + 1] / 2)
     short = np.unique([float(f"{c:.4g}") for c in cuts])  # four digits read better, where they part the same values
     same = len(short) == len(cuts) and np.array_equal(
         np.searchsorted(short, distinct, side="right"), np.searchsorted(cuts, distinct, side="right")

@@ -132,7 +132,7 @@ class InteractionBelief(Belief):
             return [Term("", parts, "missing")]
         i, j = self._place(slot)
         seen = i < len(self.us) and j < len(self.vs)
-        return [Term(" and ".join(pair_values(slot)), parts, "" if seen else "never seen")]
+        return [Term(" and ".join(pair_values(slot)) + " together", parts, "" if seen else "never seen")]
 
     def sample(self, labels: Ints, rng: np.random.Generator) -> Any:
         """Nothing: the two columns are drawn by themselves."""
