@@ -90,7 +90,8 @@ def choose(
     ladder = _Ladder(terms, evidence, TEMPERATURE, weights, losses, {TEMPERATURE: _mean(evidence, losses)})
     enough = counted >= WEIGHTS_FROM and counted >= 10 * n_classes
     if len(terms.terms) > 1 and (form == "weights" or (enough and form != "temperature")):
-        ladder.offer(WEIGHTS, terms, anyway=form == "weights" or isinstance(pairs, (list, tuple)))
+        # pairs that somebody chose before need weights of their own
+        ladder.offer(WEIGHTS, terms, anyway=form == "weights" or any(terms.pairs))
         if pairs is True or (pairs == "auto" and counted >= PAIRS_FROM * n_classes):
             proposed = propose_pairs(schema.counted, rows.blocks, rows.labels, n_classes, split_of(assign(rows, 0)))
             added = {c.name: c for each in proposed for c in each}
