@@ -27,7 +27,7 @@ def independent(n: int, seed: int = 0, copies: int = 0) -> Rows:
         out[name] = [f"{name}{v}" for v in told]
     out["x"] = np.round(rng.normal(y * 1.0, 1.0), 3).tolist()
     out |= {f"copy{i}": out["a"] for i in range(copies)}
-    out["y"] = ["no yes".split()[v] for v in y]
+    out["y"] = [["no", "yes"][v] for v in y]
     return out
 
 
@@ -150,7 +150,7 @@ def test_test_rows_have_no_say() -> None:
 
 
 def test_a_held_out_word_or_value_is_not_known_to_the_model_that_scores_it() -> None:
-    """A value that only rows of one class have, each in one row: counted, it gives the class away; held out, nothing."""
+    """Values that name the class and stand in one row each: counted they tell all, held out nothing."""
     rng = np.random.default_rng(3)
     y = [str(v) for v in rng.integers(0, 2, 200)]
     rows = {

@@ -24,7 +24,7 @@ from tallybayes.sources import open_source
 N = 60
 RNG = np.random.default_rng(5)
 ROWS: dict[str, list[Any]] = {
-    "colour": [None if i % 11 == 0 else "red green blue".split()[v] for i, v in enumerate(RNG.integers(0, 3, N))],
+    "colour": [None if i % 11 == 0 else ["red", "green", "blue"][v] for i, v in enumerate(RNG.integers(0, 3, N))],
     "size": [None if i % 7 == 0 else float(v) for i, v in enumerate(np.round(RNG.normal(0, 2, N), 2))],
     "day": [datetime.date(2024, 1 + int(m), 3) for m in RNG.integers(0, 12, N)],
     "y": [str(v) for v in RNG.integers(0, 3, N)],
@@ -293,7 +293,7 @@ def test_xor_is_solved_and_explained() -> None:
 def test_pairs_as_asked(pairs: Any) -> None:
     model = tb.fit(xor(), target="y", pairs=pairs)
     kinds = [c.name for c in model.schema.counted if c.kind == "pair"]
-    expected = {False: [], "auto": ["a × b"]}.get(pairs if isinstance(pairs, (str, bool)) else "", None)
+    expected = {False: [], "auto": ["a × b"]}.get(pairs if isinstance(pairs, (str, bool)) else "")
     if pairs is True:
         assert "a × b" in kinds
     else:

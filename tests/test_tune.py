@@ -23,7 +23,7 @@ def planted(n: int = 300, seed: int = 0) -> dict[str, list[Any]]:
         "heaps": np.round(np.where(y == 1, side, 0.0) + rng.normal(0, 0.7, n), 3).tolist(),
         "colour": words[np.where(rng.random(n) < 0.6, y, rng.integers(0, 4, n))].tolist(),
         "text": [" ".join(rng.choice(["win", "now", "free"] if v else ["see", "you", "free"], 5)) for v in y],
-        "y": ["ham spam".split()[v] for v in y],
+        "y": [["ham", "spam"][v] for v in y],
     }
 
 

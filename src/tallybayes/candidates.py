@@ -2,8 +2,8 @@
 
     I(U; V given Y) = Σ_uvy p(u,v,y) · log [p(y)·p(u,v,y) / (p(u,y)·p(v,y))]
 
-Where there is no dependence at all, 2n times the estimate is about χ² with f = (|U| − 1)(|V| − 1)|Y| degrees of freedom:
-its mean f and two deviations, 2√2f, are taken off.
+Where there is no dependence at all, 2n times the estimate is about χ² of f = (|U| − 1)(|V| − 1)|Y| degrees of freedom:
+its mean f and two deviations of √2f are taken off.
 """
 
 from __future__ import annotations
