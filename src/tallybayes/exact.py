@@ -41,7 +41,7 @@ def sums(groups: Ints, n_groups: int, factors: Sequence[Floats]) -> Limbs:
 def moments(labels: Ints, n_labels: int, x: Floats, weights: Floats | None) -> tuple[Limbs, Limbs, Limbs]:
     """Σ w, Σ w·x and Σ w·x² by class, exactly."""
     if weights is None and (fast := kernels(len(x))) is not None:
-        n, x_sum, xx_sum = fast.moments(labels, n_labels, x[:, None], np.isnan(x)[:, None])
+        n, x_sum, xx_sum = fast.moments(labels, n_labels, x[:, None])
         return n, canonical(x_sum), canonical(xx_sum)
     w = [] if weights is None else [weights]
     return (
@@ -68,15 +68,12 @@ def _stacked(pieces: Sequence[Limbs]) -> Limbs:
 def vector_moments(labels: Ints, n_labels: int, x: Floats, weights: Floats | None) -> tuple[Limbs, Limbs, Limbs]:
     """The same for each position of a matrix: group position · n_labels + class; NaN adds nothing."""
     width = x.shape[1]
-    missing = np.isnan(x)
     if weights is None and (fast := kernels(x.size)) is not None:
         step = max(_ACCUMULATORS // n_labels, 1)
-        pieces = [
-            fast.moments(labels, n_labels, x[:, i : i + step], missing[:, i : i + step]) for i in range(0, width, step)
-        ]
+        pieces = [fast.moments(labels, n_labels, x[:, i : i + step]) for i in range(0, width, step)]
         n, x_sum, xx_sum = (_stacked([p[k] for p in pieces]) for k in range(3))
         return n, canonical(x_sum), canonical(xx_sum)
-    row, position = np.nonzero(~missing)
+    row, position = np.nonzero(~np.isnan(x))
     groups = position * n_labels + labels[row]
     values = x[row, position]
     w = [] if weights is None else [weights[row]]

@@ -12,7 +12,7 @@ import scipy.sparse
 from . import canon
 from .block import BAG_UNIT, Bag, Vectors
 from .errors import DataError
-from .numerics import Floats
+from .numerics import Floats, has_infinity
 from .reading import Where
 from .schema import Column
 
@@ -26,7 +26,7 @@ def vector(raw: Any, column: Column, rows: int, where: Where) -> Vectors:
     if isinstance(raw, pa.FixedSizeListArray) and raw.null_count == 0:
         raw = raw.flatten().to_numpy(zero_copy_only=False).reshape(len(raw), raw.type.list_size)
     if isinstance(raw, np.ndarray):
-        values = raw.astype(np.float64)
+        values = raw.astype(np.float64, copy=False)
     else:
         items = raw.to_pylist() if isinstance(raw, pa.Array) else list(raw)
         width = column.width or next((len(v) for v in items if hasattr(v, "__len__")), 0)
@@ -36,9 +36,8 @@ def vector(raw: Any, column: Column, rows: int, where: Where) -> Vectors:
                 values[i] = _vector_of(item, width, i, where)
     if column.width is not None:
         _check_width(values.shape[1], column.width, 0, where)
-    infinite = np.argwhere(np.isinf(values))
-    if len(infinite):
-        row, position = (int(i) for i in infinite[0])
+    if has_infinity(values):
+        row, position = (int(i) for i in np.argwhere(np.isinf(values))[0])
         raise where.error(
             row,
             f"position {position} is {values[row, position]}, which cannot be added up",

@@ -14,9 +14,10 @@ import pyarrow.compute as pc
 from . import canon
 from .block import Codes
 from .errors import DataError
-from .numerics import Floats
+from .numerics import Floats, has_infinity
 
 _DAY = 86400.0
+_RANGE = 1 << 16  # of whole numbers that are counted without a hash table
 _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
@@ -46,20 +47,24 @@ def category(raw: Any, missing: Sequence[str] = ()) -> Codes:
     """Canonical text per value; None, NaN and the texts in `missing` are missing."""
     if isinstance(raw, np.ndarray):
         raw = pa.array(raw)
+    if isinstance(raw, pa.Array) and pa.types.is_integer(raw.type) and raw.null_count == 0:
+        found = _small_range(raw.to_numpy(), missing)
+        if found is not None:
+            return found
     if isinstance(raw, pa.Array):
         if not pa.types.is_dictionary(raw.type):
             raw = raw.dictionary_encode()
         texts = [canon.text(v) for v in raw.dictionary.to_pylist()]
         codes = raw.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
     else:
-        found: dict[Any, int] = {}
+        seen: dict[Any, int] = {}
         texts, numbers = [], []
         for value in raw:
             text = canon.text(value)
-            if text not in found:
-                found[text] = len(texts)
+            if text not in seen:
+                seen[text] = len(texts)
                 texts.append(text)
-            numbers.append(found[text])
+            numbers.append(seen[text])
         codes = np.array(numbers, dtype=np.int64)
     slots: dict[str, int] = {}
     new = np.empty(len(texts) + 1, dtype=np.int64)
@@ -67,6 +72,24 @@ def category(raw: Any, missing: Sequence[str] = ()) -> Codes:
     for i, text in enumerate(texts):
         new[i] = -1 if text is None or text in missing else slots.setdefault(text, len(slots))
     return Codes(list(slots), new[codes])
+
+
+def _small_range(values: np.ndarray[Any, Any], missing: Sequence[str]) -> Codes | None:
+    """Whole numbers of a range no wider than there are rows need no hash table: the code is the place in the range."""
+    low, high = (int(values.min()), int(values.max())) if len(values) else (0, -1)
+    if not 0 <= high - low < min(len(values), _RANGE) or any(_as_int(m) is not None for m in missing):
+        return None
+    codes = (values - values.dtype.type(low)).astype(np.int64, copy=False)
+    used = np.bincount(codes, minlength=high - low + 1) > 0
+    slots = [str(low + i) for i in np.flatnonzero(used).tolist()]
+    return Codes(slots, codes if used.all() else (np.cumsum(used) - 1)[codes])
+
+
+def _as_int(text: str) -> int | None:
+    try:
+        return int(text)
+    except ValueError:
+        return None
 
 
 def number(raw: Any, where: Where, missing: Sequence[str] = ()) -> Floats:
@@ -88,9 +111,8 @@ def number(raw: Any, where: Where, missing: Sequence[str] = ()) -> Floats:
         values = raw.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     else:
         values = np.array([_one_number(v, i, where, missing) for i, v in enumerate(raw)], dtype=np.float64)
-    infinite = np.flatnonzero(np.isinf(values))
-    if len(infinite):
-        row = int(infinite[0])
+    if has_infinity(values):
+        row = int(np.argmax(np.isinf(values)))
         raise where.error(
             row,
             f"{values[row]} is not a number that can be added up",

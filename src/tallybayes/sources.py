@@ -23,6 +23,8 @@ import scipy.sparse
 from .errors import DataError, excerpt
 
 BATCH_ROWS = 1 << 18
+BATCH_CELLS = 1 << 23  # of a batch, a matrix counted by its positions: 64 MB of float64
+_SHARES = 8  # a long batch is cut into a multiple of this many pieces
 MATRIX = "x"  # a matrix is one column of this name, and its columns are also x0, x1, …
 LABELS = "y"  # labels given beside the data are a column of this name unless the caller names another
 
@@ -76,12 +78,19 @@ class Batch:
         return Batch(columns, stop - start, self.start + start)
 
     def cut(self, rows: int) -> Iterator[Batch]:
-        """The batch in pieces of at most so many rows; an empty batch is one empty piece."""
-        if self.rows <= rows:
+        """The batch in pieces of at most so many rows; an empty batch is one empty piece.
+
+        Wide rows make shorter pieces, and the pieces are even and many, so that every thread has its share.
+        """
+        wide = sum(c.shape[1] if isinstance(c, np.ndarray) and c.ndim == 2 else 1 for c in self.columns.values())
+        most = max(min(rows, BATCH_CELLS // max(wide, 1)), 1)
+        if self.rows <= most:
             yield self
-        else:
-            for start in range(0, self.rows, rows):
-                yield self.slice(start, start + rows)
+            return
+        pieces = _SHARES * -(-self.rows // (_SHARES * most))
+        for start, stop in itertools.pairwise(self.rows * i // pieces for i in range(pieces + 1)):
+            if stop > start:
+                yield self.slice(start, stop)
 
 
 @dataclass

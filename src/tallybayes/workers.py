@@ -33,9 +33,9 @@ def each(work: Callable[[A], B], items: Iterable[A]) -> Iterator[B]:
         yield from map(work, first)
         yield from map(work, waiting)
         return
-    yield work(first[0])  # on this thread: whatever is loaded or warned of once is done once
     with ThreadPoolExecutor(count) as pool:
         going: deque[Future[B]] = deque([pool.submit(work, first[1])])
+        yield work(first[0])  # on this thread: a warning about the data finds the caller's line
         for item in waiting:
             going.append(pool.submit(work, item))
             if len(going) > 2 * count:
