@@ -100,3 +100,21 @@ def count_kernels(tokens: int) -> ModuleType | None:
     from . import countkernels
 
     return countkernels
+
+
+def table_kernels(cells: int) -> ModuleType | None:
+    """The Numba module that counts codes and matrix entries, under the same rule."""
+    if kernels(cells) is None:
+        return None
+    from . import tablekernels
+
+    return tablekernels
+
+
+def score_kernels(cells: int) -> ModuleType | None:
+    """The Numba module that scores, under the same rule."""
+    if kernels(cells) is None:
+        return None
+    from . import scorekernels
+
+    return scorekernels

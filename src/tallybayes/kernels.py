@@ -80,12 +80,13 @@ def _moments(labels: Any, n_labels: int, x: Any, n: Any, x_sum: Any, xx_sum: Any
 @nb.njit(cache=True, nogil=True)
 def _by_class(labels: Any, n_labels: int, place: Any, starts: Any, free: Any) -> None:  # pragma: no cover - compiled
     """Where each row stands when the rows are sorted by class, and where each class starts."""
-    starts[:] = 0
+    for y in range(n_labels + 1):  # one by one: Numba takes two seconds to compile the assignment of a whole array
+        starts[y] = 0
     for i in range(labels.shape[0]):
         starts[labels[i] + 1] += 1
     for y in range(n_labels):
+        free[y] = starts[y]
         starts[y + 1] += starts[y]
-    free[:] = starts
     for i in range(labels.shape[0]):
         place[i] = free[labels[i]]
         free[labels[i]] += 1

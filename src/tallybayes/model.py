@@ -6,14 +6,14 @@ S = b + Σ parts(φ, θ)            one part per column and class; the parts bef
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
-from . import canon, encode, scorer
+from . import canon, encode, fused, scorer, workers
 from .block import Block
 from .errors import CannotEstimate, DataError, SettingsError, did_you_mean, excerpt
 from .explain import LOGS, Contribution, Explanation
@@ -36,6 +36,8 @@ from .written import (
     written_schema,
     written_tables,
 )
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,8 +91,9 @@ class Model:
 
     def predict(self, rows: Any, *, prior: Any = None) -> np.ndarray[Any, Any]:
         """The most probable class of each row, as the labels went in."""
-        best = np.argmax(self.predict_log_proba(rows, prior=prior), axis=1)
-        return self._labels(best)
+        log_prior = self._log_prior(prior)
+        best = np.concatenate(list(self._each(rows, lambda blocks, n: scorer.best(self._scores(blocks, n, log_prior)))))
+        return self._labels(scorer.settled(best, log_prior))
 
     def predict_proba(self, rows: Any, *, prior: Any = None) -> Floats:
         """P(class given row), rows × classes in the order of `classes`; each row sums to one."""
@@ -104,10 +107,7 @@ class Model:
     def log_joint(self, rows: Any, *, prior: Any = None) -> Floats:
         """log P(class) + Σ log P(value given class): the score before it is normalised."""
         log_prior = self._log_prior(prior)
-        weights = self.settings.weights
-        return np.concatenate([
-            scorer.scores(log_prior, self._parts(blocks), weights, batch.rows) for batch, blocks in self._read(rows)
-        ])  # fmt: skip
+        return np.concatenate(list(self._each(rows, lambda blocks, n: self._scores(blocks, n, log_prior))))
 
     def log_density(self, rows: Any) -> Floats:
         """log P(row), the class summed out: how likely the model finds each row."""
@@ -117,15 +117,16 @@ class Model:
                 f"column {readings[0]!r} is weighted, or read by a family that is no probability distribution",
                 hint="take weight 1 and the family 'multinomial' or 'bernoulli' for this column.",
             )
-        out = []
-        for batch, blocks in self._read(rows):
-            joint = scorer.scores(self.log_prior, self._parts(blocks), self.settings.weights, batch.rows)
-            out.append(log_sum_exp(joint) + sum((b.base(blocks[n]) for n, b in self.beliefs.items()), np.zeros(1)))
-        return np.concatenate(out)
+
+        def density(blocks: dict[str, Block], n: int) -> Floats:
+            joint = self._scores(blocks, n, self.log_prior)
+            return log_sum_exp(joint) + sum((b.base(blocks[n]) for n, b in self.beliefs.items()), np.zeros(1))
+
+        return np.concatenate(list(self._each(rows, density)))
 
     def parts(self, rows: Any) -> dict[str, Floats]:
         """What each column says, before weights: log P(value given class), rows × classes."""
-        pieces = [self._parts(blocks) for _, blocks in self._read(rows)]
+        pieces = list(self._each(rows, lambda blocks, _: self._parts(blocks)))
         return {n: np.concatenate([p[n] for p in pieces]) for n in self.beliefs}
 
     def explain(self, row: Any, number: int = 0, *, log: str = "natural", prior: Any = None) -> Explanation:
@@ -276,19 +277,28 @@ class Model:
         given = [(c.kind, rows[c.reads]) for c in self.schema.counted if rows.get(c.reads) is not None]
         return [rows] if any(_is_one_value(kind, value) for kind, value in given) else rows
 
-    def _read(self, rows: Any) -> Iterator[tuple[Batch, dict[str, Block]]]:
-        first = True
-        for batch in open_source(self._table(rows)).batches():
-            if first and self.beliefs and (batch.rows or batch.columns):
+    def _each(self, rows: Any, answer: Callable[[dict[str, Block], int], T]) -> Iterator[T]:
+        """answer(blocks, rows) for every batch, on several threads."""
+
+        def of_batch(item: tuple[int, Batch]) -> T:
+            number, batch = item
+            if number == 0 and self.beliefs and (batch.rows or batch.columns):
                 encode.check_columns(self.schema, batch)
-            first = False
-            yield batch, encode.bags(encode.blocks(self.schema, batch))
+            return answer(encode.bags(encode.blocks(self.schema, batch)), batch.rows)
+
+        return workers.each(of_batch, enumerate(open_source(self._table(rows)).batches()))
+
+    def _scores(self, blocks: Mapping[str, Block], rows: int, log_prior: Floats) -> Floats:
+        """log P(class) + Σ weight · part."""
+        weights = self.settings.weights
+        fast = fused.adders(self.beliefs, blocks, weights)
+        return fused.add_all(fast, scorer.scores(log_prior, self._parts(blocks, but=fast), weights, rows))
 
     def _blocks(self, rows: Any) -> list[dict[str, Block]]:
-        return [blocks for _, blocks in self._read(rows)]
+        return list(self._each(rows, lambda blocks, _: blocks))
 
-    def _parts(self, blocks: Mapping[str, Block]) -> dict[str, Floats]:
-        return {name: belief.parts(blocks[name]) for name, belief in self.beliefs.items()}
+    def _parts(self, blocks: Mapping[str, Block], but: Container[str] = ()) -> dict[str, Floats]:
+        return {name: belief.parts(blocks[name]) for name, belief in self.beliefs.items() if name not in but}
 
     def _log_prior(self, prior: Any) -> Floats:
         if prior is None:

@@ -7,12 +7,14 @@ from collections.abc import Mapping
 import numpy as np
 
 from .errors import warn
-from .numerics import Floats, log_sum_exp
+from .exact import score_kernels
+from .numerics import Bools, Floats, Ints, log_sum_exp
 
 
 def scores(log_prior: Floats, parts: Mapping[str, Floats], weights: Mapping[str, float], rows: int) -> Floats:
     """log P(class) + Σ weight · part, rows × classes."""
-    out = np.tile(log_prior, (rows, 1))
+    out = np.empty((rows, len(log_prior)))
+    out[:] = log_prior
     for column, part in parts.items():
         weight = weights.get(column, 1.0)
         if weight != 0:  # 0 · −inf would be NaN; a weight of 0 means that the column is not asked
@@ -28,9 +30,33 @@ def log_posterior(joint: Floats, log_prior: Floats) -> Floats:
     out: Floats = above - np.where(impossible, 0.0, log_sum_exp(above))[:, None]
     if impossible.any():
         out[impossible] = log_prior - log_sum_exp(log_prior)
-        warn(
-            f"every class has probability 0 for {int(impossible.sum())} row(s), the first is row "
-            f"{int(np.argmax(impossible))}: the prior answers. Hint: smooth the counts, e.g. "
-            "tally.model(tb.Settings(smoothing=tb.Laplace(1.0)))."
-        )
+        _warn_impossible(impossible)
     return out
+
+
+def best(joint: Floats) -> Ints:
+    """The number of the most probable class of each row, the first of equal ones; −1 where none is possible."""
+    kernels = score_kernels(joint.size)
+    if kernels is not None:
+        out = np.empty(len(joint), dtype=np.int64)
+        kernels.largest(joint, out)
+        return out
+    at = np.argmax(joint, axis=1)
+    return np.where(joint[np.arange(len(at)), at] > -np.inf, at, -1)
+
+
+def settled(best: Ints, log_prior: Floats) -> Ints:
+    """The same numbers; where none is possible the prior answers, with a warning."""
+    impossible = best < 0
+    if impossible.any():
+        best = np.where(impossible, np.argmax(log_prior), best)
+        _warn_impossible(impossible)
+    return best
+
+
+def _warn_impossible(rows: Bools) -> None:
+    warn(
+        f"every class has probability 0 for {int(rows.sum())} row(s), the first is row "
+        f"{int(np.argmax(rows))}: the prior answers. Hint: smooth the counts, e.g. "
+        "tally.model(tb.Settings(smoothing=tb.Laplace(1.0)))."
+    )

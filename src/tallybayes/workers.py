@@ -28,8 +28,8 @@ def each(work: Callable[[A], B], items: Iterable[A]) -> Iterator[B]:
     """work(item) for every item, in order; a few at a time, so that a long stream is never held in memory."""
     waiting = iter(items)
     first = list(_take(waiting, 2))
-    count = threads()
-    if len(first) < 2 or count == 1:
+    count = threads() if len(first) == 2 else 1
+    if count == 1:
         yield from map(work, first)
         yield from map(work, waiting)
         return
