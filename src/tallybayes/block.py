@@ -16,7 +16,7 @@ import scipy.sparse
 
 from . import exact
 from .canon import number_text
-from .cells import Cells
+from .cells import Cells, distinct
 from .counts import Sheet
 from .numerics import Bools, Floats, Ints
 
@@ -94,10 +94,8 @@ class Codes:
 
     def sum_by(self, groups: Groups) -> dict[str, Sheet]:
         """A one (or the row's weight) under the value."""
-        some = self.present()
-        kept, codes = (groups, self.codes) if some.all() else (groups.take(some), self.codes[some])
-        sums = exact.sums(codes * kept.n_labels + kept.labels, len(self.slots) * kept.n_labels, kept.factors())
-        return {"values": Sheet.dense(self.slots, kept.n_labels, {"n": sums})}
+        sums = exact.code_sums(self.codes, len(self.slots), groups.labels, groups.n_labels, groups.weights)
+        return {"values": Sheet.dense(self.slots, groups.n_labels, {"n": sums})}
 
     def text(self, row: int) -> str | None:
         """The value."""
@@ -137,8 +135,8 @@ class Numbers:
         n, x_sum, xx_sum = exact.moments(kept.labels, kept.n_labels, x, kept.weights)
         sheets = {"moments": Sheet.dense([""], kept.n_labels, {"n": n, "x": x_sum, "xx": xx_sum})}
         if self.cells is not None:
-            codes, cell = np.unique(self.cells.codes(x), return_inverse=True)
-            sums = exact.sums(cell * kept.n_labels + kept.labels, len(codes) * kept.n_labels, kept.factors())
+            codes, cell = distinct(self.cells.codes(x))
+            sums = exact.code_sums(cell, len(codes), kept.labels, kept.n_labels, kept.weights)
             sheets["cells"] = Sheet.dense(self.cells.slot_names(codes), kept.n_labels, {"n": sums})
         return sheets
 

@@ -12,21 +12,25 @@ import scipy.sparse
 
 from .block import Bag, Block, Codes, Numbers
 from .errors import DataError, did_you_mean, excerpt, warn
-from .matrices import bag, vector
+from .matrices import bag, vector, whole_columns
 from .numerics import Floats, Ints
 from .reading import Where, category, check_flat, date_part, number
 from .schema import Column, Schema
-from .sources import WEIGHTS, Batch
+from .sources import MATRIX, WEIGHTS, Batch
 from .textblock import Texts
 from .tokens import text_array
 
 
 def blocks(schema: Schema, batch: Batch) -> dict[str, Block]:
     """A block per counted column; a column that the batch does not have is missing in every row."""
+    categories = [c for c in schema.counted if c.kind == "category" and c.part is None]
     out: dict[str, Block] = {}
+    whole = whole_columns(batch.columns.get(MATRIX), categories, schema.missing)
     for column in schema.counted:
-        raw = batch.get(column.reads)
-        out[column.name] = block(column, raw, batch, schema.missing)
+        if column.name in whole:
+            out[column.name] = whole[column.name]
+        else:
+            out[column.name] = block(column, batch.get(column.reads), batch, schema.missing)
     return out
 
 

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import importlib
+import logging
 import os
+import sys
 from collections.abc import Sequence
+from functools import cache
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 
 from .numerics import Floats, Ints, Limbs, canonical, exact_sums
+
+log = logging.getLogger("tallybayes")
 
 # Importing Numba and loading a cached kernel costs about as much as NumPy needs for this many cells
 BREAK_EVEN = 2_000_000
@@ -27,15 +34,49 @@ def kernels(cells: int) -> ModuleType | None:
     if wish == "off" or (wish == "auto" and _work_done < BREAK_EVEN):
         return None
     try:
-        from . import kernels as module
+        return _numba()
     except ImportError:
         return None
+
+
+@cache
+def _numba() -> ModuleType:
+    """The module, loaded once. Its first run on a machine compiles, and says so; later ones find the result cached."""
+    event: Any = importlib.import_module("numba.core.event")
+
+    class Compiling(event.Listener):  # type: ignore[misc]
+        said = False
+
+        def on_start(self, e: Any) -> None:
+            ours = getattr(e.data.get("dispatcher"), "__module__", "").startswith("tallybayes")
+            if ours and not self.said:
+                self.said = True
+                message = "tallybayes: compiling for this machine, once; it takes a few seconds"
+                print(message, file=sys.stderr) if sys.stderr.isatty() else log.info(message)
+
+        def on_end(self, e: Any) -> None:
+            """Nothing to say."""
+
+    event.register("numba:compile", Compiling())
+    from . import kernels as module
+
     return module
 
 
 def sums(groups: Ints, n_groups: int, factors: Sequence[Floats]) -> Limbs:
     """Σ of the product of the factors by group, exactly."""
     return exact_sums(groups, n_groups, factors)
+
+
+def code_sums(codes: Ints, n_codes: int, labels: Ints, n_labels: int, weights: Floats | None) -> Limbs:
+    """How many rows (or their weight) have each code and class: group code · n_labels + class; −1 adds nothing."""
+    if weights is None and (fast := table_kernels(len(codes))) is not None:
+        table = np.zeros((n_codes, n_labels), dtype=np.int64)
+        fast.count(np.ascontiguousarray(codes), labels, table)
+        return canonical(Limbs(0, table.reshape(-1, 1)))
+    some = codes >= 0
+    key = codes[some].astype(np.int64) * n_labels + labels[some]
+    return exact_sums(key, n_codes * n_labels, [] if weights is None else [weights[some]])
 
 
 def moments(labels: Ints, n_labels: int, x: Floats, weights: Floats | None) -> tuple[Limbs, Limbs, Limbs]:

@@ -50,34 +50,6 @@ def _trimmed(lowest: int, array: Ints) -> Limbs:
 
 
 @nb.njit(cache=True, nogil=True)
-def _moments(labels: Any, n_labels: int, x: Any, n: Any, x_sum: Any, xx_sum: Any) -> None:  # pragma: no cover
-    width = x.shape[1]
-    # a few numbers more than a block has, so that neighbouring columns do not share the cache's places
-    block = np.empty((_COLUMNS, _ROWS + 8))
-    high, middle, low = np.empty(_ROWS), np.empty(_ROWS), np.empty(_ROWS)
-    sums = np.empty(9)
-    place, starts, free = np.empty(_ROWS, np.int64), np.empty(n_labels + 1, np.int64), np.empty(n_labels + 1, np.int64)
-    for first in range(0, x.shape[0], _ROWS):
-        rows = min(_ROWS, x.shape[0] - first)
-        _by_class(labels[first : first + rows], n_labels, place, starts, free)
-        for left in range(0, width, _COLUMNS):
-            columns = min(_COLUMNS, width - left)
-            missing = _turned(x[first : first + rows], left, columns, place, block)
-            for j in range(columns):
-                group = (left + j) * n_labels
-                for y in range(n_labels):
-                    n[group + y] += starts[y + 1] - starts[y]
-                if missing:
-                    for i in range(rows):
-                        if np.isnan(x[first + i, left + j]):
-                            n[group + labels[first + i]] -= 1
-                for y in range(n_labels):
-                    if starts[y + 1] > starts[y]:
-                        part = block[j, starts[y] : starts[y + 1]]
-                        _stretch(part, high, middle, low, sums, x_sum[group + y], xx_sum[group + y])
-
-
-@nb.njit(cache=True, nogil=True)
 def _by_class(labels: Any, n_labels: int, place: Any, starts: Any, free: Any) -> None:  # pragma: no cover - compiled
     """Where each row stands when the rows are sorted by class, and where each class starts."""
     for y in range(n_labels + 1):  # one by one: Numba takes two seconds to compile the assignment of a whole array
@@ -244,3 +216,36 @@ def _add_alone(bits: int, x_sum: Any, xx_sum: Any) -> None:  # pragma: no cover 
     xx_sum[k + 2] += (w1 >> 32) + (w2 & _MASK)
     xx_sum[k + 3] += (w2 >> 32) + (w3 & _MASK)
     xx_sum[k + 4] += w3 >> 32
+
+
+# Arrow's arrays are read-only, which is a type of its own: one signature takes both
+@nb.njit(
+    "void(int64[::1], int64, Array(float64, 2, 'C', True), int64[::1], int64[:, ::1], int64[:, ::1])",
+    cache=True,
+    nogil=True,
+)
+def _moments(labels: Any, n_labels: int, x: Any, n: Any, x_sum: Any, xx_sum: Any) -> None:  # pragma: no cover
+    width = x.shape[1]
+    # a few numbers more than a block has, so that neighbouring columns do not share the cache's places
+    block = np.empty((_COLUMNS, _ROWS + 8))
+    high, middle, low = np.empty(_ROWS), np.empty(_ROWS), np.empty(_ROWS)
+    sums = np.empty(9)
+    place, starts, free = np.empty(_ROWS, np.int64), np.empty(n_labels + 1, np.int64), np.empty(n_labels + 1, np.int64)
+    for first in range(0, x.shape[0], _ROWS):
+        rows = min(_ROWS, x.shape[0] - first)
+        _by_class(labels[first : first + rows], n_labels, place, starts, free)
+        for left in range(0, width, _COLUMNS):
+            columns = min(_COLUMNS, width - left)
+            missing = _turned(x[first : first + rows], left, columns, place, block)
+            for j in range(columns):
+                group = (left + j) * n_labels
+                for y in range(n_labels):
+                    n[group + y] += starts[y + 1] - starts[y]
+                if missing:
+                    for i in range(rows):
+                        if np.isnan(x[first + i, left + j]):
+                            n[group + labels[first + i]] -= 1
+                for y in range(n_labels):
+                    if starts[y + 1] > starts[y]:
+                        part = block[j, starts[y] : starts[y + 1]]
+                        _stretch(part, high, middle, low, sums, x_sum[group + y], xx_sum[group + y])

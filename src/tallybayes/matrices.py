@@ -10,11 +10,13 @@ import pyarrow as pa
 import scipy.sparse
 
 from . import canon
-from .block import BAG_UNIT, Bag, Vectors
+from .block import BAG_UNIT, Bag, Codes, Vectors
 from .errors import DataError
+from .exact import table_kernels
 from .numerics import Floats, has_infinity
-from .reading import Where
+from .reading import SMALL_RANGE, Where, is_whole
 from .schema import Column
+from .sources import matrix_column
 
 
 def vector(raw: Any, column: Column, rows: int, where: Where) -> Vectors:
@@ -61,6 +63,28 @@ def _vector_of(item: Any, width: int, row: int, where: Where) -> Floats:
 def _check_width(found: int, wanted: int, row: int, where: Where) -> None:
     if found != wanted:
         raise where.error(row, f"a vector of {found} numbers, not {wanted}", "give vectors of one width in every row.")
+
+
+def whole_columns(matrix: Any, columns: Sequence[Column], missing: Sequence[str]) -> dict[str, Codes]:
+    """The category columns of a large matrix of whole numbers, read in one pass; {} where that is not possible."""
+    if not (isinstance(matrix, np.ndarray) and matrix.dtype == np.int64 and matrix.ndim == 2):
+        return {}
+    places = {c.name: at for c in columns if (at := matrix_column(c.reads)) is not None}
+    kernels = table_kernels(len(matrix) * len(places)) if places else None
+    if kernels is None or max(places.values()) >= matrix.shape[1]:
+        return {}
+    out = np.empty((matrix.shape[1], len(matrix)), dtype=np.int32)
+    low, high = np.full(len(out), np.iinfo(np.int64).max), np.full(len(out), np.iinfo(np.int64).min)
+    kernels.turned(np.ascontiguousarray(matrix), out, low, high)
+    found: dict[str, Codes] = {}
+    for column in columns:
+        j = places.get(column.name)
+        if j is None or any(is_whole(m) for m in (*missing, *column.missing)):
+            continue
+        first, last = int(low[j]), int(high[j])
+        if last - first < min(SMALL_RANGE, len(matrix)) and max(abs(first), abs(last)) < 2**31:
+            found[column.name] = Codes([str(v) for v in range(first, last + 1)], out[j] - np.int32(first))
+    return found
 
 
 def bag(raw: Any, column: Column, where: Where) -> Bag:

@@ -17,7 +17,7 @@ from .errors import DataError
 from .numerics import Floats, has_infinity
 
 _DAY = 86400.0
-_RANGE = 1 << 16  # of whole numbers that are counted without a hash table
+SMALL_RANGE = 1 << 16  # of whole numbers that are counted without a hash table
 _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
@@ -55,7 +55,9 @@ def category(raw: Any, missing: Sequence[str] = ()) -> Codes:
         if not pa.types.is_dictionary(raw.type):
             raw = raw.dictionary_encode()
         texts = [canon.text(v) for v in raw.dictionary.to_pylist()]
-        codes = raw.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
+        indices = raw.indices.fill_null(-1) if pa.types.is_signed_integer(raw.indices.type) else raw.indices
+        codes = (indices if indices.null_count == 0 else indices.cast(pa.int64()).fill_null(-1)).to_numpy()
+        codes = codes if codes.dtype in (np.int32, np.int64) else codes.astype(np.int32)  # two kinds for the kernels
     else:
         seen: dict[Any, int] = {}
         texts, numbers = [], []
@@ -71,13 +73,13 @@ def category(raw: Any, missing: Sequence[str] = ()) -> Codes:
     new[-1] = -1
     for i, text in enumerate(texts):
         new[i] = -1 if text is None or text in missing else slots.setdefault(text, len(slots))
-    return Codes(list(slots), new[codes])
+    return Codes(list(slots), codes if len(slots) == len(texts) else new[codes])
 
 
 def _small_range(values: np.ndarray[Any, Any], missing: Sequence[str]) -> Codes | None:
     """Whole numbers of a range no wider than there are rows need no hash table: the code is the place in the range."""
     low, high = (int(values.min()), int(values.max())) if len(values) else (0, -1)
-    if not 0 <= high - low < min(len(values), _RANGE) or any(_as_int(m) is not None for m in missing):
+    if not 0 <= high - low < min(len(values), SMALL_RANGE) or any(map(is_whole, missing)):
         return None
     codes = (values - values.dtype.type(low)).astype(np.int64, copy=False)
     used = np.bincount(codes, minlength=high - low + 1) > 0
@@ -85,11 +87,9 @@ def _small_range(values: np.ndarray[Any, Any], missing: Sequence[str]) -> Codes 
     return Codes(slots, codes if used.all() else (np.cumsum(used) - 1)[codes])
 
 
-def _as_int(text: str) -> int | None:
-    try:
-        return int(text)
-    except ValueError:
-        return None
+def is_whole(text: str) -> bool:
+    """Whether a text is the canonical form of some whole number."""
+    return text.removeprefix("-").isdecimal()
 
 
 def number(raw: Any, where: Where, missing: Sequence[str] = ()) -> Floats:

@@ -15,6 +15,24 @@ _TILE = 64  # rows at a time: their sums stay in the first-level cache
 
 
 @nb.njit(cache=True, nogil=True)
+def _carefully(v: Any, mean: Any, scale: Any, constant: Any) -> Any:  # pragma: no cover - compiled
+    """The same sum for one row and class where a step of the short way may overflow; see `moments.distance`."""
+    total = 0.0
+    for k in range(v.shape[0]):
+        if v[k] == v[k]:
+            z = (v[k] - mean[k]) / scale[k]
+            if not abs(z) < np.inf:
+                z = (v[k] / 2 - mean[k] / 2) / scale[k] * 2
+            z = min(max(z, -1e150), 1e150)
+            total += constant[k] - 0.5 * z * z
+    return total
+
+
+@nb.njit(
+    "void(Array(float64, 2, 'C', True), int64[::1], float64[:, ::1], float64[:, ::1], float64, float64[:, ::1])",
+    cache=True,
+    nogil=True,
+)
 def add_normal(x: Any, columns: Any, mean: Any, scale: Any, weight: float, out: Any) -> None:  # pragma: no cover
     """Add weight · Σ [−½((x − μ)/σ)² − log σ − ½ log 2π] over some columns of x to out[row, class].
 
@@ -56,21 +74,14 @@ def add_normal(x: Any, columns: Any, mean: Any, scale: Any, weight: float, out: 
                 out[first + i, y] += weight * total[i]
 
 
-@nb.njit(cache=True, nogil=True)
-def _carefully(v: Any, mean: Any, scale: Any, constant: Any) -> Any:  # pragma: no cover - compiled
-    """The same sum for one row and class where a step of the short way may overflow; see `moments.distance`."""
-    total = 0.0
-    for k in range(v.shape[0]):
-        if v[k] == v[k]:
-            z = (v[k] - mean[k]) / scale[k]
-            if not abs(z) < np.inf:
-                z = (v[k] / 2 - mean[k] / 2) / scale[k] * 2
-            z = min(max(z, -1e150), 1e150)
-            total += constant[k] - 0.5 * z * z
-    return total
-
-
-@nb.njit(cache=True, nogil=True)
+@nb.njit(
+    [
+        "void(float64[:, ::1], Array(int32, 1, 'C', True), float64[:, ::1])",
+        "void(float64[:, ::1], Array(int64, 1, 'C', True), float64[:, ::1])",
+    ],
+    cache=True,
+    nogil=True,
+)
 def add_rows(table: Any, codes: Any, out: Any) -> None:  # pragma: no cover - compiled
     """Add table[code] to each row of `out`; the last row of the table is for code −1."""
     n_classes, last = table.shape[1], table.shape[0] - 1
@@ -81,7 +92,7 @@ def add_rows(table: Any, codes: Any, out: Any) -> None:  # pragma: no cover - co
             out[i, y] += table[code, y]
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.njit("void(float64[:, ::1], int64[::1])", cache=True, nogil=True)
 def largest(scores: Any, best: Any) -> None:  # pragma: no cover - compiled
     """The number of the highest score of each row, the first of equal ones; −1 where none is above −inf."""
     for i in range(scores.shape[0]):

@@ -31,6 +31,12 @@ LABELS = "y"  # labels given beside the data are a column of this name unless th
 _MATRIX_COLUMN = re.compile(rf"{MATRIX}(0|[1-9]\d*)\Z")
 
 
+def matrix_column(name: str) -> int | None:
+    """Which column of a matrix the name means: 3 for "x3"."""
+    found = _MATRIX_COLUMN.match(name)
+    return int(found[1]) if found else None
+
+
 @dataclass(frozen=True)
 class Batch:
     """Some rows: each column an Arrow array, a 2-D NumPy array, a sparse matrix, or a list of Python objects."""
@@ -55,11 +61,11 @@ class Batch:
         return self[name] if name in self else None  # noqa: SIM401 - this is the `get` it asks for
 
     def _matrix_column(self, name: str) -> int | None:
-        found = _MATRIX_COLUMN.match(name)
         matrix = self.columns.get(MATRIX)
-        if found and isinstance(matrix, np.ndarray) and matrix.ndim == 2 and int(found[1]) < matrix.shape[1]:
-            return int(found[1])
-        return None
+        if not (isinstance(matrix, np.ndarray) and matrix.ndim == 2):
+            return None
+        found = matrix_column(name)
+        return found if found is not None and found < matrix.shape[1] else None
 
     def names(self) -> list[str]:
         """The columns as a person would list them: a dense matrix by its columns."""

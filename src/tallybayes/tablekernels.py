@@ -5,12 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import numba as nb
-import numpy as np
 
 _TILE = 64
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.njit(
+    [
+        "void(Array(int32, 1, 'C', True), int64[::1], int64[:, ::1])",
+        "void(Array(int64, 1, 'C', True), int64[::1], int64[:, ::1])",
+    ],
+    cache=True,
+    nogil=True,
+)
 def count(codes: Any, labels: Any, table: Any) -> None:  # pragma: no cover - compiled
     """Add a one to table[code, label] for each row with a code of at least 0."""
     for i in range(codes.shape[0]):
@@ -18,7 +24,7 @@ def count(codes: Any, labels: Any, table: Any) -> None:  # pragma: no cover - co
             table[codes[i], labels[i]] += 1
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.njit("void(Array(int64, 2, 'C', True), int32[:, ::1], int64[::1], int64[::1])", cache=True, nogil=True)
 def turned(matrix: Any, out: Any, low: Any, high: Any) -> None:  # pragma: no cover - compiled
     """The columns of a matrix one after the other in int32, and the smallest and largest value of each.
 
