@@ -110,6 +110,11 @@ class Cells:
         out: Bools = codes >= _POINT
         return out
 
+    def is_even(self, codes: Ints) -> Bools:
+        """Which of the cells lie in the middle, where all have one width."""
+        out: Bools = (codes >= -MIDDLE) & (codes < MIDDLE)
+        return out
+
     def point_codes(self) -> Ints:
         """The codes of all points, in order of their values."""
         return _POINT + np.arange(len(self.points), dtype=np.int64)
