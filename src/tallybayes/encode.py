@@ -25,7 +25,7 @@ def blocks(schema: Schema, batch: Batch) -> dict[str, Block]:
     """A block per counted column; a column that the batch does not have is missing in every row."""
     categories = [c for c in schema.counted if c.kind == "category" and c.part is None]
     out: dict[str, Block] = {}
-    whole = whole_columns(batch.columns.get(MATRIX), categories, schema.missing)
+    whole = whole_columns(batch.columns.get(MATRIX), categories, schema.missing) if categories else {}
     for column in schema.counted:
         if column.name in whole:
             out[column.name] = whole[column.name]
@@ -144,8 +144,7 @@ def block(column: Column, raw: Any, batch: Batch, missing: Sequence[str]) -> Blo
     if column.part is not None and raw is not None:
         raw = date_part(raw, column.part, where, missing)
     if column.kind == "category":
-        none = np.full(batch.rows, -1, dtype=np.int64)
-        return Codes([], none) if raw is None else category(raw, missing)
+        return Codes([], np.full(batch.rows, -1, dtype=np.int64)) if raw is None else category(raw, missing)
     if column.kind == "number":
         values = np.full(batch.rows, np.nan) if raw is None else number(raw, where, missing)
         return Numbers(values, column.cells)

@@ -21,6 +21,7 @@ from .families.gaussian import GaussianBelief
 from .numerics import Floats, Ints
 
 Adder = Callable[[slice, Floats], None]
+_FEW = 64  # rows below which calling a kernel costs more than NumPy
 _ROWS = 1 << 13  # at a time: their scores stay in the cache while column after column is added
 
 
@@ -28,8 +29,9 @@ def adders(
     beliefs: Mapping[str, Belief], blocks: Mapping[str, Block], weights: Mapping[str, float]
 ) -> dict[str, Adder]:
     """For each column that has a fast twin, what adds weight · part to the scores of some rows; {} for few rows."""
-    cells = sum(b.values.size if isinstance(b, Vectors) else b.rows for b in blocks.values())
-    kernels = score_kernels(cells) if cells else None
+    if any(b.rows < _FEW for b in blocks.values()):
+        return {}
+    kernels = score_kernels(sum(b.values.size if isinstance(b, Vectors) else b.rows for b in blocks.values()))
     if kernels is None:
         return {}
     found = {n: _adder(kernels, belief, blocks[n], weights.get(n, 1.0)) for n, belief in beliefs.items()}

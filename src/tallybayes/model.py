@@ -26,7 +26,7 @@ from .odds import OddsTable, odds_table
 from .prior import class_prior, class_totals, natural_order
 from .schema import Schema
 from .settings import Settings
-from .sources import Batch, open_source
+from .sources import Batch, one_row, open_source
 from .tally import Tally
 from .written import (
     Tables,
@@ -274,8 +274,8 @@ class Model:
             return rows
         if not rows:
             return [rows]
-        given = [(c.kind, rows[c.reads]) for c in self.schema.counted if rows.get(c.reads) is not None]
-        return [rows] if any(_is_one_value(kind, value) for kind, value in given) else rows
+        given = ((c.kind, rows[c.reads]) for c in self.schema.counted if rows.get(c.reads) is not None)
+        return one_row(rows) if any(_is_one_value(kind, value) for kind, value in given) else rows
 
     def _each(self, rows: Any, answer: Callable[[dict[str, Block], int], T]) -> Iterator[T]:
         """answer(blocks, rows) for every batch, on several threads."""

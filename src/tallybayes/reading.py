@@ -17,6 +17,7 @@ from .errors import DataError
 from .numerics import Floats, has_infinity
 
 _DAY = 86400.0
+_FIRST, _MISSING = np.zeros(1, dtype=np.int64), np.full(1, -1, dtype=np.int64)  # the codes of a single row
 SMALL_RANGE = 1 << 16  # of whole numbers that are counted without a hash table
 _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
@@ -45,6 +46,9 @@ def check_flat(raw: Any, column: str) -> None:
 
 def category(raw: Any, missing: Sequence[str] = ()) -> Codes:
     """Canonical text per value; None, NaN and the texts in `missing` are missing."""
+    if isinstance(raw, list) and len(raw) == 1:
+        text = canon.text(raw[0])
+        return Codes([], _MISSING) if text is None or text in missing else Codes([text], _FIRST)
     if isinstance(raw, np.ndarray):
         raw = pa.array(raw)
     if isinstance(raw, pa.Array) and pa.types.is_integer(raw.type) and raw.null_count == 0:

@@ -10,6 +10,7 @@ import json
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 from . import canon
@@ -192,7 +193,7 @@ class Schema:
         if label_type not in canon.LABEL_TYPES:
             raise SchemaError(f"labels of type {label_type!r}", hint="use one of " + ", ".join(canon.LABEL_TYPES) + ".")
 
-    @property
+    @cached_property
     def counted(self) -> tuple[Column, ...]:
         """The columns that are not ignored."""
         return tuple(c for c in self.columns if c.kind != "ignore")

@@ -24,11 +24,13 @@ def scores(log_prior: Floats, parts: Mapping[str, Floats], weights: Mapping[str,
 
 def log_posterior(joint: Floats, log_prior: Floats) -> Floats:
     """log P(class given row). Where every class is impossible the prior answers, with a warning."""
-    top = np.max(joint, axis=1, keepdims=True)
+    top = joint.max(axis=1, keepdims=True)
     impossible = ~np.isfinite(top[:, 0])
-    above: Floats = joint - np.where(impossible[:, None], 0.0, top)  # first, or a score of −1e300 swallows the rest
-    out: Floats = above - np.where(impossible, 0.0, log_sum_exp(above))[:, None]
-    if impossible.any():
+    some = bool(impossible.any())
+    above: Floats = joint - (np.where(impossible[:, None], 0.0, top) if some else top)  # so that nothing overflows
+    with np.errstate(divide="ignore"):
+        out: Floats = above - np.log(np.exp(above).sum(axis=1, keepdims=True))
+    if some:
         out[impossible] = log_prior - log_sum_exp(log_prior)
         _warn_impossible(impossible)
     return out
@@ -36,7 +38,7 @@ def log_posterior(joint: Floats, log_prior: Floats) -> Floats:
 
 def best(joint: Floats) -> Ints:
     """The number of the most probable class of each row, the first of equal ones; −1 where none is possible."""
-    kernels = score_kernels(joint.size)
+    kernels = score_kernels(joint.size) if len(joint) > 64 else None
     if kernels is not None:
         out = np.empty(len(joint), dtype=np.int64)
         kernels.largest(joint, out)

@@ -88,6 +88,9 @@ class Batch:
 
         Wide rows make shorter pieces, and the pieces are even and many, so that every thread has its share.
         """
+        if self.rows <= 1:
+            yield self
+            return
         wide = sum(c.shape[1] if isinstance(c, np.ndarray) and c.ndim == 2 else 1 for c in self.columns.values())
         most = max(min(rows, BATCH_CELLS // max(wide, 1)), 1)
         if self.rows <= most:
@@ -251,6 +254,14 @@ def _from_rows(rows: Sequence[Any], start: int) -> Batch:
             names.setdefault(name)
     _refuse_repeated([str(n) for n in names])
     return Batch({str(n): _column([row.get(n) for row in rows]) for n in names}, len(rows), start)
+
+
+def one_row(row: Mapping[Any, Any]) -> Batch:
+    """A dict as a batch of one; its values stay Python objects, since Arrow costs more than a row is worth."""
+    columns = {str(name): [value] for name, value in row.items()}
+    if len(columns) < len(row):
+        _refuse_repeated([str(name) for name in row])
+    return Batch(columns, 1)
 
 
 def _row_batches(rows: Iterable[Any]) -> Iterator[Batch]:

@@ -96,6 +96,9 @@ class CategoricalBelief(Belief):
 
     def parts(self, block: Codes) -> Floats:
         """log P(value given class); 0 for missing."""
+        if block.rows == 1 and len(block.slots) == 1 and block.codes[0] == 0:
+            at = self._at.get(block.slots[0], len(self.values))
+            return self._log[at : at + 1]
         out: Floats = self.rows_of(block.slots)[block.codes]
         return out
 

@@ -179,7 +179,7 @@ class KernelBelief(CellBelief):
         Cells of one width see each other by how many steps they are apart: a convolution instead of every pair.
         """
         n = self.h.n[:, y]
-        if cells is None:
+        if cells is None or not -1000 < self.cells.exponent < 1000:  # beyond, a step over- or underflows
             return _between(low[:, None], high[:, None], self.h.middle, width) @ n
         even, seen = self.cells.is_even(self.h.codes), self.cells.is_even(cells)
         out = np.empty((len(low), n.shape[1]))
