@@ -79,7 +79,7 @@ def test_one_digest(name: str, frame: pd.DataFrame, schema: tb.Schema) -> None:
     assert tally.digest == expected.digest
     model = expected.model()
     got = model.predict_proba(sources(frame)[name])
-    np.testing.assert_array_equal(got, model.predict_proba(frame))
+    np.testing.assert_allclose(got, model.predict_proba(frame), rtol=1e-12)  # batches differ, and so does rounding
 
 
 @pytest.mark.parametrize("name", ["arrow reader", "iterator of dicts"])

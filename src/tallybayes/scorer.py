@@ -28,7 +28,7 @@ def log_posterior(joint: Floats, log_prior: Floats) -> Floats:
     impossible = ~np.isfinite(top[:, 0])
     some = bool(impossible.any())
     above: Floats = joint - (np.where(impossible[:, None], 0.0, top) if some else top)  # so that nothing overflows
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):
         out: Floats = above - np.log(np.exp(above).sum(axis=1, keepdims=True))
     if some:
         out[impossible] = log_prior - log_sum_exp(log_prior)
