@@ -23,6 +23,7 @@ from .graph import Graph, model_html
 from .linear import LinearView, linear_view
 from .numerics import Floats, Ints, log_sum_exp, safe_log
 from .odds import OddsTable, odds_table
+from .pending import MOST, Pending
 from .prior import class_prior, class_totals, natural_order
 from .schema import Schema
 from .settings import Settings
@@ -38,6 +39,7 @@ from .written import (
 )
 
 T = TypeVar("T")
+_ESTIMATED = ("classes", "log_prior", "beliefs", "families", "tally")
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +59,15 @@ class Model:
     beliefs: Mapping[str, Belief]
     families: Mapping[str, Family]
     settings: Settings
-    tally: Tally | None = None  # None: the model was written down without a strength
+    tally: Tally | None  # None: the model was written down without a strength
+
+    def __getattr__(self, name: str) -> Any:
+        """What a model that was updated row by row has not worked out yet: it is estimated when first asked for."""
+        pending = self.__dict__.get("_pending")
+        if pending is None or name not in _ESTIMATED:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        self.__dict__.update(vars(pending.tally.model(self.settings)))
+        return self.__dict__[name]
 
     @classmethod
     def written(
@@ -85,7 +95,7 @@ class Model:
             return Tally.zero(schema).model(strong_settings(given, each, strength))
         log_prior = safe_log(np.array([given[c] for c in names]))
         beliefs = fixed_beliefs(schema, each, len(names))
-        return cls(schema, tuple(labels), log_prior, beliefs, {}, Settings())
+        return cls(schema, tuple(labels), log_prior, beliefs, {}, Settings(), None)
 
     # ---- answers
 
@@ -161,12 +171,35 @@ class Model:
     # ---- other rows
 
     def update(self, data: Any, y: Any = None, *, weights: Any = None) -> Model:
-        """The model with more rows counted; the settings stay."""
+        """The model with more rows counted; the settings stay. One row as a dict costs nothing until it is asked."""
+        pending = self._waiting(data, y, weights)
+        if pending is not None:
+            return self._later(pending.update(data))
         return self._tally("updated").update(data, y, weights=weights).model(self.settings)
 
     def forget(self, data: Any, y: Any = None, *, weights: Any = None) -> Model:
         """The model as if these rows had never been counted; the settings stay."""
+        pending = self._waiting(data, y, weights)
+        less = None if pending is None else pending.forget(data)
+        if less is not None:
+            return self._later(less)
         return self._tally("made to forget").forget(data, y, weights=weights).model(self.settings)
+
+    def _waiting(self, data: Any, y: Any, weights: Any) -> Pending | None:
+        """Where a row that can wait would wait; None for rows that are counted at once."""
+        plain = y is None and weights is None and self.schema.weights is None and not self.schema.receipts
+        if not (plain and isinstance(data, Mapping) and self._is_row(data)):
+            return None
+        pending: Pending | None = self.__dict__.get("_pending")
+        if pending is not None and pending.waiting < MOST:
+            return pending
+        return None if self.tally is None else Pending(self.tally)
+
+    def _later(self, pending: Pending) -> Model:
+        """The model of a tally that nobody has read yet."""
+        out = object.__new__(type(self))
+        out.__dict__.update(schema=self.schema, settings=self.settings, _pending=pending)
+        return out
 
     def _tally(self, verb: str) -> Tally:
         if self.tally is None:
@@ -274,8 +307,11 @@ class Model:
             return rows
         if not rows:
             return [rows]
+        return one_row(rows) if self._is_row(rows) else rows
+
+    def _is_row(self, rows: Mapping[Any, Any]) -> bool:
         given = ((c.kind, rows[c.reads]) for c in self.schema.counted if rows.get(c.reads) is not None)
-        return one_row(rows) if any(_is_one_value(kind, value) for kind, value in given) else rows
+        return any(_is_one_value(kind, value) for kind, value in given)
 
     def _each(self, rows: Any, answer: Callable[[dict[str, Block], int], T]) -> Iterator[T]:
         """answer(blocks, rows) for every batch, on several threads."""
