@@ -222,15 +222,17 @@ class Bag:
         """The amount, and a one for being there at all, under each slot; a one for the row itself."""
         n_labels = groups.n_labels
         rows = groups.take(self.has)
+        sheets = {"rows": Sheet.dense([""], n_labels, {"n": exact.sums(rows.labels, n_labels, rows.factors())})}
+        if groups.weights is None and self.levels is None:
+            short = exact.bag_sums(self.matrix, groups.labels, n_labels)
+            if short is not None:
+                return {"words": Sheet.dense(self.slots, n_labels, dict(zip(WORDS, short, strict=True))), **sheets}
         row, slot, amount = self.entries()
         each = groups.take(row)
         key = slot * n_labels + each.labels
         n = exact.sums(key, len(self.slots) * n_labels, each.factors(amount))
         documents = exact.sums(key, len(self.slots) * n_labels, each.factors())
-        sheets = {
-            "words": Sheet.dense(self.slots, n_labels, {"n": n, "documents": documents}),
-            "rows": Sheet.dense([""], n_labels, {"n": exact.sums(rows.labels, n_labels, rows.factors())}),
-        }
+        sheets["words"] = Sheet.dense(self.slots, n_labels, {"n": n, "documents": documents})
         if self.levels is not None:
             level = np.minimum(np.ceil(amount), self.levels).astype(np.int64)
             pairs, pair = np.unique(slot * (self.levels + 1) + level, return_inverse=True)

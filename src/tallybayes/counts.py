@@ -48,19 +48,22 @@ class Sheet:
 
     @classmethod
     def dense(cls, slots: Sequence[str] | pa.Array, n_labels: int, amounts: Mapping[str, Limbs]) -> Sheet:
-        """The sheet of a full table: group number slot · n_labels + label holds each amount, in canonical limbs."""
+        """The sheet of a full table: group number slot · n_labels + label holds each amount."""
         slots = slots if isinstance(slots, pa.Array) else pa.array(slots, pa.string())
-        lowest = min(exact.lowest for exact in amounts.values())
-        width = max(exact.lowest + exact.array.shape[1] for exact in amounts.values()) - lowest
+        carried = [canonical(exact) for exact in amounts.values()]
+        lowest = min(exact.lowest for exact in carried)
+        width = max(exact.lowest + exact.array.shape[1] for exact in carried) - lowest
         full = np.zeros((len(slots), width, n_labels, len(amounts)), dtype=np.int64)
-        for position, exact in enumerate(amounts.values()):
+        for position, exact in enumerate(carried):
             start = exact.lowest - lowest
             table = exact.array.reshape(len(slots), n_labels, exact.array.shape[1])
             full[:, start : start + table.shape[2], :, position] = table.transpose(0, 2, 1)
-        slot, limb, label = np.nonzero(full.any(axis=3))  # in the order of the sheet's keys
-        amount = full[slot, limb, label]
+        flat = full.reshape(-1, len(amounts))
+        entry = np.flatnonzero(flat.any(axis=1) if len(amounts) > 1 else flat)  # in the order of the sheet's keys
+        group, label = np.divmod(entry, n_labels)
+        slot, limb = np.divmod(group, width)
         slots, slot = _used(slots, slot)
-        return cls(tuple(amounts), slots, slot, limb + lowest, label, amount)
+        return cls(tuple(amounts), slots, slot, limb + lowest, label, flat[entry])
 
     def __len__(self) -> int:
         return len(self.slot)
@@ -191,7 +194,7 @@ def _add_dense(slots: pa.Array, numbers: Sequence[Index], sheets: Sequence[Sheet
     for number, sheet in zip(numbers, sheets, strict=True):
         table[number, sheet.limb - lowest, sheet.label] += sheet.amount  # the keys of one sheet are all different
     by_group = table.transpose(3, 0, 2, 1).reshape(shape[3], len(slots) * n_labels, width)
-    amounts = {a: canonical(Limbs(lowest, t)) for a, t in zip(sheets[0].amounts, by_group, strict=True)}
+    amounts = {a: Limbs(lowest, t) for a, t in zip(sheets[0].amounts, by_group, strict=True)}
     return Sheet.dense(slots, n_labels, amounts)
 
 
@@ -293,7 +296,7 @@ class Counts:
 
     def labels(self) -> set[int]:
         """The class numbers that have any entry."""
-        return {int(i) for sheet in self.sheets.values() for i in np.unique(sheet.label)}
+        return {i for sheet in self.sheets.values() for i in np.flatnonzero(np.bincount(sheet.label)).tolist()}
 
     def update_digest(self, digest: hashlib._Hash) -> None:
         """Feed the logical content to a hash."""

@@ -7,13 +7,14 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from .numerics import Floats, Ints, Limbs, canonical, exact_sums
+from .workers import parallel, threads
 
 log = logging.getLogger("tallybayes")
 
@@ -73,10 +74,28 @@ def code_sums(codes: Ints, n_codes: int, labels: Ints, n_labels: int, weights: F
     if weights is None and (fast := table_kernels(len(codes))) is not None:
         table = np.zeros((n_codes, n_labels), dtype=np.int64)
         fast.count(np.ascontiguousarray(codes), labels, table)
-        return canonical(Limbs(0, table.reshape(-1, 1)))
+        return Limbs(0, table.reshape(-1, 1))
     some = codes >= 0
     key = codes[some].astype(np.int64) * n_labels + labels[some]
     return exact_sums(key, n_codes * n_labels, [] if weights is None else [weights[some]])
+
+
+def bag_sums(matrix: Any, labels: Ints, n_labels: int) -> tuple[Limbs, Limbs] | None:
+    """Σ of the amounts, and how many, under each slot and class (group slot · n_labels + class) of a sparse matrix.
+
+    None where the short way cannot go: few entries, or amounts that are not whole and small.
+    """
+    fast = table_kernels(matrix.nnz)
+    if fast is None or not (largest := fast.largest_whole(matrix.data)) or largest * len(labels) >= 2**31:
+        return None
+    table = np.zeros((n_labels, matrix.shape[1]), dtype=np.int64)
+    order = np.argsort(labels, kind="stable")
+    shares = np.array_split(np.arange(n_labels), min(threads(), n_labels))
+    cuts = np.searchsorted(labels[order], [share[0] for share in shares[1:]])  # a class is summed by one thread
+    parallel([partial(fast.sum_entries, matrix.indptr, matrix.indices, matrix.data, part, labels, table)
+              for part in np.split(order, cuts)])  # fmt: skip
+    by_slot = np.ascontiguousarray(table.T).reshape(-1, 1)
+    return Limbs(0, by_slot >> 32), Limbs(0, by_slot & 0xFFFFFFFF)
 
 
 def moments(labels: Ints, n_labels: int, x: Floats, weights: Floats | None) -> tuple[Limbs, Limbs, Limbs]:

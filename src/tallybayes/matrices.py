@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -129,11 +130,18 @@ def _amount(value: Any, word: Any, row: int, where: Where) -> float:
 
 
 def _bag_of_matrix(raw: Any, column: Column, where: Where) -> Bag:
-    matrix = scipy.sparse.csr_array(raw, dtype=np.float64, copy=True)
+    matrix = scipy.sparse.csr_array(raw, dtype=np.float64)
     if column.width is not None:
         _check_width(matrix.shape[1], column.width, 0, where)
-    slots = [str(j) for j in range(matrix.shape[1])]
-    return Bag(slots, _tidy(matrix, where), np.ones(matrix.shape[0], dtype=bool), column.levels)
+    kernels = table_kernels(matrix.nnz)
+    if kernels is None or not kernels.largest_whole(matrix.data) or not matrix.has_canonical_format:
+        matrix = _tidy(matrix.copy(), where)
+    return Bag(_positions(matrix.shape[1]), matrix, np.ones(matrix.shape[0], dtype=bool), column.levels)
+
+
+@lru_cache(maxsize=4)
+def _positions(width: int) -> list[str]:
+    return [str(j) for j in range(width)]
 
 
 def _tidy(matrix: Any, where: Where) -> Any:

@@ -12,7 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import pairwise
+from operator import matmul
 from typing import Any
 
 import numpy as np
@@ -25,10 +27,12 @@ from ..counts import Counts
 from ..errors import SettingsError
 from ..numerics import Floats, Ints, safe_log
 from ..smoothing import Dirichlet, Laplace
+from ..workers import parallel, threads
 from .base import Belief, Context, Family, Linear, Table, Term
 from .categorical import UNSEEN, draw
 from .selection import Selection
 
+_ENTRIES_PER_THREAD = 1 << 18  # a thread costs about as much as the product of so many
 _MANY = 4096  # words to look up at once: from here on Arrow's hash table is faster than a dict
 
 
@@ -149,6 +153,14 @@ class Complement(Family):
         return ComplementBelief(tuple(words), own, False, length, self.presence, complement=weights)
 
 
+def product(matrix: Any, table: Floats) -> Floats:
+    """A sparse matrix times a table, its rows shared out among the threads where there are many."""
+    count = min(threads(), 1 + matrix.nnz // _ENTRIES_PER_THREAD)
+    cuts = [matrix.shape[0] * i // count for i in range(count + 1)]
+    parts = parallel([partial(matmul, matrix[a:b] if count > 1 else matrix, table) for a, b in pairwise(cuts)])
+    return np.asarray(parts[0] if count == 1 else np.concatenate(parts), dtype=np.float64)
+
+
 def _spelled(word: str, amount: float) -> str:
     return word if amount == 1 else f"{word} ×{amount:g}"
 
@@ -200,7 +212,7 @@ class WordsBelief(Belief):
 
     def parts(self, block: Bag) -> Floats:
         """Σ_w x_w·weight_yw; 0 for a missing bag."""
-        return np.asarray(self._amounts(block) @ self.each(block.slots, self.weights), dtype=np.float64)
+        return product(self._amounts(block), self.each(block.slots, self.weights))
 
     def terms(self, block: Bag, row: int) -> list[Term]:
         """Word by word, in the order given if there was one."""
