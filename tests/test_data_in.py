@@ -139,7 +139,7 @@ def test_columns_are_found_by_name(frame: pd.DataFrame, schema: tb.Schema) -> No
 def test_one_row_as_a_dict_is_a_batch_of_one(frame: pd.DataFrame, schema: tb.Schema) -> None:
     model = tb.count(frame, schema).model()
     row = {k: None if pd.isna(v) else v for k, v in frame.iloc[17].items()}
-    np.testing.assert_array_equal(model.predict_proba(row), model.predict_proba(frame)[17:18])
+    np.testing.assert_allclose(model.predict_proba(row), model.predict_proba(frame)[17:18], rtol=1e-12)
     assert model.predict(row).tolist() == model.predict(frame)[17:18].tolist()
 
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import scipy.sparse
 
 from .block import Bag, Block, Codes, Numbers
 from .errors import DataError, did_you_mean, excerpt, warn
+from .later import scipy
 from .matrices import bag, vector, whole_columns
 from .numerics import Floats, Ints
+from .pairs import Side, paired
 from .reading import Where, category, check_flat, date_part, number
 from .schema import Column, Schema
 from .sources import MATRIX, WEIGHTS, Batch
@@ -26,11 +27,25 @@ def blocks(schema: Schema, batch: Batch) -> dict[str, Block]:
     categories = [c for c in schema.counted if c.kind == "category" and c.part is None]
     out: dict[str, Block] = {}
     whole = whole_columns(batch.columns.get(MATRIX), categories, schema.missing) if categories else {}
+    sides: dict[Side, Codes | Numbers] = {}
     for column in schema.counted:
-        if column.name in whole:
+        if column.of is not None:
+            for side in column.of:
+                if side not in sides:
+                    sides[side] = _side(side, batch, schema.missing)
+            out[column.name] = paired(sides[column.of[0]], sides[column.of[1]], column.of)
+        elif column.name in whole:
             out[column.name] = whole[column.name]
         else:
             out[column.name] = block(column, batch.get(column.reads), batch, schema.missing)
+    return out
+
+
+def _side(side: Side, batch: Batch, missing: Sequence[str]) -> Codes | Numbers:
+    """One column of a pair, read as it would be by itself."""
+    column = Column(side.source, side.kind, part=side.part, missing=side.missing)
+    out = block(column, batch.get(side.source), batch, missing)
+    assert isinstance(out, (Codes, Numbers))
     return out
 
 
@@ -41,7 +56,7 @@ def bags(blocks: dict[str, Block]) -> dict[str, Block]:
 
 def check_columns(schema: Schema, batch: Batch) -> None:
     """Warn of columns that are absent, with the nearest name; refuse a batch that has none of them."""
-    wanted = dict.fromkeys(c.reads for c in schema.counted)
+    wanted = dict.fromkeys(name for c in schema.counted for name in c.inputs)
     absent = [name for name in wanted if name not in batch]
     if not absent:
         return
@@ -158,3 +173,22 @@ def block(column: Column, raw: Any, batch: Batch, missing: Sequence[str]) -> Blo
         absent = np.zeros(batch.rows, dtype=bool)
         return Bag([], scipy.sparse.csr_array((batch.rows, 0)), absent, column.levels)
     return bag(raw, column, where)
+
+
+def is_row(schema: Schema, given: Mapping[Any, Any]) -> bool:
+    """Whether a dict is one row, told from a dict of columns by what stands in the columns of the schema."""
+    values = ((c.kind, given[n]) for c in schema.counted for n in c.inputs if given.get(n) is not None)
+    return any(_is_one_value(kind, value) for kind, value in values)
+
+
+def _is_one_value(kind: str, value: Any) -> bool:
+    """Whether this is the value of one row: a lone number or text; for a bag or vector a flat list, or a dict."""
+    if isinstance(value, (str, bytes)) or not hasattr(value, "__len__"):
+        return True
+    if kind not in ("bag", "vector"):
+        return False
+    if isinstance(value, Mapping):
+        return True
+    if hasattr(value, "shape"):
+        return len(value.shape) == 1
+    return all(isinstance(v, str) or not hasattr(v, "__len__") for v in value if v is not None)

@@ -6,8 +6,9 @@ S = b + Σ parts(φ, θ)            one part per column and class; the parts bef
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Container, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -59,14 +60,16 @@ class Model:
     beliefs: Mapping[str, Belief]
     families: Mapping[str, Family]
     settings: Settings
-    tally: Tally | None  # None: the model was written down without a strength
+    # None: the model was written down without a strength. Made by a factory, or the class would have a `tally`, too
+    tally: Tally | None = field(default_factory=lambda: None)
+    notes: Mapping[str, Any] = field(default_factory=dict)  # what else is to be remembered, kept in the model's file
 
     def __getattr__(self, name: str) -> Any:
         """What a model that was updated row by row has not worked out yet: it is estimated when first asked for."""
         pending = self.__dict__.get("_pending")
         if pending is None or name not in _ESTIMATED:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        self.__dict__.update(vars(pending.tally.model(self.settings)))
+        self.__dict__.update({n: getattr(pending.tally.model(self.settings), n) for n in _ESTIMATED})
         return self.__dict__[name]
 
     @classmethod
@@ -121,7 +124,9 @@ class Model:
 
     def log_density(self, rows: Any) -> Floats:
         """log P(row), the class summed out: how likely the model finds each row."""
-        readings = [n for n, b in self.beliefs.items() if not b.density or self.settings.weights.get(n, 1.0) != 1.0]
+        weighted = {n for n, w in self.settings.weights.items() if w != 1.0}
+        weighted |= {n for n, b in self.settings.lengths.items() if b != 0.0}
+        readings = [n for n, b in self.beliefs.items() if not b.density or n in weighted]
         if readings:
             raise SettingsError(
                 f"column {readings[0]!r} is weighted, or read by a family that is no probability distribution",
@@ -152,7 +157,7 @@ class Model:
         unit = LOGS[str(log)]
         lines = [Contribution("prior", "", self._log_prior(prior) / unit)]
         for name, belief in self.beliefs.items():
-            weight = self.settings.weights.get(name, 1.0)
+            weight = float(np.max(scorer.factor(self.settings, name, blocks[name])))
             for term in belief.terms(blocks[name], 0):
                 parts = term.parts * weight if weight else np.zeros_like(term.parts)
                 lines.append(Contribution(name, term.label, parts / unit, term.note))
@@ -165,7 +170,8 @@ class Model:
         rng = np.random.default_rng(seed)
         p = np.exp(self.log_prior)
         labels: Ints = rng.choice(len(self.classes), size=n, p=p / p.sum())
-        columns = {name: belief.sample(labels, rng) for name, belief in self.beliefs.items()}
+        drawn = [name for name in self.beliefs if self.schema[name].kind != "pair"]
+        columns = {name: self.beliefs[name].sample(labels, rng) for name in drawn}
         return pa.table({**columns, self.schema.target: pa.array(list(self.classes)).take(pa.array(labels))})
 
     # ---- other rows
@@ -175,7 +181,7 @@ class Model:
         pending = self._waiting(data, y, weights)
         if pending is not None:
             return self._later(pending.update(data))
-        return self._tally("updated").update(data, y, weights=weights).model(self.settings)
+        return self._changed(self._tally("updated").update(data, y, weights=weights))
 
     def forget(self, data: Any, y: Any = None, *, weights: Any = None) -> Model:
         """The model as if these rows had never been counted; the settings stay."""
@@ -183,12 +189,21 @@ class Model:
         less = None if pending is None else pending.forget(data)
         if less is not None:
             return self._later(less)
-        return self._tally("made to forget").forget(data, y, weights=weights).model(self.settings)
+        return self._changed(self._tally("made to forget").forget(data, y, weights=weights))
+
+    def _changed(self, tally: Tally) -> Model:
+        """The model of a changed tally, whose fitted weights are a little older."""
+        settings = self.settings
+        if settings.calibrated is not None:
+            assert self.tally is not None
+            since = settings.calibrated.changed + abs(tally.rows - self.tally.rows)
+            settings = replace(settings, calibrated=replace(settings.calibrated, changed=since))
+        return replace(tally.model(settings), notes=self.notes)
 
     def _waiting(self, data: Any, y: Any, weights: Any) -> Pending | None:
         """Where a row that can wait would wait; None for rows that are counted at once."""
         plain = y is None and weights is None and self.schema.weights is None and not self.schema.receipts
-        if not (plain and isinstance(data, Mapping) and self._is_row(data)):
+        if not (plain and isinstance(data, Mapping) and encode.is_row(self.schema, data)):
             return None
         pending: Pending | None = self.__dict__.get("_pending")
         if pending is not None and pending.waiting < MOST:
@@ -196,9 +211,13 @@ class Model:
         return None if self.tally is None else Pending(self.tally)
 
     def _later(self, pending: Pending) -> Model:
-        """The model of a tally that nobody has read yet."""
+        """The model of a tally that nobody has read yet, whose fitted weights are a little older."""
+        settings = self.settings
+        if settings.calibrated is not None:
+            changed = settings.calibrated.changed + 1
+            settings = replace(settings, calibrated=replace(settings.calibrated, changed=changed))
         out = object.__new__(type(self))
-        out.__dict__.update(schema=self.schema, settings=self.settings, _pending=pending)
+        out.__dict__.update(schema=self.schema, settings=settings, notes=self.notes, _pending=pending)
         return out
 
     def _tally(self, verb: str) -> Tally:
@@ -208,6 +227,18 @@ class Model:
                 hint="say how many rows it is worth: tb.Model.written(prior, tables, strength=100).",
             )
         return self.tally
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a file for `tb.load`; a file of that name is replaced at once or not at all."""
+        from . import modelfile
+
+        modelfile.save(path, modelfile.to_bytes(self))
+
+    def export(self, path: str | os.PathLike[str] | None = None, format: str | None = None) -> bytes:
+        """The model as "sealed" scorer, "json", "onnx" or model "card", also written to the path if there is one."""
+        from .export import export
+
+        return export(self, path, format)
 
     # ---- views
 
@@ -219,6 +250,12 @@ class Model:
 
     def linear(self) -> LinearView:
         """W, b and a centre x₀ with softmax(W·(x − x₀) + b) = posterior, where every column has such a view."""
+        bent = [n for n, b in self.settings.lengths.items() if b != 0.0]
+        if bent:
+            raise SettingsError(
+                f"the evidence of column {bent[0]!r} depends on the length of the text, which no linear view knows",
+                hint="take settings without lengths: tally.model(tb.Settings(…)).",
+            )
         return linear_view(self.log_prior, self.beliefs, self.settings.weights, self.classes, self._blocks)
 
     def table(self, column: str) -> Table:
@@ -271,6 +308,8 @@ class Model:
         described = [(canon.printable(name, 40), what) for name, what in self._described()]
         width = max((len(name) for name, _ in described), default=0)
         lines += [f"  {name:<{width}}  {what}" for name, what in described]
+        if self.settings.calibrated is not None:
+            lines.append(f"weights: {self.settings.calibrated}")
         return "\n".join(lines)
 
     def _described(self) -> Iterator[tuple[str, str]]:
@@ -280,7 +319,9 @@ class Model:
             table = belief.table()
             count = len(table.rows)
             size = f", {count} {table.unit if count != 1 else table.unit[:-1]}" if table.unit else ""
-            yield name, family + size + ("" if weight is None else f", weight {weight:.3g}")
+            length = self.settings.lengths.get(name)
+            by = "" if weight is None else f", weight {weight:.3g}"
+            yield name, family + size + by + ("" if not length else f" × tokens^{length:.2f}")
 
     def _repr_html_(self) -> str:
         return model_html(repr(self), self.graph())
@@ -307,11 +348,7 @@ class Model:
             return rows
         if not rows:
             return [rows]
-        return one_row(rows) if self._is_row(rows) else rows
-
-    def _is_row(self, rows: Mapping[Any, Any]) -> bool:
-        given = ((c.kind, rows[c.reads]) for c in self.schema.counted if rows.get(c.reads) is not None)
-        return any(_is_one_value(kind, value) for kind, value in given)
+        return one_row(rows) if encode.is_row(self.schema, rows) else rows
 
     def _each(self, rows: Any, answer: Callable[[dict[str, Block], int], T]) -> Iterator[T]:
         """answer(blocks, rows) for every batch, on several threads."""
@@ -326,9 +363,9 @@ class Model:
 
     def _scores(self, blocks: Mapping[str, Block], rows: int, log_prior: Floats) -> Floats:
         """log P(class) + Σ weight · part."""
-        weights = self.settings.weights
-        fast = fused.adders(self.beliefs, blocks, weights)
-        return fused.add_all(fast, scorer.scores(log_prior, self._parts(blocks, but=fast), weights, rows))
+        fast = fused.adders(self.beliefs, blocks, self.settings.weights)
+        parts = self._parts(blocks, but=fast)
+        return fused.add_all(fast, scorer.scores(log_prior, parts, self.settings, blocks, rows))
 
     def _blocks(self, rows: Any) -> list[dict[str, Block]]:
         return list(self._each(rows, lambda blocks, _: blocks))
@@ -349,16 +386,3 @@ class Model:
         labels = np.empty(len(self.classes), dtype=object)
         labels[:] = self.classes
         return labels[numbers]
-
-
-def _is_one_value(kind: str, value: Any) -> bool:
-    """Whether this is the value of one row: a lone number or text; for a bag or vector a flat list, or a dict."""
-    if isinstance(value, (str, bytes)) or not hasattr(value, "__len__"):
-        return True
-    if kind not in ("bag", "vector"):
-        return False
-    if isinstance(value, Mapping):
-        return True
-    if hasattr(value, "shape"):
-        return len(value.shape) == 1
-    return all(isinstance(v, str) or not hasattr(v, "__len__") for v in value if v is not None)

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from . import canon
+from .arrow import array, numpy_of, scalar
 from .block import Codes
 from .errors import DataError
 from .numerics import Floats, has_infinity
@@ -50,17 +51,21 @@ def category(raw: Any, missing: Sequence[str] = ()) -> Codes:
         text = canon.text(raw[0])
         return Codes([], _MISSING) if text is None or text in missing else Codes([text], _FIRST)
     if isinstance(raw, np.ndarray):
-        raw = pa.array(raw)
+        raw = array(raw)
     if isinstance(raw, pa.Array) and pa.types.is_integer(raw.type) and raw.null_count == 0:
-        found = _small_range(raw.to_numpy(), missing)
+        found = _small_range(numpy_of(raw), missing)
         if found is not None:
             return found
     if isinstance(raw, pa.Array):
         if not pa.types.is_dictionary(raw.type):
             raw = raw.dictionary_encode()
         texts = [canon.text(v) for v in raw.dictionary.to_pylist()]
-        indices = raw.indices.fill_null(-1) if pa.types.is_signed_integer(raw.indices.type) else raw.indices
-        codes = (indices if indices.null_count == 0 else indices.cast(pa.int64()).fill_null(-1)).to_numpy()
+        indices = (
+            raw.indices.fill_null(scalar(-1, raw.indices.type))
+            if pa.types.is_signed_integer(raw.indices.type)
+            else raw.indices
+        )
+        codes = numpy_of(indices if indices.null_count == 0 else indices.cast(pa.int64()).fill_null(scalar(-1)))
         codes = codes if codes.dtype in (np.int32, np.int64) else codes.astype(np.int32)  # two kinds for the kernels
     else:
         seen: dict[Any, int] = {}
@@ -112,7 +117,7 @@ def number(raw: Any, where: Where, missing: Sequence[str] = ()) -> Floats:
                 f"column {where.column!r} holds values of type {raw.type}, not numbers",
                 hint="declare the column as a category, or turn it into numbers first.",
             )
-        values = raw.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+        values = numpy_of(raw.cast(pa.float64(), safe=False))
     else:
         values = np.array([_one_number(v, i, where, missing) for i, v in enumerate(raw)], dtype=np.float64)
     if has_infinity(values):
@@ -131,9 +136,9 @@ def _is_text(kind: Any) -> bool:
 
 
 def _numbers_from_text(raw: Any, where: Where, missing: Sequence[str]) -> Any:
-    marked = pc.is_in(raw, value_set=pa.array(list(missing), raw.type)) if missing else None
+    marked = pc.is_in(raw, value_set=array(list(missing), raw.type)) if missing else None
     if marked is not None:
-        raw = pc.if_else(marked, pa.scalar(None, raw.type), raw)
+        raw = pc.if_else(marked, scalar(None, raw.type), raw)
     try:
         return raw.cast(pa.float64())
     except pa.ArrowInvalid:
@@ -165,23 +170,23 @@ def date_part(raw: Any, part: str, where: Where, missing: Sequence[str]) -> Any:
     """Days since 1970 as numbers, or weekday, month or hour as text."""
     times = _timestamps(raw, where, missing)
     if part == "days":
-        return pc.divide(pc.cast(times, pa.int64()), pa.scalar(_DAY * 1e6))
+        return pc.divide(pc.cast(times, pa.int64()), scalar(_DAY * 1e6))
     if part == "hour":
         return pc.cast(pc.hour(times), pa.string())
-    number = pc.day_of_week(times) if part == "weekday" else pc.subtract(pc.month(times), 1)
-    names = pa.array(_WEEKDAYS if part == "weekday" else _MONTHS)
+    number = pc.day_of_week(times) if part == "weekday" else pc.subtract(pc.month(times), scalar(1))
+    names = array(_WEEKDAYS if part == "weekday" else _MONTHS)
     return pc.take(names, number)
 
 
 def _timestamps(raw: Any, where: Where, missing: Sequence[str]) -> Any:
     if not isinstance(raw, pa.Array):
-        raw = pa.array(list(raw), from_pandas=True)
+        raw = array(list(raw), from_pandas=True)
     if pa.types.is_dictionary(raw.type):
         raw = raw.dictionary_decode()
     if pa.types.is_null(raw.type):
         return raw.cast(pa.timestamp("us"))
     if _is_text(raw.type):
-        raw = pa.array([_one_time(v, i, where, missing) for i, v in enumerate(raw.to_pylist())], pa.timestamp("us"))
+        raw = array([_one_time(v, i, where, missing) for i, v in enumerate(raw.to_pylist())], pa.timestamp("us"))
     if not (pa.types.is_timestamp(raw.type) or pa.types.is_date(raw.type)):
         raise DataError(
             f"column {where.column!r} holds values of type {raw.type}, not dates",

@@ -6,24 +6,47 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from .block import Bag, Block
 from .errors import warn
 from .exact import score_kernels
 from .numerics import Bools, Floats, Ints, log_sum_exp
+from .settings import Settings
 
 
-def scores(log_prior: Floats, parts: Mapping[str, Floats], weights: Mapping[str, float], rows: int) -> Floats:
-    """log P(class) + Σ weight · part, rows × classes."""
-    out = np.empty((rows, len(log_prior)))
+def factor(settings: Settings, column: str, block: Block) -> float | Floats:
+    """What a column's evidence is multiplied by: its weight, and for words tokens^exponent of each row."""
+    weight = settings.weights.get(column, 1.0)
+    exponent = settings.lengths.get(column, 0.0)
+    if exponent == 0.0 or not isinstance(block, Bag):
+        return weight
+    out: Floats = weight * np.maximum(block.lengths(), 1.0) ** exponent
+    return out
+
+
+def scores(
+    log_prior: Floats,
+    parts: Mapping[str, Floats],
+    settings: Settings,
+    blocks: Mapping[str, Block],
+    rows: int | None = None,
+) -> Floats:
+    """log P(class) + Σ factor · part, rows × classes; `rows` says how many there are where no column has parts."""
+    out = np.empty((next((len(p) for p in parts.values()), 0) if rows is None else rows, log_prior.shape[-1]))
     out[:] = log_prior
     for column, part in parts.items():
-        weight = weights.get(column, 1.0)
-        if weight != 0:  # 0 · −inf would be NaN; a weight of 0 means that the column is not asked
-            out += part if weight == 1.0 else weight * part
+        by = factor(settings, column, blocks[column])
+        if isinstance(by, np.ndarray):
+            out += by[:, None] * part
+        elif by != 0:  # 0 · −inf would be NaN; a weight of 0 means that the column is not asked
+            out += part if by == 1.0 else by * part
     return out
 
 
 def log_posterior(joint: Floats, log_prior: Floats) -> Floats:
-    """log P(class given row). Where every class is impossible the prior answers, with a warning."""
+    """log P(class given row). Where every class is impossible the prior answers, with a warning.
+
+    The prior is one for all rows, or rows × classes.
+    """
     top = joint.max(axis=1, keepdims=True)
     impossible = ~np.isfinite(top[:, 0])
     some = bool(impossible.any())
@@ -31,7 +54,8 @@ def log_posterior(joint: Floats, log_prior: Floats) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         out: Floats = above - np.log(np.exp(above).sum(axis=1, keepdims=True))
     if some:
-        out[impossible] = log_prior - log_sum_exp(log_prior)
+        prior = np.broadcast_to(log_prior, joint.shape)[impossible]
+        out[impossible] = prior - log_sum_exp(prior)[:, None]
         _warn_impossible(impossible)
     return out
 

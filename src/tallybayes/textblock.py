@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import scipy.sparse
 
+from .arrow import array, numpy_of
 from .block import WORDS, Bag, Groups, N
 from .counts import Sheet
 from .exact import count_kernels, sums
+from .later import scipy
 from .numerics import Bools, Ints
 from .text import Tokeniser
 from .tokens import Tokens, tokenised
@@ -36,12 +37,12 @@ class Texts:
 
     def take(self, rows: Ints | Bools) -> Texts:
         """The block of some of the rows."""
-        kept = self.texts.filter(pa.array(rows)) if rows.dtype == bool else self.texts.take(pa.array(rows))
+        kept = self.texts.filter(array(rows)) if rows.dtype == bool else self.texts.take(array(rows))
         return Texts(kept, self.tokeniser, self.levels)
 
     def present(self) -> Bools:
         """Which rows have a text, empty ones included."""
-        return np.asarray(self.texts.is_valid())
+        return np.asarray(numpy_of(self.texts.is_valid()))
 
     def text(self, row: int) -> str | None:
         """The text."""

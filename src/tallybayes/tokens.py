@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from . import canon
+from .arrow import array, numpy_of, scalar
 from .exact import text_kernels
 from .numerics import Ints
 from .text import Tokeniser, clean
@@ -69,7 +70,7 @@ def _plain_words(texts: pa.Array, tokeniser: Tokeniser) -> Tokens:
             words = [w for p in pieces if (w := known[p]) is not None]
             numbers += [seen.setdefault(t, len(seen)) for t in tokeniser.grams(words)]
         ends[i] = len(numbers)
-    return Tokens(pa.array(list(seen), pa.string()), np.array(numbers, dtype=np.uint32), ends)
+    return Tokens(array(list(seen), pa.string()), np.array(numbers, dtype=np.uint32), ends)
 
 
 # ---- the fast way
@@ -95,13 +96,13 @@ def _buffers(texts: pa.Array, tokeniser: Tokeniser, kernels: Any) -> tuple[Any, 
     edges = np.frombuffer(offsets, dtype=np.uint64)[texts.offset : texts.offset + len(texts) + 1]
     begin, stop = edges[:-1].copy(), edges[1:].copy()
     if texts.null_count:
-        gone = np.asarray(texts.is_null())
+        gone = numpy_of(texts.is_null())
         stop[gone] = begin[gone]
     beyond = np.zeros(len(texts), dtype=np.bool_)
     wide = data[: len(data) // 8 * 8].view(np.uint64)
     kernels.not_ascii(data, wide, begin.astype(np.int64), stop.astype(np.int64), beyond)
     if beyond.any():
-        prepared = [_prepared(t, tokeniser) for t in texts.filter(pa.array(beyond)).to_pylist()]
+        prepared = [_prepared(t, tokeniser) for t in texts.filter(array(beyond)).to_pylist()]
         place = len(data) + np.concatenate(([0], np.cumsum([len(p) for p in prepared])))
         begin[beyond], stop[beyond] = place[:-1], place[1:]
         data = np.concatenate([data, np.frombuffer(b"".join(prepared), dtype=np.uint8)])
@@ -213,7 +214,7 @@ def _fast_grams(found: Tokens, sizes: tuple[int, int]) -> Tokens:
     names = [
         " ".join([words[j] for j in found.numbers[a : a + k]]) for a, k in zip(at.tolist(), size.tolist(), strict=True)
     ]
-    return Tokens(pa.array(names, pa.string()), numbers[:n], ends)
+    return Tokens(array(names, pa.string()), numbers[:n], ends)
 
 
 def _grow_until_done(cut: Callable[..., bool], kernels: Any, guess: int) -> tuple[int, Any, Any]:
@@ -255,7 +256,7 @@ def _renumbered(found: Tokens, new: Ints, words: Sequence[str]) -> Tokens:
     numbers = new[found.numbers]
     kept = numbers >= 0
     before = np.concatenate(([0], np.cumsum(kept)))
-    return Tokens(pa.array(words, pa.string()), numbers[kept].astype(np.uint32), before[found.ends])
+    return Tokens(array(words, pa.string()), numbers[kept].astype(np.uint32), before[found.ends])
 
 
 def _hashed(found: Tokens, bits: int) -> Tokens:
@@ -302,13 +303,13 @@ def text_array(raw: Any, missing: Sequence[str]) -> pa.Array:
     if isinstance(raw, pa.Array) and pa.types.is_dictionary(raw.type):
         raw = raw.dictionary_decode()
     if isinstance(raw, pa.Array) and (pa.types.is_string(raw.type) or pa.types.is_large_string(raw.type)):
-        array = raw.cast(pa.large_string())
+        texts = raw.cast(pa.large_string())
     else:
         values = raw.to_pylist() if isinstance(raw, pa.Array) else list(raw)
-        texts = [canon.text(v) for v in values]
-        array = pa.array([None if t is None else clean(t) for t in texts], pa.large_string())
+        given = [canon.text(v) for v in values]
+        texts = array([None if t is None else clean(t) for t in given], pa.large_string())
     marked = [m for m in missing if m != ""]  # an empty text is a text without words, not a missing one
     if marked:
-        found = pc.is_in(array, value_set=pa.array(marked, pa.large_string()))
-        array = pc.if_else(found, pa.scalar(None, pa.large_string()), array)
-    return array
+        found = pc.is_in(texts, value_set=array(marked, pa.large_string()))
+        texts = pc.if_else(found, scalar(None, pa.large_string()), texts)
+    return texts

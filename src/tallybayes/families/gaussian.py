@@ -27,7 +27,7 @@ from .student import student
 
 _AT_ONCE = 1 << 15  # distances at a time, so that they stay in the cache
 _LARGEST = float(np.finfo(float).max)
-_HALF_LOG_2PI = 0.5 * float(np.log(2 * np.pi))
+HALF_LOG_2PI = 0.5 * float(np.log(2 * np.pi))
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Gaussian(Family):
 
 def log_normal(x: Floats, mean: Floats, sd: Floats) -> Floats:
     """log N(x; μ, σ²)."""
-    out: Floats = -0.5 * distance(x, mean, sd) ** 2 - np.log(sd) - _HALF_LOG_2PI
+    out: Floats = -0.5 * distance(x, mean, sd) ** 2 - np.log(sd) - HALF_LOG_2PI
     return out
 
 
@@ -125,7 +125,7 @@ class GaussianBelief(BellBelief):
         """Positions that vary, μ and σ by class and position, and what no value changes: −Σ log σ − ½ log 2π."""
         at = np.flatnonzero(self.varies)
         scale = self.scale[at].T
-        constant = -np.sum(np.log(scale), axis=1) - len(at) * _HALF_LOG_2PI
+        constant = -np.sum(np.log(scale), axis=1) - len(at) * HALF_LOG_2PI
         return self.positions[at], self.location[at].T, scale, constant
 
     def noise(self, labels: Ints, rng: np.random.Generator) -> Floats:

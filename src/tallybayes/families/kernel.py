@@ -16,11 +16,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
-from scipy.special import ndtr
 
 from ..cells import MIDDLE
 from ..counts import Counts
 from ..errors import SettingsError
+from ..later import ndtr
 from ..numerics import Bools, Floats, Ints
 from .base import Context, Family, Table
 from .categorical import draw
