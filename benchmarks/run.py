@@ -1,6 +1,6 @@
 """Every item beside its peer, in one process, in turns, the best of several: prints ratio, times and share of a limit.
 
-    python benchmarks/run.py [--scale 1] [--seconds 5] [--only word] [--write docs/benchmarks.md]
+    python benchmarks/run.py [--scale 1] [--seconds 4] [--only word] [--write docs/benchmarks.md]
 
 A busy machine spoils both sides alike, which is why the ratio of the best times is what is compared.
 """
@@ -8,13 +8,22 @@ A busy machine spoils both sides alike, which is why the ratio of the best times
 from __future__ import annotations
 
 import argparse
+import os
+import pathlib
+import platform
+import re
 import time
 from dataclasses import dataclass
 
+import numba
 import numpy as np
+import sklearn
 from items import ITEMS, Case, Item
 
 import tallybayes as tb
+from tallybayes.workers import threads
+
+BEGIN, END = "<!-- results -->", "<!-- end of results -->"
 
 
 @dataclass(frozen=True)
@@ -63,11 +72,42 @@ def shown(r: Result) -> str:
     )
 
 
+def machine() -> str:
+    found = (
+        re.search(r"model name\s*: (.*)", cpuinfo.read_text())
+        if (cpuinfo := pathlib.Path("/proc/cpuinfo")).exists()
+        else None
+    )
+    packages = ", ".join(f"{m.__name__} {m.__version__}" for m in (np, numba, sklearn))
+    return (
+        f"{found[1] if found else platform.machine()}, {threads()} threads, "
+        f"load {os.getloadavg()[0]:.1f} while measuring; Python {platform.python_version()}, {packages}, tallybayes {tb.__version__}"
+    )
+
+
+def page(results: list[Result]) -> str:
+    """The results as a Markdown table."""
+    lines = [
+        f"{machine()}.",
+        "",
+        "| item | times faster | aim | tallybayes | peer | share of reading the bytes once |",
+        "|---|---|---|---|---|---|",
+    ]
+    for r in results:
+        limit = "" if r.limit is None else f"{r.limit / r.ours:.0%}"
+        lines.append(
+            f"| {r.item.name} | {r.ratio:.1f} | {r.item.target:g} | {unit(r.ours)} "
+            f"| {unit(r.theirs)}, {r.item.peer} | {limit} |"
+        )
+    return "\n".join(lines)
+
+
 def main() -> list[Result]:
     parser = argparse.ArgumentParser()
     parser.add_argument("--scale", type=float, default=1.0, help="of the number of rows")
     parser.add_argument("--seconds", type=float, default=4.0, help="for each item")
     parser.add_argument("--only", default="", help="items whose name has this in it")
+    parser.add_argument("--write", type=pathlib.Path, help="a page whose table is to be renewed")
     given = parser.parse_args()
     print(f"tallybayes {tb.__version__}")
     results = []
@@ -75,6 +115,10 @@ def main() -> list[Result]:
         if given.only in item.name:
             results.append(measured(item, item.make(given.scale), given.seconds))
             print(shown(results[-1]), flush=True)
+    if given.write is not None:
+        before, _, rest = given.write.read_text().partition(BEGIN)
+        after = rest.partition(END)[2]
+        given.write.write_text(f"{before}{BEGIN}\n{page(results)}\n{END}{after}")
     return results
 
 
