@@ -73,15 +73,13 @@ def shown(r: Result) -> str:
 
 
 def machine() -> str:
-    found = (
-        re.search(r"model name\s*: (.*)", cpuinfo.read_text())
-        if (cpuinfo := pathlib.Path("/proc/cpuinfo")).exists()
-        else None
-    )
+    cpus = pathlib.Path("/proc/cpuinfo")
+    found = re.search(r"model name\s*: (.*)", cpus.read_text()) if cpus.exists() else None
     packages = ", ".join(f"{m.__name__} {m.__version__}" for m in (np, numba, sklearn))
     return (
         f"{found[1] if found else platform.machine()}, {threads()} threads, "
-        f"load {os.getloadavg()[0]:.1f} while measuring; Python {platform.python_version()}, {packages}, tallybayes {tb.__version__}"
+        f"load {os.getloadavg()[0]:.1f} while measuring; Python {platform.python_version()}, {packages}, "
+        f"tallybayes {tb.__version__}"
     )
 
 

@@ -1,4 +1,4 @@
-"""Each benchmark runs at a tiny size, its two sides agree, and the kernels give what NumPy gives. No times are tested."""
+"""Each benchmark runs at a tiny size, its sides agree, and the kernels give what NumPy gives. No times are tested."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import tallybayes as tb
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
 
-from items import ITEMS, Item  # noqa: E402
+from items import ITEMS, Item
 
 TINY = 0.004
 
