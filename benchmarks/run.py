@@ -115,8 +115,7 @@ def main() -> list[Result]:
             print(shown(results[-1]), flush=True)
     if given.write is not None:
         before, _, rest = given.write.read_text().partition(BEGIN)
-        after = rest.partition(END)[2]
-        given.write.write_text(f"{before}{BEGIN}\n{page(results)}\n{END}{after}")
+        given.write.write_text(f"{before}{BEGIN}\n{page(results)}\n{END}{rest.partition(END)[2]}")
     return results
 
 
