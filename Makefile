@@ -38,12 +38,12 @@ demo: $(VENV)/.run
 	@$(RUN) examples/clinic.py
 
 test: $(VENV)/.test
-	$(RUN) -m pytest -n 2
-	TALLYBAYES_KERNELS=off $(RUN) -m pytest -n 2 -m core
+	$(RUN) -m pytest -n 2 --dist loadgroup
+	TALLYBAYES_KERNELS=off $(RUN) -m pytest -n 2 --dist loadgroup -m core
 
 test-all: $(VENV)/.test
-	TALLYBAYES_TESTS=all $(RUN) -m pytest -n 2
-	TALLYBAYES_TESTS=all TALLYBAYES_KERNELS=off $(RUN) -m pytest -n 2 -m core
+	TALLYBAYES_TESTS=all $(RUN) -m pytest -n 2 --dist loadgroup
+	TALLYBAYES_TESTS=all TALLYBAYES_KERNELS=off $(RUN) -m pytest -n 2 --dist loadgroup -m core
 
 check: $(VENV)/.test
 	$(VENV)/bin/ruff format --check .

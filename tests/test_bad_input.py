@@ -101,7 +101,7 @@ def test_an_empty_table_with_a_schema_fits_nothing():
 
 @pytest.mark.parametrize(
     "data",
-    [3, 1.5, "mail.parquet", b"bytes", None, object(), {1, 2}, pd.Series([1, 2]), pl.Series([1, 2]), lambda: 0],
+    [3, 1.5, b"bytes", None, object(), {1, 2}, pd.Series([1, 2]), pl.Series([1, 2]), lambda: 0],
     ids=lambda v: type(v).__name__,
 )
 def test_things_that_are_not_a_table(data):
@@ -258,7 +258,7 @@ def test_missing_weights(weight):
     refused(tb.DataError, lambda: TALLY.update(table(), weights=weights), "weights', row 5 ", "missing")
 
 
-@pytest.mark.parametrize("weight", [1e-12, 1e-300, 5e-324, 1e-5])
+@pytest.mark.parametrize("weight", [1e-14, 1e-300, 5e-324, 3e-17])
 def test_weights_too_small(weight):
     weights = [1.0] * 5 + [weight] + [1.0] * 4
     refused(tb.DataError, lambda: TALLY.update(table(), weights=weights), "weights', row 5 ", "too small", "multiply")

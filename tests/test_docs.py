@@ -25,7 +25,7 @@ FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 SKIPPED = {"tallybayes.kernels"}  # Numba twins: compiled on import, and without examples
 MODULES = sorted({m.name for m in pkgutil.walk_packages(tb.__path__, "tallybayes.")} - SKIPPED)
 
-_FENCE = re.compile(r"^(?P<indent> *)(?P<fence>`{3,}|~{3,})(?P<language>[\w-]*)[^\n]*$")
+_FENCE = re.compile(r"^(?P<indent> *)(?P<fence>`{3,}|~{3,})(?P<language>[\w-]*)(?P<more>[^\n]*)$")
 
 
 @dataclass(frozen=True)
@@ -36,10 +36,16 @@ class Block:
     text: str
     line: int  # of the first line inside the fence, counted from 0
     before: str  # everything since the block before this one
+    more: str = ""  # what stands behind the language
 
     @property
     def runs(self) -> bool:
-        return self.language in ("python", "pycon")
+        return self.language in ("python", "pycon") and not self.spark
+
+    @property
+    def spark(self) -> bool:
+        """Whether the block needs a cluster (```pycon spark): test_spark.py runs it."""
+        return "spark" in self.more.split()
 
     @property
     def warns(self) -> bool:
@@ -66,7 +72,7 @@ def blocks_of(page: str) -> list[Block]:
         while at < len(lines) and not lines[at].strip().startswith(fence):
             at += 1
         text = "".join(line[indent:] + "\n" for line in lines[start:at])
-        found.append(Block(opening["language"].lower(), text, start, "\n".join(before)))
+        found.append(Block(opening["language"].lower(), text, start, "\n".join(before), opening["more"]))
         before = []
         at += 1
     return found
@@ -78,6 +84,9 @@ def problem_in(block: Block, names: dict[str, object], file: str) -> str | None:
         warnings.simplefilter("error")
         if block.warns:
             warnings.simplefilter("ignore", tb.TallybayesWarning)
+        if block.spark:  # pyspark's own, about the versions of its neighbours
+            for kind in (FutureWarning, DeprecationWarning, ResourceWarning):
+                warnings.simplefilter("ignore", kind)
         return run_pycon(block, names, file) if block.language == "pycon" else run_python(block, names, file)
 
 

@@ -45,7 +45,7 @@ def data() -> dict[str, Any]:
 @pytest.mark.parametrize(
     "how", [{}, {"stratify": True}, {"groups": "site"}, {"by": "site"}, {"folds": 4, "seed": 5}], ids=str
 )
-def test_figures_are_those_of_refitting_by_hand(data: dict[str, Any], how: dict[str, Any]) -> None:
+def test_f2_figures_are_those_of_refitting_by_hand(data: dict[str, Any], how: dict[str, Any]) -> None:
     under = mixed_schema(data)
     found = tb.cross_validate(data, under, settings=ALPHAS, **how)
     assert found.rows.tolist() == list(range(120))  # every row is scored once
@@ -104,7 +104,7 @@ def test_repeats_are_averaged(data: dict[str, Any]) -> None:
     assert found.figure("log_loss")[0] == pytest.approx(np.mean(each), rel=1e-12)
 
 
-def test_leave_one_out(data: dict[str, Any]) -> None:
+def test_f2_leave_one_out(data: dict[str, Any]) -> None:
     some = {k: v[:30] for k, v in data.items()}
     under = tb.Schema([tb.Column("colour", "category"), tb.Column("text", "text")], target="y")
     found = tb.cross_validate(some, under, settings=tb.Settings(), folds="leave-one-out")
@@ -138,6 +138,20 @@ def test_the_whole_fit_is_tried_when_no_settings_are_given(data: dict[str, Any])
     forward = tb.cross_validate(plain, "y", folds=4, order=True, repeats=1)
     assert forward.rows.tolist() == list(range(30, 120))
     assert found.mistakes(1)[0].explanation is not None
+
+
+def test_the_whole_fit_ignores_what_decides_folds_and_takes_weights() -> None:
+    rng = np.random.default_rng(0)
+    data = {
+        "x": rng.normal(size=60),
+        "site": [f"s{i % 6}" for i in range(60)],
+        "heavy": [1.0 + i % 3 for i in range(60)],
+        "y": ["a", "b", "a"] * 20,
+    }
+    found = tb.cross_validate(data, "y", groups="site", weights="heavy", folds=3)
+    assert found.weights is not None
+    assert found.weights.tolist() == data["heavy"]
+    assert {c.column for c in found.mistakes(1)[0].explanation.contributions} <= {"prior", "x"}
 
 
 def test_evaluate_a_model_on_held_out_rows(data: dict[str, Any]) -> None:
@@ -187,7 +201,7 @@ def test_closer_looks(data: dict[str, Any]) -> None:
         tb.evaluate(tb.count(data, mixed_schema(data)).model(), data).by_fold()
 
 
-def test_most_confident_mistakes_are_explained(data: dict[str, Any]) -> None:
+def test_f6_most_confident_mistakes_are_explained(data: dict[str, Any]) -> None:
     found = tb.cross_validate(data, mixed_schema(data), settings=tb.Settings(), stratify=True)
     mistakes = found.mistakes(4)
     p = found.forecasts["settings"][0]
@@ -206,7 +220,7 @@ def test_most_confident_mistakes_are_explained(data: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("kind", ["dict", "pandas", "polars", "arrow", "list", "matrix", "sparse"])
-def test_split_returns_what_it_was_given(kind: str) -> None:
+def test_f1_split_by_a_seed_returns_what_it_was_given(kind: str) -> None:
     n = 50
     table = {"x": list(range(n)), "y": ["a" if i % 5 else "b" for i in range(n)]}
     beside = kind in ("matrix", "sparse")
@@ -236,7 +250,7 @@ def test_split_returns_what_it_was_given(kind: str) -> None:
     assert sorted(seen) == list(range(n))
 
 
-def test_split_by_a_column_and_by_groups(data: dict[str, Any]) -> None:
+def test_f1_split_by_a_column_and_by_groups(data: dict[str, Any]) -> None:
     part = ["train" if i % 3 else "test" for i in range(120)]
     parts = tb.split({**data, "part": part}, "y", by="part")
     assert {k: len(v["y"]) for k, v in parts.items()} == {"test": 40, "train": 80}
@@ -277,6 +291,18 @@ def test_one_class(settings: tb.Settings | None) -> None:
     assert found["log_loss"] == 0.0
     assert np.isnan(found.figure("roc_auc")).all()
     assert "nan" not in repr(found)
+
+
+def test_settings_are_named_by_what_tells_them_apart() -> None:
+    data = {"x": ["u", "v"] * 10, "y": ["a", "b", "b", "a"] * 5}
+    under = tb.Schema([tb.Column("x", "category")], target="y")
+    some = [tb.Settings(smoothing=tb.Laplace(a)) for a in np.array([0.5, 2.0, 2.0])]
+    found = tb.cross_validate(data, under, settings=some, stratify=True, folds=2)
+    assert found.names == (
+        "smoothing=Laplace(alpha=0.5)",
+        "smoothing=Laplace(alpha=2.0) #1",
+        "smoothing=Laplace(alpha=2.0) #2",
+    )
 
 
 def test_constant_scores() -> None:
@@ -326,6 +352,8 @@ def test_titanic_by_subtraction_and_by_refitting_agree() -> None:
     frame = shared("titanic3")[["survived", "pclass", "sex", "age", "fare", "embarked"]]
     under = tb.infer(frame, "survived")
     one = tb.cross_validate(frame, under, settings=tb.Settings(), folds=5, stratify=True)
-    two = tb.cross_validate(frame, under, folds=5, stratify=True, fitter=lambda rows: tb.fit(rows, schema=under))
+    two = tb.cross_validate(
+        frame, under, folds=5, stratify=True, fitter=lambda rows: tb.fit(rows, schema=under, settings=tb.Settings())
+    )
     np.testing.assert_allclose(one.forecasts["settings"][0], two.forecasts["fit"][0], atol=1e-12)
     assert one.baseline["accuracy"] < one["accuracy"]

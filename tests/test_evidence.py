@@ -24,7 +24,7 @@ def brute(words: list[tuple[str, str]], k: int, alpha: float) -> float:
 
 
 @pytest.mark.parametrize("alpha", [0.03, 1.0, 40.0])
-def test_likelihood_is_that_of_leaving_out_one_by_one(alpha: float) -> None:
+def test_c8_likelihood_is_that_of_leaving_out_one_by_one(alpha: float) -> None:
     data = mixed(40, seed=9)
     tally = tb.count(data, mixed_schema(data))
     pairs = list(zip(data["colour"], data["y"], strict=True))
@@ -38,7 +38,7 @@ def test_likelihood_is_that_of_leaving_out_one_by_one(alpha: float) -> None:
     assert left_out_likelihood(wide, "colour", alpha) == pytest.approx(brute(colours, 9, alpha), rel=1e-12)
 
 
-def test_the_likeliest_alpha_is_a_maximum() -> None:
+def test_c8_the_likeliest_alpha_is_a_maximum() -> None:
     data = mixed(90, seed=2)
     tally = tb.count(data, mixed_schema(data))
     for column in ("colour", "text", "bag"):
@@ -46,6 +46,24 @@ def test_the_likeliest_alpha_is_a_maximum() -> None:
         top = left_out_likelihood(tally, column, best)
         for alpha in np.geomspace(1e-5, 1e5, 60):
             assert left_out_likelihood(tally, column, float(alpha)) <= top + 1e-6 * abs(top)
+
+
+def test_c8_alpha_by_held_out_and_cross_validated_log_loss() -> None:
+    data = mixed(120, seed=3)
+    alphas = (0.01, 0.1, 1.0, 10.0, 100.0)
+    settings = {str(a): tb.Settings(smoothing=tb.Laplace(a)) for a in alphas}
+    under = tb.Schema([tb.Column("colour", "category"), tb.Column("text", "text")], target="y")
+    found = tb.cross_validate(data, under, settings=settings, stratify=True, folds=5)
+    losses = {a: found.figure("log_loss", a)[0] for a in settings}
+    assert found.best() == min(losses, key=losses.__getitem__)
+    parts = tb.split(data, "y")
+    tally = tb.count(parts["train"], under)  # counted once; every α asks the same tally
+    held_out = {a: tb.evaluate(tally.model(s), parts["held_out"])["log_loss"] for a, s in settings.items()}
+    for a, s in settings.items():
+        p = tally.model(s).predict_proba(parts["held_out"])
+        names = [str(c) for c in tally.model(s).classes]
+        truth = [p[i, names.index(y)] for i, y in enumerate(parts["held_out"]["y"])]
+        assert held_out[a] == pytest.approx(-np.mean(np.log(truth)), rel=1e-12)
 
 
 def test_only_slots_have_an_alpha() -> None:

@@ -135,6 +135,14 @@ def test_many_settings_at_once_are_the_same_as_one_by_one() -> None:
             assert set(together.parts) == set(found.schema.names)
 
 
+def test_lengths_and_pairs() -> None:
+    data = mixed(seed=5)
+    sides = (tb.Side("colour"), tb.Side("size", "number", cuts=(-0.5, 0.5)))
+    under = mixed_schema(data).with_column("colour × size", kind="pair", of=sides)
+    settings = tb.Settings(lengths={"text": -0.6}, weights={"text": 0.8, "colour": 0.5})
+    check_against_refitting(data, under, splits.k_fold(90, 4), settings)
+
+
 @examples(12)
 @given(tables(min_size=3, max_size=8, label="text"), st.integers(0, 5))
 def test_tallies_of_any_rows(rows: Rows, seed: int) -> None:

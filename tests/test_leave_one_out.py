@@ -65,6 +65,13 @@ def test_closed_forms(settings: tb.Settings) -> None:
     check_against_refitting(data, declared, settings)
 
 
+def test_lengths_and_pairs() -> None:
+    data = mixed(20, seed=8)
+    sides = (tb.Side("colour"), tb.Side("size", "number", cuts=(0.0,)))
+    under = mixed_schema(data).with_column("colour × size", kind="pair", of=sides)
+    check_against_refitting(data, under, tb.Settings(lengths={"text": -0.6}, weights={"text": 0.8, "colour": 0.5}))
+
+
 def test_weights() -> None:
     data = mixed(16, seed=7)
     weights = np.random.default_rng(1).choice([0.0, 0.5, 1.0, 2.25], 16)

@@ -29,7 +29,7 @@ CASES = [(c, w, r) for c in (2, 3, 5) for w in (False, True) for r in (False, Tr
 
 
 @pytest.mark.parametrize(("classes", "weighted", "rounded"), CASES)
-def test_every_metric_is_scikit_learns(classes: int, weighted: bool, rounded: bool) -> None:
+def test_f3_every_metric_is_scikit_learns(classes: int, weighted: bool, rounded: bool) -> None:
     y, p, w = forecasts(classes, seed=classes, rounded=rounded)
     w = w if weighted else None
     hat = p.argmax(axis=1)

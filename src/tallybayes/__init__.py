@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from . import families, metrics
     from .assumptions import assumptions
     from .cells import Cells
+    from .compare import Comparison, compare
+    from .counterfactual import WhatIf
     from .errors import (
         CannotEstimate,
         CannotForget,
@@ -38,14 +40,19 @@ if TYPE_CHECKING:
     from .model import Model
     from .modelfile import load
     from .pairs import Side
+    from .predictions import predict_file
+    from .report import report
     from .schema import Column, Schema
     from .sealed import Sealed, load_sealed
     from .settings import Floor, Settings
     from .shift import shift
     from .smoothing import AbsoluteDiscount, Dirichlet, Epsilon, GoodTuring, JelinekMercer, Laplace, MaximumLikelihood
+    from .sources import read
     from .splitting import split
     from .tally import Tally
     from .text import Tokeniser
+    from .tune import Tuned, tune
+    from .twin import Twin, logistic_twin
 
 __version__ = "0.1.0"
 
@@ -55,6 +62,7 @@ __all__ = [
     "CannotForget",
     "Cells",
     "Column",
+    "Comparison",
     "DataError",
     "Dirichlet",
     "Epsilon",
@@ -79,7 +87,11 @@ __all__ = [
     "TallybayesError",
     "TallybayesWarning",
     "Tokeniser",
+    "Tuned",
+    "Twin",
+    "WhatIf",
     "assumptions",
+    "compare",
     "count",
     "cross_validate",
     "estimate",
@@ -91,9 +103,14 @@ __all__ = [
     "leave_one_out",
     "load",
     "load_sealed",
+    "logistic_twin",
     "metrics",
+    "predict_file",
+    "read",
+    "report",
     "shift",
     "split",
+    "tune",
 ]
 
 # Where each name lives; a public name without a home is a module. It is imported when it is first asked for, so that
@@ -104,6 +121,7 @@ _HOMES = {
     "CannotForget": "errors",
     "Cells": "cells",
     "Column": "schema",
+    "Comparison": "compare",
     "DataError": "errors",
     "Dirichlet": "smoothing",
     "Epsilon": "smoothing",
@@ -128,7 +146,11 @@ _HOMES = {
     "TallybayesError": "errors",
     "TallybayesWarning": "errors",
     "Tokeniser": "text",
+    "Tuned": "tune",
+    "Twin": "twin",
+    "WhatIf": "counterfactual",
     "assumptions": "assumptions",
+    "compare": "compare",
     "count": "fit",
     "cross_validate": "evaluate",
     "estimate": "estimate",
@@ -139,8 +161,13 @@ _HOMES = {
     "leave_one_out": "leaveoneout",
     "load": "modelfile",
     "load_sealed": "sealed",
+    "logistic_twin": "twin",
+    "predict_file": "predictions",
+    "read": "sources",
+    "report": "report",
     "shift": "shift",
     "split": "splitting",
+    "tune": "tune",
 }
 
 

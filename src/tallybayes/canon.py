@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+_BOOLEANS = {"True", "False", "TRUE", "FALSE"}
+_FLOAT = re.compile(r"-?\d+(\.\d+)?(e[+-]\d+)?", re.ASCII)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -62,6 +64,19 @@ def text(value: Any) -> str | None:
     ):  # pandas' own words for missing, without importing pandas
         return None
     return _encodable(str(value))
+
+
+def written(text: str) -> str:
+    """The canonical text of a value in a file without types, where booleans and floats look as a program wrote them.
+
+    >>> written("True"), written("3.0"), written("01"), written("3.10"), written("yes")
+    ('true', '3', '01', '3.10', 'yes')
+    """
+    if text in _BOOLEANS:
+        return text.lower()
+    if text[-1:].isdigit() and ("." in text or "e" in text) and _FLOAT.fullmatch(text) and repr(float(text)) == text:
+        return number_text(float(text))
+    return text
 
 
 def _encodable(text: str) -> str:

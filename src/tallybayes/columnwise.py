@@ -126,7 +126,7 @@ def for_column(settings: Settings, column: str) -> Settings:
     """The settings as far as they concern what one column says: two that are equal here give equal parts."""
     own: dict[str, Any] = {n: {k: v for k, v in m.items() if k == column} for n, m in _by_column(settings)}
     own["smoothing"] = settings.smoothing_of(column)
-    own["weights"], own["lengths"], own["calibrated"] = {}, {}, None  # they act on what the column has said
+    own.update(weights={}, lengths={}, isotonic=None, calibrated=None)  # they act on what the column has said
     own["prior"] = settings.prior if isinstance(settings.prior, Dirichlet) else "counted"  # it may imagine classes
     return replace(settings, **own)
 

@@ -17,9 +17,11 @@ from .numerics import Floats, Ints
 from .pairs import Side, paired
 from .reading import Where, category, check_flat, date_part, number
 from .schema import Column, Schema
-from .sources import MATRIX, WEIGHTS, Batch
+from .sources import MATRIX, WEIGHTS, Batch, Wanted
 from .textblock import Texts
 from .tokens import text_array
+
+_LIGHT = 2.0**-12  # in units of 2⁻³² a lighter weight could be off by more than 1e-6 of itself
 
 
 def blocks(schema: Schema, batch: Batch) -> dict[str, Block]:
@@ -70,6 +72,18 @@ def check_columns(schema: Schema, batch: Batch) -> None:
     warn(f"columns not in the data are taken as missing: {excerpt(absent)}. {' '.join(near)}".strip())
 
 
+def wanted(schema: Schema, *, labelled: bool = True) -> Wanted:
+    """What of the data is looked at under this schema: with labels to count, without to predict."""
+    kinds: dict[str, str] = {}
+    for column in schema.counted:
+        kind = "date" if column.part else column.kind
+        kinds[column.reads] = kind if kinds.get(column.reads, kind) == kind else ""
+    if labelled:
+        kinds[schema.target] = "category"
+        kinds |= {schema.weights: "number"} if schema.weights else {}
+    return kinds
+
+
 def labels(schema: Schema, batch: Batch) -> Codes:
     """The class of each row, −1 where there is none."""
     if schema.target not in batch:
@@ -78,7 +92,7 @@ def labels(schema: Schema, batch: Batch) -> Codes:
             hint=did_you_mean(schema.target, batch.names()) + "name the column to predict with target='…'.",
         )
     check_flat(batch[schema.target], schema.target)
-    return category(batch[schema.target], schema.missing)
+    return category(batch[schema.target], schema.missing, written=batch.written)
 
 
 @dataclass(frozen=True)
@@ -115,7 +129,10 @@ def labelled(schema: Schema, batch: Batch, *, first: bool = False) -> Labelled:
 
 
 def weights(schema: Schema, batch: Batch) -> Floats | None:
-    """The weight of each row in whole units of 2⁻³², or None where every row weighs one."""
+    """The weight of each row in whole units, or None where every row weighs one.
+
+    The unit is 2⁻³², the first limb below one; a row that weighs less than 2⁻¹² is counted in the next, 2⁻⁶⁴.
+    """
     if WEIGHTS in batch.columns:
         raw, name = batch.columns[WEIGHTS], "weights"
     elif schema.weights is None:
@@ -127,7 +144,7 @@ def weights(schema: Schema, batch: Batch) -> Floats | None:
             f"there is no weights column {schema.weights!r}",
             hint=did_you_mean(schema.weights, batch.names()) + "the schema says that this column holds the weights.",
         )
-    where = Where(name, batch.start)
+    where = Where(name, batch.start, batch.place)
     given = number(raw, where, schema.missing)
     bad = np.flatnonzero(~(given >= 0))
     if len(bad):
@@ -137,29 +154,31 @@ def weights(schema: Schema, batch: Batch) -> Floats | None:
     if (given >= 2.0**31).any():
         row = int(np.argmax(given >= 2.0**31))
         raise where.error(row, f"the weight {given[row]:g} is over 2^31", "divide all weights by one factor.")
-    units = np.rint(np.ldexp(given, 32))
-    kept = np.ldexp(units, -32)
+    limb = np.where(given < _LIGHT, 64, 32)
+    kept = np.ldexp(np.rint(np.ldexp(given, limb)), -limb)
     rounded = np.flatnonzero(np.abs(kept - given) > 1e-6 * given)
     if len(rounded):
         row = int(rounded[0])
         raise where.error(
             row,
-            f"the weight {given[row]:g} is too small to be counted in units of 2⁻³²",
-            "multiply all weights by one factor so that the smallest is above 0.001.",
+            f"the weight {given[row]:g} is too small to be counted in units of 2⁻⁶⁴",
+            "multiply all weights by one factor so that the smallest is above 1e-13.",
         )
     return kept
 
 
 def block(column: Column, raw: Any, batch: Batch, missing: Sequence[str]) -> Block:
     """The block of one column of a batch; `raw` is None where the data do not have it."""
-    where = Where(column.reads, batch.start)
+    where = Where(column.reads, batch.start, batch.place)
     missing = (*missing, *column.missing)
     if column.kind == "category" or column.part is not None:
         check_flat(raw, column.reads)
     if column.part is not None and raw is not None:
         raw = date_part(raw, column.part, where, missing)
     if column.kind == "category":
-        return Codes([], np.full(batch.rows, -1, dtype=np.int64)) if raw is None else category(raw, missing)
+        if raw is None:
+            return Codes([], np.full(batch.rows, -1, dtype=np.int64))
+        return category(raw, missing, written=batch.written)
     if column.kind == "number":
         values = np.full(batch.rows, np.nan) if raw is None else number(raw, where, missing)
         return Numbers(values, column.cells)

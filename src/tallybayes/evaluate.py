@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
@@ -23,7 +24,7 @@ from .refitting import Fitter, Truth, by_refitting
 from .schema import Schema
 from .settings import Settings
 from .sources import LABELS, Source, open_source
-from .splitting import Plan, one_row, some_rows
+from .splitting import Plan, one_row, some_rows, without_columns
 from .tally import Tally
 
 LEAVE_ONE_OUT = "leave-one-out"
@@ -99,7 +100,7 @@ def cross_validate(
     1.0
     """
     plan = Plan(folds if isinstance(folds, int) else 10, stratify, groups, by, order, seed)
-    source, schema, given = _opened(data, schema, y, weights, plan)
+    source, schema, given = opened(data, schema, y, weights, plan)
     if settings is not None:
         named = _named(settings)
         if folds == LEAVE_ONE_OUT:
@@ -110,17 +111,24 @@ def cross_validate(
             "leaving out each row by itself needs settings", hint="give settings=tb.Settings(…), or folds=10."
         )
     if fitter is None:
-        own = schema if given else None
-
-        def fitter(rows: Source) -> Model:
-            return fit(rows, schema.target, schema=own) if own is None else fit(rows, schema=own)
-
-        if not given and schema.weights:
-            raise SettingsError("weights without a schema", hint="name the weights in a schema: schema.with_weights.")
+        fitter = whole_fit(schema if given else None, schema.target, schema.weights, plan)
     return by_refitting(source, schema, fitter, plan, repeats)
 
 
-def _opened(data: Any, schema: Any, y: Any, weights: Any, plan: Plan) -> tuple[Source, Schema, bool]:
+def whole_fit(
+    schema: Schema | None, target: str, weights: str | None, plan: Plan, settings: Settings | None = None
+) -> Fitter:
+    """`tb.fit` as a function of training rows: with this schema, or inferring one that ignores what decides folds."""
+
+    def fitted(rows: Source) -> Model:
+        if schema is not None:
+            return fit(rows, schema=schema, settings=settings)
+        return fit(without_columns(rows, plan.columns), target, weights=weights, settings=settings)
+
+    return fitted
+
+
+def opened(data: Any, schema: Any, y: Any, weights: Any, plan: Plan) -> tuple[Source, Schema, bool]:
     """The data to be read, the schema, and whether it was given."""
     if isinstance(schema, Schema):
         target, given = schema.target, True
@@ -130,7 +138,7 @@ def _opened(data: Any, schema: Any, y: Any, weights: Any, plan: Plan) -> tuple[S
     column = weights if isinstance(weights, str) else None
     source = open_source(data, y, weights=None if column else weights, target=target).repeatable()
     if not given:
-        schema = infer(source, target=target, weights=column)
+        schema = infer(without_columns(source, plan.columns), target=target, weights=column)
     elif column is not None:
         schema = schema.with_weights(column)
     for name in plan.columns:
@@ -153,8 +161,13 @@ def _named(settings: Settings | Sequence[Settings] | Mapping[str, Settings]) -> 
     if isinstance(settings, Mapping):
         return {str(k): v for k, v in settings.items()}
     differ = [f.name for f in fields(Settings) if any(getattr(s, f.name) != getattr(each[0], f.name) for s in each)]
-    texts = [", ".join(f"{n}={getattr(s, n)!r}" for n in differ) or "settings" for s in each]
+    texts = [", ".join(f"{n}={_plain(getattr(s, n))}" for n in differ) or "settings" for s in each]
     return {t if texts.count(t) == 1 else f"{t} #{i}": s for i, (t, s) in enumerate(zip(texts, each, strict=True))}
+
+
+def _plain(value: Any) -> str:
+    """A setting as a person would write it: NumPy's numbers without the word float64."""
+    return re.sub(r"np\.\w+\(([^()]*)\)", r"\1", repr(value))
 
 
 def _by_subtraction(source: Source, schema: Schema, named: dict[str, Settings], plan: Plan, repeats: int) -> Evaluation:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-import html
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .canon import printable
-from .errors import SettingsError
+from .canon import text as canonical
+from .errors import SettingsError, did_you_mean
+from .logodds import Line, LogOdds
 from .numerics import Floats
+from .rounding import FEWEST, cascade, digits_for, signed
+from .texttable import html_table, rich_table, text_table
+
+if TYPE_CHECKING:
+    from .uncertainty import Support
 
 _MOST_LINES = 40  # of an explanation that is printed; what is left out stands in one line, so that the sum holds
 _MOST_CLASSES = 6
@@ -27,19 +33,28 @@ class Contribution:
     label: str
     parts: Floats
     note: str = ""
+    factor: float = 1.0  # what the column's evidence was multiplied by; `parts` have it in them
+
+    def __str__(self) -> str:
+        label = printable(f"{self.column}: {self.label}" if self.column and self.label else self.column or self.label)
+        weight = "" if self.factor == 1.0 or self.note else f"  (weight {self.factor:.3g})"
+        return label + weight + (f"  ({self.note}: no evidence)" if self.note else "")
 
 
 @dataclass(frozen=True)
 class Explanation:
     """The score of one row as a sum: the prior, then every contribution, in log units of `log`.
 
-    `total` is the sum; `probabilities` follow from it. Print it for the running-total table of the lectures.
+    `total` is the sum; `probabilities` follow from it. Print it for the running-total table of the lectures, in which
+    the printed figures add up to the last digit; `odds()` compares two classes, with the interval of each line and the
+    counts behind it.
     """
 
     classes: tuple[Any, ...]
     contributions: tuple[Contribution, ...]  # the first is the prior
     probabilities: Floats
     log: str = "natural"
+    _supports: Callable[[], Sequence[Support | None]] | None = field(default=None, repr=False, compare=False)
 
     @property
     def total(self) -> Floats:
@@ -56,23 +71,62 @@ class Explanation:
             total = total + c.parts
             yield c, total
 
+    @property
+    def supports(self) -> Sequence[Support | None]:
+        """What each contribution rests on: counts, and how uncertain it is; None for one that no rows were behind."""
+        return [None] * len(self.contributions) if self._supports is None else self._supports()
+
+    @property
+    def counts(self) -> list[dict[Any, tuple[float, float]] | None]:
+        """For each contribution {class: (count behind it, of how many)}; None where nothing was counted."""
+        return [
+            None if s is None else {c: (float(n), float(of)) for c, n, of in zip(self.classes, s.n, s.of, strict=True)}
+            for s in self.supports
+        ]
+
+    def interval(self, label: Any = None, against: Any = None, *, level: float = 0.95) -> list[tuple[float, float]]:
+        """For each contribution a credible interval of its log-odds for one class against another; NaN if unknown."""
+        return [line.interval for line in self.odds(label, against, level=level).lines]
+
+    def odds(self, label: Any = None, against: Any = None, *, level: float = 0.95) -> LogOdds:
+        """What speaks for a class (default: the likeliest) against another (default: the next), interval by interval.
+
+        `level` is how much of the posterior the intervals hold.
+        """
+        if not 0 < level < 1:
+            raise SettingsError(f"level={level!r}", hint="take a share between 0 and 1, such as 0.95.")
+        at, other = self._pair(label, against)
+        unit = LOGS[self.log]
+        lines = []
+        for c, s in zip(self.contributions, self.supports, strict=True):
+            with np.errstate(invalid="ignore"):
+                odds = float(c.parts[at] - c.parts[other])
+            odds = 0.0 if np.isnan(odds) else odds  # impossible in both
+            low, high, variance = (np.nan, np.nan, np.nan) if s is None else s.interval(at, other, odds * unit, level)
+            behind = None if s is None else (s.n[at], s.of[at], s.n[other], s.of[other])
+            lines.append(Line(c.column, c.label, str(c), odds, (low / unit, high / unit), variance / unit**2, behind))
+        return LogOdds(self.classes[at], self.classes[other], tuple(lines), level, self.log, unit)
+
     def for_class(self, label: Any, against: Any = None) -> list[tuple[str, str, float]]:
         """(column, value, log-odds) of each contribution for one class against another (default: the next best)."""
-        at = self._at(label)
-        if against is not None:
-            other = self._at(against)
-        else:
-            rest = [i for i in np.argsort(-self.probabilities, kind="stable") if i != at]
-            other = int(rest[0]) if rest else at
+        at, other = self._pair(label, against)
         with np.errstate(invalid="ignore"):
             return [(c.column, c.label, float(c.parts[at] - c.parts[other])) for c in self.contributions]
 
+    def _pair(self, label: Any, against: Any) -> tuple[int, int]:
+        order = np.argsort(-self.probabilities, kind="stable").tolist()
+        at = order[0] if label is None else self._at(label)
+        rest = [i for i in order if i != at]
+        return at, self._at(against) if against is not None else rest[0] if rest else at
+
     def _at(self, label: Any) -> int:
         for i, known in enumerate(self.classes):
-            if known == label or str(known) == str(label):
+            if known == label or canonical(known) == canonical(label):
                 return i
+        names = [str(c) for c in self.classes]
         raise SettingsError(
-            f"there is no class {label!r}", hint=f"the classes are {', '.join(map(str, self.classes))}."
+            f"there is no class {label!r}",
+            hint=did_you_mean(str(label), names) + f"the classes are {', '.join(printable(n) for n in names[:20])}.",
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -81,8 +135,9 @@ class Explanation:
             "classes": list(self.classes),
             "log": self.log,
             "contributions": [
-                {"column": c.column, "value": c.label, "parts": c.parts.tolist(), "note": c.note}
-                for c in self.contributions
+                {"column": c.column, "value": c.label, "parts": c.parts.tolist(), "note": c.note, "factor": c.factor}
+                | ({} if s is None else {"counts": s.n.tolist(), "of": s.of.tolist()})
+                for c, s in zip(self.contributions, self.supports, strict=True)
             ],
             "total": self.total.tolist(),
             "probabilities": self.probabilities.tolist(),
@@ -101,42 +156,43 @@ class Explanation:
         together = Contribution("", f"({len(rest)} more, each weaker)", np.sum([c.parts for c in rest], axis=0))
         return likely, [*(c for i, c in enumerate(lines) if i in kept), together]
 
-    def __str__(self) -> str:
+    def _table(self) -> tuple[str, list[list[str]]]:
+        """The headline, and the running-total table as texts."""
         at, lines = self.shown()
         names = [printable(self.classes[i], 20) for i in at]
-        rows: list[Sequence[str]] = [("", *names, *(f"Σ {n}" for n in names))]
-        total = np.zeros(len(self.classes))
-        for c in lines:
-            total = total + c.parts
-            label = printable(f"{c.column}: {c.label}" if c.column and c.label else c.column or c.label)
-            note = f"  ({c.note}: no evidence)" if c.note else ""
-            rows.append((label + note, *(f"{v:+.4f}" for v in c.parts[at]), *(f"{v:.4f}" for v in total[at])))
-        rows.append(("probability", *(["" for _ in names]), *(f"{p:.4f}" for p in self.probabilities[at])))
-        widths = [max(len(r[i]) for r in rows) for i in range(len(rows[0]))]
-        drawn = [
-            "  ".join(v.ljust(w) if i == 0 else v.rjust(w) for i, (v, w) in enumerate(zip(r, widths, strict=True)))
-            for r in rows
-        ]
+        total = self.total
+        every = LOGS[self.log]
+        possible = bool(np.isfinite(total).any())
+        digits = digits_for(total, every, self.probabilities) if possible else FEWEST
+        terms, totals = cascade(np.array([c.parts for c in lines])[:, at], digits)
+        rows = [["", *names, *(f"Σ {n}" for n in names)]]
+        for c, term, so_far in zip(lines, terms, totals, strict=True):
+            rows.append([str(c), *(signed(v, digits) for v in term), *(signed(v, digits).lstrip("+") for v in so_far)])
+        rows.append(["probability", *("" for _ in names), *(f"{p:.4f}" for p in self.probabilities[at])])
         unit = {"natural": "natural logs", "decibans": "decibans"}.get(self.log, f"logs to base {self.log}")
         best = printable(self.classes[int(np.argmax(self.probabilities))], 40)
         hidden = len(self.classes) - len(at)
         more = f"; {hidden} less likely classes are not shown" if hidden else ""
-        return "\n".join([f"{best}, probability {max(self.probabilities):.4f} ({unit}{more})", *drawn])
+        return f"{best}, probability {max(self.probabilities):.4f} ({unit}{more})", rows
+
+    def __str__(self) -> str:
+        title, rows = self._table()
+        return f"{title}\n{text_table(rows, left=1)}"
 
     def __repr__(self) -> str:
         return str(self)
 
+    def __rich__(self) -> Any:
+        title, rows = self._table()
+        return rich_table(title, rows, left=1, foot=1)
+
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{html.escape(printable(c))}</th>" for c in self.classes)
-        totals = "".join(f"<th>Σ {html.escape(printable(c))}</th>" for c in self.classes)
-        body = []
-        for c, total in self.running():
-            cells = "".join(f"<td>{v:+.4f}</td>" for v in c.parts) + "".join(f"<td>{v:.4f}</td>" for v in total)
-            note = f" <i>({html.escape(c.note)}: no evidence)</i>" if c.note else ""
-            label = html.escape(printable(f"{c.column}: {c.label}" if c.label else c.column))
-            body.append(f"<tr><th style='text-align:left'>{label}{note}</th>{cells}</tr>")
-        chances = "<td></td>" * len(self.classes) + "".join(f"<td><b>{p:.4f}</b></td>" for p in self.probabilities)
-        return (
-            f"<table><thead><tr><th></th>{head}{totals}</tr></thead><tbody>{''.join(body)}"
-            f"<tr><th style='text-align:left'>probability</th>{chances}</tr></tbody></table>"
-        )
+        title, rows = self._table()
+        return f"<p>{html_text(title)}</p>{html_table(rows, left=1)}"
+
+
+def html_text(text: str) -> str:
+    """A line of text that is safe inside a page."""
+    import html
+
+    return html.escape(printable(text, 300))

@@ -37,14 +37,15 @@ def fit(
     settings: Settings | None = None,
     weights: Any = None,
     receipts: bool = False,
-    calibrate: bool | None = None,
+    calibrate: bool | str | None = None,
     pairs: Pairs = "auto",
 ) -> Model:
     """A model of some rows: infer the schema, choose families and weights on held-out rows, count. Prints nothing.
 
     `target` names the column to predict; with a matrix give the labels instead, `fit(X, y)`. `weights` is a
     column's name or one number per row. `receipts=True` also counts a hash per row, so that `forget` knows every row.
-    `calibrate=False`, or settings of your own, leave the choosing out; `calibrate=True` fits weights to your settings.
+    `calibrate=False`, or settings of your own, leave the choosing out; `calibrate=True` fits weights to your settings;
+    "temperature", "weights" or "isotonic" (for two classes) ask for one form.
     `pairs` are columns counted together where that helps: "auto", False, or a list of two names each.
 
     >>> import tallybayes as tb
@@ -64,7 +65,8 @@ def fit(
     elif receipts and not schema.receipts:
         schema = schema.with_receipts()
     if choosing and look is not None:
-        schema, settings = choose(look, schema, settings or Settings(), pairs)
+        form = "auto" if isinstance(choosing, bool) else choosing
+        schema, settings = choose(look, schema, settings or Settings(), pairs, form)
     tally = Tally.of(schema, source)
     refuse_empty(tally)
     return tally.model(settings)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from . import canon, encode, reading
+from . import canon, encode, reading, spelling
 from .block import Codes
 from .cells import Cells
 from .errors import DataError, did_you_mean, excerpt, warn
@@ -28,13 +28,20 @@ _LEAK_ROWS = 50  # below this nothing is called a leak: chance alone separates t
 _LEAK = 0.995  # a column that names the class this often, each row left out, is not evidence but the answer
 _LEAK_BY_ABSENCE = 0.95
 _ID_NAME = re.compile(r"(^|[_\W])(id|uuid|guid|key|index|idx|rowid|row)$|Id$|ID$", re.ASCII)
-_ISO = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}.*)?\Z")
 
 
 def infer(
-    data: Any, target: Any = None, y: Any = None, *, weights: str | None = None, receipts: bool = False
+    data: Any,
+    target: Any = None,
+    y: Any = None,
+    *,
+    weights: str | None = None,
+    receipts: bool = False,
+    keep_leaks: bool = False,
 ) -> Schema:
     """A schema for the data: a kind and a reason for every column. Edit it with `with_column`.
+
+    A column that gives the label away is ignored with a warning, unless `keep_leaks`.
 
     >>> infer({"Sky": ["sunny", "rainy", "sunny"], "Wind": [3.5, 2.0, 7.25], "Play": ["yes", "no", "yes"]}, "Play")
     Schema: target 'Play', 2 columns counted
@@ -43,7 +50,7 @@ def infer(
     """
     target, y = labels_or_name(target, y)
     name = target or LABELS
-    look = first_look(open_source(data, y, target=name))
+    look = spelling.typed(first_look(open_source(data, y, target=name)))
     labels, label_type = _target(look, name)
     if weights is not None and weights not in look:
         raise DataError(
@@ -52,8 +59,8 @@ def infer(
         )
     columns: list[Column] = []
     for column in _columns_of(look, skip={name, weights}):
-        proposed = _propose(column, look[column])
-        leak = _gives_away(look[column], proposed, labels)
+        proposed = _propose(column, look[column], look.written)
+        leak = None if keep_leaks else _gives_away(look[column], proposed, labels)
         if leak:
             warn(
                 f"column {column!r} is ignored: {leak}. Hint: if it is known before the answer is, count it with "
@@ -61,6 +68,9 @@ def infer(
             )
             proposed = [Column(column, "ignore", cells=proposed[0].cells, reason=leak)]
         columns += proposed
+    if look.of is not None and look.of > look.rows:
+        seen = f"; seen in {look.rows:,} of {look.of:,} rows"
+        columns = [replace(c, reason=c.reason + seen) for c in columns]
     return Schema(columns, target=name, label_type=label_type, weights=weights, receipts=receipts)
 
 
@@ -76,7 +86,10 @@ def labels_or_name(target: Any, y: Any) -> tuple[str | None, Any]:
 
 
 def first_look(source: Source) -> Batch:
-    """Up to LOOK rows spread evenly over all of the data, whatever its length."""
+    """Up to LOOK rows spread evenly over all of the data, whatever its length; an engine draws about so many."""
+    if source.engine is not None:
+        drawn: Batch = source.engine.look(LOOK)
+        return drawn
     kept: list[Batch] = []
     step, total, seen = 1, 0, 0
     for batch in source.batches():
@@ -102,16 +115,27 @@ def _joined(batches: list[Batch]) -> Batch:
     names = dict.fromkeys(n for b in batches for n in b.columns)
     columns: dict[str, Any] = {}
     for name in names:
-        pieces = [b.columns.get(name, [None] * b.rows) for b in batches]
-        if all(isinstance(p, pa.Array) for p in pieces) and len({str(p.type) for p in pieces}) == 1:
-            columns[name] = pa.concat_arrays([p.cast(pieces[0].type) for p in pieces])
+        pieces = [b.columns[name] if name in b.columns else pa.nulls(b.rows) for b in batches]
+        kind = _one_type(pieces)
+        if kind is not None:
+            columns[name] = pa.concat_arrays([p.cast(kind) for p in pieces])
         elif all(isinstance(p, np.ndarray) for p in pieces):
             columns[name] = np.concatenate(pieces)
         elif all(scipy.sparse.issparse(p) for p in pieces):
             columns[name] = scipy.sparse.vstack(pieces).tocsr()
         else:
             columns[name] = [v for p in pieces for v in (p.to_pylist() if isinstance(p, pa.Array) else p)]
-    return Batch(columns, sum(b.rows for b in batches))
+    return Batch(columns, sum(b.rows for b in batches), written=batches[0].written)
+
+
+def _one_type(pieces: list[Any]) -> Any:
+    """The Arrow type that all pieces of a column can have, or None; a batch may lack a column or its fractions."""
+    if not all(isinstance(p, pa.Array) for p in pieces):
+        return None
+    kinds = {str(p.type): p.type for p in pieces if not pa.types.is_null(p.type)}
+    if len(kinds) <= 1:
+        return next(iter(kinds.values()), pa.null())
+    return pa.float64() if all(pa.types.is_integer(k) or pa.types.is_floating(k) for k in kinds.values()) else None
 
 
 def _columns_of(look: Batch, skip: Iterable[str | None]) -> list[str]:
@@ -163,7 +187,7 @@ def _target(look: Batch, name: str) -> tuple[Codes, str]:
     return labels, "int" if whole else "float"
 
 
-def _propose(name: str, raw: Any) -> list[Column]:
+def _propose(name: str, raw: Any, written: bool) -> list[Column]:
     """One or more columns for a column of the data."""
     if isinstance(raw, np.ndarray) or scipy.sparse.issparse(raw):
         return [_matrix(name, raw)]
@@ -177,6 +201,10 @@ def _propose(name: str, raw: Any) -> list[Column]:
         return [Column(name, "ignore", reason="missing in every row")]
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
         return [_lists(name, raw)]
+    if pa.types.is_map(kind):
+        return [Column(name, "bag", reason="maps of word and count")]
+    if pa.types.is_struct(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        return [Column(name, "ignore", reason=f"values of type {kind}"[:80])]
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
         return _dates(name, raw, "dates")
     if pa.types.is_boolean(kind):
@@ -184,7 +212,7 @@ def _propose(name: str, raw: Any) -> list[Column]:
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         return [_numbers(name, reading.number(raw, reading.Where(name, 0)))]
     codes = reading.category(raw, ("",))
-    return _from_text(name, codes, declared=pa.types.is_dictionary(raw.type))
+    return _from_text(name, codes, declared=pa.types.is_dictionary(raw.type), written=written)
 
 
 def _matrix(name: str, raw: Any) -> Column:
@@ -243,34 +271,19 @@ def _numbers(name: str, values: Floats, missing: tuple[str, ...] = ()) -> Column
     )
 
 
-def _from_text(name: str, codes: Codes, declared: bool) -> list[Column]:
+def _from_text(name: str, codes: Codes, declared: bool, written: bool) -> list[Column]:
     """A column of texts: dates, numbers, an id, free text or a category."""
     values = codes.slots
-    if values and all(_is_iso(v) for v in values):
+    if values and all(spelling.is_iso(v) for v in values):
         return _dates(name, pa.array([codes.text(i) for i in range(codes.rows)]), "dates written as text")
     marks = tuple(m for m in MARKS if m in values)
     plain = [v for v in values if v not in marks]
-    if not declared and plain and all(_is_number(v) for v in plain) and (marks or len(plain) > 30):
+    if not declared and plain and all(spelling.is_number(v) for v in plain) and (marks or written or len(plain) > 30):
         column = pa.array([codes.text(i) for i in range(codes.rows)], pa.string())
         return [_numbers(name, reading.number(column, reading.Where(name, 0), ("", *marks)), marks)]
+    if not declared:
+        spelling.warn_of_other(name, plain)
     return [_texts(name, codes, "text", declared)]
-
-
-def _is_iso(text: str) -> bool:
-    if not _ISO.match(text):
-        return False
-    try:
-        dt.datetime.fromisoformat(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _is_number(text: str) -> bool:
-    """Whether a text is a plain number; a leading zero ("01234") makes it a code."""
-    return re.fullmatch(r"\s*[+-]?(0|[1-9]\d*)?(\.\d*)?([eE][+-]?\d+)?\s*", text) is not None and any(
-        ch.isdigit() for ch in text
-    )
 
 
 def _texts(name: str, codes: Codes, what: str, declared: bool = False) -> Column:

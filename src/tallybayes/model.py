@@ -7,17 +7,20 @@ S = b + Σ parts(φ, θ)            one part per column and class; the parts bef
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 from . import canon, encode, fused, scorer, workers
+from .batches import one_row
 from .block import Block
+from .decide import decide
 from .errors import CannotEstimate, DataError, SettingsError, did_you_mean, excerpt
-from .explain import LOGS, Contribution, Explanation
+from .explain import Explanation
+from .explaining import explained
 from .families import Belief, Family
 from .families.base import Table
 from .graph import Graph, model_html
@@ -28,7 +31,7 @@ from .pending import MOST, Pending
 from .prior import class_prior, class_totals, natural_order
 from .schema import Schema
 from .settings import Settings
-from .sources import Batch, one_row, open_source
+from .sources import Batch, open_source
 from .tally import Tally
 from .written import (
     Tables,
@@ -38,6 +41,10 @@ from .written import (
     written_schema,
     written_tables,
 )
+
+if TYPE_CHECKING:
+    from .counterfactual import WhatIf
+    from .plots import Plots
 
 T = TypeVar("T")
 _ESTIMATED = ("classes", "log_prior", "beliefs", "families", "tally")
@@ -102,11 +109,30 @@ class Model:
 
     # ---- answers
 
-    def predict(self, rows: Any, *, prior: Any = None) -> np.ndarray[Any, Any]:
-        """The most probable class of each row, as the labels went in."""
-        log_prior = self._log_prior(prior)
-        best = np.concatenate(list(self._each(rows, lambda blocks, n: scorer.best(self._scores(blocks, n, log_prior)))))
-        return self._labels(scorer.settled(best, log_prior))
+    def predict(self, rows: Any, *, prior: Any = None, unsure_below: float | None = None, costs: Any = None) -> Any:
+        """The most probable class of each row, as the labels went in.
+
+        With `unsure_below=0.8` rows whose answer is less probable get None. With `costs={("ham", "spam"): 10}`, what
+        it costs to call a ham spam, the answer is the one that costs least on average (others 1, right ones 0).
+        A Spark frame comes back as a frame: the same rows with `prediction` and a column `P(class)` for each class.
+        """
+        source = open_source(self.table_of(rows))
+        if source.engine is not None:
+            if unsure_below is not None or costs is not None:
+                raise SettingsError(
+                    "unsure_below and costs are not applied to rows that live elsewhere",
+                    hint="decide there, from the columns P(class) of model.predict(frame).",
+                )
+            return source.engine.predict(self, prior)
+        if costs is None and unsure_below is None:
+            log_prior = self._log_prior(prior)
+            each = self._each(source, lambda blocks, n: scorer.best(self._scores(blocks, n, log_prior)))
+            return self._labels(scorer.settled(np.concatenate(list(each)), log_prior))
+        best = decide(self.predict_proba(source, prior=prior), self.classes, unsure_below, costs)
+        if unsure_below is None:
+            return self._labels(best)
+        out = np.array([*self._labels(np.arange(len(self.classes))), None], dtype=object)
+        return np.asarray(out[best])
 
     def predict_proba(self, rows: Any, *, prior: Any = None) -> Floats:
         """P(class given row), rows × classes in the order of `classes`; each row sums to one."""
@@ -149,21 +175,17 @@ class Model:
 
         `log` is "natural", "2", "10" or "decibans"; `number` picks the row where `row` is a table.
         """
-        if str(log) not in LOGS:
-            raise SettingsError(f"log={log!r}", hint="take " + ", ".join(map(repr, LOGS)) + ".")
+        return explained(self, self._one(row, number), str(log), self._log_prior(prior), prior)
+
+    def what_if(self, row: Any, to: Any = None, number: int = 0) -> WhatIf:
+        """The smallest set of changed values that gives one row another answer, or the class `to`; print it.
+
+        Values change to others that were counted; of a text or a bag, words of the vocabulary are removed or added.
+        """
+        from .counterfactual import what_if
+
         batch = self._row(row, number)
-        encode.check_columns(self.schema, batch)
-        blocks = encode.bags(encode.blocks(self.schema, batch))
-        unit = LOGS[str(log)]
-        lines = [Contribution("prior", "", self._log_prior(prior) / unit)]
-        for name, belief in self.beliefs.items():
-            weight = float(np.max(scorer.factor(self.settings, name, blocks[name])))
-            for term in belief.terms(blocks[name], 0):
-                parts = term.parts * weight if weight else np.zeros_like(term.parts)
-                lines.append(Contribution(name, term.label, parts / unit, term.note))
-        explanation = Explanation(self.classes, tuple(lines), np.zeros(len(self.classes)), str(log))
-        log_p = scorer.log_posterior(explanation.total[None, :] * unit, self._log_prior(prior))[0]
-        return replace(explanation, probabilities=np.exp(log_p))
+        return what_if(self, batch, self._encoded(batch), None if to is None else self.class_number(to))
 
     def sample(self, n: int, seed: int | np.random.Generator | None = None) -> pa.Table:
         """Rows drawn by the generative story: a class from P(y), then each column from P(x given y)."""
@@ -190,6 +212,18 @@ class Model:
         if less is not None:
             return self._later(less)
         return self._changed(self._tally("made to forget").forget(data, y, weights=weights))
+
+    def recalibrate(self, data: Any, y: Any = None, *, weights: Any = None) -> Model:
+        """The same counts under weights fitted anew on these rows, which may be old ones, new ones or both.
+
+        Families, pairs and readings of text stay. Rows are held out of their own folds, never scored by themselves.
+        """
+        from .defaults import recalibrated
+
+        source = open_source(data, y, weights=weights, target=self.schema.target).repeatable()
+        return replace(
+            self._tally("recalibrated").model(recalibrated(source, self.schema, self.settings)), notes=self.notes
+        )
 
     def _changed(self, tally: Tally) -> Model:
         """The model of a changed tally, whose fitted weights are a little older."""
@@ -258,6 +292,17 @@ class Model:
             )
         return linear_view(self.log_prior, self.beliefs, self.settings.weights, self.classes, self._blocks)
 
+    def to_sql(self, table: str | Sequence[str], dialect: str = "duckdb", **how: Any) -> Any:
+        """The model as SQL for "duckdb", "sqlite", "spark" or "postgres": `prediction` and `P(class)` of every row.
+
+        `keep` names the columns that come along, by default those that the model reads. Texts are read from tables of
+        tokens, `tokens={column: table}`, with columns row (the `row_id` of the table), token and count. `weights_table`
+        names the table of weights. Run the statements of `setup`, then `query`.
+        """
+        from .sqlscore import sql_scorer
+
+        return sql_scorer(self.schema, self.classes, self.log_prior, self.beliefs, self.settings, table, dialect, **how)
+
     def table(self, column: str) -> Table:
         """The conditional table of one column: P(value given class), or a family's parameters."""
         if column not in self.beliefs:
@@ -278,11 +323,12 @@ class Model:
                 f"column {column!r} has no table of probabilities under its family",
                 hint="odds need a category, words, bins or levels.",
             )
-        at = [self._class_number(c) for c in ([label] if against is None else [label, against])]
+        at = [self.class_number(c) for c in ([label] if against is None else [label, against])]
         other = at[1] if len(at) == 2 else None
         return odds_table(column, table, np.exp(self.log_prior), at[0], other, top, least)
 
-    def _class_number(self, label: Any) -> int:
+    def class_number(self, label: Any) -> int:
+        """The place of a class among `classes`."""
         names = [str(canon.text(c)) for c in self.classes]
         text = str(canon.text(label))
         if text not in names:
@@ -294,6 +340,13 @@ class Model:
     def prior(self) -> dict[Any, float]:
         """P(class)."""
         return dict(zip(self.classes, np.exp(self.log_prior).tolist(), strict=True))
+
+    @property
+    def plot(self) -> Plots:
+        """Pictures: plot.waterfall(row), plot.nomogram(), plot.column(name), plot.words(name); needs matplotlib."""
+        from .plots import Plots
+
+        return Plots(self)
 
     def graph(self) -> Graph:
         """The graphical model: the class, and an arrow from it to every column, with their tables."""
@@ -328,10 +381,18 @@ class Model:
 
     # ---- reading rows
 
+    def _one(self, row: Any, number: int) -> dict[str, Block]:
+        """The blocks of one row."""
+        return self._encoded(self._row(row, number))
+
+    def _encoded(self, batch: Batch) -> dict[str, Block]:
+        encode.check_columns(self.schema, batch)
+        return encode.bags(encode.blocks(self.schema, batch))
+
     def _row(self, rows: Any, number: int) -> Batch:
         """One row as a batch of one."""
         seen = 0
-        for batch in open_source(self._table(rows)).batches():
+        for batch in open_source(self.table_of(rows)).batches():
             if seen <= number < seen + batch.rows:
                 return batch.slice(number - seen, number - seen + 1)
             seen += batch.rows
@@ -340,8 +401,8 @@ class Model:
             hint="give the number of a row that exists.",
         )
 
-    def _table(self, rows: Any) -> Any:
-        """A dict that is one row, told from a dict of columns by what stands in the columns of the model."""
+    def table_of(self, rows: Any) -> Any:
+        """A dict that is one row as a table of one; it is told from a dict of columns by what it holds."""
         if hasattr(rows, "to_dict") and hasattr(rows, "index") and not hasattr(rows, "columns"):
             rows = rows.to_dict()  # a row of a pandas frame
         if not isinstance(rows, Mapping):
@@ -355,11 +416,12 @@ class Model:
 
         def of_batch(item: tuple[int, Batch]) -> T:
             number, batch = item
-            if number == 0 and self.beliefs and (batch.rows or batch.columns):
+            if number == 0 and batch.start == 0 and self.beliefs and (batch.rows or batch.columns):
                 encode.check_columns(self.schema, batch)
             return answer(encode.bags(encode.blocks(self.schema, batch)), batch.rows)
 
-        return workers.each(of_batch, enumerate(open_source(self._table(rows)).batches()))
+        source = open_source(self.table_of(rows))
+        return workers.each(of_batch, enumerate(source.batches(encode.wanted(self.schema, labelled=False))))
 
     def _scores(self, blocks: Mapping[str, Block], rows: int, log_prior: Floats) -> Floats:
         """log P(class) + Σ weight · part."""

@@ -2,7 +2,8 @@
 
 An exact sum is kept in *limbs*: the number Σ limbₖ · 2^(32k), each limb an int64. In canonical form every limb of
 a number has the sign of the number and is smaller than 2^32 in size, so equal numbers have equal limbs and
-negating is negating each limb. Whole counts live in limb 0, sample weights (units of 2⁻³²) reach into limb −1,
+negating is negating each limb. Whole counts live in limb 0, sample weights (units of 2⁻³², light ones of 2⁻⁶⁴) reach
+into limbs −1 and −2,
 sums of float64 values reach wherever their exponents lead, and all of them add by the same rule.
 """
 

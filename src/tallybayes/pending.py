@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 
 from . import encode
+from .batches import one_row
 from .block import Block, Codes, Groups
 from .counts import Counts, Sheet
 from .possible import ROWS
-from .sources import one_row
 from .tally import Tally, add_tallies
 from .textblock import Texts
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,10 +30,14 @@ class Where:
 
     column: str
     start: int
+    place: Callable[[int], str] | None = None  # a file and line, where the rows have one
 
     def error(self, row: int, found: str, hint: str) -> DataError:
         """An error about one row of the column."""
-        return DataError(f"column {self.column!r}, row {self.start + row} (the first is row 0): {found}", hint=hint)
+        number = self.start + row
+        if self.place is not None:
+            return DataError(f"{self.place(number)}, column {self.column!r}: {found}", hint=hint)
+        return DataError(f"column {self.column!r}, row {number} (the first is row 0): {found}", hint=hint)
 
 
 def check_flat(raw: Any, column: str) -> None:
@@ -45,9 +49,12 @@ def check_flat(raw: Any, column: str) -> None:
         )
 
 
-def category(raw: Any, missing: Sequence[str] = ()) -> Codes:
-    """Canonical text per value; None, NaN and the texts in `missing` are missing."""
-    if isinstance(raw, list) and len(raw) == 1:
+def category(raw: Any, missing: Sequence[str] = (), *, written: bool = False) -> Codes:
+    """Canonical text per value; None, NaN and the texts in `missing` are missing.
+
+    `written` says that the texts come from a file without types: a "3.0" there is what 3 is elsewhere.
+    """
+    if isinstance(raw, list) and len(raw) == 1 and not written:
         text = canon.text(raw[0])
         return Codes([], _MISSING) if text is None or text in missing else Codes([text], _FIRST)
     if isinstance(raw, np.ndarray):
@@ -60,13 +67,8 @@ def category(raw: Any, missing: Sequence[str] = ()) -> Codes:
         if not pa.types.is_dictionary(raw.type):
             raw = raw.dictionary_encode()
         texts = [canon.text(v) for v in raw.dictionary.to_pylist()]
-        indices = (
-            raw.indices.fill_null(scalar(-1, raw.indices.type))
-            if pa.types.is_signed_integer(raw.indices.type)
-            else raw.indices
-        )
-        codes = numpy_of(indices if indices.null_count == 0 else indices.cast(pa.int64()).fill_null(scalar(-1)))
-        codes = codes if codes.dtype in (np.int32, np.int64) else codes.astype(np.int32)  # two kinds for the kernels
+        indices = raw.indices if pa.types.is_int32(raw.indices.type) else raw.indices.cast(pa.int64())
+        codes = numpy_of(indices.fill_null(scalar(-1, indices.type)) if indices.null_count else indices)
     else:
         seen: dict[Any, int] = {}
         texts, numbers = [], []
@@ -81,7 +83,10 @@ def category(raw: Any, missing: Sequence[str] = ()) -> Codes:
     new = np.empty(len(texts) + 1, dtype=np.int64)
     new[-1] = -1
     for i, text in enumerate(texts):
-        new[i] = -1 if text is None or text in missing else slots.setdefault(text, len(slots))
+        if text is None or text in missing:
+            new[i] = -1
+        else:
+            new[i] = slots.setdefault(canon.written(text) if written else text, len(slots))
     return Codes(list(slots), codes if len(slots) == len(texts) else new[codes])
 
 
@@ -105,8 +110,8 @@ def number(raw: Any, where: Where, missing: Sequence[str] = ()) -> Floats:
     """float64 values, NaN for missing; words and infinities are refused."""
     if isinstance(raw, pa.Array) and pa.types.is_dictionary(raw.type):
         raw = raw.dictionary_decode()
-    if isinstance(raw, pa.Array) and _is_text(raw.type):
-        raw = _numbers_from_text(raw, where, missing)
+    if isinstance(raw, pa.Array) and is_text(raw.type):
+        raw = _numbers_from_text(raw, missing)
     if isinstance(raw, pa.Array):
         if pa.types.is_null(raw.type):
             return np.full(len(raw), np.nan)
@@ -131,18 +136,37 @@ def number(raw: Any, where: Where, missing: Sequence[str] = ()) -> Floats:
     return out
 
 
-def _is_text(kind: Any) -> bool:
+def is_text(kind: Any) -> bool:
+    """Whether an Arrow type is one of texts."""
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
-def _numbers_from_text(raw: Any, where: Where, missing: Sequence[str]) -> Any:
-    marked = pc.is_in(raw, value_set=array(list(missing), raw.type)) if missing else None
-    if marked is not None:
-        raw = pc.if_else(marked, scalar(None, raw.type), raw)
+def _numbers_from_text(raw: Any, missing: Sequence[str]) -> Any:
+    if any(map(_is_float, missing)):  # such as -999
+        raw = _without(raw, missing)
     try:
         return raw.cast(pa.float64())
     except pa.ArrowInvalid:
-        return [None if v is None else v for v in raw.to_pylist()]
+        raw = _without(raw, missing)
+    try:
+        return raw.cast(pa.float64())
+    except pa.ArrowInvalid:
+        return raw.to_pylist()
+
+
+def _is_float(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _without(raw: Any, missing: Sequence[str]) -> Any:
+    """The texts with those that mean "missing" as null."""
+    if not missing:
+        return raw
+    return pc.if_else(pc.is_in(raw, value_set=array(list(missing), raw.type)), scalar(None, raw.type), raw)
 
 
 def _one_number(value: Any, row: int, where: Where, missing: Sequence[str]) -> float:
@@ -185,8 +209,8 @@ def _timestamps(raw: Any, where: Where, missing: Sequence[str]) -> Any:
         raw = raw.dictionary_decode()
     if pa.types.is_null(raw.type):
         return raw.cast(pa.timestamp("us"))
-    if _is_text(raw.type):
-        raw = array([_one_time(v, i, where, missing) for i, v in enumerate(raw.to_pylist())], pa.timestamp("us"))
+    if is_text(raw.type):
+        raw = _times_from_text(raw, where, missing)
     if not (pa.types.is_timestamp(raw.type) or pa.types.is_date(raw.type)):
         raise DataError(
             f"column {where.column!r} holds values of type {raw.type}, not dates",
@@ -197,8 +221,16 @@ def _timestamps(raw: Any, where: Where, missing: Sequence[str]) -> Any:
     return raw.cast(pa.timestamp("us"), safe=False)
 
 
-def _one_time(value: str | None, row: int, where: Where, missing: Sequence[str]) -> dt.datetime | None:
-    if value is None or value in missing:
+def _times_from_text(raw: Any, where: Where, missing: Sequence[str]) -> Any:
+    raw = _without(raw, missing)
+    try:
+        return raw.cast(pa.timestamp("us"))  # what Arrow reads it reads as Python does, only faster
+    except pa.ArrowInvalid:
+        return array([_one_time(v, i, where) for i, v in enumerate(raw.to_pylist())], pa.timestamp("us"))
+
+
+def _one_time(value: str | None, row: int, where: Where) -> dt.datetime | None:
+    if value is None:
         return None
     try:
         time = dt.datetime.fromisoformat(value)

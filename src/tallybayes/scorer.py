@@ -13,14 +13,22 @@ from .numerics import Bools, Floats, Ints, log_sum_exp
 from .settings import Settings
 
 
+def by_length(settings: Settings, column: str, tokens: Floats) -> Floats:
+    """What the evidence of a column of words is multiplied by in texts of so many tokens: weight · tokens^exponent."""
+    weight = settings.weights.get(column, 1.0)
+    return np.asarray(weight * np.maximum(tokens, 1.0) ** settings.lengths.get(column, 0.0), dtype=np.float64)
+
+
 def factor(settings: Settings, column: str, block: Block) -> float | Floats:
     """What a column's evidence is multiplied by: its weight, and for words tokens^exponent of each row."""
-    weight = settings.weights.get(column, 1.0)
-    exponent = settings.lengths.get(column, 0.0)
-    if exponent == 0.0 or not isinstance(block, Bag):
-        return weight
-    out: Floats = weight * np.maximum(block.lengths(), 1.0) ** exponent
-    return out
+    if settings.lengths.get(column, 0.0) == 0.0 or not isinstance(block, Bag):
+        return settings.weights.get(column, 1.0)
+    return by_length(settings, column, block.lengths())
+
+
+def factor_of_one(settings: Settings, column: str, block: Block) -> float:
+    """The same for a block of one row."""
+    return float(np.max(factor(settings, column, block)))
 
 
 def scores(
@@ -39,6 +47,18 @@ def scores(
             out += by[:, None] * part
         elif by != 0:  # 0 · −inf would be NaN; a weight of 0 means that the column is not asked
             out += part if by == 1.0 else by * part
+    return out if settings.isotonic is None else out + bend(settings, out)
+
+
+def bend(settings: Settings, joint: Floats) -> Floats:
+    """What the isotonic curve adds to the scores of two classes; the first class keeps its score."""
+    assert settings.isotonic is not None
+    out = np.zeros_like(joint)
+    if joint.shape[1] == 2:
+        with np.errstate(invalid="ignore"):
+            odds = joint[:, 1] - joint[:, 0]
+        there = np.isfinite(odds)
+        out[there, 1] = settings.isotonic(odds[there]) - odds[there]
     return out
 
 

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from .errors import SettingsError, did_you_mean
+from .isotonic import Isotonic
 from .smoothing import Dirichlet, Laplace, Smoothing
 
 UNSEEN = ("no evidence", "reserve")
-FLOORS = ("column", "global")
+FLOORS = ("column", "global", "guarded")
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,8 @@ class Floor:
 
     "column": a standard deviation is at least `share` of the column's over all classes.
     "global": `share` of the largest variance of any column is added to every variance, as scikit-learn does.
+    "guarded": the same, but the largest is taken as at most 10⁶ times the column's own variance over all classes, so
+    that a column in small units is not drowned by one in large units.
     """
 
     kind: str = "column"
@@ -30,7 +33,7 @@ class Floor:
         if self.kind not in FLOORS or not (self.share >= 0 and np.isfinite(self.share)):
             raise SettingsError(
                 f"a variance floor of kind {self.kind!r} with share {self.share!r}",
-                hint="take Floor('column', 1e-9) or Floor('global', 1e-9); the share is at least 0.",
+                hint="take Floor('column', 1e-9), 'global' or 'guarded' instead of 'column'; the share is at least 0.",
             )
 
 
@@ -51,7 +54,7 @@ class Calibrated:
 
     def __str__(self) -> str:
         tried = ", ".join(f"{name} {loss:.4f}" for name, loss in self.losses.items())
-        since = f"; {self.changed:,} rows changed since" if self.changed else ""
+        since = f"; {self.changed:,} row{'s' * (self.changed != 1)} changed since" if self.changed else ""
         return f"{self.form}, fitted on {self.rows:,} rows (held-out log loss: {tried}){since}"
 
 
@@ -68,7 +71,9 @@ class Settings:
     weights:     {column: factor} on a column's evidence
     lengths:     {column of words: exponent}; its evidence is also multiplied by tokens^exponent, since the words of a
                  long text repeat each other
+    isotonic:    for two classes, a rising curve from the score to calibrated log-odds
     calibrated:  where the weights come from, if they were fitted
+    classes:     labels that the model knows even if no row has them
     """
 
     smoothing: Smoothing | Mapping[str, Smoothing] = field(default_factory=Laplace)
@@ -79,7 +84,9 @@ class Settings:
     floor: Floor = field(default_factory=Floor)
     weights: Mapping[str, float] = field(default_factory=dict)
     lengths: Mapping[str, float] = field(default_factory=dict)
+    isotonic: Isotonic | None = None
     calibrated: Calibrated | None = None
+    classes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         each = self.smoothing.values() if isinstance(self.smoothing, Mapping) else [self.smoothing]

@@ -115,6 +115,18 @@ def some_rows(source: Source, kept: Bools) -> Source:
     return Source(read, source.once, source.arrow)
 
 
+def without_columns(source: Source, names: Sequence[str]) -> Source:
+    """The same rows without some columns."""
+    if not names:
+        return source
+
+    def read() -> Iterator[Batch]:
+        for batch in source.batches():
+            yield Batch({n: c for n, c in batch.columns.items() if n not in names}, batch.rows, batch.start)
+
+    return Source(read, source.once, source.arrow)
+
+
 def _labels(source: Source, target: str) -> Ints:
     """A class number for each row, −1 where there is none."""
     schema = Schema([], target=target)

@@ -59,9 +59,13 @@ class Tally:
     def of(cls, schema: Schema, data: Any, y: Any = None, *, weights: Any = None) -> Tally:
         """The tally of some rows, read once."""
         source = open_source(data, y, weights=weights, target=schema.target)
+        if source.engine is not None:
+            elsewhere: Tally = source.engine.count(schema)
+            return elsewhere
         parts = [cls.zero(schema)]
         for part in workers.each(
-            lambda item: _of_batch(schema, item[1], first=item[0] == 0), enumerate(source.batches())
+            lambda item: _of_batch(schema, item[1], first=item[0] == 0),
+            enumerate(source.batches(encode.wanted(schema))),
         ):
             parts.append(part)
             if len(parts) >= _TOGETHER:

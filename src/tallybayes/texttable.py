@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Sequence
+from typing import Any
 
 from .canon import printable
 
@@ -26,15 +27,48 @@ def text_table(lines: Lines, left: int) -> str:
     )
 
 
-def html_table(lines: Lines) -> str:
+def html_table(lines: Lines, left: int = 0) -> str:
     """The lines as an HTML table, every text escaped; nothing where there are none.
+
+    The first `left` cells of a line are flush left and names: their own direction of writing stays within them.
 
     >>> html_table([["a"], ["<b>"]])
     '<table><tr><th>a</th></tr><tr><td>&lt;b&gt;</td></tr></table>'
     """
     tags = ["th", *["td"] * len(lines)]
     rows = [
-        "<tr>" + "".join(f"<{tag}>{html.escape(printable(t, _WIDEST))}</{tag}>" for t in line) + "</tr>"
+        "<tr>" + "".join(_cell(tag, text, i < left) for i, text in enumerate(line)) + "</tr>"
         for tag, line in zip(tags, lines, strict=False)
     ]
     return f"<table>{''.join(rows)}</table>" if rows else ""
+
+
+def _cell(tag: str, text: str, is_name: bool) -> str:
+    inside = html.escape(printable(text, _WIDEST))
+    return f'<{tag} style="text-align:left"><bdi>{inside}</bdi></{tag}>' if is_name else f"<{tag}>{inside}</{tag}>"
+
+
+def rich_table(title: str, lines: Lines, left: int, *, foot: int = 0) -> Any:
+    """The lines as a rich table; texts are only text, whatever markup they hold. The last `foot` lines are set off."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=Text(printable(title, _WIDEST)), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    for i, head in enumerate(lines[0]):
+        table.add_column(Text(printable(head, _WIDEST)), justify="left" if i < left else "right", no_wrap=i >= left)
+    for number, line in enumerate(lines[1:], start=1):
+        last = number >= len(lines) - foot
+        cells = [
+            Text(printable(text, _WIDEST), style="bold" if last else _style(text, i < left))
+            for i, text in enumerate(line)
+        ]
+        table.add_row(*cells, end_section=number == len(lines) - foot - 1)
+    return table
+
+
+def _style(text: str, is_name: bool) -> str:
+    """Green for what speaks for a class, red for what speaks against it."""
+    if is_name or text[:1] not in ("+", "-") or not text.strip("+-0."):
+        return ""
+    return "green" if text[0] == "+" else "red"

@@ -38,7 +38,7 @@ def each(work: Callable[[A], B], items: Iterable[A]) -> Iterator[B]:
         yield work(first[0])  # on this thread: a warning about the data finds the caller's line
         for item in waiting:
             going.append(pool.submit(work, item))
-            if len(going) > 2 * count:
+            if len(going) > count:
                 yield going.popleft().result()
         while going:
             yield going.popleft().result()

@@ -81,5 +81,5 @@ def _log_share(own: Floats, all_classes: Floats) -> Floats:
         top = np.maximum(np.max(rest, axis=1, initial=-1e300), np.maximum(own[:, y], -1e300))
         mine = np.exp(own[:, y] - top)
         total = mine + np.exp(rest - top[:, None]).sum(axis=1)
-        out[:, y] = safe_log(mine / np.maximum(total, 1e-300))  # both 0 where every class is out of reach
+        out[:, y] = safe_log(mine / np.maximum(total, 1e-300))  # a cell no class can have is nobody's
     return np.maximum(out, -50.0)

@@ -170,7 +170,7 @@ class BagLevelsBelief(Belief):
     def _at(self) -> dict[str, int]:
         return {w: i for i, w in enumerate(self.words)}
 
-    def _levels_of(self, block: Bag, row: int) -> Ints:
+    def levels_of(self, block: Bag, row: int) -> Ints:
         """The level of every word in one row."""
         out = np.zeros(len(self.words), dtype=np.int64)
         start, stop = block.matrix.indptr[row : row + 2]
@@ -205,7 +205,7 @@ class BagLevelsBelief(Belief):
         """The words that occur, one by one, then all that do not."""
         if not block.has[row]:
             return super().terms(block, row)
-        level = self._levels_of(block, row)
+        level = self.levels_of(block, row)
         there = np.flatnonzero(level)
         terms = [Term(f"{self.words[w]} ×{level[w]}", self._log[level[w], w]) for w in there]
         rest = np.flatnonzero(level == 0)
@@ -221,7 +221,7 @@ class BagLevelsBelief(Belief):
         def features(block: Bag) -> Floats:
             out = np.zeros((block.rows, words, levels))
             for row in range(block.rows):
-                out[row, np.arange(words), self._levels_of(block, row)] = 1.0
+                out[row, np.arange(words), self.levels_of(block, row)] = 1.0
             flat = out[:, :, 1:].reshape(block.rows, -1)
             flat[~block.has] = np.nan  # a missing bag says nothing, an empty one that no word occurs
             return flat

@@ -10,10 +10,12 @@ import numpy as np
 import pyarrow as pa
 
 from ..block import MOMENTS, Numbers, Vectors
+from ..canon import number_text
 from ..counts import Counts
 from ..numerics import Bools, Floats, Ints, Objects, root_ratio, round_ratio, spread
-from .base import Belief, Context
+from .base import Belief, Context, Term
 
+GUARD = 1e3  # a guarded floor takes no column for more than so many times wider than the one it is added to
 _FAR = 1e150  # a distance of more deviations than this would overflow when squared
 
 
@@ -98,8 +100,12 @@ def _sums(counts: Counts, n_classes: int) -> tuple[Ints, tuple[Objects, int], tu
 
 def floored(sd: Floats, all_sd: Floats, context: Context) -> Floats:
     """Deviations that are not too narrow, by the settings' floor; `all_sd` is the whole column's."""
-    if context.floor.kind == "global":
-        return np.asarray(np.hypot(sd, np.sqrt(context.floor.share) * context.largest_deviation()))
+    if context.floor.kind != "column":
+        widest = np.asarray(context.largest_deviation())
+        if context.floor.kind == "guarded":
+            widest = np.where(all_sd > 0, np.minimum(widest, GUARD * all_sd), widest)
+        wide = np.hypot(sd, np.sqrt(context.floor.share) * widest)
+        return np.asarray(np.maximum(wide, np.finfo(float).smallest_subnormal))
     return np.asarray(np.maximum(sd, np.maximum(context.floor.share * all_sd, np.finfo(float).smallest_subnormal)))
 
 
@@ -140,6 +146,24 @@ class BellBelief(Belief):
             there = ~np.isnan(column)
             out[there] += self.log_density(column[there, None], int(at))
         return out
+
+    def told(self, x: Floats) -> list[int]:
+        """Which positions of a vector say something: they vary, and the row has a value there."""
+        return [int(i) for i in np.flatnonzero(self.varies) if not np.isnan(x[self.positions[i]])]
+
+    def terms(self, block: Numbers | Vectors, row: int) -> list[Term]:
+        """A vector position by position."""
+        told = self.told(block.values[row]) if isinstance(block, Vectors) else []
+        if not told:
+            return super().terms(block, row)
+        x = block.values[row]
+        return [
+            Term(
+                f"[{self.positions[i]}] {number_text(float(f'{x[self.positions[i]]:.10g}'))}",
+                self.log_density(x[None, self.positions[i], None], i)[0],
+            )
+            for i in told
+        ]
 
     def note(self, block: Numbers | Vectors, row: int) -> str:
         """A column that never varied says nothing."""

@@ -13,10 +13,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import scipy.sparse
 
 from ..block import Bag
 from ..counts import Counts
 from ..numerics import Floats, Ints, safe_log
+from ..smoothing import Dirichlet, frequencies
 from .base import Belief, Context, Family, Linear, Table, Term
 from .selection import Selection
 from .words import WordsBelief, bag_rows, vocabulary, word_table
@@ -37,7 +39,10 @@ class BernoulliWords(Family):
         there = word_table(counts, context, "documents", words)
         rows = bag_rows(counts, context)
         n = np.stack([there, np.maximum(rows - there, 0.0)])
-        p = context.probabilities(n, ["present", "absent"])
+        if isinstance(context.smoothing, Dirichlet):  # so many imagined rows with the word, and as many without it
+            p = frequencies(n + context.smoothing.amounts_for(words, context.classes))
+        else:
+            p = context.probabilities(n, ["present", "absent"])
         return BernoulliWordsBelief(tuple(words), p[0], p[1])
 
 
@@ -54,17 +59,22 @@ class BernoulliWordsBelief(Belief):
         """The same vocabulary under the shared methods."""
         return WordsBelief(self.words, self.present, False, np.zeros(self.present.shape[1]))
 
-    def parts(self, block: Bag) -> Floats:
-        """Σ_w log ψ if the word occurs, log(1 − ψ) if not; infinities are counted apart, so that none meets another."""
+    @cached_property
+    def _sums(self) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
+        """Twice (a row without words, what each word changes): of finite logarithms, and of how many are −inf."""
         there, gone = safe_log(self.present), safe_log(self.absent)
         never, always = np.isinf(there), np.isinf(gone)
         there, gone = np.where(never, 0.0, there), np.where(always, 0.0, gone)
-        matrix = block.matrix.copy()
-        matrix.data = np.ones_like(matrix.data)
-        each = self._view.each
-        finite = gone.sum(axis=0) + matrix @ each(block.slots, there - gone)
-        infinite = always.sum(axis=0) + matrix @ each(block.slots, never.astype(float) - always)
-        out: Floats = np.where(infinite > 0.5, -np.inf, finite)
+        return (gone.sum(axis=0), there - gone), (always.sum(axis=0), never.astype(float) - always)
+
+    def parts(self, block: Bag) -> Floats:
+        """Σ_w log ψ if the word occurs, log(1 − ψ) if not; infinities are counted apart, so that none meets another."""
+        (none, each), (impossible, infinite) = self._sums
+        ones = np.ones_like(block.matrix.data)
+        matrix = scipy.sparse.csr_array((ones, block.matrix.indices, block.matrix.indptr), shape=block.matrix.shape)
+        out: Floats = none + matrix @ self._view.each(block.slots, each)
+        if infinite.any() or impossible.any():
+            out[impossible + matrix @ self._view.each(block.slots, infinite) > 0.5] = -np.inf
         out[~block.has] = 0.0
         return out
 

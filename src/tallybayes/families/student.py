@@ -20,16 +20,20 @@ from .moments import BellBelief, Moments, distance
 K0, A0, B0 = 0.25, 0.5, 0.05
 
 
-def student(m: Moments, vector: bool) -> StudentBelief:
-    """The posterior predictive density of every position and class."""
+def posterior(m: Moments) -> tuple[Floats, Floats, Floats, Floats]:
+    """Location mn, scale √(bn/an), kn and an of the normal-inverse-gamma posterior, positions × classes."""
     unit = np.where(m.all_sd > 0, m.all_sd, 1.0)[:, None]  # in units of the column no square overflows
     mean = np.where(m.n > 0, distance(m.mean, m.all_mean[:, None], unit), 0.0)
     squares = np.where(m.n > 0, m.n * (m.sd / unit) ** 2, 0.0)
     kn, an = K0 + m.n, A0 + m.n / 2
     bn = B0 + squares / 2 + K0 * m.n * mean**2 / (2 * kn)
-    location = m.all_mean[:, None] + unit * (m.n / kn * mean)
-    scale = unit * np.sqrt(bn * (kn + 1) / (an * kn))
-    return StudentBelief(m.positions, location, scale, m.varies, vector, 2 * an)
+    return m.all_mean[:, None] + unit * (m.n / kn * mean), unit * np.sqrt(bn / an), kn, an
+
+
+def student(m: Moments, vector: bool) -> StudentBelief:
+    """The posterior predictive density of every position and class."""
+    location, scale, kn, an = posterior(m)
+    return StudentBelief(m.positions, location, scale * np.sqrt((kn + 1) / kn), m.varies, vector, 2 * an)
 
 
 _STEPS = 32

@@ -110,11 +110,19 @@ def _idf(counts: Counts, context: Context, words: Sequence[str], more: int) -> F
     return np.asarray(np.log(rows / np.maximum(there, 1.0)) + 1.0)
 
 
-def _dirichlet_amounts(context: Context, slots: Sequence[str]) -> Floats:
-    if isinstance(context.smoothing, Laplace) and context.smoothing.alpha > 0:
-        return np.full((len(slots), context.n_classes), context.smoothing.alpha)
+def _imagined(context: Context, slots: Sequence[str]) -> Floats:
+    """The imagined occurrences of each word, words × classes, of a smoothing that has them."""
     if isinstance(context.smoothing, Dirichlet):
         return context.smoothing.amounts_for(slots, context.classes)
+    alpha = context.smoothing.alpha if isinstance(context.smoothing, Laplace) else 0.0
+    return np.full((len(slots), context.n_classes), alpha)
+
+
+def _dirichlet_amounts(context: Context, slots: Sequence[str]) -> Floats:
+    if isinstance(context.smoothing, Dirichlet) or (
+        isinstance(context.smoothing, Laplace) and context.smoothing.alpha > 0
+    ):
+        return _imagined(context, slots)
     raise SettingsError(
         f"column {context.column!r} is to be scored by its Dirichlet predictive, but its smoothing is no Dirichlet",
         hint="take smoothing=tb.Laplace(alpha) with alpha above 0, or tb.Dirichlet({…}).",
@@ -138,18 +146,19 @@ class Complement(Family):
 
     def estimate(self, counts: Counts, context: Context) -> ComplementBelief:
         """−log of each word's share in the other classes."""
-        if not isinstance(context.smoothing, Laplace):
+        if not isinstance(context.smoothing, (Laplace, Dirichlet)):
             raise SettingsError(
                 f"column {context.column!r}: the complement reading is smoothed by an alpha",
-                hint="take smoothing=tb.Laplace(alpha).",
+                hint="take smoothing=tb.Laplace(alpha), or tb.Dirichlet({word: alpha}).",
             )
         words = vocabulary(counts, context, self.select)
+        alpha = _imagined(context, words)
         n = word_table(counts, context, "documents" if self.presence else "n", words)
         length = _length(n, bag_rows(counts, context))
-        own = _normal(n + context.smoothing.alpha)
+        own = _normal(n + alpha)
         if n.shape[1] == 1:  # a single class has no complement
             return ComplementBelief(tuple(words), own, False, length, self.presence, complement=np.zeros_like(n))
-        others = n.sum(axis=1, keepdims=True) - n + context.smoothing.alpha
+        others = n.sum(axis=1, keepdims=True) - n + alpha
         log = safe_log(others / np.maximum(others.sum(axis=0), 1e-300))
         # scikit-learn normalises to positive weights and negates; the sign of `log` comes out the same
         weights = log / log.sum(axis=0) if self.norm else -log
@@ -211,7 +220,19 @@ class WordsBelief(Belief):
 
     def each(self, slots: Sequence[str], table: Floats) -> Floats:
         """The rows of a table for a block's slots, zeros for words never seen."""
+        if not isinstance(slots, tuple):
+            return self._each(slots, table)
+        kept = self._aligned.get(id(table))  # the positions of a matrix are one tuple, in batch after batch
+        if kept is None or kept[0] is not slots or kept[1] is not table:
+            kept = self._aligned[id(table)] = (slots, table, self._each(slots, table))
+        return kept[2]
+
+    def _each(self, slots: Sequence[str], table: Floats) -> Floats:
         return np.vstack([table, np.zeros((1, table.shape[1]))])[self.rows_of(slots)]
+
+    @cached_property
+    def _aligned(self) -> dict[int, tuple[Sequence[str], Floats, Floats]]:
+        return {}
 
     def parts(self, block: Bag) -> Floats:
         """Σ_w x_w·weight_yw; 0 for a missing bag."""

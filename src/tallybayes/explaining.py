@@ -1,0 +1,45 @@
+"""From one row to its explanation: the terms of every column, times what its evidence counts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import scorer
+from .block import Block
+from .errors import SettingsError
+from .explain import LOGS, Contribution, Explanation
+from .numerics import Floats
+
+if TYPE_CHECKING:
+    from .model import Model
+
+
+def explained(model: Model, blocks: Mapping[str, Block], log: str, log_prior: Floats, prior: Any) -> Explanation:
+    """The explanation of one row (blocks of one), in logs of `log`; `prior` is what was asked for, None for the own."""
+    if log not in LOGS:
+        raise SettingsError(f"log={log!r}", hint="take " + ", ".join(map(repr, LOGS)) + ".")
+    unit = LOGS[log]
+    lines = [Contribution("prior", "", log_prior / unit)]
+    for name, belief in model.beliefs.items():
+        factor = scorer.factor_of_one(model.settings, name, blocks[name])
+        for term in belief.terms(blocks[name], 0):
+            parts = term.parts * factor if factor else np.zeros_like(term.parts)
+            lines.append(Contribution(name, term.label, parts / unit, term.note, factor))
+    if model.settings.isotonic is not None:
+        total = np.sum([line.parts for line in lines], axis=0)[None, :] * unit
+        lines.append(Contribution("calibration", "", scorer.bend(model.settings, total)[0] / unit))
+    total = Explanation(model.classes, tuple(lines), np.zeros(len(model.classes)), log).total
+    log_p = scorer.log_posterior(total[None, :] * unit, log_prior)[0]
+    behind = None if model.tally is None else partial(_supports, model, blocks, prior)
+    return Explanation(model.classes, tuple(lines), np.exp(log_p), log, behind)
+
+
+def _supports(model: Model, blocks: Mapping[str, Block], prior: Any) -> list[Any]:
+    """What each line rests on; worked out, and SciPy imported, when somebody asks."""
+    from .uncertainty import model_supports
+
+    return model_supports(model, blocks, prior)

@@ -1,0 +1,93 @@
+"""Numbers, with a bell curve per class."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import SettingsError
+from ..families.moments import read_moments
+from ..numerics import Floats
+from ..schema import Column, Schema
+from ..settings import Floor, Settings
+from ..sources import LABELS, MATRIX
+from . import labels
+from .base import TallyClassifier
+
+
+class GaussianNB(TallyClassifier):
+    """Gaussian naive Bayes with scikit-learn's parameters and attributes, from exact sums.
+
+    NaN is a missing value and no evidence. A column's variance is raised by `var_smoothing` times the largest variance
+    of any column, as in scikit-learn; but that largest is taken as at most 10⁶ times the column's own, so that a column
+    measured in small units is not drowned by one measured in large ones.
+
+    >>> import numpy as np
+    >>> X = np.array([[-1, -1], [-2, -1], [-3, -2], [1, 1], [2, 1], [3, 2]])
+    >>> GaussianNB().fit(X, [1, 1, 1, 2, 2, 2]).predict([[-0.8, -1]])
+    array([1])
+    """
+
+    _ready = (np.float64, np.float32)
+    # NaN is welcome, and reading a vector refuses infinities: a second pass over X is spared
+    _x_checks = {"dtype": [np.float64, np.float32], "ensure_all_finite": False}  # noqa: RUF012
+
+    def __init__(self, *, priors: Any = None, var_smoothing: float = 1e-9) -> None:
+        self.priors = priors
+        self.var_smoothing = var_smoothing
+
+    def _schema(self, table: Any, y: Any, weights: Floats | None) -> Schema:
+        columns = [Column(MATRIX, "vector", width=table.shape[1])]
+        return Schema(columns, target=LABELS, label_type=labels.label_type(self.classes_), missing=())
+
+    def _count(self, table: Any, y: Any, weights: Floats | None) -> None:
+        first = "_counted" not in vars(self)
+        super()._count(table, y, weights)
+        self._dtype = table.dtype if first else np.result_type(table.dtype, self._dtype)
+
+    def _settings(self) -> Settings:
+        prior: Any = "counted"
+        if self.priors is not None:
+            prior = self._given_prior(self.priors)
+            if not np.isclose(np.sum(self.priors), 1.0):
+                raise SettingsError("The sum of the priors should be 1.", hint="divide them by their sum.")
+        floor = Floor("guarded", self.var_smoothing)
+        return Settings(prior=prior, floor=floor, classes=self._class_texts())
+
+    def _drawn(self, table: Any) -> Floats:
+        values = table[MATRIX].combine_chunks()
+        return np.asarray(values.flatten().to_numpy(zero_copy_only=False).reshape(len(values), -1), dtype=self._dtype)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def _by_class(self, table: Floats) -> Floats:
+        """A table of the model (positions × its classes) as scikit-learn shows it: classes × features."""
+        order = self._asked_model().order
+        out = table.T if order is None else table.T[order]
+        return np.asarray(out, dtype=self._dtype)
+
+    @property
+    def theta_(self) -> Floats:
+        """The mean of each feature by class."""
+        return self._by_class(self.model_.beliefs[MATRIX].location)  # type: ignore[attr-defined]
+
+    @property
+    def var_(self) -> Floats:
+        """The variance of each feature by class, as used."""
+        with np.errstate(over="ignore"):
+            return self._by_class(self.model_.beliefs[MATRIX].scale ** 2)  # type: ignore[attr-defined]
+
+    @property
+    def epsilon_(self) -> float:
+        """What is added to variances, at most."""
+        largest = read_moments(self.tally_.columns[MATRIX], len(self.tally_.classes)).all_sd.max(initial=0.0)
+        return float(self.var_smoothing * largest**2)
+
+    @property
+    def class_prior_(self) -> Floats:
+        """P(class)."""
+        return np.asarray(np.exp(self._log_prior()), dtype=self._dtype)

@@ -1,0 +1,67 @@
+"""Labels as scikit-learn gives them → labels as a tally counts them, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from sklearn.utils.multiclass import check_classification_targets, unique_labels
+
+from .. import canon
+from ..numerics import Floats, Ints
+
+Labels = np.ndarray[Any, Any]
+
+
+def encoded(y: Labels) -> pa.DictionaryArray:
+    """The labels as numbers into a list of different ones: one pass over the rows, and no sorting."""
+    if y.dtype.kind == "f" and y.dtype.itemsize not in (4, 8):
+        y = y.astype(np.float64)
+    try:
+        return pa.array(y).dictionary_encode()
+    except pa.ArrowException:
+        check_classification_targets(y)  # says what is wrong with labels of several types
+        raise
+
+
+def distinct(labels: pa.DictionaryArray, like: Labels, weights: Floats | None) -> Labels:
+    """The different labels in order, of the type that was given; a row that weighs nothing has none."""
+    values = labels.dictionary
+    if weights is not None and not weights.all():
+        used = np.unique(labels.indices.to_numpy(zero_copy_only=False)[weights > 0])
+        values = values.take(pa.array(used))
+    found = values.to_numpy(zero_copy_only=False).astype(like.dtype)
+    check_classification_targets(found)
+    return np.sort(found)
+
+
+def declared(classes: Any) -> Labels:
+    """The classes given to the first `partial_fit`, sorted."""
+    return np.asarray(unique_labels(classes))
+
+
+def union(some: Labels, more: Labels) -> Labels:
+    """The classes of both, sorted; the type is kept where one of them has none."""
+    if len(some) == 0 or len(more) == 0:
+        return some if len(more) == 0 else more
+    return np.union1d(some, more)
+
+
+def texts(classes: Labels) -> tuple[str, ...]:
+    """The canonical text of each class, which is its name in a tally."""
+    return tuple(str(canon.text(c)) for c in classes.tolist())
+
+
+def label_type(classes: Labels) -> str:
+    """Which type brings the canonical texts back to labels."""
+    return canon.label_type(classes.tolist()[0])
+
+
+def order_of(names: Sequence[str], wanted: Sequence[str]) -> Ints | None:
+    """Where each wanted name stands; None if they stand in this order already."""
+    if tuple(names) == tuple(wanted):
+        return None
+    at = {name: i for i, name in enumerate(names)}
+    return np.array([at[name] for name in wanted], dtype=np.int64)

@@ -1,0 +1,238 @@
+"""Data frames of mixed columns as they are: numbers, categories, text, dates, missing values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import scipy.sparse
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import assert_all_finite, check_consistent_length, column_or_1d, validate_data
+
+from ..cells import Cells
+from ..defaults import choose
+from ..errors import DataError, SettingsError
+from ..infer import LOOK, MATRIX_COLUMNS, first_look, infer
+from ..model import Model
+from ..numerics import Floats, Ints
+from ..schema import Column, Schema
+from ..settings import Settings
+from ..smoothing import Dirichlet, Laplace
+from ..sources import LABELS, MATRIX, open_source
+from . import labels
+from .base import TallyClassifier
+from .rows import how_many
+
+
+class NaiveBayes(TallyClassifier):
+    """Naive Bayes for tables of any columns: pandas, polars or Arrow frames, dense or sparse matrices.
+
+    families     {column: family or its name}; numbers are "auto" (by leave-one-out) unless named
+    smoothing    a number (Laplace's alpha), a smoothing such as tb.JelinekMercer(0.1), or {column: smoothing}
+    prior        "counted", "uniform", {class: probability}, tb.Dirichlet({…}), or a list in the order of classes_
+    calibration  None: as stated; "auto": families, weights and pairs of columns chosen on held-out rows of the first
+                 batch, as `tallybayes.fit` does, for honest probabilities
+    schema       which kind each column is; inferred at the first fit or partial_fit if None
+
+    >>> import pandas as pd
+    >>> X = pd.DataFrame({"sky": ["sunny", "rainy", None, "rainy"], "wind": [3.5, 12.0, 4.0, None]})
+    >>> NaiveBayes().fit(X, ["go", "stay", "go", "stay"]).predict(X)
+    array(['go', 'stay', 'go', 'stay'], dtype='<U4')
+    """
+
+    _open = True
+    _chosen: tuple[Settings, Settings] | None = None  # what was stated when fitting, and what was chosen then
+
+    def __init__(
+        self,
+        *,
+        families: Mapping[str, Any] | None = None,
+        smoothing: Any = 1.0,
+        prior: Any = "counted",
+        calibration: Any = None,
+        schema: Schema | None = None,
+    ) -> None:
+        self.families = families
+        self.smoothing = smoothing
+        self.prior = prior
+        self.calibration = calibration
+        self.schema = schema
+
+    @property
+    def schema_(self) -> Schema:
+        """Which kind each column is, and why."""
+        return self.tally_.schema
+
+    def _validated(self, X: Any, y: Any = "no_validation", *, reset: bool) -> Any:
+        if _is_frame(X):
+            validate_data(self, X, reset=reset, skip_check_array=True)
+            if how_many(X) == 0:
+                raise ValueError(
+                    f"Found array with 0 sample(s) while a minimum of 1 is required by {type(self).__name__}."
+                )
+        else:
+            X = validate_data(self, X, reset=reset, dtype=None, accept_sparse="csr", ensure_all_finite="allow-nan")
+        if isinstance(y, str) and y == "no_validation":
+            return X
+        if y is None:
+            return validate_data(self, X, y, skip_check_array=True)  # says that y is missing
+        y = column_or_1d(y, warn=True)
+        assert_all_finite(y, input_name="y")
+        check_consistent_length(X, y)
+        return X, y
+
+    def _table(self, X: Any) -> Any:
+        """Columns under the names they were fitted by: a frame's own, else x0, x1, …"""
+        names = getattr(self, "feature_names_in_", None)
+        if _is_frame(X):
+            return X if names is not None else dict(zip(_positions(X.shape[1]), _frame_columns(X), strict=True))
+        if names is None:
+            return X
+        if scipy.sparse.issparse(X):
+            X = X.toarray()
+        return {name: X[:, j] for j, name in enumerate(names)}
+
+    def _schema(self, table: Any, y: Any, weights: Floats | None) -> Schema:
+        schema = self.schema or self._look(table, y, weights)
+        schema = schema._with(label_type=labels.label_type(self.classes_))
+        if self._calibrates():
+            look = first_look(open_source(table, y, weights=weights, target=schema.target))
+            stated = self._stated()
+            schema, chosen = choose(look, schema, stated)
+            self._chosen = (stated, chosen)
+        return schema
+
+    def _look(self, table: Any, y: Any, weights: Floats | None) -> Schema:
+        """A schema for the first rows."""
+        rows = _looked_at(weights)
+        if rows is not None:
+            table, y = _taken(table, rows), y.take(pa.array(rows))
+        if isinstance(table, np.ndarray) and table.dtype.kind in "fiub":
+            return Schema(_number_columns(table), target=LABELS)
+        return _inferred(table, y)
+
+    def _count(self, table: Any, y: Any, weights: Floats | None) -> None:
+        first = "_counted" not in vars(self)
+        super()._count(table, y, weights)
+        if first and self._calibrates():
+            self._answer = self._asked()  # with what held-out rows have chosen
+
+    def _calibrates(self) -> bool:
+        if self.calibration not in (None, False, True, "auto"):
+            raise SettingsError(
+                f"calibration={self.calibration!r}",
+                hint="take 'auto' for families and weights chosen on held-out rows, or None for those you state.",
+            )
+        return bool(self.calibration)
+
+    def _settings(self) -> Settings:
+        """What the parameters state; with calibration what held-out rows chose, and what was stated otherwise since."""
+        stated = self._stated()
+        classes = self._class_texts()
+        if not self._calibrates() or not ("_chosen" in vars(self) or "_counted" in vars(self)):
+            return replace(stated, classes=classes)
+        if self._chosen is None:
+            raise SettingsError(
+                "calibration was asked for after fitting", hint="fit again: weights are fitted to held-out rows."
+            )
+        before, chosen = self._chosen
+        families = {**chosen.families, **stated.families} if stated.families != before.families else chosen.families
+        smoothing = stated.smoothing if stated.smoothing != before.smoothing else chosen.smoothing
+        return replace(chosen, prior=stated.prior, families=families, smoothing=smoothing, classes=classes)
+
+    def _stated(self) -> Settings:
+        if "" in self._class_texts():
+            raise DataError("a label is an empty string, which means missing", hint="give that class a name.")
+        smoothing = self.smoothing
+        if isinstance(smoothing, Real):
+            smoothing = Laplace(float(smoothing))
+        elif isinstance(smoothing, Mapping):
+            smoothing = {n: Laplace(float(s)) if isinstance(s, Real) else s for n, s in smoothing.items()}
+        prior = self.prior
+        if not isinstance(prior, (str, Mapping, Dirichlet)):
+            prior = self._given_prior(prior)
+        return Settings(smoothing=smoothing, prior=prior, families=dict(self.families or {}))
+
+    def _recall(self, model: Model) -> None:
+        if self._calibrates():
+            self._chosen = (self._stated(), model.settings)
+
+    @classmethod
+    def _params_of(cls, model: Model) -> dict[str, Any]:
+        settings = model.settings
+        chosen = {"families": settings.families or None, "smoothing": settings.smoothing, "prior": settings.prior}
+        return {**chosen, "schema": model.schema}
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _looked_at(weights: Floats | None) -> Ints | None:
+    """The rows to infer from, None for all: one of weight 3 counts three times, one of weight 0 not at all."""
+    if weights is None:
+        return None
+    if weights.sum() <= LOOK and (weights == np.rint(weights)).all():
+        return np.repeat(np.arange(len(weights)), weights.astype(np.int64))
+    return np.flatnonzero(weights > 0)
+
+
+def _taken(table: Any, rows: Ints) -> Any:
+    """Some rows of a frame, a matrix or a dict of columns."""
+    if isinstance(table, dict):
+        return {name: _safe_indexing(column, rows) for name, column in table.items()}
+    return _safe_indexing(table, rows)
+
+
+def _is_frame(X: Any) -> bool:
+    return hasattr(X, "columns") and not isinstance(X, np.ndarray) and hasattr(X, "shape")
+
+
+def _positions(width: int) -> list[str]:
+    return [f"{MATRIX}{j}" for j in range(width)]
+
+
+def _frame_columns(X: Any) -> list[Any]:
+    if hasattr(X, "iloc"):
+        return [X.iloc[:, j] for j in range(X.shape[1])]
+    return list(X.columns if isinstance(X, pa.Table) else X.get_columns())
+
+
+def _number_columns(X: Any) -> list[Column]:
+    """A number column for each column of a matrix, or one vector for a wide one."""
+    width = X.shape[1]
+    if width > MATRIX_COLUMNS:
+        return [Column(MATRIX, "vector", width=width, reason=f"a matrix of {width} columns")]
+    look = np.asarray(first_look(open_source(X)).columns[MATRIX], dtype=np.float64)
+    return [
+        Column(name, "number", cells=Cells.fitted(x[~np.isnan(x)]) if (x == x).any() else None, reason="numbers")
+        for name, x in zip(_positions(width), look.T, strict=True)
+    ]
+
+
+def _inferred(table: Any, y: Any) -> Schema:
+    """A schema for a frame: everything but ids is counted, since X was chosen by a person.
+
+    A column that is constant so far may vary in the next batch, and one that gives the label away was meant to.
+    """
+    first = next(open_source(table).batches())
+    target = LABELS
+    while target in first:
+        target += "_"
+    texts = pa.DictionaryArray.from_arrays(y.indices, pa.array(map(str, y.dictionary.to_pylist()), pa.string()))
+    schema = infer(table, target, texts, keep_leaks=True)
+    for column in (c for c in schema.columns if c.kind == "ignore"):
+        raw = first.get(column.name)
+        if isinstance(raw, pa.Array) and len(pc.unique(raw.drop_null())) <= 1:
+            number = pa.types.is_integer(raw.type) or pa.types.is_floating(raw.type)
+            schema = schema.with_column(column.name, kind="number" if number else "category", reason=column.reason)
+    return schema

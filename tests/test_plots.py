@@ -1,0 +1,206 @@
+"""Pictures: every display draws, holds the right numbers, and takes any name for what it is: a text."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import pytest
+
+import tallybayes as tb
+from tallybayes.families import Bins
+from tallybayes.plots import (
+    ConfusionDisplay,
+    NumberDisplay,
+    PrecisionRecallDisplay,
+    ReliabilityDisplay,
+    RocDisplay,
+    WordsDisplay,
+)
+from tallybayes.plots.columns import column_display
+from tallybayes.plots.paper import label, spread, svg
+from tallybayes.plots.scales import nomogram
+
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("agg")
+
+NASTY = [
+    "<script>alert(1)</script>",
+    "$\\frac{1}{2}$",
+    "_hidden",
+    "\x1b[31mred",
+    "日本",
+    "\u202eevil",
+    "x" * 100_000,
+    "$",
+]
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    import matplotlib.pyplot as plt
+
+    plt.close("all")
+
+
+def table(n: int = 120, classes: int = 2) -> dict:
+    rng = np.random.default_rng(3)
+    y = np.arange(n) % classes
+    return {
+        "colour": [["red", "blue", "grey"][(v + int(rng.integers(0, 2))) % 3] for v in y],
+        "size": rng.normal(y, 1.0),
+        "visits": rng.poisson(1 + y).astype(float),
+        "text": [" ".join(rng.choice([f"word{v}", "and", "the", f"w{v % 2}"], 5)) for v in y],
+        "vector": rng.normal(y[:, None] * [0.0, 1.0], 1.0),
+        "y": [f"class {v}" for v in y],
+    }
+
+
+def fitted(classes: int = 2, **families: object) -> tb.Model:
+    data = table(classes=classes)
+    schema = tb.infer(data, "y").with_column("text", kind="text").with_column("vector", kind="vector", width=2)
+    return tb.count(data, schema).model(tb.Settings(families=families, weights={"size": 0.5}))
+
+
+@pytest.mark.parametrize("classes", [2, 5])
+def test_every_picture_draws(classes: int) -> None:
+    model, data = fitted(classes), table(classes=classes)
+    rows = {k: v for k, v in data.items() if k != "y"}
+    drawn = [model.plot.waterfall(rows, number=2), model.plot.nomogram(), model.plot.words()]
+    drawn += [model.plot.column(name) for name in model.beliefs]
+    p = model.predict_proba(rows)
+    kinds = (ReliabilityDisplay, ConfusionDisplay, RocDisplay, PrecisionRecallDisplay)
+    drawn += [kind.from_predictions(data["y"], p, model.classes).plot() for kind in kinds]
+    for display in drawn:
+        assert display.ax_.figure is display.figure_
+        display.figure_.canvas.draw()
+    import matplotlib.pyplot as plt
+
+    ax = plt.figure().subplots()
+    assert model.plot.column("size", ax=ax).ax_ is ax
+
+
+@pytest.mark.parametrize("family", ["gaussian", "kernel", "bins", Bins("frequency", 5), "student", "levels", "poisson"])
+def test_histogram_and_believed_density_have_mass_one(family: object) -> None:
+    column = "visits" if family in ("levels", "poisson") else "size"
+    model = fitted(**{column: family})
+    display = NumberDisplay.of(model, column)
+    if display.discrete:
+        np.testing.assert_allclose(display.shares.sum(axis=0), 1.0)
+        assert np.all(display.believed.sum(axis=0) > 0.9) and np.all(display.believed.sum(axis=0) < 1.01)
+        return
+    width = display.edges[1] - display.edges[0]
+    assert np.all(np.abs(display.shares.sum(axis=0) * width - 1.0) < 0.06)  # the outermost rows are left out
+    mass = np.trapezoid(display.believed, display.x, axis=0)
+    assert np.all((mass > 0.85) & (mass < 1.02))
+
+
+def test_histogram_holds_the_counts() -> None:
+    data = table()
+    display = NumberDisplay.of(fitted(visits="levels"), "visits")
+    y = np.array(data["y"])
+    for i, name in enumerate(display.names):
+        own = data["visits"][y == name]
+        want = [np.mean(own == v) for v in display.edges]
+        np.testing.assert_allclose(display.shares[:, i], want)
+
+
+def test_waterfall_ends_at_the_log_odds() -> None:
+    model = fitted()
+    rows = {k: v for k, v in table().items() if k != "y"}
+    display = model.plot.waterfall(rows, number=1)
+    joint = model.log_joint(rows)[1]
+    bars = [p.get_width() for p in display.ax_.patches]
+    assert sum(bars[:-1]) == pytest.approx(bars[-1], abs=1e-9)
+    assert abs(bars[-1]) == pytest.approx(abs(joint[0] - joint[1]), rel=1e-9)
+
+
+def test_nomogram_adds_up_to_the_log_odds() -> None:
+    """Read off by hand: prior and points of a row's values are its log-odds."""
+    data = {"a": ["u", "v", "u", "u"] * 10, "b": ["x", "x", "y", "y"] * 10, "y": ["p", "q", "p", "q"] * 10}
+    model = tb.fit(data, "y", settings=tb.Settings(weights={"a": 0.7}))
+    read = nomogram(model, None, None, 10)
+    assert read.pairwise and read.label == "q"
+    points = {s.column: dict(zip(s.values, s.points, strict=True)) for s in read.scales}
+    joint = model.log_joint({"a": "v", "b": "x"})[0]
+    assert read.prior + points["a"]["v"] + points["b"]["x"] == pytest.approx(joint[1] - joint[0], abs=1e-12)
+    assert nomogram(model, None, None, 1).hidden == 1
+    three = nomogram(fitted(3), "class 1", None, 10)
+    assert not three.pairwise and three.against == "all classes on average"
+
+
+def test_curves_agree_with_scikit_learn() -> None:
+    metrics = pytest.importorskip("sklearn.metrics")
+    model, data = fitted(), table()
+    rows = {k: v for k, v in data.items() if k != "y"}
+    p, truth = model.predict_proba(rows), np.array(data["y"]) == "class 1"
+    roc = RocDisplay.from_predictions(data["y"], p, model.classes)
+    assert roc.curves[0][2] == pytest.approx(metrics.roc_auc_score(truth, p[:, 1]), abs=1e-12)
+    recall = PrecisionRecallDisplay.from_predictions(data["y"], p, model.classes)
+    assert recall.curves[0][2] == pytest.approx(metrics.average_precision_score(truth, p[:, 1]), abs=1e-12)
+    counts = ConfusionDisplay.from_predictions(data["y"], p, model.classes).counts
+    np.testing.assert_array_equal(counts, metrics.confusion_matrix(data["y"], model.predict(rows)))
+    with pytest.raises(tb.DataError, match="0 of them known classes"):
+        RocDisplay.from_predictions(["nobody"] * len(p), p, model.classes)
+
+
+def test_hostile_names_are_only_text() -> None:
+    rng = np.random.default_rng(1)
+    data = {name: [NASTY[(i + j) % len(NASTY)] for i in range(60)] for j, name in enumerate(NASTY[:6])}
+    data["words"] = [[NASTY[int(k)] for k in rng.integers(0, len(NASTY), 3)] for _ in range(60)]
+    data["y"] = [NASTY[i % 3] for i in range(60)]
+    columns = [tb.Column(n, "category") for n in data if n not in ("words", "y")]
+    model = tb.count(data, tb.Schema([*columns, tb.Column("words", "bag")], target="y")).model()
+    rows = {k: v for k, v in data.items() if k != "y"}
+    pictures = [column_display(model, n) for n in model.beliefs] + [nomogram(model, None, None, 10)]
+    pictures.append(ConfusionDisplay.from_predictions(data["y"], model.predict_proba(rows), model.classes))
+    for i, display in enumerate(pictures):
+        drawing = svg(display, f"p{i}", NASTY[0])
+        ElementTree.fromstring(drawing)
+        assert "<script" not in drawing and "\x1b" not in drawing and "\u202e" not in drawing
+        assert len(drawing) < 400_000 and "currentColor" in drawing and "#010203" not in drawing
+
+
+def test_pictures_of_one_page_share_no_ids() -> None:
+    import re
+
+    model = fitted()
+    one, two = (svg(column_display(model, "size"), name, "size") for name in ("a", "b"))
+    ids = [set(re.findall(r'\bid="([^"]+)"', s)) for s in (one, two)]
+    assert ids[0] and not ids[0] & ids[1]
+    used = set(re.findall(r"url\(#([^)]+)\)|href=\"#([^\"]+)\"", one))
+    assert {a or b for a, b in used} <= ids[0]
+    assert svg(column_display(model, "size"), "a", "size") == one  # the same model, the same picture
+
+
+def test_what_cannot_be_drawn_says_why() -> None:
+    model = fitted()
+    with pytest.raises(tb.SettingsError, match="did you mean 'size'"):
+        model.plot.column("sise")
+    with pytest.raises(tb.SettingsError, match="'size' has no words"):
+        model.plot.words("size")
+    with pytest.raises(tb.SettingsError, match="0 columns of words"):
+        tb.fit({"a": ["u", "v"] * 9, "y": ["p", "q"] * 9}, "y").plot.words()
+    code = (
+        "import sys; sys.modules['matplotlib'] = None\n"
+        "import tallybayes as tb\n"
+        "model = tb.fit({'a': ['u', 'v'] * 9, 'y': ['p', 'q'] * 9}, 'y')\n"
+        "try: model.plot.nomogram()\n"
+        "except tb.MissingExtra as error: print(error)"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert "pip install 'tallybayes[plot]'" in said
+
+
+def test_words_are_those_that_say_most() -> None:
+    display = WordsDisplay.of(fitted(), "text")
+    assert [{r.value for r in t} & {"word0", "word1"} for t in display.tables] == [{"word0"}, {"word1"}]
+
+
+def test_labels_and_their_places() -> None:
+    assert label("a$b") == r"a\$b" and label("_x") == " _x"
+    assert spread([0.0, 0.1, 1.0, 0.5], 0.3) == [True, False, True, True]
+    assert spread([], 1.0) == []

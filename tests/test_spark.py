@@ -1,0 +1,345 @@
+"""Spark: the same tally and the same answers from a cluster of two executor processes."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import os
+import re
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+
+import cluster
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+import test_docs
+
+import tallybayes as tb
+from tallybayes.engines import spark as engine
+from tallybayes.families import BernoulliWords
+
+ENGINES = Path(engine.__file__).parent
+pytestmark = [
+    pytest.mark.xdist_group("spark"),  # one cluster is enough
+    pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning", "ignore::ResourceWarning"),
+]
+
+
+@pytest.fixture(scope="module")
+def spark():
+    with cluster.cluster() as session:
+        yield session
+
+
+def mixed(rows: int = 900, seed: int = 0) -> pa.Table:
+    """Every kind of column with missing values, a rare class in one place only, weights of 0, and hostile names."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, rows)
+    label = np.array(["no", "yes", "it's"], dtype=object)[y]
+    label[: rows // 50] = "rare"
+    label[rng.random(rows) < 0.05] = None
+
+    def holes(values, share=0.1):
+        return pa.array(list(values), mask=rng.random(rows) < share)
+
+    words = [
+        " ".join(rng.choice(["spam", "ham", "eggs", "naïve", "café", f"w{i % 40}"], 1 + i % 5)) for i in range(rows)
+    ]
+    start = dt.datetime(2024, 3, 1)
+    return pa.table({
+        "label": pa.array(label.tolist(), pa.string()),
+        "a.b `q`": holes(rng.normal(y, 1.0)),
+        "A": holes(f"v{i % 7}" if i % 11 else "" for i in range(rows)),
+        "a": holes(words),
+        "whole": holes(rng.integers(0, 4, rows).tolist()),
+        "flag": holes((rng.random(rows) < 0.4).tolist()),
+        "money": holes([decimal.Decimal(int(v)) / 4 for v in rng.integers(0, 9, rows)]),
+        "day": holes([dt.date(2024, 1, 1 + i % 28) for i in range(rows)]),
+        "when": holes([start + dt.timedelta(minutes=17 * i) for i in range(rows)]),
+        "vector": holes([[float(i), -1e8 + float(y[i]), 0.5] for i in range(rows)]),
+        "weight": pa.array(rng.choice([0.0, 0.5, 1.0, 2.25], rows)),
+        "number": pa.array(rng.normal(1e8 + y, 1e-3)),
+    })  # fmt: skip
+
+
+def mixed_schema(table: pa.Table) -> tb.Schema:
+    schema = tb.infer(table, target="label", weights="weight")
+    return (
+        schema.with_column("a", kind="text").with_column("A", kind="category").with_column("whole", kind="category")
+        .with_column("money", kind="category").with_column("vector", kind="vector", width=3)
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def table() -> pa.Table:
+    return mixed()
+
+
+@pytest.fixture(scope="module")
+def schema(table) -> tb.Schema:
+    return mixed_schema(table)
+
+
+@pytest.fixture(scope="module")
+def local(table, schema) -> tb.Tally:
+    return tb.count(table, schema)
+
+
+@pytest.fixture(scope="module")
+def frame(spark, table):
+    return spark.createDataFrame(table).repartition(3).cache()
+
+
+def test_a_cluster_counts_what_one_machine_counts(frame, schema, local):
+    assert local.skipped and len(local.classes) == 4
+    tally = tb.count(frame, schema)
+    assert tally == local and tally.digest == local.digest
+
+
+def test_categories_alone_are_grouped_by_spark(spark, frame, table, schema, monkeypatch):
+    plain = tb.Schema([c for c in schema.counted if c.name in ("A", "whole", "flag")], target="label")
+    plain = plain.with_column("again", kind="category", source="A", missing=("v1",)).with_column(
+        "none", kind="category"
+    )
+    monkeypatch.setattr(engine.executor, "CountPartition", None)  # no row is sent to Python
+    with pytest.warns(tb.TallybayesWarning, match="taken as missing: 'none'"):
+        there = tb.count(frame, plain)
+    with pytest.warns(tb.TallybayesWarning, match="taken as missing: 'none'"):
+        here = tb.count(table, plain)
+    assert there.digest == here.digest and there.skipped > 0
+    two = tb.Schema([tb.Column("A", "category")], target="label")
+    none = frame.where("label IS NULL")
+    assert tb.count(none, two).digest == tb.count(table.filter(pc.is_null(table["label"])), two).digest
+    assert tb.count(none.where("1 = 0"), two).digest == tb.Tally.zero(two).digest
+
+
+def test_spark_is_one_more_engine_of_the_shared_test(spark, tmp_path):
+    engines = pytest.importorskip("test_engines", reason="the table that all engines share is not in this tree")
+    table = engines.mixed_table()
+    schema = engines.table_schema(table)
+    tally = tb.count(table, schema)
+    there = spark.createDataFrame(table)
+    assert tb.count(there, schema).digest == tally.digest
+    model = tally.model()
+    np.testing.assert_allclose(model.predict_proba(there), model.predict_proba(table), rtol=0, atol=1e-12)
+
+
+def test_receipts_and_updates_come_from_a_cluster_too(frame, table, schema):
+    known = schema.with_receipts()
+    tally = tb.count(table, known)
+    twice = tally.update(frame)
+    assert twice.digest == (tally + tally).digest
+    assert twice.forget(frame).digest == tally.digest
+
+
+def test_a_first_look_at_a_small_frame_is_a_look_at_all_of_it(frame, table):
+    found, wanted = (tb.infer(data, target="label", weights="weight") for data in (frame, table))
+    assert found == wanted and [c.kind for c in found.columns] == [c.kind for c in wanted.columns]
+
+
+def test_a_first_look_at_a_large_frame_says_how_many_rows_it_took(spark, monkeypatch):
+    monkeypatch.setattr(sys.modules["tallybayes.infer"], "LOOK", 400)
+    frame = spark.range(20_000).selectExpr("id % 2 AS y", "cast(id AS double) / 7 AS x")
+    reason = tb.infer(frame, target="y")["x"].reason
+    seen, rows = re.search(r"seen in ([\d,]+) of ([\d,]+) rows", reason).groups()
+    assert rows == "20,000" and 200 < int(seen) < 800
+
+
+def test_predictions_are_columns_of_a_lazy_frame(spark, frame, table, local):
+    before = len(spark.sparkContext.statusTracker().getJobIdsForGroup())
+    for settings in (tb.Settings(), tb.Settings(families={"a": BernoulliWords()}, prior="uniform")):
+        model = local.model(settings)
+        scored = model.predict(frame)
+        if settings.prior == "counted":
+            assert len(spark.sparkContext.statusTracker().getJobIdsForGroup()) == before  # nothing has run yet
+        assert scored.columns == [*table.column_names, "prediction", *(f"P({c})" for c in model.classes)]
+        got = scored.toArrow()
+        again = got.select(table.column_names)  # the rows themselves come back, in Spark's order
+        wanted = model.predict_proba(again.drop_columns(["label", "weight"]))
+        found = np.stack([got[f"P({c})"].to_numpy() for c in model.classes], axis=1)
+        assert len(found) == table.num_rows and np.abs(found - wanted).max() <= 1e-12
+        assert got["prediction"].to_pylist() == model.predict(again).tolist()
+    assert np.array_equal(model.predict_proba(frame), wanted)  # an array, where an array was asked for
+
+
+@pytest.mark.parametrize(("labels", "kind"), [
+    ([1, 2, 1], "bigint"), ([True, False, True], "boolean"), ([0.5, 1.5, 0.5], "double"),
+    ([dt.date(2024, 1, 1), dt.date(2024, 1, 2), dt.date(2024, 1, 1)], "date"),
+])  # fmt: skip
+def test_predictions_have_the_type_that_labels_went_in_with(spark, labels, kind):
+    model = tb.fit({"x": ["a", "b", "a"], "y": labels}, target="y")
+    scored = model.predict(spark.createDataFrame([("b",)], "x string"))
+    assert dict(scored.dtypes)["prediction"] == kind
+    assert scored.collect()[0]["prediction"] == labels[1]
+
+
+def test_many_tiny_partitions_are_added_in_a_tree(spark):
+    frame = spark.range(0, 400, 1, 200).selectExpr("id % 3 AS y", "concat('v', id % 5) AS c", "id / 7.0D AS x")
+    schema = tb.Schema([tb.Column("c", "category"), tb.Column("x", "number")], target="y")
+    rows = {"y": [i % 3 for i in range(400)], "c": [f"v{i % 5}" for i in range(400)], "x": [i / 7 for i in range(400)]}
+    assert tb.count(frame, schema).digest == tb.count(rows, schema).digest
+
+
+def test_empty_partitions_and_empty_frames(spark, schema, local, frame):
+    numbers = spark.range(0, 30, 1, 10).selectExpr("id AS y", "id AS x").where("x < 3")
+    plain = tb.Schema([tb.Column("x", "number")], target="y")
+    assert tb.count(numbers, plain).digest == tb.count({"y": [0, 1, 2], "x": [0, 1, 2]}, plain).digest
+    none = frame.where("1 = 0")
+    assert tb.count(none, schema).digest == tb.Tally.zero(schema).digest
+    assert local.model().predict(none).count() == 0
+    with pytest.raises(tb.DataError, match="no rows"):
+        tb.fit(none, target="label")
+
+
+def slowly(batches):
+    time.sleep(0.5)
+    yield from batches
+
+
+def test_an_executor_killed_in_the_middle_leaves_the_same_tally(spark):
+    first = spark.range(0, 6000, 1, 12).selectExpr("id % 3 AS y", "concat('v', id % 5) AS c", "id / 7.0D AS x")
+    frame = first.mapInArrow(slowly, first.schema)
+    schema = tb.Schema([tb.Column("c", "category"), tb.Column("x", "number")], target="y")
+    local = tb.count(first.toArrow(), schema)
+    before = cluster.executors(spark)
+    assert len(before) == 2
+    found: list[tb.Tally] = []
+    counting = threading.Thread(target=lambda: found.append(tb.count(frame, schema)))
+    counting.start()
+    tracker = spark.sparkContext.statusTracker()
+    deadline = time.monotonic() + 120
+    while not any(
+        (info := tracker.getStageInfo(s)) and info.numTasks == 12 and 2 <= info.numCompletedTasks <= 9
+        for s in tracker.getActiveStageIds()
+    ):
+        assert time.monotonic() < deadline and counting.is_alive()
+        time.sleep(0.02)
+    victim = min(before)
+    os.kill(victim, signal.SIGKILL)
+    counting.join(timeout=300)
+    assert not counting.is_alive() and found[0].digest == local.digest
+    assert victim not in cluster.executors(spark)
+
+
+def test_times_are_what_clocks_in_the_session_show(spark):
+    times = [dt.datetime(2024, 7, 1, 23, 30), dt.datetime(2024, 1, 1, 0, 0), None]
+    rows = {"when": times, "y": ["a", "b", "a"]}
+    schema = tb.Schema([*tb.Schema([tb.Column("when", "date")], target="y").columns], target="y")
+    spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+    try:
+        texts = [(None if t is None else t.isoformat(" "), y) for t, y in zip(times, rows["y"], strict=True)]
+        frame = spark.createDataFrame(texts, "t string, y string").selectExpr("cast(t AS timestamp) AS when", "y")
+        assert tb.count(frame, schema).digest == tb.count(rows, schema).digest
+        model = tb.count(rows, schema).model()
+        shown = model.predict(frame).selectExpr("cast(when AS string) AS when").collect()
+        assert shown[0]["when"] == "2024-07-01 23:30:00"  # the rows themselves come back as they were
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+
+
+def test_far_from_zero_ours_is_right_where_mllib_guesses(spark):
+    from pyspark.ml.classification import NaiveBayes
+    from pyspark.ml.feature import VectorAssembler
+
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 2000)
+    far = pa.table({"y": pa.array(y.astype(float)), "x": pa.array(1e8 + 4.0 * y + rng.normal(0, 1, 2000))})
+    frame = spark.createDataFrame(far)
+    model = tb.fit(frame, target="y", settings=tb.Settings(families={"x": "gaussian"}))
+    ours = np.mean([r["prediction"] == r["y"] for r in model.predict(frame).collect()])
+    vectors = VectorAssembler(inputCols=["x"], outputCol="f").transform(frame)
+    theirs = NaiveBayes(modelType="gaussian", featuresCol="f", labelCol="y").fit(vectors).transform(vectors)
+    guess = np.mean([r["prediction"] == r["y"] for r in theirs.select("y", "prediction").collect()])
+    assert ours > 0.95 and guess < 0.7
+
+
+def test_refusals_say_where_and_what_to_do(spark, frame, local):
+    plain = tb.Schema([tb.Column("x", "number")], target="y")
+    words = spark.createDataFrame([("a", "1.5"), ("b", "many")], "y string, x string")
+    with pytest.raises(tb.DataError, match=r"partition \d+: column 'x', row \d+ .*'many' is not a number"):
+        tb.count(words, plain)
+    with pytest.raises(tb.DataError, match=r"no target column 'z'.*\n\nHint: "):
+        tb.count(words, tb.Schema([tb.Column("x", "category")], target="z"))
+    with pytest.raises(tb.DataError, match=r"binary.*\n\nHint: cast it to string"):
+        tb.count(words.selectExpr("y", "cast(x AS binary) AS x"), plain)
+    with pytest.raises(tb.DataError, match="type struct"):
+        tb.count(words.selectExpr("y", "struct(x) AS x"), plain)
+    with pytest.raises(tb.DataError, match="more than one column is called 'y'"):
+        tb.count(words.selectExpr("y", "y", "x"), plain)
+    with pytest.raises(tb.DataError, match="beside a DataFrame whose rows live elsewhere"):
+        tb.count(words, plain, ["a", "b"])
+    with pytest.raises(tb.DataError, match="none of the columns 'q'"):
+        tb.count(words, tb.Schema([tb.Column("q", "category")], target="y"))
+    two = tb.Schema([tb.Column("X", "category"), tb.Column("x", "category")], target="y")
+    with pytest.warns(tb.TallybayesWarning, match="taken as missing: 'X'"):
+        tally = tb.count(words, two)
+    assert tally.rows == 2
+    model = tally.model()
+    scored = model.predict(words.withColumnRenamed("x", "X").selectExpr("y", "X", "X AS x"))
+    with pytest.raises(tb.DataError, match=r"already.*\n\nHint: .*drop\('prediction'\)"):
+        model.predict(scored)
+    bytes_ = words.selectExpr("y", "x", "cast(x AS binary) AS raw")
+    assert tb.infer(bytes_, target="y")["raw"].reason == "values of type binary"
+
+
+def test_sql_in_spark_answers_as_the_model_does(spark, table, schema):
+    hostile = 'it\'s "q" \\ `b` ${x}; DROP --'
+    texts = pa.array([hostile if v == "v3" else v for v in table["A"].to_pylist()])
+    plain = pa.table({
+        "id": pa.array(range(table.num_rows)), "label": table["label"], "a.`b": table["a.b `q`"], "A": texts,
+        "whole": table["whole"], "flag": table["flag"], "number": table["number"], "body": table["a"],
+    })  # fmt: skip
+    columns = [
+        tb.Column("A", "category"), tb.Column("flag", "category"), tb.Column("whole", "category"),
+        tb.Column("body", "text"), *(tb.infer(plain, "label")[n] for n in ("a.`b", "number")),
+    ]  # fmt: skip
+    model = tb.count(plain, tb.Schema(columns, target="label")).model(tb.Settings(families={"a.`b": "kernel"}))
+    spark.createDataFrame(plain).createOrReplaceTempView("plain_rows")
+    tokens = [(i, t) for i, text in enumerate(plain["body"].to_pylist()) for t in tb.Tokeniser().tokens(text or "")]
+    spark.createDataFrame([(i, t, 1) for i, t in tokens], "row long, token string, count int").createOrReplaceTempView(
+        "tok"
+    )
+    scorer = model.to_sql("plain_rows", "spark", keep=["id"], tokens={"body": "tok"})
+    for statement in scorer.setup:
+        spark.sql(statement)
+    got = spark.sql(scorer.query).toArrow().sort_by("id")
+    found = np.stack([got.column(2 + i).to_numpy() for i in range(len(model.classes))], axis=1)
+    assert np.abs(found - model.predict_proba(plain)).max() < 1e-9
+    assert got["prediction"].to_pylist() == model.predict(plain).tolist()
+
+
+def test_the_page_about_clusters_tells_the_truth(spark, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    page = test_docs.ROOT / "docs" / "cluster.md"
+    blocks = [b for b in test_docs.blocks_of(page.read_text("utf-8")) if b.language in ("python", "pycon")]
+    assert any(b.spark for b in blocks)
+    names: dict[str, object] = {"__name__": "__main__", "spark": spark}
+    problems = [p for b in blocks if (p := test_docs.problem_in(b, names, "docs/cluster.md")) is not None]
+    assert not problems, "\n".join(["", *problems])
+
+
+# ---- without a cluster
+
+
+def test_only_operations_that_spark_connect_has_are_used():
+    source = "\n".join(p.read_text("utf-8") for p in ENGINES.glob("*.py"))
+    assert not re.findall(r"\.rdd\b|_jdf|_jvm|_jc\b|sparkContext|_sc\b|toJSON|foreachPartition", source)
+
+
+def test_spark_frames_are_known_by_their_module_alone(monkeypatch):
+    class DataFrame:
+        columns = ("x", "y")
+
+        def mapInArrow(self) -> None: ...
+
+    DataFrame.__module__ = "pyspark.sql.connect.dataframe"
+    assert isinstance(engine.opened(DataFrame()).engine, engine.SparkRows)
+    assert engine.opened(object()) is None
+    monkeypatch.setitem(sys.modules, "pyspark.sql", None)
+    with pytest.raises(tb.MissingExtra, match=r"pip install 'tallybayes\[spark\]'"):
+        engine._types()

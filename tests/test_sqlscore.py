@@ -1,0 +1,501 @@
+"""A model as SQL: databases answer as the model does, and nothing in the data can become SQL."""
+
+from __future__ import annotations
+
+import csv
+import datetime as dt
+import io
+import os
+import shutil
+import sqlite3
+import subprocess
+import tempfile
+import warnings
+from dataclasses import fields, replace
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import examples
+
+import tallybayes as tb
+from tallybayes import sqlcells
+from tallybayes.families import BernoulliWords, Bins, Blend, Complement, Kernel, Levels, Multinomial, Poisson
+from tallybayes.sqldialect import DIALECTS
+
+HOSTILE = 'it\'s "q" \\ `b` ${x} %s ? :y; DROP TABLE rows; --'
+NAMES = ("a'; --", 'b"', "c`\\")
+
+
+def numbers(rows: int = 1500, seed: int = 0) -> pa.Table:
+    """Categories few and many, and numbers for every family; hostile names, values and classes."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, rows)
+    many = [HOSTILE if i % 5 == 0 else None if i % 7 == 0 else f"v{i * (y[i] + 1) % 11}" for i in range(rows)]
+    return pa.table({
+        "id": pa.array(range(rows)),
+        "y": pa.array(np.array(NAMES)[y]),
+        'few"`\'': pa.array(many),
+        "many": pa.array([f"w{v}" for v in rng.integers(0, 300, rows)]),
+        "flag": pa.array(rng.random(rows) < 0.3 + 0.2 * y),
+        "whole": pa.array(rng.integers(0, 4, rows).astype(float)),
+        "bell": pa.array(rng.normal(y, 1), mask=rng.random(rows) < 0.1),
+        "skewed": pa.array(rng.gamma(1 + y, 1, rows)),
+        "events": pa.array(rng.poisson(1 + 2 * y)),
+        "far": pa.array(1e8 + rng.normal(y, 1, rows)),
+        "atoms": pa.array(np.where(rng.random(rows) < 0.3, 0.1, rng.normal(y, 2, rows))),
+        "marked": pa.array(["?" if i % 9 == 0 else str(i % 40 + 5 * int(y[i])) for i in range(rows)]),
+    })  # fmt: skip
+
+
+CATEGORIES = ("few\"`'", "many", "flag", "whole")
+FIGURES = ("bell", "skewed", "events", "far", "atoms", "marked")
+
+
+def schema_of(table: pa.Table) -> tb.Schema:
+    schema = tb.infer(table.drop_columns(["id"]), target="y")
+    for name in CATEGORIES:
+        schema = schema.with_column(name, kind="category")
+    return schema
+
+
+def odd_rows(schema: pa.Schema) -> pa.Table:
+    """Rows that are not like those counted: missing, never seen, negative, and at the ends of the line."""
+    ends = [0.0, 1e300, -1e300, None, -0.0, 1e8, 0.1, -2.5, 5e-324, 0.1 + 2**-55, 1.7e308, -1.7e308]
+    n = len(ends)
+    texts = ["", "new", None, "v1", HOSTILE, "v2", "v3", "v4", "V1", "v1 ", "true", "0"]
+    each = {
+        "id": list(range(10_000, 10_000 + n)), "y": [None] * n, 'few"`\'': texts, "many": ["w1", "", None, "W1"] * 3,
+        "flag": [True, False, None] * 4, "whole": [0.0, 1.0, -0.0, 3.0, None, 7.5, 2.0, 1.0, 2.5, 9.0, 1e15, 3.0],
+        "events": [0, 1000, -1, None, 3, 4, 5, 6, 255, 256, 2**40, -7], "marked": ["?", None, "", "7", " 8", "-3"] * 2,
+    }  # fmt: skip
+    return pa.table({f.name: pa.array(each.get(f.name, ends), f.type) for f in schema})
+
+
+def in_duckdb(table: pa.Table, scorer: object, more: dict[str, list[tuple]] | None = None) -> list[tuple]:
+    with duckdb.connect() as connection:
+        connection.register("arrow", table)
+        connection.execute("CREATE TABLE rows AS SELECT * FROM arrow")
+        for name, rows in (more or {}).items():
+            connection.execute(f'CREATE TABLE {name} ("row" BIGINT, token VARCHAR, "count" INTEGER)')
+            connection.executemany(f"INSERT INTO {name} VALUES (?, ?, ?)", rows)
+        for statement in scorer.setup:
+            connection.execute(statement)
+        return connection.execute(scorer.query).fetchall()
+
+
+def in_sqlite(table: pa.Table, scorer: object, more: dict[str, list[tuple]] | None = None) -> list[tuple]:
+    connection = sqlite3.connect(":memory:")
+    names = ", ".join('"' + n.replace('"', '""') + '"' for n in table.column_names)
+    connection.execute(f"CREATE TABLE rows ({names})")
+    marks = ", ".join("?" * table.num_columns)
+    columns = [c.to_pylist() for c in table.columns]
+    connection.executemany(f"INSERT INTO rows VALUES ({marks})", zip(*columns, strict=True))
+    for name, rows in (more or {}).items():
+        connection.execute(f'CREATE TABLE {name} ("row", token, "count")')
+        connection.executemany(f"INSERT INTO {name} VALUES (?, ?, ?)", rows)
+    for statement in scorer.setup:
+        connection.execute(statement)
+    out = connection.execute(scorer.query).fetchall()
+    connection.close()
+    return out
+
+
+RUN = {"duckdb": in_duckdb, "sqlite": in_sqlite}
+
+
+def answers(model: tb.Model, table: pa.Table) -> tuple[np.ndarray, list]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", tb.TallybayesWarning)
+        return model.predict_proba(table), model.predict(table).tolist()
+
+
+def check(model: tb.Model, table: pa.Table, dialect: str, more=None, **how) -> None:
+    wanted, labels = answers(model, table)
+    found = sorted(RUN[dialect](table, model.to_sql("rows", dialect, keep=["id"], **how), more))
+    assert [r[0] for r in found] == table["id"].to_pylist()
+    assert np.abs(np.array([r[2:] for r in found], dtype=float) - wanted).max() < 1e-9
+    assert [r[1] for r in found] == labels
+
+
+ALL = dict.fromkeys(FIGURES)
+SETTINGS = {
+    "by default": tb.Settings(),
+    "gaussian": tb.Settings(families=dict.fromkeys(FIGURES, "gaussian")),
+    "one variance": tb.Settings(families=dict.fromkeys(FIGURES, "gaussian-shared"), prior="uniform"),
+    "student": tb.Settings(families=dict.fromkeys(FIGURES, "student"), unseen="reserve"),
+    "kernel": tb.Settings(families=dict.fromkeys(FIGURES, "kernel")),
+    "silverman": tb.Settings(families=dict.fromkeys(FIGURES, Kernel("silverman"))),
+    "bins": tb.Settings(families=dict.fromkeys(FIGURES, "bins"), smoothing=tb.MaximumLikelihood()),
+    "equal bins": tb.Settings(families=dict.fromkeys(FIGURES, Bins("frequency", 7)), unseen="reserve"),
+    "levels": tb.Settings(families=dict.fromkeys(FIGURES, Levels()), smoothing=tb.MaximumLikelihood()),
+    "levels up to 3": tb.Settings(families={"events": Levels(top=3), "bell": "bins"}),
+    "poisson": tb.Settings(families={"events": "poisson", "skewed": "gaussian"}),
+    "weighted": tb.Settings(weights={"skewed": 0.3, "many": 2.0, "bell": 0.0, "far": 0.0}),
+    "impossible": tb.Settings(
+        smoothing=tb.MaximumLikelihood(), prior={NAMES[0]: 0.0, NAMES[1]: 0.25, NAMES[2]: 0.75},
+        families={**dict.fromkeys(FIGURES, "bins"), "events": "levels"}, weights={"events": 0.01, "atoms": 3.0},
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def table() -> pa.Table:
+    return numbers()
+
+
+@pytest.fixture(scope="module")
+def tally(table) -> tb.Tally:
+    return tb.count(table, schema_of(table))
+
+
+@pytest.fixture(scope="module")
+def asked(table) -> pa.Table:
+    return pa.concat_tables([table.slice(0, 300), odd_rows(table.schema)])
+
+
+@pytest.mark.parametrize("dialect", RUN)
+@pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
+def test_a_database_answers_as_the_model_does(tally, asked, settings, dialect):
+    check(tally.model(settings), asked, dialect)
+
+
+@pytest.mark.parametrize("dialect", RUN)
+@pytest.mark.parametrize("labels", [[3, 1, 3], [True, False, True], [0.5, 1.5, 0.5], [1, "a", 1]])
+def test_predictions_are_labels_as_they_went_in(labels, dialect):
+    model = tb.fit({"x": ["a", "b", "a"], "y": labels}, target="y")
+    rows = pa.table({"id": [0, 1], "x": ["a", "b"]})
+    found = [r[1] for r in sorted(RUN[dialect](rows, model.to_sql("rows", dialect, keep=["id"])))]
+    assert found == [labels[0], labels[1]] if len({type(v) for v in labels}) == 1 else found == ["1", "a"]
+
+
+def test_a_date_comes_back_as_a_date():
+    model = tb.fit({"x": ["a", "b"], "y": [dt.date(2024, 1, 1), dt.date(2024, 1, 2)]}, target="y")
+    rows = pa.table({"x": ["b"]})
+    assert in_duckdb(rows, model.to_sql("rows"))[0][1] == dt.date(2024, 1, 2)
+    assert in_sqlite(rows, model.to_sql("rows", "sqlite"))[0][1] == "2024-01-02"
+
+
+def test_an_event_that_no_class_can_have_is_impossible_under_any_weight():
+    told = {"n": [0, 0, 1, 2], "y": ["never", "never", "some", "some"]}
+    schema = tb.Schema([tb.Column("n", "number")], "y")
+    for weight in (0.01, 1.0, 5.0):
+        settings = tb.Settings(families={"n": Poisson(shape=0.0)}, weights={"n": weight})
+        rows = pa.table({"id": [0, 1, 2], "n": [0, 3, None]})
+        for dialect in RUN:
+            check(tb.count(told, schema).model(settings), rows, dialect)
+
+
+def test_every_setting_reaches_the_query():
+    """A new field of the settings must be written into the query, or be refused, and then be listed here."""
+    known = {
+        "smoothing",
+        "prior",
+        "families",
+        "predictive",
+        "unseen",
+        "floor",
+        "weights",
+        "lengths",
+        "calibrated",
+        "isotonic",
+        "classes",
+    }
+    assert {f.name for f in fields(tb.Settings)} == known
+
+
+def test_one_class_and_no_columns():
+    model = tb.fit({"x": ["a", "b"], "y": ["only", "only"]}, target="y")
+    assert in_duckdb(pa.table({"x": ["b"]}), model.to_sql("rows")) == [("b", "only", 1.0)]
+    written = tb.Model.written({"yes": 0.25, "no": 0.75})
+    assert (
+        in_sqlite(pa.table({"x": [1, 2]}), written.to_sql("rows", "sqlite"))
+        == [("no", pytest.approx(0.75), pytest.approx(0.25))] * 2
+    )
+
+
+@pytest.mark.parametrize("dialect", RUN)
+@pytest.mark.parametrize("kind", ["int8", "int64", "float32", "float64", "decimal128(23, 2)", "string"])
+def test_a_category_is_known_in_every_type_it_may_be_stored_as(dialect, kind):
+    model = tb.fit(
+        {"x": [1, 2, 1], "y": ["a", "b", "a"]}, target="y", schema=tb.Schema([tb.Column("x", "category")], "y")
+    )
+    type_ = pa.decimal128(23, 2) if kind.startswith("decimal") else pa.type_for_alias(kind)
+    if kind.startswith("decimal") and dialect == "sqlite":
+        pytest.skip("SQLite has no decimals")
+    check(
+        model,
+        pa.table({"id": [0, 1, 2], "x": pa.array([1.0, 2.0, None] if "float" in kind else [1, 2, None]).cast(type_)}),
+        dialect,
+    )
+
+
+@pytest.mark.parametrize("dialect", RUN)
+def test_blends_and_pairs_are_written(table, asked, dialect):
+    """What `fit` chooses by default: several families for a number, and columns that are counted together."""
+    schema = schema_of(table)
+    sides = [
+        tb.Side("few\"`'"),
+        tb.Side("bell", "number", cuts=(0.0, 0.5, 2.0)),
+        tb.Side("flag"),
+        tb.Side("events", "number"),
+    ]
+    for i, (one, other) in enumerate([(0, 1), (2, 0), (1, 3), (2, 2)]):
+        schema = schema.with_column(f"pair {i}", kind="pair", of=(sides[one], sides[other]))
+    families = {
+        "bell": Blend(),
+        "far": Blend(shares=(0.5, 0.0, 0.2, 0.0)),
+        "events": Blend(("poisson", "kernel"), (0.0, 0.7)),
+    }
+    model = tb.count(table, schema).model(tb.Settings(families=families, weights={"pair 0": 0.5, "bell": 0.8}))
+    check(model, asked, dialect)
+
+
+@pytest.mark.parametrize("dialect", RUN)
+def test_the_default_fit_is_written(dialect):
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, 2, 600)
+    a = rng.integers(0, 3, 600)
+    rows = {
+        "a": [f"a{v}" for v in a],
+        "b": [f"b{v}" for v in (a + y) % 3],
+        "x": rng.normal(y, 1).tolist(),
+        "y": y.tolist(),
+    }
+    model = tb.fit(rows, target="y")
+    assert any(c.kind == "pair" for c in model.schema.counted) and model.settings.weights
+    check(model, pa.table({"id": list(range(600)), **{n: rows[n] for n in ("a", "b", "x")}}), dialect)
+
+
+# ---- words
+
+
+@pytest.mark.parametrize("dialect", RUN)
+@pytest.mark.parametrize("family", [
+    Multinomial(), Multinomial(presence=True), Multinomial(idf=True), BernoulliWords(), Complement(),
+], ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    "settings",
+    [tb.Settings(), tb.Settings(weights={"body": 0.5}, unseen="reserve", lengths={"body": -0.75})],
+    ids=["", "reserve"],
+)
+def test_texts_are_read_from_a_table_of_tokens(dialect, family, settings):
+    rng = np.random.default_rng(3)
+    words = ["spam", "ham", "it's", '"q"', "naïve", *(f"w{i}" for i in range(120))]
+    y = rng.integers(0, 2, 80)
+    bodies = [" ".join(rng.choice(words, 6)) + (" spam spam" if v else "") for v in y]
+    told = {"body": bodies, "y": y.tolist(), "x": rng.normal(y, 1).tolist()}
+    schema = tb.Schema([tb.Column("body", "text"), tb.Column("x", "number")], target="y")
+    model = tb.count(told, schema).model(replace(settings, families={"body": family}))
+    rows = pa.table(
+        {"id": list(range(83)), "body": [*bodies, "", None, "unknown words spam"], "x": [*told["x"], 0.0, 1.0, None]}
+    )
+    cut = schema["body"].text
+    tokens = [(i, t, 1) for i, text in enumerate(rows["body"].to_pylist()) for t in cut.tokens(text or "")]
+    check(model, rows, dialect, {"tok": [*tokens, (0, "spam", 0)]}, tokens={"body": "tok"})
+
+
+def test_a_word_that_is_impossible_counts_once(table):
+    schema = tb.Schema([tb.Column("body", "text")], target="y")
+    model = tb.count({"body": ["good good", "bad"], "y": ["a", "b"]}, schema).model(
+        tb.Settings(smoothing=tb.MaximumLikelihood())
+    )
+    rows = pa.table({"id": [0, 1, 2], "body": ["good", "bad bad", "good bad"]})
+    tokens = [(0, "good", 1), (1, "bad", 2), (2, "good", 1), (2, "bad", 1)]
+    for dialect in RUN:
+        check(model, rows, dialect, {"tok": tokens}, tokens={"body": "tok"})
+
+
+# ---- what cannot be written
+
+
+def test_refusals_name_the_column_and_a_way_out(tally):
+    model = tally.model()
+    with pytest.raises(tb.SettingsError, match=r"did you mean 'duckdb'"):
+        model.to_sql("rows", "duckdbb")
+    with pytest.raises(tb.SettingsError, match="'x\\\\x00y' holds a NUL character"):
+        model.to_sql("x\0y")
+    with pytest.raises(tb.SettingsError, match="no text or bag"):
+        model.to_sql("rows", tokens={"many": "t"})
+    with pytest.raises(tb.SettingsError, match=r"'prediction' of the table(?s:.*)keep="):
+        model.to_sql("rows", keep=["id", "Prediction".lower()])
+    with pytest.raises(tb.SettingsError, match="variables"):
+        model.to_sql("${rows}", "spark")
+    text = tb.count({"t": ["a b"], "y": ["a"]}, tb.Schema([tb.Column("t", "text")], "y")).model()
+    with pytest.raises(tb.SettingsError, match=r"(?s)'t' is a text.*tokens={'t': 'table'}"):
+        text.to_sql("rows")
+    value = tb.fit({"x": ["a\0b", "c"], "y": ["a", "b"]}, target="y")
+    with pytest.raises(tb.SettingsError, match="NUL"):
+        value.to_sql("rows", "postgres")
+    dates = tb.fit({"when": [dt.date(2024, 1, d) for d in (1, 2, 3)], "y": ["a", "b", "a"]}, target="y")
+    with pytest.raises(tb.SettingsError, match=r"'when.days' is a part of a date"):
+        dates.to_sql("rows")
+    events = tb.Settings(families={"events": "poisson"}, predictive=True)
+    with pytest.raises(tb.SettingsError, match="'events' is averaged over"):
+        tally.model(events).to_sql("rows")
+
+
+@pytest.fixture(scope="module")
+def duck():
+    with duckdb.connect() as connection:
+        yield connection
+
+
+@examples(60)
+@given(
+    st.text(alphabet=st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=12) | st.just(HOSTILE)
+)
+def test_any_text_is_a_literal_and_a_name(duck, text):
+    d = DIALECTS["duckdb"]
+    assert duck.execute(f"SELECT {d.text(text)}").fetchone() == (text,)
+    if text.strip():
+        assert duck.execute(f"SELECT x.{d.name(text)} FROM (SELECT 1 AS {d.name(text)}) AS x").fetchone() == (1,)
+    connection = sqlite3.connect(":memory:")
+    d = DIALECTS["sqlite"]
+    assert connection.execute(f"SELECT {d.text(text)}").fetchone() == (text,)
+    assert connection.execute(f"SELECT x.{d.name(text)} FROM (SELECT 1 AS {d.name(text)}) AS x").fetchone() == (1,)
+    connection.close()
+
+
+@examples(60)
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_any_number_is_a_literal_to_the_last_bit(duck, value):
+    assert duck.execute(f"SELECT {DIALECTS['duckdb'].number(value)}").fetchone() == (value,)
+
+
+@examples(40)
+@given(
+    st.integers(0, 10**6),
+    st.sampled_from(["kernel", "bins", "levels"]),
+    st.sampled_from(["normal", "counts", "atoms", "tiny", "huge"]),
+)
+def test_steps_say_what_the_cells_say(seed, family, shape):
+    """Everywhere on the line: at edges and one float64 beside them, at points, and at the ends."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, 60)
+    x = {
+        "normal": lambda: rng.normal(3 * y, 1), "counts": lambda: rng.poisson(2 + y).astype(float),
+        "atoms": lambda: np.where(rng.random(60) < 0.5, 1.5, rng.normal(y, 1)),
+        "tiny": lambda: rng.normal(y, 1) * 1e-310, "huge": lambda: rng.normal(y, 1) * 1e305,
+    }[shape]()  # fmt: skip
+    rows = {"x": x.tolist(), "y": y.tolist()}
+    column = tb.Column("x", "number", cells=tb.Cells.fitted(x))
+    model = tb.count(rows, tb.Schema([column], "y")).model(tb.Settings(families={"x": family}))
+    found = sqlcells.steps(model.beliefs["x"])
+    edges = np.concatenate(
+        [
+            found.thresholds[np.isfinite(found.thresholds)] + found.centre,
+            x,
+            found.points,
+            [0.0, 1.7e308, -1.7e308, 5e-324],
+        ]
+    )
+    asked = np.concatenate([edges, np.nextafter(edges, np.inf), np.nextafter(edges, -np.inf), rng.normal(0, 10, 50)])
+    asked = asked[np.isfinite(asked)]
+    with np.errstate(over="ignore"):
+        at = np.searchsorted(found.thresholds, asked - found.centre, side="right")
+    said = found.weights[at]
+    if found.middle is not None:
+        cell = np.floor((asked - found.centre)[at == found.middle] / found.width).astype(int)
+        said[at == found.middle] = found.cells[len(found.cells) // 2 + cell]
+    for i, p in enumerate(found.points):
+        said[asked == p] = found.point_weights[i]
+    log = model.parts({"x": asked.tolist()})["x"]
+    assert np.abs((said[:, 0] - said[:, 1]) - (log[:, 0] - log[:, 1])).max() < 1e-9
+
+
+# ---- PostgreSQL
+
+
+def postgres_programs() -> Path | None:
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb")) if Path("/usr/lib/postgresql").exists() else []
+    if found:
+        return found[-1].parent
+    return Path(shutil.which("initdb")).parent if shutil.which("initdb") else None
+
+
+@pytest.fixture(scope="module")
+def psql():
+    """A function that runs SQL in a server of its own, which listens on a socket in a temporary folder only."""
+    programs = postgres_programs()
+    if programs is None or shutil.which("psql") is None:
+        pytest.skip("there is no PostgreSQL server on this machine (Debian: apt install postgresql)")
+    user: list[str] = []
+    folder = tempfile.mkdtemp(prefix="tallybayes-pg-")
+    if os.geteuid() == 0:  # the server refuses to run as root
+        if shutil.which("runuser") is None or subprocess.run(["id", "postgres"], capture_output=True).returncode:
+            pytest.skip("PostgreSQL does not run as root, and there is no user postgres")
+        shutil.chown(folder, "postgres", "postgres")
+        user = ["runuser", "-u", "postgres", "--"]
+    data = os.path.join(folder, "data")
+
+    def run(*command: str, given: str | None = None) -> str:
+        done = subprocess.run(
+            [*user, *command], input=given, capture_output=True, text=True, cwd=folder, encoding="utf-8"
+        )
+        assert done.returncode == 0, done.stderr[-2000:]
+        return done.stdout
+
+    run(
+        str(programs / "initdb"), "-D", data, "-A", "trust", "-U", "test", "-E", "UTF8", "--no-sync", "--locale=C.UTF-8"
+    )
+    options = f"-c listen_addresses='' -c unix_socket_directories={folder} -c fsync=off -c autovacuum=off"
+    run(str(programs / "pg_ctl"), "-D", data, "-l", os.path.join(folder, "log"), "-w", "-o", options, "start")
+    try:
+        yield lambda sql: run(
+            "psql",
+            "-X",
+            "-q",
+            "--csv",
+            "-t",
+            "-v",
+            "ON_ERROR_STOP=1",
+            "-h",
+            folder,
+            "-U",
+            "test",
+            "postgres",
+            given=sql,
+        )
+    finally:
+        run(str(programs / "pg_ctl"), "-D", data, "-m", "immediate", "stop")
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def in_postgres(psql, table: pa.Table, scorer: object, backslashes: str = "on") -> list[list[str]]:
+    d = DIALECTS["postgres"]
+    types = {
+        "string": "TEXT",
+        "double": "DOUBLE PRECISION",
+        "int64": "BIGINT",
+        "bool": "BOOLEAN",
+        "decimal128(23, 2)": "NUMERIC",
+    }
+    columns = ", ".join(f"{d.name(f.name)} {types[str(f.type)]}" for f in table.schema)
+
+    def value(v: object) -> str:
+        return "NULL" if v is None else d.literal(v) if not isinstance(v, str) else d.text(v)
+
+    rows = ",\n".join("(" + ", ".join(map(value, r.values())) + ")" for r in table.to_pylist())
+    sql = f"SET standard_conforming_strings = {backslashes};\nDROP TABLE IF EXISTS rows, tallybayes_weights;\n"
+    out = psql(f"{sql}CREATE TABLE rows ({columns});\nINSERT INTO rows VALUES {rows};\n{scorer}")
+    return list(csv.reader(io.StringIO(out)))
+
+
+@pytest.mark.parametrize(
+    "settings", [SETTINGS[n] for n in ("by default", "kernel", "student", "impossible", "poisson")]
+)
+def test_postgresql_answers_as_the_model_does(psql, tally, asked, settings):
+    near = asked.filter(pa.array([abs(v or 0) < 1e100 for v in asked["bell"].to_pylist()]))  # it refuses to overflow
+    model = tally.model(settings)
+    wanted, labels = answers(model, near)
+    for backslashes in ("on", "off"):
+        found = sorted(
+            in_postgres(psql, near, model.to_sql("rows", "postgres", keep=["id"]), backslashes), key=lambda r: int(r[0])
+        )
+        assert np.abs(np.array([r[2:] for r in found], dtype=float) - wanted).max() < 1e-9
+        assert [r[1] for r in found] == labels
