@@ -91,7 +91,7 @@ def test_a_row_that_cannot_be_read_is_refused_at_once():
 
 def test_many_rows_are_folded_in(monkeypatch):
     monkeypatch.setattr(pending, "MOST", 3)
-    monkeypatch.setattr("tallybayes.model.MOST", 3)
+    monkeypatch.setattr("tallybayes.learning.MOST", 3)
     model = tb.count({"c": ["red"], "n": [1.0], "t": ["a"], "y": ["u"]}, SCHEMA).model()
     for _ in range(10):
         model = model.update({"c": "red", "n": 1.0, "t": "a", "y": "u"})

@@ -18,16 +18,16 @@ from . import canon, encode, fused, scorer, workers
 from .batches import one_row
 from .block import Block
 from .decide import decide
-from .errors import CannotEstimate, DataError, SettingsError, did_you_mean, excerpt
+from .errors import DataError, SettingsError, did_you_mean, excerpt
 from .explain import Explanation
 from .explaining import explained
 from .families import Belief, Family
 from .families.base import Table
 from .graph import Graph, model_html
+from .learning import Learning
 from .linear import LinearView, linear_view
 from .numerics import Floats, Ints, log_sum_exp, safe_log
 from .odds import OddsTable, odds_table
-from .pending import MOST, Pending
 from .prior import class_prior, class_totals, natural_order
 from .schema import Schema
 from .settings import Settings
@@ -47,11 +47,10 @@ if TYPE_CHECKING:
     from .plots import Plots
 
 T = TypeVar("T")
-_ESTIMATED = ("classes", "log_prior", "beliefs", "families", "tally")
 
 
 @dataclass(frozen=True, eq=False)
-class Model:
+class Model(Learning):
     """A naive Bayes classifier. Make one with `tally.model()`, `tb.fit` or `Model.written`; it never changes.
 
     >>> import tallybayes as tb
@@ -70,14 +69,6 @@ class Model:
     # None: the model was written down without a strength. Made by a factory, or the class would have a `tally`, too
     tally: Tally | None = field(default_factory=lambda: None)
     notes: Mapping[str, Any] = field(default_factory=dict)  # what else is to be remembered, kept in the model's file
-
-    def __getattr__(self, name: str) -> Any:
-        """What a model that was updated row by row has not worked out yet: it is estimated when first asked for."""
-        pending = self.__dict__.get("_pending")
-        if pending is None or name not in _ESTIMATED:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        self.__dict__.update({n: getattr(pending.tally.model(self.settings), n) for n in _ESTIMATED})
-        return self.__dict__[name]
 
     @classmethod
     def written(
@@ -195,72 +186,6 @@ class Model:
         drawn = [name for name in self.beliefs if self.schema[name].kind != "pair"]
         columns = {name: self.beliefs[name].sample(labels, rng) for name in drawn}
         return pa.table({**columns, self.schema.target: pa.array(list(self.classes)).take(pa.array(labels))})
-
-    # ---- other rows
-
-    def update(self, data: Any, y: Any = None, *, weights: Any = None) -> Model:
-        """The model with more rows counted; the settings stay. One row as a dict costs nothing until it is asked."""
-        pending = self._waiting(data, y, weights)
-        if pending is not None:
-            return self._later(pending.update(data))
-        return self._changed(self._tally("updated").update(data, y, weights=weights))
-
-    def forget(self, data: Any, y: Any = None, *, weights: Any = None) -> Model:
-        """The model as if these rows had never been counted; the settings stay."""
-        pending = self._waiting(data, y, weights)
-        less = None if pending is None else pending.forget(data)
-        if less is not None:
-            return self._later(less)
-        return self._changed(self._tally("made to forget").forget(data, y, weights=weights))
-
-    def recalibrate(self, data: Any, y: Any = None, *, weights: Any = None) -> Model:
-        """The same counts under weights fitted anew on these rows, which may be old ones, new ones or both.
-
-        Families, pairs and readings of text stay. Rows are held out of their own folds, never scored by themselves.
-        """
-        from .defaults import recalibrated
-
-        source = open_source(data, y, weights=weights, target=self.schema.target).repeatable()
-        return replace(
-            self._tally("recalibrated").model(recalibrated(source, self.schema, self.settings)), notes=self.notes
-        )
-
-    def _changed(self, tally: Tally) -> Model:
-        """The model of a changed tally, whose fitted weights are a little older."""
-        settings = self.settings
-        if settings.calibrated is not None:
-            assert self.tally is not None
-            since = settings.calibrated.changed + abs(tally.rows - self.tally.rows)
-            settings = replace(settings, calibrated=replace(settings.calibrated, changed=since))
-        return replace(tally.model(settings), notes=self.notes)
-
-    def _waiting(self, data: Any, y: Any, weights: Any) -> Pending | None:
-        """Where a row that can wait would wait; None for rows that are counted at once."""
-        plain = y is None and weights is None and self.schema.weights is None and not self.schema.receipts
-        if not (plain and isinstance(data, Mapping) and encode.is_row(self.schema, data)):
-            return None
-        pending: Pending | None = self.__dict__.get("_pending")
-        if pending is not None and pending.waiting < MOST:
-            return pending
-        return None if self.tally is None else Pending(self.tally)
-
-    def _later(self, pending: Pending) -> Model:
-        """The model of a tally that nobody has read yet, whose fitted weights are a little older."""
-        settings = self.settings
-        if settings.calibrated is not None:
-            changed = settings.calibrated.changed + 1
-            settings = replace(settings, calibrated=replace(settings.calibrated, changed=changed))
-        out = object.__new__(type(self))
-        out.__dict__.update(schema=self.schema, settings=settings, notes=self.notes, _pending=pending)
-        return out
-
-    def _tally(self, verb: str) -> Tally:
-        if self.tally is None:
-            raise CannotEstimate(
-                f"a model written down without a strength cannot be {verb}",
-                hint="say how many rows it is worth: tb.Model.written(prior, tables, strength=100).",
-            )
-        return self.tally
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file for `tb.load`; a file of that name is replaced at once or not at all."""
