@@ -39,7 +39,7 @@ def read(values: list, tokeniser: Tokeniser, monkeypatch: pytest.MonkeyPatch, wi
     with monkeypatch.context() as patch:
         patch.setenv("TALLYBAYES_KERNELS", wish)
         patch.setenv("TALLYBAYES_THREADS", "3")
-        patch.setattr("tallybayes.tokens._BYTES_PER_THREAD", 8)  # several threads, and tables to put together
+        patch.setattr("tallybayes.wordscan._BYTES_PER_THREAD", 8)  # several threads, and tables to put together
         found = tokenised(text_array(values, ()), tokeniser)
     words = found.words.to_pylist()
     return [[words[j] for j in found.of(i)] for i in range(len(values))]
@@ -146,8 +146,8 @@ def test_b10_several_texts_beside_other_columns(wish: str, monkeypatch: pytest.M
 
 def test_both_ways_give_one_tally_weights_included(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TALLYBAYES_THREADS", "3")
-    monkeypatch.setattr("tallybayes.tokens._BYTES_PER_THREAD", 8)
-    monkeypatch.setattr("tallybayes.textblock._TOKENS_PER_THREAD", 4)
+    monkeypatch.setattr("tallybayes.wordscan._BYTES_PER_THREAD", 8)
+    monkeypatch.setattr("tallybayes.wordscan._TOKENS_PER_THREAD", 4)
     plain = tb.Schema([tb.Column("body", "text")], target="class")
     digests = set()
     for wish in ("on", "off"):

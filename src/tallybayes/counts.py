@@ -271,7 +271,7 @@ class Counts:
 
     def labels(self) -> set[int]:
         """The class numbers that have any entry."""
-        return {int(i) for sheet in self.sheets.values() for i in np.unique(sheet.label)}
+        return {i for sheet in self.sheets.values() for i in np.flatnonzero(np.bincount(sheet.label)).tolist()}
 
     def update_digest(self, digest: hashlib._Hash) -> None:
         """Feed the logical content to a hash."""

@@ -28,6 +28,7 @@ from .schema import Schema
 from .settings import Settings
 from .sources import Batch, open_source
 from .tally import Tally
+from .textblock import Texts
 from .written import (
     Tables,
     fixed_beliefs,
@@ -118,7 +119,8 @@ class Model:
                 hint="take weight 1 and the family 'multinomial' or 'bernoulli' for this column.",
             )
         out = []
-        for batch, blocks in self._read(rows):
+        for batch, raw in self._read(rows):
+            blocks = encode.bags(raw)
             joint = scorer.scores(self.log_prior, self._parts(blocks), self.settings.weights, batch.rows)
             out.append(log_sum_exp(joint) + sum((b.base(blocks[n]) for n, b in self.beliefs.items()), np.zeros(1)))
         return np.concatenate(out)
@@ -282,13 +284,16 @@ class Model:
             if first and self.beliefs and (batch.rows or batch.columns):
                 encode.check_columns(self.schema, batch)
             first = False
-            yield batch, encode.bags(encode.blocks(self.schema, batch))
+            yield batch, encode.blocks(self.schema, batch)
 
     def _blocks(self, rows: Any) -> list[dict[str, Block]]:
-        return [blocks for _, blocks in self._read(rows)]
+        return [encode.bags(blocks) for _, blocks in self._read(rows)]
 
     def _parts(self, blocks: Mapping[str, Block]) -> dict[str, Floats]:
-        return {name: belief.parts(blocks[name]) for name, belief in self.beliefs.items()}
+        return {
+            name: belief.text_parts(block) if isinstance(block := blocks[name], Texts) else belief.parts(block)
+            for name, belief in self.beliefs.items()
+        }
 
     def _log_prior(self, prior: Any) -> Floats:
         if prior is None:

@@ -101,6 +101,11 @@ class Tokeniser:
         text = text.lower() if self.lower else text
         return text if self.accents or text.isascii() else text.translate(_plain_letters())
 
+    def flattened(self, text: str) -> str:
+        """A prepared text as the fast way reads it: with every white space a single blank, where n-grams cross it."""
+        text = self.prepared(text)
+        return _SPACES.sub(" ", text) if self.chars is not None and self.across else text
+
     def pieces(self, text: str) -> list[str]:
         """A prepared text cut by the pattern, or into character n-grams."""
         if self.chars is not None:
@@ -143,6 +148,12 @@ class Tokeniser:
     def plain(self) -> bool:
         """Whether the splitting is one that the fast way knows."""
         return self.pattern == WORDS
+
+    @property
+    def simple(self) -> bool:
+        """Whether tokens are the words themselves, so that they can be counted and scored while a text is cut."""
+        further = self.stop or self.stem or self.chars or self.hash_bits is not None
+        return self.plain and not further and self.ngrams == (1, 1)
 
 
 def _words_or_pairs(text: str) -> list[str]:

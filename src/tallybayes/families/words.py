@@ -163,6 +163,7 @@ class WordsBelief(Belief):
     length: Floats
     presence: bool = False  # a word counts once per row, however often it occurs
     factor: Floats | None = None  # a weight per word
+    _lookup: Any = field(default=None, init=False, repr=False, compare=False)
 
     @cached_property
     def _at(self) -> dict[str, int]:
@@ -201,6 +202,20 @@ class WordsBelief(Belief):
     def parts(self, block: Bag) -> Floats:
         """Σ_w x_w·weight_yw; 0 for a missing bag."""
         return np.asarray(self._amounts(block) @ self.each(block.slots, self.weights), dtype=np.float64)
+
+    def text_parts(self, texts: Any) -> Floats:
+        """The same while the texts are cut, where they are long enough."""
+        out: Floats | None = texts.dot(self)
+        return super().text_parts(texts) if out is None else out
+
+    def lookup(self, kernels: Any) -> Any:
+        """The weights behind the words, as the kernels read them; made when first asked for."""
+        if self._lookup is None:
+            count = len(self.words)
+            unseen = self.weights[count] if self.reserve else None
+            found = kernels.Lookup.of(self._words, self.weights[:count], unseen)
+            object.__setattr__(self, "_lookup", found)
+        return self._lookup
 
     def terms(self, block: Bag, row: int) -> list[Term]:
         """Word by word, in the order given if there was one."""
@@ -303,6 +318,10 @@ class PolyaBelief(MultinomialBelief):
             out[:, y] = each - (gammaln(total + length) - gammaln(total))
         out[~block.has] = 0.0
         return out
+
+    def text_parts(self, texts: Any) -> Floats:
+        """Not a sum over occurrences: each word's count is needed."""
+        return Belief.text_parts(self, texts)
 
     def terms(self, block: Bag, row: int) -> list[Term]:
         """One word given the words before it: log Γ ratios of (a_w + how often it stood) and (Σa + how many stood)."""

@@ -1,0 +1,85 @@
+"""Five instructions that Numba has no word for, written in LLVM's language, which knows them on every processor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+_BYTE, _BIT, _INT, _WORD = ir.IntType(8), ir.IntType(1), ir.IntType(32), ir.IntType(64)
+_BLOCK = ir.VectorType(_BYTE, 64)
+
+
+def _pointer(context: Any, builder: Any, kind: Any, array: Any, place: Any, to: Any) -> Any:
+    data = context.make_array(kind)(context, builder, array).data
+    return builder.bitcast(builder.gep(data, [place]), to.as_pointer())
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def eight(typing: Any, data: Any, place: Any) -> Any:
+    """The eight bytes from a place on as one number, the first in the lowest place."""
+
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.load(_pointer(context, builder, signature.args[0], args[0], args[1], _WORD), align=1)
+
+    return types.uint64(data, types.uint64), code
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def trailing_zeros(typing: Any, word: Any) -> Any:
+    """The place of the lowest bit that is set; 64 if there is none."""
+
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.cttz(args[0], _BIT(0))
+
+    return types.uint64(types.uint64), code
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def ones(typing: Any, word: Any) -> Any:
+    """How many bits are set."""
+
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.ctpop(args[0])
+
+    return types.uint64(types.uint64), code
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def prefetch(typing: Any, array: Any, place: Any) -> Any:
+    """Ask for an element that will be read soon."""
+
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        pointer = _pointer(context, builder, signature.args[0], args[0], args[1], _BYTE)
+        kind = ir.FunctionType(ir.VoidType(), [_BYTE.as_pointer(), _INT, _INT, _INT])
+        name = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+        builder.call(name, [pointer, _INT(0), _INT(3), _INT(1)])  # for reading, to stay, data
+        return context.get_dummy_value()
+
+    return types.void(array, types.uint64), code
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def fold_block(typing: Any, data: Any, place: Any, out: Any, to: Any, lower: Any) -> Any:
+    """Copy 64 bytes, ASCII letters in lower case if asked for; the bits say which belong to words or are not ASCII."""
+
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        def all_of(byte: int) -> Any:
+            return ir.Constant(_BLOCK, [byte] * 64)
+
+        def within(first: int, count: int, of: Any) -> Any:
+            return builder.icmp_unsigned("<", builder.sub(of, all_of(first)), all_of(count))
+
+        given = builder.load(_pointer(context, builder, signature.args[0], args[0], args[1], _BLOCK), align=1)
+        capital = builder.select(within(ord("A"), 26, given), all_of(32), all_of(0))
+        folded = builder.or_(given, builder.select(args[4], capital, all_of(0)))
+        letter = within(ord("a"), 26, builder.or_(given, all_of(32)))
+        rest = builder.or_(within(ord("0"), 10, given), builder.icmp_unsigned("==", given, all_of(ord("_"))))
+        high = builder.icmp_signed("<", given, all_of(0))
+        builder.store(folded, _pointer(context, builder, signature.args[2], args[2], args[3], _BLOCK), align=1)
+        return builder.bitcast(builder.or_(builder.or_(letter, rest), high), _WORD)
+
+    return types.uint64(data, types.uint64, out, types.uint64, types.boolean), code
