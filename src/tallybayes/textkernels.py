@@ -13,7 +13,7 @@ import numba as nb
 import numpy as np
 
 from .countkernels import add_up, flush, new_entries
-from .intrinsics import fold_block, ones, trailing_zeros
+from .intrinsics import add_four, fold_block, ones, trailing_zeros
 from .wordtable import ONE, ZERO, Keys, key_them, learn, look_up, new_table, roomy
 
 _BLOCKS = np.int64(16)  # of 64 bytes, whose words are handled together: they and their keys stay in the nearest cache
@@ -43,7 +43,7 @@ class Texts(NamedTuple):
 @nb.njit(cache=True, nogil=True)
 def new_desk(longest: int) -> Any:  # pragma: no cover - compiled
     """Room for texts of up to so many bytes."""
-    words = 64 * _BLOCKS // 2 + 1
+    words = 64 * _BLOCKS // 2 + 4
     return Desk(
         np.zeros(longest + 160, np.uint8), np.zeros(longest // 64 + 3, np.uint64),
         np.zeros(64 * _BLOCKS + 64, np.uint64),
@@ -229,7 +229,7 @@ def score(
 ) -> None:  # pragma: no cover - compiled  # fmt: skip
     """Add up the weights of each text's words: out[d] = Σ weights[number], the number 0 for words not in the table.
 
-    The last place of a row counts the words. Weights and sums have a width of a multiple of eight.
+    Weights and sums have a width of a multiple of eight, and the last row of weights is zero.
     """
     stamps = np.zeros(table.edges.shape[0] if presence else 1, np.int64)
     for d in range(first, last):
@@ -262,23 +262,16 @@ def _distinct(numbers: Any, words: Any, stamps: Any, stamp: Any) -> Any:  # prag
 
 @nb.njit(cache=True, nogil=True)
 def _add_rows(weights: Any, numbers: Any, words: Any, out: Any) -> None:  # pragma: no cover - compiled
-    """out += Σ weights[number], eight columns at a time, which fit into one or two registers."""
-    for c in range(0, out.shape[0], 8):
-        c = np.uint64(c)
-        a0, a1, a2, a3 = out[c], out[c + np.uint64(1)], out[c + np.uint64(2)], out[c + np.uint64(3)]
-        a4, a5, a6, a7 = (
-            out[c + np.uint64(4)], out[c + np.uint64(5)], out[c + np.uint64(6)], out[c + np.uint64(7)],
-        )  # fmt: skip
-        for k in range(words):
-            t = np.uint64(numbers[k])
-            a0 += weights[t, c]
-            a1 += weights[t, c + np.uint64(1)]
-            a2 += weights[t, c + np.uint64(2)]
-            a3 += weights[t, c + np.uint64(3)]
-            a4 += weights[t, c + np.uint64(4)]
-            a5 += weights[t, c + np.uint64(5)]
-            a6 += weights[t, c + np.uint64(6)]
-            a7 += weights[t, c + np.uint64(7)]
-        out[c], out[c + np.uint64(1)], out[c + np.uint64(2)], out[c + np.uint64(3)] = a0, a1, a2, a3
-        out[c + np.uint64(4)], out[c + np.uint64(5)] = a4, a5
-        out[c + np.uint64(6)], out[c + np.uint64(7)] = a6, a7
+    """out += Σ weights[number], four words at a time; the last row of weights is zero and fills the fours up."""
+    flat, width = weights.ravel(), np.uint64(weights.shape[1])
+    fours = (words + np.uint64(3)) >> np.uint64(2)
+    for k in range(words, fours << np.uint64(2)):
+        numbers[k] = weights.shape[0] - 1
+    for k in range(fours):
+        k = np.uint64(k) << np.uint64(2)
+        a, b = np.uint64(numbers[k]) * width, np.uint64(numbers[k + np.uint64(1)]) * width
+        c, d = np.uint64(numbers[k + np.uint64(2)]) * width, np.uint64(numbers[k + np.uint64(3)]) * width
+        j = ZERO
+        while j < width:
+            add_four(flat, a + j, b + j, c + j, d + j, out, j)
+            j += np.uint64(8)

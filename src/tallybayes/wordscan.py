@@ -170,24 +170,28 @@ class Lookup:
     """Words with what each adds to the classes' scores, ready for the kernels."""
 
     table: Any
-    weights: Floats  # a row for words not known, then one for each word; classes, a one, and zeros up to full eights
+    weights: Floats  # a row for words not known, one for each word, and zeros; classes, a one, and zeros up to eights
     classes: int
 
     @classmethod
-    def of(cls, words: pa.Array, weights: Floats, unknown: Floats | None) -> Lookup:
-        """The lookup of some words, each once; `unknown` is what any other word adds."""
-        large = words.cast(pa.large_string())
+    def of(cls, words: pa.Array, weights: Floats, unknown: Floats | None, often: Floats) -> Lookup:
+        """The lookup of some words, each once; `unknown` is what any other word adds, `often` how frequent each is.
+
+        Frequent words come first, so that what is read most lies together in the nearest caches.
+        """
+        order = np.argsort(-often, kind="stable")
+        large = words.cast(pa.large_string()).take(pa.array(order))
         _, offsets, raw = large.buffers()
         edges = np.frombuffer(offsets, dtype=np.uint64)[large.offset : large.offset + len(large) + 1].copy()
         data = np.zeros(int(edges[-1]) + 16, dtype=np.uint8)
         if raw is not None and raw.size:
             data[: int(edges[-1])] = np.frombuffer(raw, dtype=np.uint8)[: int(edges[-1])]
         classes = weights.shape[1]
-        table = np.zeros((len(words) + 1, -(-(classes + 1) // 8) * 8))
-        table[1:, :classes] = weights
+        table = np.zeros((len(words) + 2, -(-(classes + 1) // 8) * 8))
+        table[1:-1, :classes] = weights[order]
         if unknown is not None:
             table[0, :classes] = unknown
-        table[:, classes] = 1.0
+        table[:-1, classes] = 1.0
         return cls(indexed(data, edges), table, classes)
 
     def dot(self, texts: Any, lower: bool, presence: bool) -> tuple[Floats, Floats]:

@@ -213,7 +213,8 @@ class WordsBelief(Belief):
         if self._lookup is None:
             count = len(self.words)
             unseen = self.weights[count] if self.reserve else None
-            found = kernels.Lookup.of(self._words, self.weights[:count], unseen)
+            often = self.probabilities[:count].max(axis=1, initial=0.0)
+            found = kernels.Lookup.of(self._words, self.weights[:count], unseen, often)
             object.__setattr__(self, "_lookup", found)
         return self._lookup
 
