@@ -282,7 +282,7 @@ def test_time_grows_linearly_on_hostile_text(name: str, wish: str, monkeypatch: 
         ratios = []
         for _ in range(12):  # a busy machine may spoil some of them
             half, whole = (min(seconds(t, tokeniser) for _ in range(2)) for t in (text[: len(text) // 2], text))
-            ratios.append(whole / max(half, 1e-3))
+            ratios.append(whole / max(half, 1e-2))  # less than this, and no way is quadratic
             if ratios[-1] <= 2.3:
                 break
         assert min(ratios) <= 2.3, (tokeniser, ratios)

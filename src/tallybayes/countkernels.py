@@ -21,7 +21,7 @@ class Entries(NamedTuple):
 
 
 @nb.njit(cache=True, nogil=True)
-def new_entries(groups: int) -> Any:  # pragma: no cover - compiled
+def new_entries(groups: Any) -> Any:  # pragma: no cover - compiled
     """No entries yet."""
     return Entries(
         np.empty(1024, np.uint32), np.empty(1024, np.uint32), np.empty(1024, np.uint32), np.zeros(groups, np.int64)
@@ -68,14 +68,14 @@ def flush(entries: Any, group: Any, tally: Any, touched: Any, seen: Any) -> Any:
 
 
 @nb.njit(cache=True, nogil=True)
-def _longer(array: Any, filled: int, size: int) -> Any:  # pragma: no cover - compiled
+def _longer(array: Any, filled: Any, size: Any) -> Any:  # pragma: no cover - compiled
     out = np.empty(size, array.dtype)
     out[:filled] = array[:filled]
     return out
 
 
 @nb.njit(cache=True, nogil=True)
-def by_group(numbers: Any, ends: Any, order: Any, groups: Any, known: int) -> Any:  # pragma: no cover - compiled
+def by_group(numbers: Any, ends: Any, order: Any, groups: Any, known: Any) -> Any:  # pragma: no cover - compiled
     """The entries of numbered tokens; `order` lists the texts, group after group, and `groups` where each ends."""
     tally, touched = np.zeros(2 * known, np.uint64), np.empty(known + 1, np.uint32)
     entries = new_entries(groups.shape[0])
@@ -92,33 +92,39 @@ def by_group(numbers: Any, ends: Any, order: Any, groups: Any, known: int) -> An
 
 
 @nb.njit(cache=True, nogil=True)
-def sorted_by_slot(slot: Any, label: Any, n: Any, texts: Any, slots: int) -> Any:  # pragma: no cover - compiled
-    """Entries in class order put in order of slots, class order kept, equal ones added up: a counting sort."""
-    place, last = np.zeros(slots + 1, np.int64), np.full(slots, -1, np.int64)
+def sorted_by_slot(slot: Any, label: Any, n: Any, texts: Any, slots: Any) -> Any:  # pragma: no cover - compiled
+    """Entries in class order put in order of slots, class order kept, equal ones added up: a counting sort.
+
+    Slots are numbered from 1 in the entries and from 0 in the result.
+    """
+    known = np.zeros((slots + 1, 2), np.int64)  # how many entries, and one more than the last of them
     for e in range(slot.shape[0]):
-        t = slot[e]
-        before = last[t]
+        t = np.uint64(slot[e])
+        before = known[t, 1] - 1
         if before >= 0 and label[before] == label[e]:  # two threads had texts of the same class
             n[before] += n[e]
             texts[before] += texts[e]
             n[e] = 0
         else:
-            last[t] = e
-            place[t + 1] += 1
-    for t in range(slots):
-        place[t + 1] += place[t]
-    total = place[slots]
+            known[t, 0] += 1
+            known[t, 1] = e + 1
+    total = 0
+    for i in range(slots + 1):
+        count = known[i, 0]
+        known[i, 0] = total
+        total += count
     out_slot, out_label, out = np.empty(total, np.int64), np.empty(total, np.int64), np.empty((total, 2), np.int64)
     for e in range(slot.shape[0]):
         if n[e] > 0:
-            p = place[slot[e]]
-            place[slot[e]] = p + 1
-            out_slot[p], out_label[p], out[p, 0], out[p, 1] = slot[e], label[e], n[e], texts[e]
+            t = np.uint64(slot[e])
+            p = np.uint64(known[t, 0])
+            known[t, 0] += 1
+            out_slot[p], out_label[p], out[p, 0], out[p, 1] = np.int64(slot[e]) - 1, label[e], n[e], texts[e]
     return out_slot, out_label, out
 
 
 @nb.njit(cache=True, nogil=True)
-def rows(tokens: Any, ends: Any, n_words: int, indptr: Any, indices: Any, amounts: Any) -> Any:  # pragma: no cover
+def rows(tokens: Any, ends: Any, n_words: Any, indptr: Any, indices: Any, amounts: Any) -> Any:  # pragma: no cover
     """Each text as distinct tokens with their counts, in order of first appearance (CSR); returns how many entries."""
     stamp, place = np.full(n_words, -1, np.int64), np.zeros(n_words, np.uint64)
     n, i = _ZERO, _ZERO

@@ -32,7 +32,7 @@ def _number(
 
 @nb.njit(cache=True, nogil=True)
 def grams(
-    data: Any, ends: Any, low: int, high: int, table: Any, out: Any, out_ends: Any
+    data: Any, ends: Any, low: Any, high: Any, table: Any, out: Any, out_ends: Any
 ) -> Any:  # pragma: no cover - compiled
     """n-grams of numbered words, four bytes of `data` each, all sizes low … high in turn; returns their table."""
     runs = np.zeros(2 * _TOGETHER, np.uint64)
@@ -144,7 +144,7 @@ def padded(
 
 @nb.njit(cache=True, nogil=True)
 def chars(
-    data: Any, cuts: Any, piece_ends: Any, low: int, high: int, places: Any, table: Any, out: Any, ends: Any
+    data: Any, cuts: Any, piece_ends: Any, low: Any, high: Any, places: Any, table: Any, out: Any, ends: Any
 ) -> Any:  # pragma: no cover - compiled
     """Character n-grams of each stretch, all sizes low … high in turn; returns their table."""
     runs = np.zeros(2 * _TOGETHER, np.uint64)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic
+from numba.extending import intrinsic as _intrinsic
+
+intrinsic: Callable[[Any], Any] = _intrinsic  # its own annotation does not know that the first argument is Numba's
 
 _BYTE, _BIT, _INT, _WORD = ir.IntType(8), ir.IntType(1), ir.IntType(32), ir.IntType(64)
 _BLOCK, _EIGHT = ir.VectorType(_BYTE, 64), ir.VectorType(ir.DoubleType(), 8)
@@ -18,7 +21,7 @@ def _pointer(context: Any, builder: Any, kind: Any, array: Any, place: Any, to: 
     return builder.bitcast(builder.gep(data, [place]), to.as_pointer())
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def eight(typing: Any, data: Any, place: Any) -> Any:
     """The eight bytes from a place on as one number, the first in the lowest place."""
 
@@ -28,7 +31,7 @@ def eight(typing: Any, data: Any, place: Any) -> Any:
     return types.uint64(data, types.uint64), code
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def trailing_zeros(typing: Any, word: Any) -> Any:
     """The place of the lowest bit that is set; 64 if there is none."""
 
@@ -38,7 +41,7 @@ def trailing_zeros(typing: Any, word: Any) -> Any:
     return types.uint64(types.uint64), code
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def ones(typing: Any, word: Any) -> Any:
     """How many bits are set."""
 
@@ -48,21 +51,21 @@ def ones(typing: Any, word: Any) -> Any:
     return types.uint64(types.uint64), code
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def prefetch(typing: Any, array: Any, place: Any) -> Any:
     """Ask for an element that will be read soon."""
 
     def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         pointer = _pointer(context, builder, signature.args[0], args[0], args[1], _BYTE)
         kind = ir.FunctionType(ir.VoidType(), [_BYTE.as_pointer(), _INT, _INT, _INT])
-        name = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+        name = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")  # type: ignore[no-untyped-call]
         builder.call(name, [pointer, _INT(0), _INT(3), _INT(1)])  # for reading, to stay, data
         return context.get_dummy_value()
 
     return types.void(array, types.uint64), code
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def fold_block(typing: Any, data: Any, place: Any, out: Any, to: Any, lower: Any) -> Any:
     """Copy 64 bytes, ASCII letters in lower case if asked for; the bits say which belong to words or are not ASCII."""
 
@@ -85,7 +88,7 @@ def fold_block(typing: Any, data: Any, place: Any, out: Any, to: Any, lower: Any
     return types.uint64(data, types.uint64, out, types.uint64, types.boolean), code
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def add_four(typing: Any, table: Any, a: Any, b: Any, c: Any, d: Any, out: Any, to: Any) -> Any:
     """Add to eight doubles of `out` the eight from each of four places of a table."""
 
@@ -94,7 +97,9 @@ def add_four(typing: Any, table: Any, a: Any, b: Any, c: Any, d: Any, out: Any, 
             return _pointer(context, builder, signature.args[array], args[array], place, _EIGHT)
 
         w, x, y, z = (builder.load(at(0, place), align=8) for place in args[1:5])
-        total = builder.fadd(builder.load(at(5, args[6]), align=8), builder.fadd(builder.fadd(w, x), builder.fadd(y, z)))
+        total = builder.fadd(
+            builder.load(at(5, args[6]), align=8), builder.fadd(builder.fadd(w, x), builder.fadd(y, z))
+        )
         builder.store(total, at(5, args[6]), align=8)
         return context.get_dummy_value()
 

@@ -2,7 +2,7 @@
 
 A text is UTF-8 bytes; one with letters beyond ASCII was lowered by Python before. 64 bytes at a time become 64 bits
 that say which belong to words; where the bits change, a word begins or ends. So there is no loop over letters, whose
-end a processor could not foresee: of about a kilobyte first all words are found, then all keys, then all numbers.
+end a processor could not foresee: of two kilobytes first all words are found, then all keys, then all numbers.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .countkernels import add_up, flush, new_entries
 from .intrinsics import add_four, fold_block, ones, trailing_zeros
 from .wordtable import ONE, ZERO, Keys, key_them, learn, look_up, new_table, roomy
 
-_BLOCKS = np.int64(16)  # of 64 bytes, whose words are handled together: they and their keys stay in the nearest cache
+_BLOCKS = np.int64(32)  # of 64 bytes, whose words are handled together: they and their keys stay in the nearest cache
 _SIX, _LAST = np.uint64(6), np.uint64(63)
 
 
@@ -41,7 +41,7 @@ class Texts(NamedTuple):
 
 
 @nb.njit(cache=True, nogil=True)
-def new_desk(longest: int) -> Any:  # pragma: no cover - compiled
+def new_desk(longest: Any) -> Any:  # pragma: no cover - compiled
     """Room for texts of up to so many bytes."""
     words = 64 * _BLOCKS // 2 + 4
     return Desk(
@@ -200,7 +200,7 @@ def count(
 
 
 @nb.njit(cache=True, nogil=True)
-def _more(tally: Any, touched: Any, size: int) -> Any:  # pragma: no cover - compiled
+def _more(tally: Any, touched: Any, size: Any) -> Any:  # pragma: no cover - compiled
     new_tally, new_touched = np.zeros(2 * size, np.uint64), np.empty(size, np.uint32)
     new_tally[: tally.shape[0]] = tally
     new_touched[: touched.shape[0]] = touched
@@ -224,7 +224,7 @@ def indexed(data: Any, edges: Any) -> Any:  # pragma: no cover - compiled
 
 @nb.njit(cache=True, nogil=True)
 def score(
-    texts: Any, first: int, last: int, lower: bool, is_word: Any, desk: Any, table: Any, weights: Any, presence: bool,
+    texts: Any, first: Any, last: Any, lower: bool, is_word: Any, desk: Any, table: Any, weights: Any, presence: bool,
     out: Any,
 ) -> None:  # pragma: no cover - compiled  # fmt: skip
     """Add up the weights of each text's words: out[d] = Σ weights[number], the number 0 for words not in the table.
@@ -265,10 +265,10 @@ def _add_rows(weights: Any, numbers: Any, words: Any, out: Any) -> None:  # prag
     """out += Σ weights[number], four words at a time; the last row of weights is zero and fills the fours up."""
     flat, width = weights.ravel(), np.uint64(weights.shape[1])
     fours = (words + np.uint64(3)) >> np.uint64(2)
-    for k in range(words, fours << np.uint64(2)):
-        numbers[k] = weights.shape[0] - 1
-    for k in range(fours):
-        k = np.uint64(k) << np.uint64(2)
+    for i in range(words, fours << np.uint64(2)):
+        numbers[i] = weights.shape[0] - 1
+    for i in range(fours):
+        k = np.uint64(i) << np.uint64(2)
         a, b = np.uint64(numbers[k]) * width, np.uint64(numbers[k + np.uint64(1)]) * width
         c, d = np.uint64(numbers[k + np.uint64(2)]) * width, np.uint64(numbers[k + np.uint64(3)]) * width
         j = ZERO

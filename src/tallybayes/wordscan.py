@@ -88,12 +88,12 @@ def _cut(texts: Any, order: Ints, labels: Ints, keep: bool, lower: bool) -> _Par
 
 
 def _all_cut(texts: Any, order: Ints, labels: Ints, keep: bool, lower: bool) -> tuple[Any, list[_Part], list[Any]]:
-    """The table of all words, what each thread found, and the number in the table for each of its numbers."""
+    """The table of all words, what each thread found, and which number in the table each of its words has."""
     parts = parallel([
         partial(_cut, texts, order[a:b], labels, keep, lower)
         for a, b in _stretches((texts.stop - texts.begin)[order], _BYTES_PER_THREAD)
     ])  # fmt: skip
-    table, new = parts[0].table, [np.arange(int(parts[0].table.known[0]) + 1, dtype=np.uint32)]
+    table, new = parts[0].table, [None]
     for part in parts[1:]:
         table, numbers = united(table, part.table)
         new.append(numbers)
@@ -107,7 +107,8 @@ def numbered(texts: Any, lower: bool) -> tuple[pa.Array, Any, Ints]:
     numbers, ends, start = [], [], 0
     for part, number in zip(parts, new, strict=True):
         length = int(part.ends[-1]) if len(part.ends) else 0
-        numbers.append((number - np.uint32(1))[part.numbers[:length]])
+        found = part.numbers[:length]
+        numbers.append(found - np.uint32(1) if number is None else (number - np.uint32(1))[found])
         ends.append(part.ends + start)
         start += length
     return words_of(table), np.concatenate(numbers), np.concatenate(ends)
@@ -127,7 +128,7 @@ def by_class(numbers: Any, ends: Ints, labels: Ints, words: int) -> tuple[Ints, 
 
     def part(a: int, b: int) -> tuple[Any, Ints, Any]:
         groups, names = _groups(labels, order[a:b])
-        return by_group(numbers, ends, order[a:b], groups, words), names, np.arange(1, words + 1)
+        return by_group(numbers, ends, order[a:b], groups, words), names, np.arange(1, words + 1, dtype=np.uint32)
 
     sizes = np.diff(ends, prepend=0)[order]
     return _gathered(parallel([partial(part, a, b) for a, b in _stretches(sizes, _TOKENS_PER_THREAD)]), words)
@@ -140,15 +141,16 @@ def _groups(labels: Ints, order: Ints) -> tuple[Ints, Ints]:
 
 
 def _gathered(parts: Sequence[tuple[Any, Ints, Any]], words: int) -> tuple[Ints, Ints, Ints]:
-    """The entries of several threads, with the labels of their groups and the numbers of their words, in one order."""
+    """The entries of several threads, with the labels of their groups and new numbers for their words, in one order."""
     slot, label, n, texts = [], [], [], []
     for entries, labels, number in parts:
         filled = int(entries.ends[-1]) if len(entries.ends) else 0
-        slot.append(number[entries.number[:filled]].astype(np.int64) - 1)
+        slot.append(entries.number[:filled] if number is None else number[entries.number[:filled]])
         label.append(np.repeat(labels, np.diff(entries.ends, prepend=0)))
         n.append(entries.n[:filled].astype(np.int64))
         texts.append(entries.texts[:filled].astype(np.int64))
-    out: tuple[Ints, Ints, Ints] = sorted_by_slot(*map(np.concatenate, (slot, label, n, texts)), words)
+    joined = map(np.concatenate, (slot, label, n, texts))
+    out: tuple[Ints, Ints, Ints] = sorted_by_slot(*joined, words)  # type: ignore[call-arg]
     return out
 
 

@@ -43,7 +43,7 @@ class Keys(NamedTuple):
 
 
 @nb.njit(cache=True, nogil=True)
-def new_table(strings: int, size: int) -> Any:  # pragma: no cover - compiled
+def new_table(strings: Any, size: Any) -> Any:  # pragma: no cover - compiled
     """A table with room for so many strings and bytes."""
     slots = 16
     while slots < 2 * strings:
@@ -90,7 +90,7 @@ def roomy(table: Any, strings: Any, size: Any) -> Any:  # pragma: no cover - com
 
 
 @nb.njit(cache=True, nogil=True)
-def _longer(array: Any, size: int) -> Any:  # pragma: no cover - compiled
+def _longer(array: Any, size: Any) -> Any:  # pragma: no cover - compiled
     out = np.empty(size, array.dtype)
     out[: array.shape[0]] = array
     return out
@@ -100,8 +100,8 @@ def _longer(array: Any, size: int) -> Any:  # pragma: no cover - compiled
 def key_them(table: Any, data: Any, runs: Any, count: Any, keys: Any) -> None:  # pragma: no cover - compiled
     """The keys of the strings data[runs[0]:runs[1]], data[runs[2]:runs[3]], …; sixteen bytes behind them are read."""
     shift = _shift(table.slots)
-    for k in range(count):
-        k = np.uint64(k)
+    for i in range(count):
+        k = np.uint64(i)
         s = runs[k + k]
         size = runs[k + k + ONE] - s
         if size < np.uint64(16):
@@ -117,8 +117,8 @@ def key_them(table: Any, data: Any, runs: Any, count: Any, keys: Any) -> None:  
             second = _LONG | size
         keys.first[k], keys.second[k] = first, second
         keys.place[k] = _place(first, second, shift)
-    for k in range(count):  # a second round, so that many reads are under way at once
-        prefetch(table.keys, np.uint64(table.slots[keys.place[np.uint64(k)]]) << ONE)
+    for i in range(count):  # a second round, so that many reads are under way at once
+        prefetch(table.keys, np.uint64(table.slots[keys.place[np.uint64(i)]]) << ONE)
 
 
 @nb.njit(cache=True, nogil=True)
@@ -163,8 +163,8 @@ def learn(
 ) -> None:  # pragma: no cover - compiled
     """The numbers of strings, from `at` on; new ones are added, for which the table must have room."""
     v = np.uint64(table.known[0])
-    for k in range(count):
-        k = np.uint64(k)
+    for i in range(count):
+        k = np.uint64(i)
         s = runs[k + k]
         size = runs[k + k + ONE] - s
         first, second = keys.first[k], keys.second[k]
@@ -180,8 +180,8 @@ def learn(
 @nb.njit(cache=True, nogil=True)
 def look_up(table: Any, data: Any, runs: Any, count: Any, keys: Any, numbers: Any) -> None:  # pragma: no cover
     """The numbers of strings; 0 for one that is not known."""
-    for k in range(count):
-        k = np.uint64(k)
+    for i in range(count):
+        k = np.uint64(i)
         s = runs[k + k]
         t, _ = _found(table, data, s, runs[k + k + ONE] - s, keys.first[k], keys.second[k], keys.place[k])
         numbers[k] = np.uint32(t)
@@ -194,8 +194,8 @@ def united(table: Any, other: Any) -> Any:  # pragma: no cover - compiled
     table = roomy(table, known, other.edges[known])
     new = np.zeros(known + 1, np.uint32)
     v, shift = np.uint64(table.known[0]), _shift(table.slots)
-    for u in range(1, known + 1):
-        u = np.uint64(u)
+    for i in range(1, known + 1):
+        u = np.uint64(i)
         s = other.edges[u - ONE]
         size = other.edges[u] - s
         first, second = other.keys[u + u], other.keys[u + u + ONE]
