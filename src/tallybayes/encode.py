@@ -30,14 +30,9 @@ def blocks(schema: Schema, batch: Batch) -> dict[str, Block]:
     return out
 
 
-def bag_of(block: Block) -> Block:
-    """A text cut into a bag of tokens; any other block as it is."""
-    return block.bag if isinstance(block, Texts) else block
-
-
 def bags(blocks: dict[str, Block]) -> dict[str, Block]:
     """The same blocks with texts cut into bags of tokens."""
-    return {name: bag_of(block) for name, block in blocks.items()}
+    return {name: block.bag if isinstance(block, Texts) else block for name, block in blocks.items()}
 
 
 def check_columns(schema: Schema, batch: Batch) -> None:

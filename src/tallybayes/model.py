@@ -28,7 +28,6 @@ from .schema import Schema
 from .settings import Settings
 from .sources import Batch, open_source
 from .tally import Tally
-from .textblock import Texts
 from .written import (
     Tables,
     fixed_beliefs,
@@ -119,8 +118,7 @@ class Model:
                 hint="take weight 1 and the family 'multinomial' or 'bernoulli' for this column.",
             )
         out = []
-        for batch, raw in self._read(rows):
-            blocks = encode.bags(raw)
+        for batch, blocks in self._read(rows):
             joint = scorer.scores(self.log_prior, self._parts(blocks), self.settings.weights, batch.rows)
             out.append(log_sum_exp(joint) + sum((b.base(blocks[n]) for n, b in self.beliefs.items()), np.zeros(1)))
         return np.concatenate(out)
@@ -287,13 +285,10 @@ class Model:
             yield batch, encode.blocks(self.schema, batch)
 
     def _blocks(self, rows: Any) -> list[dict[str, Block]]:
-        return [encode.bags(blocks) for _, blocks in self._read(rows)]
+        return [blocks for _, blocks in self._read(rows)]
 
     def _parts(self, blocks: Mapping[str, Block]) -> dict[str, Floats]:
-        return {
-            name: belief.text_parts(block) if isinstance(block := blocks[name], Texts) else belief.parts(block)
-            for name, belief in self.beliefs.items()
-        }
+        return {name: belief.parts(blocks[name]) for name, belief in self.beliefs.items()}
 
     def _log_prior(self, prior: Any) -> Floats:
         if prior is None:

@@ -93,7 +93,10 @@ class Tokeniser:
 
     def tokens(self, text: str) -> list[str]:
         """The tokens of one text, in order."""
-        return self.grams([word for word in map(self.word, self.pieces(self.prepared(text))) if word is not None])
+        pieces = self.pieces(self.prepared(text))
+        if self.stop or self.stem is not None:
+            pieces = [word for word in map(self.word, pieces) if word is not None]
+        return self.grams(pieces)
 
     def prepared(self, text: str) -> str:
         """The text in lower case, without accents if they are not wanted, lone surrogates replaced."""

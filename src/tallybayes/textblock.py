@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,7 +16,9 @@ from .counts import Sheet
 from .exact import count_kernels, sums, text_kernels
 from .numerics import Bools, Floats, Ints
 from .text import Tokeniser
-from .tokens import Tokens, size_of, tokenised
+from .tokens import Tokens, tokenised
+
+_SHORT = 1 << 10  # bytes of text that Python cuts in the time that it takes to call a kernel
 
 
 @dataclass(frozen=True)
@@ -89,7 +92,7 @@ class Texts:
 
     def _entries(self, labels: Ints) -> tuple[pa.Array, Ints, Ints, Ints] | None:
         """Words, and entries sorted by word and class, by the kernels; None where they are not worth it."""
-        kernels = text_kernels(size_of(self.texts)) if self.tokeniser.plain else None
+        kernels = text_kernels(self.texts.nbytes) if self.tokeniser.plain else None
         if kernels is None:
             return None
         if self.tokeniser.simple:  # counted while they are cut: the tokens are never written down
@@ -100,13 +103,47 @@ class Texts:
         return found.words, *kernels.by_class(found.numbers, found.ends, labels, len(found.words))
 
     def dot(self, belief: Any) -> Floats | None:
-        """Σ weights of each text's words, of those not in the lookup too; None where the kernels are not worth it."""
-        kernels = text_kernels(size_of(self.texts)) if self.tokeniser.simple else None
+        """Σ weights of each text's words, as the belief has them, without a bag; None where that is no quicker.
+
+        Short texts are cut by Python; long ones are scored by the kernels while they are cut.
+        """
+        size = self.texts.nbytes
+        if size < _SHORT:
+            found = [[] if t is None else self.tokeniser.tokens(t) for t in self.texts.to_pylist()]
+            short: Floats = belief.summed(found)
+            return short
+        kernels = text_kernels(size) if self.tokeniser.simple else None
         if kernels is None:
             return None
         texts = kernels.readable(self.texts, self.tokeniser.flattened)
-        scores: Floats = belief.lookup(kernels).dot(texts, self.tokeniser.lower, belief.presence)[0]
-        return scores
+        out: Floats = belief.lookup(kernels).dot(texts, self.tokeniser.lower, belief.presence)[0]
+        return out
+
+    # ---- what a bag has, for those who read one
+
+    @property
+    def slots(self) -> Sequence[str]:
+        """The distinct tokens."""
+        return self.bag.slots
+
+    @property
+    def matrix(self) -> scipy.sparse.csr_array:
+        """Rows × tokens."""
+        return self.bag.matrix
+
+    @property
+    def has(self) -> Bools:
+        """Which rows have a text."""
+        return self.present()
+
+    @property
+    def given(self) -> Any:
+        """Per row, the numbers of its tokens in the order of the text."""
+        return self.bag.given
+
+    def entries(self) -> tuple[Ints, Ints, Floats]:
+        """Row, token and how often it occurs."""
+        return self.bag.entries()
 
 
 @dataclass(frozen=True)

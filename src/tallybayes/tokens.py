@@ -33,18 +33,9 @@ class Tokens:
 
 def tokenised(texts: pa.Array, tokeniser: Tokeniser) -> Tokens:
     """The tokens of an Arrow array of strings; a null text has none."""
-    texts = texts if pa.types.is_large_string(texts.type) else texts.cast(pa.large_string())
-    kernels = text_kernels(size_of(texts)) if tokeniser.plain else None
+    kernels = text_kernels(texts.nbytes) if tokeniser.plain else None
     found = _plain_words(texts, tokeniser) if kernels is None else _fast(texts, tokeniser, kernels)
     return _hashed(found, tokeniser.hash_bits) if tokeniser.hash_bits is not None else found
-
-
-def size_of(texts: pa.Array) -> int:
-    """The bytes of an array of large strings."""
-    if len(texts) == 0:
-        return 0
-    offsets = np.frombuffer(texts.buffers()[1], dtype=np.int64)[texts.offset : texts.offset + len(texts) + 1]
-    return int(offsets[-1] - offsets[0])
 
 
 def _plain_words(texts: pa.Array, tokeniser: Tokeniser) -> Tokens:
@@ -163,13 +154,13 @@ def text_array(raw: Any, missing: Sequence[str]) -> pa.Array:
     if isinstance(raw, pa.Array) and pa.types.is_dictionary(raw.type):
         raw = raw.dictionary_decode()
     if isinstance(raw, pa.Array) and (pa.types.is_string(raw.type) or pa.types.is_large_string(raw.type)):
-        array = raw.cast(pa.large_string())
+        array = raw
     else:
         values = raw.to_pylist() if isinstance(raw, pa.Array) else list(raw)
         texts = [canon.text(v) for v in values]
         array = pa.array([None if t is None else clean(t) for t in texts], pa.large_string())
     marked = [m for m in missing if m != ""]  # an empty text is a text without words, not a missing one
     if marked:
-        found = pc.is_in(array, value_set=pa.array(marked, pa.large_string()))
-        array = pc.if_else(found, pa.scalar(None, pa.large_string()), array)
+        found = pc.is_in(array, value_set=pa.array(marked, array.type))
+        array = pc.if_else(found, pa.scalar(None, array.type), array)
     return array

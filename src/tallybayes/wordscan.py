@@ -30,7 +30,8 @@ _MOST = 1 << 33  # bytes for one thread: it counts in 32 bits, and a word takes 
 
 
 def readable(texts: pa.Array, prepared: Callable[[str], str]) -> Texts:
-    """The bytes of an array of large strings; those with letters beyond ASCII as Python has prepared them."""
+    """The bytes of an array of strings; those with letters beyond ASCII as Python has prepared them."""
+    texts = texts.cast(pa.large_string())
     _, offsets, raw = texts.buffers()
     data = np.frombuffer(raw if raw is not None and raw.size else b"\0", dtype=np.uint8)
     data.flags.writeable = False  # always the same type, and so one compiled kernel

@@ -135,10 +135,6 @@ class Belief(ABC):
     def parts(self, block: Any) -> Floats:
         """log P(value given class), rows × classes; 0 where the value is missing."""
 
-    def text_parts(self, texts: Any) -> Floats:
-        """The same for a text column; a family may have a way that needs no bag."""
-        return self.parts(texts.bag)
-
     @abstractmethod
     def sample(self, labels: Ints, rng: np.random.Generator) -> Any:
         """A value for each row, drawn from the distribution of the row's class."""

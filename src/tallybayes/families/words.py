@@ -200,13 +200,20 @@ class WordsBelief(Belief):
         return np.vstack([table, np.zeros((1, table.shape[1]))])[self.rows_of(slots)]
 
     def parts(self, block: Bag) -> Floats:
-        """Σ_w x_w·weight_yw; 0 for a missing bag."""
+        """Σ_w x_w·weight_yw; 0 for a missing bag. A text may have a way that needs no bag."""
+        quick: Floats | None = block.dot(self) if hasattr(block, "dot") else None
+        if quick is not None:
+            return quick
         return np.asarray(self._amounts(block) @ self.each(block.slots, self.weights), dtype=np.float64)
 
-    def text_parts(self, texts: Any) -> Floats:
-        """The same while the texts are cut, where they are long enough."""
-        out: Floats | None = texts.dot(self)
-        return super().text_parts(texts) if out is None else out
+    def summed(self, texts: Sequence[Sequence[str]]) -> Floats:
+        """The same for a few lists of words, found one by one."""
+        unseen = len(self.words) if self.reserve else -1
+        out = np.zeros((len(texts), self.weights.shape[1]))
+        for i, words in enumerate(texts):
+            at = [self._at.get(w, unseen) for w in (dict.fromkeys(words) if self.presence else words)]
+            self.weights[[j for j in at if j >= 0]].sum(axis=0, out=out[i])
+        return out
 
     def lookup(self, kernels: Any) -> Any:
         """The weights behind the words, as the kernels read them; made when first asked for."""
@@ -319,10 +326,6 @@ class PolyaBelief(MultinomialBelief):
             out[:, y] = each - (gammaln(total + length) - gammaln(total))
         out[~block.has] = 0.0
         return out
-
-    def text_parts(self, texts: Any) -> Floats:
-        """Not a sum over occurrences: each word's count is needed."""
-        return Belief.text_parts(self, texts)
 
     def terms(self, block: Bag, row: int) -> list[Term]:
         """One word given the words before it: log Γ ratios of (a_w + how often it stood) and (Σa + how many stood)."""
