@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import time
 import unicodedata
@@ -158,6 +159,41 @@ def test_both_ways_give_one_tally_weights_included(monkeypatch: pytest.MonkeyPat
     assert len(digests) == 1
 
 
+@pytest.mark.parametrize("presence", [False, True])
+@pytest.mark.parametrize("reserve", [False, True])
+def test_scoring_while_cutting_agrees_with_the_bag(
+    presence: bool, reserve: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("numba", reason="without Numba there is only the reference")
+    rng = np.random.default_rng(3)
+    letters = np.array([*"abcdefgh", "é", "ß", "日", "_", "7"])
+    words = ["".join(rng.choice(letters, n)) for n in rng.integers(1, 24, 400)]
+    texts = [" ".join(rng.choice(words, n)) for n in rng.integers(0, 400, 60)]
+    texts[3], texts[7] = "", "b. " * 700 + "a" * 9000
+    data = {"body": [*texts[:40], None], "class": [*("abc"[i % 3] for i in range(40)), "a"]}
+    tally = tb.count(data, tb.Schema([tb.Column("body", "text")], target="class"))
+    rows = {"body": [*texts, None]}
+    for family in (Multinomial(presence=presence), Complement(presence=presence), Multinomial(idf=True)):
+        if reserve and isinstance(family, Complement):
+            continue
+        settings = tb.Settings(families={"body": family}, unseen="reserve" if reserve else "no evidence")
+        model = tally.model(settings)
+        with monkeypatch.context() as patch:
+            patch.setenv("TALLYBAYES_KERNELS", "off")
+            patch.setattr("tallybayes.textblock._SHORT", 0)
+            bag = model.parts(rows)["body"]
+            patch.setenv("TALLYBAYES_KERNELS", "on")
+            patch.setenv("TALLYBAYES_THREADS", "3")
+            importlib.import_module("tallybayes.wordscan")
+            patch.setattr("tallybayes.wordscan._BYTES_PER_THREAD", 64)
+            cut = model.parts(rows)["body"]
+            patch.setattr("tallybayes.textblock._SHORT", 1 << 40)
+            one_by_one = model.parts(rows)["body"]
+        np.testing.assert_allclose(cut, bag, rtol=1e-12, atol=1e-9)
+        np.testing.assert_allclose(one_by_one, bag, rtol=1e-12, atol=1e-9)
+        assert not cut[-1].any()
+
+
 def test_readings_of_documents() -> None:
     """B4, B6 and B7 for texts: oracles are the bags of the same tokens, which other tests hold against scikit-learn."""
     as_bags = {**MAILS, "body": [None if t is None else Tokeniser().tokens(t) for t in MAILS["body"]]}
@@ -251,6 +287,34 @@ def test_a_tokeniser_travels_with_its_schema(tmp_path) -> None:
     other = tb.Schema([tb.Column("body", "text")], target="class")
     with pytest.raises(tb.SchemaError, match="text="):
         tb.count(MAILS, schema) + tb.count(MAILS, other)
+
+
+def test_the_schema_records_the_version_of_unicode_and_adding_across_versions_warns(tmp_path) -> None:
+    schema = tb.Schema([tb.Column("body", "text")], target="class")
+    tally = tb.count(MAILS, schema)
+    assert tally.schema.to_dict()["unicode"] == unicodedata.unidata_version
+    # a tally that another Python has counted
+    old = tb.Schema.from_dict({**schema.to_dict(), "unicode": "9.0.0"})
+    theirs = tb.Tally(old, tally.classes, tally.labels, tally.columns)
+    assert theirs == tally
+    assert theirs.digest == tally.digest
+    with pytest.warns(tb.TallybayesWarning, match=r"Unicode 9\.0\.0"):
+        both = theirs + tally
+    assert both.schema.unicode == f"{unicodedata.unidata_version} and 9.0.0"
+    assert both + tally == tally * 3  # warned of once
+    # rows counted now are cut by this Python, whatever the file says of its own
+    old.save(tmp_path / "schema.json")
+    assert tb.count(MAILS, tb.Schema.load(tmp_path / "schema.json")).schema.unicode == unicodedata.unidata_version
+    # files of before say nothing, and nothing is warned of
+    before = {k: v for k, v in schema.to_dict().items() if k != "unicode"}
+    silent = tb.Schema.from_dict(before)
+    assert silent == schema
+    assert silent.to_dict() == before
+    assert tb.Tally(silent, tally.classes, tally.labels, tally.columns) + tally == tally * 2
+    numbers = tb.Schema([tb.Column("x", "number")], target="class")
+    assert "unicode" not in numbers.to_dict()
+    with pytest.raises(tb.SchemaError, match="unicode=15"):
+        tb.Schema.from_dict({**before, "unicode": 15})
 
 
 HOSTILE = {

@@ -57,6 +57,7 @@ class Tally:
     def of(cls, schema: Schema, data: Any, y: Any = None, *, weights: Any = None) -> Tally:
         """The tally of some rows, read once."""
         source = open_source(data, y, weights=weights, target=schema.target)
+        schema = schema.of_this_python()
         parts = [cls.zero(schema)]
         for part in workers.each(
             lambda item: _of_batch(schema, item[1], first=item[0] == 0), enumerate(source.batches())

@@ -113,10 +113,10 @@ class Texts:
             short: Floats = belief.summed(found)
             return short
         kernels = text_kernels(size) if self.tokeniser.simple else None
-        if kernels is None:
+        if kernels is None or (belief.presence and belief.reserve):  # distinct words that nobody has numbered
             return None
         texts = kernels.readable(self.texts, self.tokeniser.flattened)
-        out: Floats = belief.lookup(kernels).dot(texts, self.tokeniser.lower, belief.presence)[0]
+        out: Floats = belief.lookup(kernels).dot(texts, self.tokeniser.lower, belief.presence)
         return out
 
     # ---- what a bag has, for those who read one

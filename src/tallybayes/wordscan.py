@@ -173,7 +173,7 @@ class Lookup:
     """Words with what each adds to the classes' scores, ready for the kernels."""
 
     table: Any
-    weights: Floats  # a row for words not known, one for each word, and zeros; classes, a one, and zeros up to eights
+    weights: Floats  # a row for words not known, one for each word, and zeros; classes, and zeros up to eights
     classes: int
 
     @classmethod
@@ -190,15 +190,14 @@ class Lookup:
         if raw is not None and raw.size:
             data[: int(edges[-1])] = np.frombuffer(raw, dtype=np.uint8)[: int(edges[-1])]
         classes = weights.shape[1]
-        table = np.zeros((len(words) + 2, -(-(classes + 1) // 8) * 8))
+        table = np.zeros((len(words) + 2, -(-classes // 8) * 8))
         table[1:-1, :classes] = weights[order]
         if unknown is not None:
             table[0, :classes] = unknown
-        table[:-1, classes] = 1.0
         return cls(indexed(data, edges), table, classes)
 
-    def dot(self, texts: Any, lower: bool, presence: bool) -> tuple[Floats, Floats]:
-        """Σ weights of each text's words (of its distinct words with `presence`), and how many words there are."""
+    def dot(self, texts: Any, lower: bool, presence: bool) -> Floats:
+        """Σ weights of each text's words; of its distinct words with `presence`."""
         out = np.zeros((len(texts.begin), self.weights.shape[1]))
         sizes = texts.stop - texts.begin
         parallel([
@@ -206,7 +205,7 @@ class Lookup:
                     new_desk(int(sizes[a:b].max(initial=0))), self.table, self.weights, presence, out)
             for a, b in _stretches(sizes, _BYTES_PER_THREAD)
         ])  # fmt: skip
-        return out[:, : self.classes], out[:, self.classes]
+        return out[:, : self.classes]
 
 
 @cache
