@@ -30,6 +30,33 @@ def test_importing_is_light() -> None:
     assert not set(loaded) & {"numba", "llvmlite", "pandas", "polars", "sklearn", "duckdb", "matplotlib"}
 
 
+def test_public_names_keep_their_meaning_whatever_was_imported_before() -> None:
+    """`infer` is a function and a module of the same name: the package offers the function, in any order of imports."""
+    code = (
+        "import tallybayes as tb, types\nimport tallybayes.infer, tallybayes.estimate, tallybayes.shift\n"
+        "from tallybayes import fit, hopeless\n"
+        "for name in tb.__all__:\n"
+        "    found = getattr(tb, name)\n"
+        "    assert isinstance(found, types.ModuleType) == (name not in tb._HOMES), name\n"
+        "assert set(tb._HOMES) <= set(tb.__all__)\n"
+        "assert callable(tb.infer) and callable(fit) and tb.families.Gaussian\n"
+        "try:\n    tb.absent\nexcept AttributeError as error:\n    assert 'absent' in str(error)\n"
+        "else:\n    raise AssertionError"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_help_needs_click_alone() -> None:
+    code = (
+        "import sys\nfrom tallybayes import cli\n"
+        "try:\n    cli.main(['--help'])\nexcept SystemExit:\n    pass\n"
+        "print(*sorted({m.partition('.')[0] for m in sys.modules}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "Usage: tallybayes" in done.stdout
+    assert not set(done.stdout.splitlines()[-1].split()) & {"numpy", "pyarrow", "scipy", "duckdb", "rich", "numba"}
+
+
 def test_a_small_fit_does_not_load_numba() -> None:
     code = (
         "import sys, numpy as np, tallybayes as tb\n"

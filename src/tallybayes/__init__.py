@@ -4,40 +4,48 @@ A column turns a value into a few additive amounts. Training adds them by class.
 says.
 """
 
-from . import families, metrics
-from .assumptions import assumptions
-from .cells import Cells
-from .errors import (
-    CannotEstimate,
-    CannotForget,
-    DataError,
-    MissingExtra,
-    SchemaError,
-    SettingsError,
-    TallybayesError,
-    TallybayesWarning,
-)
-from .estimate import estimate
-from .explain import Explanation
-from .fit import count, fit
-from .hopeless import hopeless
-from .infer import infer
-from .joint import JointDistribution
-from .model import Model
-from .schema import Column, Schema
-from .settings import Floor, Settings
-from .shift import shift
-from .smoothing import (
-    AbsoluteDiscount,
-    Dirichlet,
-    Epsilon,
-    GoodTuring,
-    JelinekMercer,
-    Laplace,
-    MaximumLikelihood,
-)
-from .tally import Tally
-from .text import Tokeniser
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from . import families, metrics
+    from .assumptions import assumptions
+    from .cells import Cells
+    from .errors import (
+        CannotEstimate,
+        CannotForget,
+        DataError,
+        MissingExtra,
+        ModelFileError,
+        SchemaError,
+        SettingsError,
+        TallybayesError,
+        TallybayesWarning,
+    )
+    from .estimate import estimate
+    from .evaluate import cross_validate, evaluate
+    from .evaluation import Evaluation
+    from .explain import Explanation
+    from .fit import count, fit
+    from .hopeless import hopeless
+    from .infer import infer
+    from .joint import JointDistribution
+    from .leaveoneout import leave_one_out
+    from .model import Model
+    from .modelfile import load
+    from .pairs import Side
+    from .schema import Column, Schema
+    from .sealed import Sealed, load_sealed
+    from .settings import Floor, Settings
+    from .shift import shift
+    from .smoothing import AbsoluteDiscount, Dirichlet, Epsilon, GoodTuring, JelinekMercer, Laplace, MaximumLikelihood
+    from .splitting import split
+    from .tally import Tally
+    from .text import Tokeniser
 
 __version__ = "0.1.0"
 
@@ -50,6 +58,7 @@ __all__ = [
     "DataError",
     "Dirichlet",
     "Epsilon",
+    "Evaluation",
     "Explanation",
     "Floor",
     "GoodTuring",
@@ -59,21 +68,104 @@ __all__ = [
     "MaximumLikelihood",
     "MissingExtra",
     "Model",
+    "ModelFileError",
     "Schema",
     "SchemaError",
+    "Sealed",
     "Settings",
     "SettingsError",
+    "Side",
     "Tally",
     "TallybayesError",
     "TallybayesWarning",
     "Tokeniser",
     "assumptions",
     "count",
+    "cross_validate",
     "estimate",
+    "evaluate",
     "families",
     "fit",
     "hopeless",
     "infer",
+    "leave_one_out",
+    "load",
+    "load_sealed",
     "metrics",
     "shift",
+    "split",
 ]
+
+# Where each name lives; a public name without a home is a module. It is imported when it is first asked for, so that
+# one answer from a saved model costs no more than the modules it needs.
+_HOMES = {
+    "AbsoluteDiscount": "smoothing",
+    "CannotEstimate": "errors",
+    "CannotForget": "errors",
+    "Cells": "cells",
+    "Column": "schema",
+    "DataError": "errors",
+    "Dirichlet": "smoothing",
+    "Epsilon": "smoothing",
+    "Evaluation": "evaluation",
+    "Explanation": "explain",
+    "Floor": "settings",
+    "GoodTuring": "smoothing",
+    "JelinekMercer": "smoothing",
+    "JointDistribution": "joint",
+    "Laplace": "smoothing",
+    "MaximumLikelihood": "smoothing",
+    "MissingExtra": "errors",
+    "Model": "model",
+    "ModelFileError": "errors",
+    "Schema": "schema",
+    "SchemaError": "errors",
+    "Sealed": "sealed",
+    "Settings": "settings",
+    "SettingsError": "errors",
+    "Side": "pairs",
+    "Tally": "tally",
+    "TallybayesError": "errors",
+    "TallybayesWarning": "errors",
+    "Tokeniser": "text",
+    "assumptions": "assumptions",
+    "count": "fit",
+    "cross_validate": "evaluate",
+    "estimate": "estimate",
+    "evaluate": "evaluate",
+    "fit": "fit",
+    "hopeless": "hopeless",
+    "infer": "infer",
+    "leave_one_out": "leaveoneout",
+    "load": "modelfile",
+    "load_sealed": "sealed",
+    "shift": "shift",
+    "split": "splitting",
+}
+
+
+class _Package(ModuleType):
+    """The package: a public function keeps its name even where the module that it lives in has the same."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (name in _HOMES and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        if name not in _HOMES:
+            return import_module(f".{name}", __name__)
+        value = getattr(import_module(f".{_HOMES[name]}", __name__), name)
+        globals()[name] = value
+        return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *(n for n in globals() if n.startswith("__"))})
+
+
+sys.modules[__name__].__class__ = _Package

@@ -9,16 +9,18 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-import scipy.sparse
 
 from . import exact
 from .canon import number_text
 from .cells import Cells
 from .counts import Sheet
 from .numerics import Bools, Floats, Ints
+
+if TYPE_CHECKING:
+    import scipy.sparse
 
 MOMENTS = ("n", "x", "xx")
 WORDS = ("n", "documents")
@@ -214,6 +216,10 @@ class Bag:
     def present(self) -> Bools:
         """Which rows have a bag, empty ones included."""
         return self.has
+
+    def lengths(self) -> Floats:
+        """The sum of the amounts of each row: how many tokens a text has."""
+        return np.asarray(self.matrix.sum(axis=1), dtype=np.float64)
 
     def entries(self) -> tuple[Ints, Ints, Floats]:
         """Row, slot and amount of everything in the bags."""

@@ -43,7 +43,7 @@ class Cells:
 
     def codes(self, values: Floats) -> Ints:
         """The code of each value's cell; values must be finite."""
-        out = self._general(values)
+        out = self.general_codes(values)
         if self.points:
             points = self._points
             at = np.minimum(np.searchsorted(points, values), len(points) - 1)
@@ -55,7 +55,8 @@ class Cells:
     def _points(self) -> Floats:
         return np.array(self.points, dtype=np.float64)
 
-    def _general(self, values: Floats) -> Ints:
+    def general_codes(self, values: Floats) -> Ints:
+        """The codes of the general cells that the values would fall into, points or not: never falling."""
         with np.errstate(over="ignore"):
             distance = np.clip(values - self.centre, -_LARGEST, _LARGEST)
         size, octave = np.frexp(np.abs(distance))  # size in [½, 1), so no scale over- or underflows

@@ -52,7 +52,9 @@ class FoldScorer:
         for number, (settings, classes) in enumerate(zip(self.settings, self.classes, strict=True)):
             each = {name: self._parts(number, name, said[name]) for name in self.names}
             model = self._priors[number]
-            joint = scorer.scores(model.log_prior, each, settings.weights, rows)
+            joint = (
+                scorer.scores(model.log_prior, each, settings, blocks) if each else np.tile(model.log_prior, (rows, 1))
+            )
             at = [classes.index(str(canon.text(c))) for c in model.classes]
             log_prior, full = np.full(len(classes), -np.inf), np.full((rows, len(classes)), -np.inf)
             log_prior[at], full[:, at] = model.log_prior, joint
@@ -92,10 +94,7 @@ class FoldScorer:
 
     @cached_property
     def _apart(self) -> bool:
-        """Whether each column can be believed without looking at the others."""
-        return all(s.floor.kind != "global" for s in self.settings) and all(
-            c.kind != "pair" for c in self.schema.counted
-        )
+        return separable(self.settings)
 
     @cached_property
     def _whole(self) -> list[Model]:
@@ -118,10 +117,16 @@ class _Said:
     words: WordRows | None = None
 
 
+def separable(settings: Sequence[Settings]) -> bool:
+    """Whether each column can be believed without looking at the others."""
+    return all(s.floor.kind != "global" for s in settings)
+
+
 def for_column(settings: Settings, column: str) -> Settings:
     """The settings as far as they concern what one column says: two that are equal here give equal parts."""
     own: dict[str, Any] = {n: {k: v for k, v in m.items() if k == column} for n, m in _by_column(settings)}
-    own["smoothing"], own["weights"] = settings.smoothing_of(column), {}
+    own["smoothing"] = settings.smoothing_of(column)
+    own["weights"], own["lengths"], own["calibrated"] = {}, {}, None  # they act on what the column has said
     own["prior"] = settings.prior if isinstance(settings.prior, Dirichlet) else "counted"  # it may imagine classes
     return replace(settings, **own)
 

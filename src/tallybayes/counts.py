@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from .arrow import array, numpy_of
 from .numerics import Floats, Ints, Limbs, Objects, canonical, to_float, whole_numbers
 
 Index = Ints
@@ -43,12 +44,12 @@ class Sheet:
     def empty(cls, amounts: tuple[str, ...]) -> Sheet:
         """The zero of a sheet with these amounts."""
         none = np.zeros(0, dtype=np.int64)
-        return cls(amounts, pa.array([], pa.string()), none, none, none, np.zeros((0, len(amounts)), dtype=np.int64))
+        return cls(amounts, array([], pa.string()), none, none, none, np.zeros((0, len(amounts)), dtype=np.int64))
 
     @classmethod
     def dense(cls, slots: Sequence[str] | pa.Array, n_labels: int, amounts: Mapping[str, Limbs]) -> Sheet:
         """The sheet of a full table: group number slot · n_labels + label holds each amount."""
-        slots = slots if isinstance(slots, pa.Array) else pa.array(slots, pa.string())
+        slots = slots if isinstance(slots, pa.Array) else array(slots, pa.string())
         groups, limbs, values = [], [], []
         for position, exact in enumerate(amounts.values()):
             group, limb = np.nonzero(exact.array)
@@ -66,6 +67,13 @@ class Sheet:
             group % n_labels,
             np.concatenate(values),
         )
+
+    @classmethod
+    def of_entries(
+        cls, amounts: tuple[str, ...], slots: pa.Array, slot: Index, limb: Index, label: Index, amount: Ints
+    ) -> Sheet:
+        """The sheet of any list of entries: in any order, keys more than once, limbs not carried, zeros among them."""
+        return _collect(amounts, slots, slot, limb, label, amount)
 
     def __len__(self) -> int:
         return len(self.slot)
@@ -89,7 +97,7 @@ class Sheet:
     @cached_property
     def in_order(self) -> Sheet:
         """The same entries with the slots sorted."""
-        order = pc.sort_indices(self.slots).to_numpy().astype(np.int64)
+        order = numpy_of(pc.sort_indices(self.slots)).astype(np.int64)
         if bool(np.all(order[1:] > order[:-1])):
             return self
         new = np.empty(len(order), dtype=np.int64)
@@ -98,7 +106,7 @@ class Sheet:
         by_slot = np.argsort(slot, kind="stable")  # stable: limb and class keep their order within a slot
         return Sheet(
             self.amounts,
-            self.slots.take(pa.array(order)),
+            self.slots.take(array(order)),
             slot[by_slot],
             self.limb[by_slot],
             self.label[by_slot],
@@ -153,11 +161,32 @@ class Sheet:
     def content(self) -> Iterator[bytes]:
         """The logical content as bytes, the same on every machine: what the digest is taken of."""
         sheet = self.in_order
-        for text in (*sheet.amounts, "", *sheet.slot_names):
+        for text in (*sheet.amounts, ""):
             raw = text.encode()
             yield struct.pack("<q", len(raw)) + raw
+        yield with_lengths(sheet.slots)
         for numbers in (sheet.slot, sheet.limb, sheet.label, sheet.amount):
             yield struct.pack("<q", numbers.size) + np.ascontiguousarray(numbers, dtype="<i8").tobytes()
+
+
+def with_lengths(texts: pa.Array) -> bytes:
+    """The texts in UTF-8 one after another, each after its length in eight bytes.
+
+    >>> with_lengths(array(["a", "é"], pa.string())).hex(" ", -8)
+    '0100000000000000 6102000000000000 00c3a9'
+    """
+    if len(texts) == 0:
+        return b""
+    texts = texts.cast(pa.large_string())
+    ends = np.frombuffer(texts.buffers()[1], dtype=np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    data = np.frombuffer(texts.buffers()[2] or b"", dtype=np.uint8)[ends[0] : ends[-1]]
+    places = (ends[:-1] - ends[0] + 8 * np.arange(len(texts)))[:, None] + np.arange(8)
+    out = np.empty(8 * len(texts) + len(data), dtype=np.uint8)
+    is_text = np.ones(len(out), dtype=bool)
+    is_text[places] = False
+    out[places] = np.diff(ends).astype("<i8").view(np.uint8).reshape(-1, 8)
+    out[is_text] = data
+    return out.tobytes()
 
 
 def add_sheets(sheets: Sequence[Sheet]) -> Sheet:
@@ -170,7 +199,7 @@ def add_sheets(sheets: Sequence[Sheet]) -> Sheet:
         slots, numbers = first.slots, [s.slot for s in sheets]
     else:
         slots = pc.unique(pa.concat_arrays([s.slots for s in sheets]))
-        numbers = [pc.index_in(s.slots, value_set=slots).to_numpy()[s.slot].astype(np.int64) for s in sheets]
+        numbers = [numpy_of(pc.index_in(s.slots, value_set=slots))[s.slot].astype(np.int64) for s in sheets]
     return _collect(
         first.amounts,
         slots,
@@ -202,7 +231,7 @@ def _collect(amounts: tuple[str, ...], slots: pa.Array, slot: Index, limb: Index
     used = np.zeros(len(slots), dtype=bool)
     used[slot] = True
     if not used.all():
-        slots, slot = slots.filter(pa.array(used)), (np.cumsum(used) - 1)[slot]
+        slots, slot = slots.filter(array(used)), (np.cumsum(used) - 1)[slot]
     return Sheet(amounts, slots, slot, limb, label, amount)
 
 

@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.special
 
 from .canon import printable
+from .later import scipy
 from .numerics import Floats, Ints
 
 MOST_LISTED = 1 << 20  # cells of a table that is ever written out in memory

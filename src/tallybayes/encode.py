@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import scipy.sparse
 
 from .block import Bag, Block, Codes, Numbers
 from .errors import DataError, did_you_mean, excerpt, warn
+from .later import scipy
 from .matrices import bag, vector
 from .numerics import Floats, Ints
+from .pairs import Side, paired
 from .reading import Where, category, check_flat, date_part, number
 from .schema import Column, Schema
 from .sources import WEIGHTS, Batch
@@ -24,9 +25,23 @@ from .tokens import text_array
 def blocks(schema: Schema, batch: Batch) -> dict[str, Block]:
     """A block per counted column; a column that the batch does not have is missing in every row."""
     out: dict[str, Block] = {}
+    sides: dict[Side, Codes | Numbers] = {}
     for column in schema.counted:
-        raw = batch.get(column.reads)
-        out[column.name] = block(column, raw, batch, schema.missing)
+        if column.of is not None:
+            for side in column.of:
+                if side not in sides:
+                    sides[side] = _side(side, batch, schema.missing)
+            out[column.name] = paired(sides[column.of[0]], sides[column.of[1]], column.of)
+        else:
+            out[column.name] = block(column, batch.get(column.reads), batch, schema.missing)
+    return out
+
+
+def _side(side: Side, batch: Batch, missing: Sequence[str]) -> Codes | Numbers:
+    """One column of a pair, read as it would be by itself."""
+    column = Column(side.source, side.kind, part=side.part, missing=side.missing)
+    out = block(column, batch.get(side.source), batch, missing)
+    assert isinstance(out, (Codes, Numbers))
     return out
 
 
@@ -37,7 +52,7 @@ def bags(blocks: dict[str, Block]) -> dict[str, Block]:
 
 def check_columns(schema: Schema, batch: Batch) -> None:
     """Warn of columns that are absent, with the nearest name; refuse a batch that has none of them."""
-    wanted = dict.fromkeys(c.reads for c in schema.counted)
+    wanted = dict.fromkeys(name for c in schema.counted for name in c.inputs)
     absent = [name for name in wanted if name not in batch]
     if not absent:
         return

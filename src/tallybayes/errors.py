@@ -6,6 +6,7 @@
     ├── SettingsError (ValueError)    a setting is out of range or contradicts the tally
     ├── CannotForget (ValueError)     the rows to forget were never counted
     ├── CannotEstimate (ValueError)   the tally is not one that a model can be asked of
+    ├── ModelFileError (ValueError)   a model file is damaged, of another format, or claims what it cannot hold
     └── MissingExtra (ImportError)    an optional package is needed
 
     TallybayesWarning (UserWarning)   the answer stands, but a person should know something about it
@@ -15,7 +16,6 @@ Every message says what was found and where, then, after a blank line, ``Hint:``
 
 from __future__ import annotations
 
-import difflib
 import sys
 import warnings
 from collections.abc import Iterable
@@ -25,6 +25,7 @@ __all__ = [
     "CannotForget",
     "DataError",
     "MissingExtra",
+    "ModelFileError",
     "SchemaError",
     "SettingsError",
     "TallybayesError",
@@ -71,6 +72,10 @@ class CannotEstimate(TallybayesError, ValueError):
     """The tally is not one that a model can be asked of."""
 
 
+class ModelFileError(TallybayesError, ValueError):
+    """A model file is damaged, of another format, or claims what it cannot hold."""
+
+
 class MissingExtra(TallybayesError, ImportError):
     """An optional package is needed for this."""
 
@@ -93,6 +98,8 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     >>> did_you_mean("tempo", ["Temp", "Sky"])
     "did you mean 'Temp'? "
     """
+    import difflib  # only when something has gone wrong
+
     by_lower = {str(k).lower(): str(k) for k in known}
     near = difflib.get_close_matches(name.lower(), by_lower, n=1)
     return f"did you mean {by_lower[near[0]]!r}? " if near else ""

@@ -24,8 +24,11 @@ from .smoothing import Dirichlet, Smoothing
 from .tally import Tally, attach_model
 
 
-def estimate(tally: Tally, settings: Settings | None = None) -> Model:
-    """The model of a tally under some settings; refuses a tally that no rows can have."""
+def estimate(tally: Tally, settings: Settings | None = None, *, known: Mapping[str, Family] | None = None) -> Model:
+    """The model of a tally under some settings; refuses a tally that no rows can have.
+
+    `known` names the families that "auto" chose before, so that they need not be chosen again.
+    """
     settings = settings or Settings()
     wrong = tally.impossible()
     if wrong is not None:
@@ -40,7 +43,7 @@ def estimate(tally: Tally, settings: Settings | None = None) -> Model:
     )
     if not names:
         raise CannotEstimate("this tally has no rows", hint="count at least one row with a label first.")
-    for name in (*settings.families, *settings.weights, *_named_columns(settings.smoothing)):
+    for name in (*settings.families, *settings.weights, *settings.lengths, *_named_columns(settings.smoothing)):
         schema[name]  # an unknown name is an error with a hint, not a setting without effect
     totals = class_totals(tally, names)
     number = np.array([names.index(c) for c in tally.classes], dtype=np.int64)
@@ -61,7 +64,7 @@ def estimate(tally: Tally, settings: Settings | None = None) -> Model:
                 hint=f"{family.name!r} reads {' and '.join(family.kinds)} columns.",
             )
         if isinstance(family, Auto):
-            family = choose(counts[column.name], context)
+            family = (known or {}).get(column.name) or choose(counts[column.name], context)
         beliefs[column.name] = family.estimate(counts[column.name], context)
         families[column.name] = family
     labels = tuple(canon.from_text(c, schema.label_type) for c in names)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .infer import infer, labels_or_name
+from .defaults import Pairs, choose
+from .infer import first_look, infer, labels_or_name
 from .model import Model
 from .schema import Schema
 from .settings import Settings
@@ -36,11 +37,15 @@ def fit(
     settings: Settings | None = None,
     weights: Any = None,
     receipts: bool = False,
+    calibrate: bool | None = None,
+    pairs: Pairs = "auto",
 ) -> Model:
-    """A model of some rows: infer the schema, count, estimate. Prints nothing.
+    """A model of some rows: infer the schema, choose families and weights on held-out rows, count. Prints nothing.
 
     `target` names the column to predict; with a matrix give the labels instead, `fit(X, y)`. `weights` is a
     column's name or one number per row. `receipts=True` also counts a hash per row, so that `forget` knows every row.
+    `calibrate=False`, or settings of your own, leave the choosing out; `calibrate=True` fits weights to your settings.
+    `pairs` are columns counted together where that helps: "auto", False, or a list of two names each.
 
     >>> import tallybayes as tb
     >>> model = tb.fit({"Sky": ["sunny", "rainy", "sunny"], "Play": ["yes", "no", "yes"]}, target="Play")
@@ -52,10 +57,14 @@ def fit(
     beside = None if isinstance(weights, str) else weights
     name = target or (schema.target if schema is not None else LABELS)
     source = open_source(data, y, weights=beside, target=name).repeatable()
+    choosing = settings is None if calibrate is None else calibrate
+    look = first_look(source) if schema is None or choosing else None
     if schema is None:
-        schema = infer(source, target=name, weights=column, receipts=receipts)
+        schema = infer(look, target=name, weights=column, receipts=receipts)
     elif receipts and not schema.receipts:
         schema = schema.with_receipts()
+    if choosing and look is not None:
+        schema, settings = choose(look, schema, settings or Settings(), pairs)
     tally = Tally.of(schema, source)
     refuse_empty(tally)
     return tally.model(settings)

@@ -47,11 +47,7 @@ class HeldOut:
 
     def log_proba(self) -> Floats:
         """log P(class given row); where every class is impossible the prior answers."""
-        out = np.empty_like(self.joint)
-        for k in np.unique(self.folds).tolist():
-            at = self.folds == k
-            out[at] = scorer.log_posterior(self.joint[at], self.log_prior[k])
-        return out
+        return scorer.log_posterior(self.joint, self.log_prior[self.folds])
 
     def proba(self) -> Floats:
         """P(class given row), rows × classes."""
@@ -103,6 +99,10 @@ class Folds:
     def training(self, k: int) -> Tally:
         """What a fold is scored by: the total less the fold, or the folds before it where time goes forward."""
         return self._training(k, self.schema.names)
+
+    def training_labels(self, k: int) -> Tally:
+        """The same without any column."""
+        return self._training(k, ())
 
     def _training(self, k: int, columns: Sequence[str]) -> Tally:
         schema = self.schema._with(columns=[c for c in self.schema.columns if c.name in columns or c.kind == "ignore"])

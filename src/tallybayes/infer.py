@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import scipy.sparse
 
 from . import canon, encode, reading
 from .block import Codes
 from .cells import Cells
 from .errors import DataError, did_you_mean, excerpt, warn
+from .later import scipy
 from .numerics import Floats, Ints
 from .schema import Column, Schema, date_columns
 from .sources import LABELS, MATRIX, Batch, Source, open_source
@@ -82,7 +82,7 @@ def first_look(source: Source) -> Batch:
     for batch in source.batches():
         offset = -seen % step
         seen += batch.rows
-        kept.append(_take(batch, np.arange(offset, batch.rows, step)))
+        kept.append(batch.take(np.arange(offset, batch.rows, step)))
         total += kept[-1].rows
         while total > LOOK:  # twice as far between rows: every second of those kept
             step *= 2
@@ -90,23 +90,9 @@ def first_look(source: Source) -> Batch:
             for i, piece in enumerate(kept):
                 rows = np.arange(first, piece.rows, 2)
                 first = (first - piece.rows) % 2
-                kept[i] = _take(piece, rows)
+                kept[i] = piece.take(rows)
             total = sum(piece.rows for piece in kept)
     return _joined(kept)
-
-
-def _take(batch: Batch, rows: Ints) -> Batch:
-    if len(rows) == batch.rows:
-        return batch
-    columns = {
-        n: c.take(pa.array(rows))
-        if isinstance(c, pa.Array)
-        else [c[i] for i in rows]
-        if isinstance(c, list)
-        else c[rows]
-        for n, c in batch.columns.items()
-    }
-    return Batch(columns, len(rows), batch.start)
 
 
 def _joined(batches: list[Batch]) -> Batch:

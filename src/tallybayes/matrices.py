@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import scipy.sparse
 
 from . import canon
+from .arrow import numpy_of
 from .block import BAG_UNIT, Bag, Vectors
 from .errors import DataError
+from .later import scipy
 from .numerics import Floats
 from .reading import Where
 from .schema import Column
@@ -24,7 +25,7 @@ def vector(raw: Any, column: Column, rows: int, where: Where) -> Vectors:
     if scipy.sparse.issparse(raw):
         raw = raw.toarray()
     if isinstance(raw, pa.FixedSizeListArray) and raw.null_count == 0:
-        raw = raw.flatten().to_numpy(zero_copy_only=False).reshape(len(raw), raw.type.list_size)
+        raw = numpy_of(raw.flatten()).reshape(len(raw), raw.type.list_size)
     if isinstance(raw, np.ndarray):
         values = raw.astype(np.float64)
     else:

@@ -6,8 +6,9 @@ S = b + Σ parts(φ, θ)            one part per column and class; the parts bef
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,7 @@ class Model:
     families: Mapping[str, Family]
     settings: Settings
     tally: Tally | None = None  # None: the model was written down without a strength
+    notes: Mapping[str, Any] = field(default_factory=dict)  # what else is to be remembered, kept in the model's file
 
     @classmethod
     def written(
@@ -104,14 +106,13 @@ class Model:
     def log_joint(self, rows: Any, *, prior: Any = None) -> Floats:
         """log P(class) + Σ log P(value given class): the score before it is normalised."""
         log_prior = self._log_prior(prior)
-        weights = self.settings.weights
-        return np.concatenate([
-            scorer.scores(log_prior, self._parts(blocks), weights, batch.rows) for batch, blocks in self._read(rows)
-        ])  # fmt: skip
+        return np.concatenate([self._scores(log_prior, blocks, batch.rows) for batch, blocks in self._read(rows)])
 
     def log_density(self, rows: Any) -> Floats:
         """log P(row), the class summed out: how likely the model finds each row."""
-        readings = [n for n, b in self.beliefs.items() if not b.density or self.settings.weights.get(n, 1.0) != 1.0]
+        weighted = {n for n, w in self.settings.weights.items() if w != 1.0}
+        weighted |= {n for n, b in self.settings.lengths.items() if b != 0.0}
+        readings = [n for n, b in self.beliefs.items() if not b.density or n in weighted]
         if readings:
             raise SettingsError(
                 f"column {readings[0]!r} is weighted, or read by a family that is no probability distribution",
@@ -119,7 +120,7 @@ class Model:
             )
         out = []
         for batch, blocks in self._read(rows):
-            joint = scorer.scores(self.log_prior, self._parts(blocks), self.settings.weights, batch.rows)
+            joint = self._scores(self.log_prior, blocks, batch.rows)
             out.append(log_sum_exp(joint) + sum((b.base(blocks[n]) for n, b in self.beliefs.items()), np.zeros(1)))
         return np.concatenate(out)
 
@@ -141,7 +142,7 @@ class Model:
         unit = LOGS[str(log)]
         lines = [Contribution("prior", "", self._log_prior(prior) / unit)]
         for name, belief in self.beliefs.items():
-            weight = self.settings.weights.get(name, 1.0)
+            weight = float(np.max(scorer.factor(self.settings, name, blocks[name])))
             for term in belief.terms(blocks[name], 0):
                 parts = term.parts * weight if weight else np.zeros_like(term.parts)
                 lines.append(Contribution(name, term.label, parts / unit, term.note))
@@ -154,18 +155,28 @@ class Model:
         rng = np.random.default_rng(seed)
         p = np.exp(self.log_prior)
         labels: Ints = rng.choice(len(self.classes), size=n, p=p / p.sum())
-        columns = {name: belief.sample(labels, rng) for name, belief in self.beliefs.items()}
+        drawn = [name for name in self.beliefs if self.schema[name].kind != "pair"]
+        columns = {name: self.beliefs[name].sample(labels, rng) for name in drawn}
         return pa.table({**columns, self.schema.target: pa.array(list(self.classes)).take(pa.array(labels))})
 
     # ---- other rows
 
     def update(self, data: Any, y: Any = None, *, weights: Any = None) -> Model:
         """The model with more rows counted; the settings stay."""
-        return self._tally("updated").update(data, y, weights=weights).model(self.settings)
+        return self._changed(self._tally("updated").update(data, y, weights=weights))
 
     def forget(self, data: Any, y: Any = None, *, weights: Any = None) -> Model:
         """The model as if these rows had never been counted; the settings stay."""
-        return self._tally("made to forget").forget(data, y, weights=weights).model(self.settings)
+        return self._changed(self._tally("made to forget").forget(data, y, weights=weights))
+
+    def _changed(self, tally: Tally) -> Model:
+        """The model of a changed tally, whose fitted weights are a little older."""
+        settings = self.settings
+        if settings.calibrated is not None:
+            assert self.tally is not None
+            since = settings.calibrated.changed + abs(tally.rows - self.tally.rows)
+            settings = replace(settings, calibrated=replace(settings.calibrated, changed=since))
+        return replace(tally.model(settings), notes=self.notes)
 
     def _tally(self, verb: str) -> Tally:
         if self.tally is None:
@@ -174,6 +185,18 @@ class Model:
                 hint="say how many rows it is worth: tb.Model.written(prior, tables, strength=100).",
             )
         return self.tally
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a file for `tb.load`; a file of that name is replaced at once or not at all."""
+        from . import modelfile
+
+        modelfile.save(path, modelfile.to_bytes(self))
+
+    def export(self, path: str | os.PathLike[str] | None = None, format: str | None = None) -> bytes:
+        """The model as "sealed" scorer, "json", "onnx" or model "card", also written to the path if there is one."""
+        from .export import export
+
+        return export(self, path, format)
 
     # ---- views
 
@@ -185,6 +208,12 @@ class Model:
 
     def linear(self) -> LinearView:
         """W, b and a centre x₀ with softmax(W·(x − x₀) + b) = posterior, where every column has such a view."""
+        bent = [n for n, b in self.settings.lengths.items() if b != 0.0]
+        if bent:
+            raise SettingsError(
+                f"the evidence of column {bent[0]!r} depends on the length of the text, which no linear view knows",
+                hint="take settings without lengths: tally.model(tb.Settings(…)).",
+            )
         return linear_view(self.log_prior, self.beliefs, self.settings.weights, self.classes, self._blocks)
 
     def table(self, column: str) -> Table:
@@ -237,6 +266,8 @@ class Model:
         described = [(canon.printable(name, 40), what) for name, what in self._described()]
         width = max((len(name) for name, _ in described), default=0)
         lines += [f"  {name:<{width}}  {what}" for name, what in described]
+        if self.settings.calibrated is not None:
+            lines.append(f"weights: {self.settings.calibrated}")
         return "\n".join(lines)
 
     def _described(self) -> Iterator[tuple[str, str]]:
@@ -246,7 +277,9 @@ class Model:
             table = belief.table()
             count = len(table.rows)
             size = f", {count} {table.unit if count != 1 else table.unit[:-1]}" if table.unit else ""
-            yield name, family + size + ("" if weight is None else f", weight {weight:.3g}")
+            length = self.settings.lengths.get(name)
+            by = "" if weight is None else f", weight {weight:.3g}"
+            yield name, family + size + by + ("" if not length else f" × tokens^{length:.2f}")
 
     def _repr_html_(self) -> str:
         return model_html(repr(self), self.graph())
@@ -273,7 +306,7 @@ class Model:
             return rows
         if not rows:
             return [rows]
-        given = [(c.kind, rows[c.reads]) for c in self.schema.counted if rows.get(c.reads) is not None]
+        given = [(c.kind, rows[n]) for c in self.schema.counted for n in c.inputs if rows.get(n) is not None]
         return [rows] if any(_is_one_value(kind, value) for kind, value in given) else rows
 
     def _read(self, rows: Any) -> Iterator[tuple[Batch, dict[str, Block]]]:
@@ -286,6 +319,11 @@ class Model:
 
     def _blocks(self, rows: Any) -> list[dict[str, Block]]:
         return [blocks for _, blocks in self._read(rows)]
+
+    def _scores(self, log_prior: Floats, blocks: Mapping[str, Block], rows: int) -> Floats:
+        if not self.beliefs:
+            return np.tile(log_prior, (rows, 1))
+        return scorer.scores(log_prior, self._parts(blocks), self.settings, blocks)
 
     def _parts(self, blocks: Mapping[str, Block]) -> dict[str, Floats]:
         return {name: belief.parts(blocks[name]) for name, belief in self.beliefs.items()}

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from . import canon
+from .arrow import array, numpy_of, scalar
 from .block import Codes
 from .errors import DataError
 from .numerics import Floats
@@ -45,12 +46,12 @@ def check_flat(raw: Any, column: str) -> None:
 def category(raw: Any, missing: Sequence[str] = ()) -> Codes:
     """Canonical text per value; None, NaN and the texts in `missing` are missing."""
     if isinstance(raw, np.ndarray):
-        raw = pa.array(raw)
+        raw = array(raw)
     if isinstance(raw, pa.Array):
         if not pa.types.is_dictionary(raw.type):
             raw = raw.dictionary_encode()
         texts = [canon.text(v) for v in raw.dictionary.to_pylist()]
-        codes = raw.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
+        codes = numpy_of(raw.indices.cast(pa.int64()).fill_null(scalar(-1)))
     else:
         found: dict[Any, int] = {}
         texts, numbers = [], []
@@ -85,7 +86,7 @@ def number(raw: Any, where: Where, missing: Sequence[str] = ()) -> Floats:
                 f"column {where.column!r} holds values of type {raw.type}, not numbers",
                 hint="declare the column as a category, or turn it into numbers first.",
             )
-        values = raw.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+        values = numpy_of(raw.cast(pa.float64(), safe=False))
     else:
         values = np.array([_one_number(v, i, where, missing) for i, v in enumerate(raw)], dtype=np.float64)
     infinite = np.flatnonzero(np.isinf(values))
@@ -105,9 +106,9 @@ def _is_text(kind: Any) -> bool:
 
 
 def _numbers_from_text(raw: Any, where: Where, missing: Sequence[str]) -> Any:
-    marked = pc.is_in(raw, value_set=pa.array(list(missing), raw.type)) if missing else None
+    marked = pc.is_in(raw, value_set=array(list(missing), raw.type)) if missing else None
     if marked is not None:
-        raw = pc.if_else(marked, pa.scalar(None, raw.type), raw)
+        raw = pc.if_else(marked, scalar(None, raw.type), raw)
     try:
         return raw.cast(pa.float64())
     except pa.ArrowInvalid:
@@ -139,23 +140,23 @@ def date_part(raw: Any, part: str, where: Where, missing: Sequence[str]) -> Any:
     """Days since 1970 as numbers, or weekday, month or hour as text."""
     times = _timestamps(raw, where, missing)
     if part == "days":
-        return pc.divide(pc.cast(times, pa.int64()), pa.scalar(_DAY * 1e6))
+        return pc.divide(pc.cast(times, pa.int64()), scalar(_DAY * 1e6))
     if part == "hour":
         return pc.cast(pc.hour(times), pa.string())
-    number = pc.day_of_week(times) if part == "weekday" else pc.subtract(pc.month(times), 1)
-    names = pa.array(_WEEKDAYS if part == "weekday" else _MONTHS)
+    number = pc.day_of_week(times) if part == "weekday" else pc.subtract(pc.month(times), scalar(1))
+    names = array(_WEEKDAYS if part == "weekday" else _MONTHS)
     return pc.take(names, number)
 
 
 def _timestamps(raw: Any, where: Where, missing: Sequence[str]) -> Any:
     if not isinstance(raw, pa.Array):
-        raw = pa.array(list(raw), from_pandas=True)
+        raw = array(list(raw), from_pandas=True)
     if pa.types.is_dictionary(raw.type):
         raw = raw.dictionary_decode()
     if pa.types.is_null(raw.type):
         return raw.cast(pa.timestamp("us"))
     if _is_text(raw.type):
-        raw = pa.array([_one_time(v, i, where, missing) for i, v in enumerate(raw.to_pylist())], pa.timestamp("us"))
+        raw = array([_one_time(v, i, where, missing) for i, v in enumerate(raw.to_pylist())], pa.timestamp("us"))
     if not (pa.types.is_timestamp(raw.type) or pa.types.is_date(raw.type)):
         raise DataError(
             f"column {where.column!r} holds values of type {raw.type}, not dates",

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .metrics import Scored, formula
+from .metrics import Formula, Scored, formula
 from .numerics import Floats
 
 _AT_ONCE = 1 << 22  # weights held at a time
@@ -24,26 +24,41 @@ def draws(s: Scored, resamples: int, seed: int) -> Iterator[Floats]:
         yield np.bincount(at.ravel(), minlength=count * n).reshape(count, n) * s.weights
 
 
+def interval(
+    scored: Sequence[Scored], f: Formula, *, resamples: int = 1000, seed: int = 0, level: float = 0.95
+) -> tuple[Floats, Floats, Floats]:
+    """The figure and its lower and upper bound: the middle `level` of the figures of rows drawn with replacement.
+
+    Several forecasts of the same rows (repetitions) are averaged, draw by draw. A formula of several numbers, one per
+    class, gets a bound for each; a draw for which a figure does not exist (no row of a class) does not count for it.
+    """
+    figure = np.mean([f(s, s.weights[None, :])[0] for s in scored], axis=0)
+    found = []
+    for w in draws(scored[0], resamples, seed):
+        w = w[w.sum(axis=1) > 0]  # with weights a draw may hold nothing
+        found.append(np.mean([f(s, w) for s in scored], axis=0))
+    each = np.concatenate(found).reshape(-1, np.size(figure))
+    bounds = np.full((2, each.shape[1]), np.nan)
+    for j in range(each.shape[1]):
+        there = each[~np.isnan(each[:, j]), j]
+        if len(there):
+            bounds[:, j] = np.quantile(there, [(1 - level) / 2, (1 + level) / 2])
+    low, high = (b.reshape(np.shape(figure)) for b in bounds)
+    return np.asarray(figure), low, high
+
+
 def bootstrap(
     labels: Any, p: Any, names: Sequence[str], weights: Any = None, *, resamples: int = 1000, seed: int = 0,
     level: float = 0.95,
 ) -> dict[str, tuple[float, float, float]]:  # fmt: skip
-    """(figure, lower, upper) of each metric: the middle `level` of the figures of rows drawn with replacement.
+    """(figure, lower, upper) of each metric.
 
     >>> bootstrap([0, 1, 1], [[0.9, 0.1], [0.4, 0.6], [0.3, 0.7]], ["accuracy"])
     {'accuracy': (1.0, 1.0, 1.0)}
     """
-    s = Scored.of(labels, p, weights)
-    formulas = {name: formula(name) for name in names}
-    found: dict[str, list[Floats]] = {name: [] for name in names}
-    for w in draws(s, resamples, seed):
-        w = w[w.sum(axis=1) > 0]  # with weights a draw may hold nothing
-        for name, f in formulas.items():
-            found[name].append(f(s, w))
+    s = [Scored.of(labels, p, weights)]
     out = {}
-    for name, f in formulas.items():
-        each = np.concatenate(found[name])
-        each = each[~np.isnan(each)]  # a draw without one of the classes has no ROC-AUC
-        low, high = np.quantile(each, [(1 - level) / 2, (1 + level) / 2]) if len(each) else (np.nan, np.nan)
-        out[name] = (float(f(s, s.weights[None, :])[0]), float(low), float(high))
+    for name in names:
+        figure, low, high = interval(s, formula(name), resamples=resamples, seed=seed, level=level)
+        out[name] = (float(figure), float(low), float(high))
     return out

@@ -14,11 +14,13 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, ClassVar
 
 from . import canon
+from .atomicfile import write_atomically
 from .cells import Cells
 from .errors import SchemaError, did_you_mean, excerpt, warn
+from .pairs import Side
 from .text import Tokeniser
 
-KINDS = ("category", "number", "text", "vector", "bag", "date", "ignore")
+KINDS = ("category", "number", "text", "vector", "bag", "pair", "date", "ignore")
 DATE_PARTS = {"days": "number", "weekday": "category", "month": "category", "hour": "category"}
 VERSION = 1
 UNICODE = unicodedata.unidata_version
@@ -41,6 +43,7 @@ class Column:
     width: int | None = None  # vector: how many positions
     source: str | None = None  # the column of the data, if it has another name
     part: str | None = None  # of a date: days, weekday, month or hour
+    of: tuple[Side, Side] | None = None  # pair: the two columns counted together
     missing: str | tuple[str, ...] = ()  # further texts that mean "missing" in this column
     reason: str = field(default="", compare=False)  # why `infer` chose this
 
@@ -74,6 +77,11 @@ class Column:
                     f"column {self.name!r} is a {self.kind} and has a tokeniser", hint="take kind='text' for it."
                 )
             object.__setattr__(self, "text", Tokeniser())
+        if (self.of is not None) != (self.kind == "pair") or len(self.of or (0, 0)) != 2:
+            raise SchemaError(
+                f"column {self.name!r} is a {self.kind} of {len(self.of or ())} columns",
+                hint="a pair names two: Column('a × b', 'pair', of=(tb.Side('a'), tb.Side('b'))).",
+            )
         marks = (self.missing,) if isinstance(self.missing, str) else self.missing
         object.__setattr__(self, "missing", tuple(sorted(set(marks))))
 
@@ -82,7 +90,7 @@ class Column:
         for f in fields(self):
             value = getattr(self, f.name)
             default = Tokeniser() if f.name == "text" else None
-            if f.name in ("values", "text", "levels", "width", "source", "part") and value not in (None, default):
+            if f.name in ("values", "text", "levels", "width", "source", "part", "of") and value not in (None, default):
                 shown.append(f"{f.name}={value!r}")
         return f"Column({', '.join(shown)})"
 
@@ -91,9 +99,15 @@ class Column:
         """The name of the column of the data that this one reads."""
         return self.source or self.name
 
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The columns of the data that this one reads: one, or the two of a pair."""
+        return (self.reads,) if self.of is None else tuple(side.source for side in self.of)
+
     def counting(self) -> dict[str, Any]:
         """What decides the numbers that are counted, cells aside: equal for tallies that may be added."""
         return {
+            **({} if self.of is None else {"of": [asdict(side) for side in self.of]}),
             **({} if self.text is None else {"text": asdict(self.text)}),
             "kind": self.kind,
             "levels": self.levels,
@@ -131,6 +145,13 @@ class Column:
             except TypeError as error:
                 raise SchemaError(
                     f"the tokeniser of column {given['name']!r} cannot be read: {error}", hint="see tb.Tokeniser."
+                ) from None
+        if "of" in values:
+            try:
+                values["of"] = tuple(Side(**side) for side in values["of"])
+            except TypeError as error:
+                raise SchemaError(
+                    f"the sides of the pair {given['name']!r} cannot be read: {error}", hint="see tb.Side."
                 ) from None
         for name in ("values", "missing"):
             if name in values:
@@ -189,7 +210,7 @@ class Schema:
                 f"the schema has more than one column called {excerpt(repeated)}",
                 hint="give each column a name of its own; source='…' lets two columns read the same data.",
             )
-        if any(c.kind != "ignore" and c.reads in (self.target, self.weights) for c in self.columns):
+        if any(c.kind != "ignore" and {*c.inputs} & {self.target, self.weights} for c in self.columns):
             raise SchemaError(
                 f"the target {self.target!r} or the weights are also a counted column",
                 hint="leave the target and the weights out of the columns.",
@@ -329,16 +350,7 @@ class Schema:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the schema as JSON; a file of that name is replaced at once or not at all."""
-        temporary = f"{os.fspath(path)}.{os.getpid()}.tmp"
-        try:
-            with open(temporary, "w", encoding="utf-8") as file:
-                json.dump(self.to_dict(), file, ensure_ascii=False, indent=1)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, path)
-        finally:
-            if os.path.exists(temporary):
-                os.unlink(temporary)
+        write_atomically(path, json.dumps(self.to_dict(), ensure_ascii=False, indent=1).encode())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Schema:

@@ -35,6 +35,27 @@ class Floor:
 
 
 @dataclass(frozen=True)
+class Calibrated:
+    """Where the weights of some settings come from, and how much has changed since.
+
+    form:     "one temperature", "column weights" or "column weights and pairs"
+    rows:     rows they were fitted on
+    losses:   nested held-out log loss of each form that was tried
+    changed:  rows added or forgotten since
+    """
+
+    form: str
+    rows: int
+    losses: Mapping[str, float] = field(default_factory=dict)
+    changed: int = 0
+
+    def __str__(self) -> str:
+        tried = ", ".join(f"{name} {loss:.4f}" for name, loss in self.losses.items())
+        since = f"; {self.changed:,} rows changed since" if self.changed else ""
+        return f"{self.form}, fitted on {self.rows:,} rows (held-out log loss: {tried}){since}"
+
+
+@dataclass(frozen=True)
 class Settings:
     """What a model believes beyond the counts.
 
@@ -45,6 +66,9 @@ class Settings:
     unseen:      values never counted are "no evidence", or share a slot of their own ("reserve")
     floor:       how narrow a Gaussian may be
     weights:     {column: factor} on a column's evidence
+    lengths:     {column of words: exponent}; its evidence is also multiplied by tokens^exponent, since the words of a
+                 long text repeat each other
+    calibrated:  where the weights come from, if they were fitted
     """
 
     smoothing: Smoothing | Mapping[str, Smoothing] = field(default_factory=Laplace)
@@ -54,6 +78,8 @@ class Settings:
     unseen: str = "no evidence"
     floor: Floor = field(default_factory=Floor)
     weights: Mapping[str, float] = field(default_factory=dict)
+    lengths: Mapping[str, float] = field(default_factory=dict)
+    calibrated: Calibrated | None = None
 
     def __post_init__(self) -> None:
         each = self.smoothing.values() if isinstance(self.smoothing, Mapping) else [self.smoothing]
@@ -82,6 +108,13 @@ class Settings:
         if bad:
             raise SettingsError(
                 f"the weight of column {bad[0]!r} is {self.weights[bad[0]]!r}", hint="weights are at least 0."
+            )
+
+        bad = [n for n, b in self.lengths.items() if not np.isfinite(b)]
+        if bad:
+            raise SettingsError(
+                f"the length exponent of column {bad[0]!r} is {self.lengths[bad[0]]!r}",
+                hint="take a number, usually between -1 and 0.",
             )
 
     def smoothing_of(self, column: str) -> Smoothing:

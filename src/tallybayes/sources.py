@@ -18,9 +18,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import scipy.sparse
 
+from .arrow import array
 from .errors import DataError, excerpt
+from .later import scipy
 
 BATCH_ROWS = 1 << 18
 MATRIX = "x"  # a matrix is one column of this name, and its columns are also x0, x1, …
@@ -46,7 +47,7 @@ class Batch:
         position = self._matrix_column(name)
         if position is None:
             raise KeyError(name)
-        return pa.array(np.ascontiguousarray(self.columns[MATRIX][:, position]))
+        return array(np.ascontiguousarray(self.columns[MATRIX][:, position]))
 
     def get(self, name: str) -> Any:
         """The column of this name, or None."""
@@ -74,6 +75,20 @@ class Batch:
         stop = min(stop, self.rows)
         columns = {name: c[start:stop] for name, c in self.columns.items()}
         return Batch(columns, stop - start, self.start + start)
+
+    def take(self, rows: np.ndarray[Any, Any]) -> Batch:
+        """The rows of these numbers."""
+        if np.array_equal(rows, np.arange(self.rows)):
+            return self
+        columns = {
+            n: c.take(pa.array(rows))
+            if isinstance(c, pa.Array)
+            else [c[i] for i in rows.tolist()]
+            if isinstance(c, list)
+            else c[rows]
+            for n, c in self.columns.items()
+        }
+        return Batch(columns, len(rows), self.start)
 
     def cut(self, rows: int) -> Iterator[Batch]:
         """The batch in pieces of at most so many rows; an empty batch is one empty piece."""
@@ -174,7 +189,7 @@ def _arrow_batches(reader: Any) -> Iterator[Batch]:
         start += piece.num_rows
         yield from batch.cut(BATCH_ROWS)
     if start == 0:
-        yield Batch({n: pa.array([], f.type) for n, f in zip(names, reader.schema, strict=True)}, 0)
+        yield Batch({n: array([], f.type) for n, f in zip(names, reader.schema, strict=True)}, 0)
 
 
 def _plain(column: Any) -> Any:
@@ -261,7 +276,7 @@ def _column(values: Any) -> Any:
     if hasattr(values, "to_arrow"):  # a polars series
         return _plain(values.to_arrow())
     if isinstance(values, np.ndarray) and values.dtype.kind in "fiub":
-        return pa.array(values if values.dtype.itemsize <= 8 else values.astype(np.float64))
+        return array(values if values.dtype.itemsize <= 8 else values.astype(np.float64))
     if getattr(values, "dtype", None) is not None and values.dtype != object:  # a typed pandas series
         return _arrow(values)
     items = values.tolist() if hasattr(values, "tolist") else list(values)
@@ -275,10 +290,10 @@ def _column(values: Any) -> Any:
 def _arrow(values: Any) -> Any:
     """An Arrow array, or the values themselves where Arrow has no type for them."""
     try:
-        array = pa.array(values, from_pandas=True)
+        made = array(values, from_pandas=True)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         return list(values)
-    return _plain(array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array)
+    return _plain(made.combine_chunks() if isinstance(made, pa.ChunkedArray) else made)
 
 
 def _length(column: Any) -> int:

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +22,7 @@ import numpy as np
 from . import canon, encode, receipts, workers
 from .block import MOMENTS, Block, Groups
 from .counts import Counts, Sheet, add_counts
-from .errors import CannotEstimate, CannotForget, DataError, excerpt, warn
+from .errors import CannotForget, DataError, excerpt, warn
 from .numerics import Floats, exact_sums, round_ratio, spread
 from .possible import ROWS, class_weights, why_impossible
 from .schema import Column, Schema
@@ -157,7 +159,7 @@ class Tally:
         number = {n: i for i, n in enumerate(classes)}
         new = np.array([-1 if n is None else number[n] for n in names], dtype=np.int64)
         columns = {name: counts.regroup(new) for name, counts in self.columns.items()}
-        return _without_empty_classes(Tally(self.schema, classes, self.labels.regroup(new), columns, self.skipped))
+        return without_empty_classes(Tally(self.schema, classes, self.labels.regroup(new), columns, self.skipped))
 
     def update(self, data: Any, y: Any = None, *, weights: Any = None) -> Tally:
         """The tally with more rows counted."""
@@ -192,8 +194,22 @@ class Tally:
     def model(self, settings: Settings | None = None) -> Model:
         """The model that these counts support: pure, repeatable, the tally stays as it is."""
         if _ESTIMATE is None:
-            raise CannotEstimate("no estimator is loaded", hint="import tallybayes, which brings the models.")
+            import_module(".estimate", __package__)  # a layer above: it attaches itself
+        assert _ESTIMATE is not None
         return _ESTIMATE(self, settings)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the tally to a file; a file of that name is replaced at once or not at all."""
+        from . import modelfile
+
+        modelfile.save(path, modelfile.tally_to_bytes(self))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Tally:
+        """The tally in a file that `tally.save` or `model.save` wrote, after every check."""
+        from . import modelfile
+
+        return modelfile.load_tally(path)
 
     def __repr__(self) -> str:
         weights = dict(zip(self.classes, self.class_weights().tolist(), strict=True))
@@ -237,7 +253,7 @@ def add_tallies(tallies: Sequence[Tally]) -> Tally:
         if column.name in lost:
             parts = [p.without("cells") for p in parts]
         columns[column.name] = add_counts(parts)
-    return _without_empty_classes(Tally(schema, classes, labels, columns, sum(t.skipped for t in tallies)))
+    return without_empty_classes(Tally(schema, classes, labels, columns, sum(t.skipped for t in tallies)))
 
 
 def _lost_cells(schema: Schema, tallies: Iterable[Tally]) -> set[str]:
@@ -252,7 +268,8 @@ def _lost_cells(schema: Schema, tallies: Iterable[Tally]) -> set[str]:
     return lost
 
 
-def _without_empty_classes(tally: Tally) -> Tally:
+def without_empty_classes(tally: Tally) -> Tally:
+    """The same tally, only with the classes that have anything."""
     used = set(tally.labels.labels()).union(*(c.labels() for c in tally.columns.values()))
     if len(used) == len(tally.classes):
         return tally
@@ -312,7 +329,7 @@ def count_rows(
     if schema.receipts:
         sheets["receipts"] = receipts.sheet(blocks, groups)
     columns = {name: _counts(block.sum_by(groups)) for name, block in blocks.items()}
-    return _without_empty_classes(Tally(schema, tuple(classes), _counts(sheets), columns, skipped))
+    return without_empty_classes(Tally(schema, tuple(classes), _counts(sheets), columns, skipped))
 
 
 def _counts(sheets: Mapping[str, Sheet]) -> Counts:

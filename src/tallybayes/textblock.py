@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import scipy.sparse
 
+from .arrow import array, numpy_of
 from .block import WORDS, Bag, Groups, N
 from .counts import Sheet
 from .exact import count_kernels, sums, text_kernels
+from .later import scipy
 from .numerics import Bools, Floats, Ints
 from .text import Tokeniser
 from .tokens import Tokens, tokenised
@@ -36,12 +37,12 @@ class Texts:
 
     def take(self, rows: Ints | Bools) -> Texts:
         """The block of some of the rows."""
-        kept = self.texts.filter(pa.array(rows)) if rows.dtype == bool else self.texts.take(pa.array(rows))
+        kept = self.texts.filter(array(rows)) if rows.dtype == bool else self.texts.take(array(rows))
         return Texts(kept, self.tokeniser, self.levels)
 
     def present(self) -> Bools:
         """Which rows have a text, empty ones included."""
-        return np.asarray(self.texts.is_valid())
+        return np.asarray(numpy_of(self.texts.is_valid()))
 
     def text(self, row: int) -> str | None:
         """The text."""
@@ -110,14 +111,24 @@ class Texts:
         size = self.texts.nbytes
         if size < _SHORT:
             found = [[] if t is None else self.tokeniser.tokens(t) for t in self.texts.to_pylist()]
+            self.__dict__["_lengths"] = np.array([len(t) for t in found], dtype=np.float64)
             short: Floats = belief.summed(found)
             return short
         kernels = text_kernels(size) if self.tokeniser.simple else None
         if kernels is None or (belief.presence and belief.reserve):  # distinct words that nobody has numbered
             return None
         texts = kernels.readable(self.texts, self.tokeniser.flattened)
-        out: Floats = belief.lookup(kernels).dot(texts, self.tokeniser.lower, belief.presence)
+        out: Floats
+        out, self.__dict__["_lengths"] = belief.lookup(kernels).dot(texts, self.tokeniser.lower, belief.presence)
         return out
+
+    def lengths(self) -> Floats:
+        """How many tokens each text has."""
+        return self._lengths
+
+    @cached_property
+    def _lengths(self) -> Floats:  # `dot` puts them here when it has cut the texts anyway
+        return self.bag.lengths()
 
     # ---- what a bag has, for those who read one
 

@@ -225,11 +225,11 @@ def indexed(data: Any, edges: Any) -> Any:  # pragma: no cover - compiled
 @nb.njit(cache=True, nogil=True)
 def score(
     texts: Any, first: Any, last: Any, lower: bool, is_word: Any, desk: Any, table: Any, weights: Any, presence: bool,
-    out: Any,
+    out: Any, lengths: Any,
 ) -> None:  # pragma: no cover - compiled  # fmt: skip
     """Add up the weights of each text's words: out[d] = Σ weights[number], the number 0 for words not in the table.
 
-    Weights and sums have a width of a multiple of eight, and the last row of weights is zero.
+    `lengths` gets how many words each text has. Weights and sums have a width of a multiple of eight, and the last row of weights is zero.
     """
     stamps = np.zeros(table.edges.shape[0] if presence else 1, np.int64)
     for d in range(first, last):
@@ -238,6 +238,7 @@ def score(
         for b in range(0, blocks, _BLOCKS):
             n = _runs(desk, b, min(b + _BLOCKS, blocks), n)
             words = n >> ONE
+            lengths[d] += words
             key_them(table, desk.folded, desk.runs, words, desk.keys)
             look_up(table, desk.folded, desk.runs, words, desk.keys, desk.numbers)
             if presence:

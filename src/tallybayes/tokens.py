@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from . import canon
+from .arrow import array, scalar
 from .exact import text_kernels
 from .numerics import Ints
 from .text import Tokeniser, clean
@@ -53,7 +54,7 @@ def _plain_words(texts: pa.Array, tokeniser: Tokeniser) -> Tokens:
             words = [w for p in pieces if (w := known[p]) is not None]
             numbers += [seen.setdefault(t, len(seen)) for t in tokeniser.grams(words)]
         ends[i] = len(numbers)
-    return Tokens(pa.array(list(seen), pa.string()), np.array(numbers, dtype=np.uint32), ends)
+    return Tokens(array(list(seen), pa.string()), np.array(numbers, dtype=np.uint32), ends)
 
 
 # ---- the fast way
@@ -128,7 +129,7 @@ def _renumbered(found: Tokens, new: Ints, words: Sequence[str]) -> Tokens:
     numbers = new[found.numbers]
     kept = numbers >= 0
     before = np.concatenate(([0], np.cumsum(kept)))
-    return Tokens(pa.array(words, pa.string()), numbers[kept].astype(np.uint32), before[found.ends])
+    return Tokens(array(words, pa.string()), numbers[kept].astype(np.uint32), before[found.ends])
 
 
 def _hashed(found: Tokens, bits: int) -> Tokens:
@@ -154,13 +155,13 @@ def text_array(raw: Any, missing: Sequence[str]) -> pa.Array:
     if isinstance(raw, pa.Array) and pa.types.is_dictionary(raw.type):
         raw = raw.dictionary_decode()
     if isinstance(raw, pa.Array) and (pa.types.is_string(raw.type) or pa.types.is_large_string(raw.type)):
-        array = raw
+        texts = raw
     else:
         values = raw.to_pylist() if isinstance(raw, pa.Array) else list(raw)
-        texts = [canon.text(v) for v in values]
-        array = pa.array([None if t is None else clean(t) for t in texts], pa.large_string())
+        given = [canon.text(v) for v in values]
+        texts = array([None if t is None else clean(t) for t in given], pa.large_string())
     marked = [m for m in missing if m != ""]  # an empty text is a text without words, not a missing one
     if marked:
-        found = pc.is_in(array, value_set=pa.array(marked, array.type))
-        array = pc.if_else(found, pa.scalar(None, array.type), array)
-    return array
+        found = pc.is_in(texts, value_set=array(marked, texts.type))
+        texts = pc.if_else(found, scalar(None, texts.type), texts)
+    return texts

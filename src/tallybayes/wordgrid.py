@@ -170,3 +170,30 @@ class WordRows:
         log.flat[large] = np.log(n.flat[large] + alpha)
         out: Floats = rows @ log - length[:, None] * np.log(total + alpha * self.vocabulary)
         return -out if complement else out
+
+    def left_out(self, complement: bool, amount: str, alpha: float, labels: Ints) -> Floats:
+        """The parts of each row by everything counted but the row itself, which is of the class `labels` says.
+
+        Its words are taken from its class's counts and N_y; V is less by the words that only this row has, and those
+        are no evidence.
+        """
+        matrix = self.bag.matrix
+        row = np.repeat(np.arange(self.bag.rows), np.diff(matrix.indptr))
+        word = matrix.indices
+        x = matrix.data if amount == "n" else np.ones_like(matrix.data)
+        others = self.tables["documents"].sum(axis=1)[word] > 1
+        alone = np.bincount(row[~others], minlength=self.bag.rows)
+        taken = np.bincount(row, weights=x, minlength=self.bag.rows)
+        row, word, x = row[others], word[others], x[others]
+        length = np.bincount(row, weights=x, minlength=self.bag.rows)
+        n, total = self.tables[amount], self.training.lengths(amount)
+        if complement:
+            n, total = n.sum(axis=1, keepdims=True) - n, total.sum() - total
+        out = np.empty((self.bag.rows, self.training.grid.n_classes))
+        for y in range(out.shape[1]):
+            changes = (labels != y) if complement else (labels == y)
+            left = n[word, y] - np.where(changes[row], x, 0.0)
+            inside = np.bincount(row, weights=x * np.log(left + alpha), minlength=self.bag.rows)
+            all_words = total[y] - np.where(changes, taken, 0.0) + alpha * (self.vocabulary - alone)
+            out[:, y] = inside - np.where(length > 0, length * np.log(np.maximum(all_words, 1e-300)), 0.0)
+        return -out if complement else out

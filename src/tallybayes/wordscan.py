@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from .arrow import array, numpy_of
 from .countkernels import by_group, sorted_by_slot
 from .numerics import Floats, Ints
 from .textkernels import Texts, count, indexed, new_desk, not_ascii, score
@@ -38,7 +39,7 @@ def readable(texts: pa.Array, prepared: Callable[[str], str]) -> Texts:
     edges = np.frombuffer(offsets, dtype=np.uint64)[texts.offset : texts.offset + len(texts) + 1]
     begin, stop = edges[:-1].copy(), edges[1:].copy()
     if texts.null_count:
-        gone = np.asarray(texts.is_null())
+        gone = numpy_of(texts.is_null())
         stop[gone] = begin[gone]
     beyond = np.zeros(len(texts), dtype=np.bool_)
     parallel(
@@ -49,7 +50,7 @@ def readable(texts: pa.Array, prepared: Callable[[str], str]) -> Texts:
     )
     more = b"\0"
     if beyond.any():
-        others = [prepared(t).encode() for t in texts.filter(pa.array(beyond)).to_pylist()]
+        others = [prepared(t).encode() for t in texts.filter(array(beyond)).to_pylist()]
         place = np.cumsum([0, *map(len, others)])
         begin[beyond], stop[beyond] = place[:-1], place[1:]
         more = b"".join(others) or more
@@ -183,7 +184,7 @@ class Lookup:
         Frequent words come first, so that what is read most lies together in the nearest caches.
         """
         order = np.argsort(-often, kind="stable")
-        large = words.cast(pa.large_string()).take(pa.array(order))
+        large = words.cast(pa.large_string()).take(array(order))
         _, offsets, raw = large.buffers()
         edges = np.frombuffer(offsets, dtype=np.uint64)[large.offset : large.offset + len(large) + 1].copy()
         data = np.zeros(int(edges[-1]) + 16, dtype=np.uint8)
@@ -196,16 +197,17 @@ class Lookup:
             table[0, :classes] = unknown
         return cls(indexed(data, edges), table, classes)
 
-    def dot(self, texts: Any, lower: bool, presence: bool) -> Floats:
-        """Σ weights of each text's words; of its distinct words with `presence`."""
+    def dot(self, texts: Any, lower: bool, presence: bool) -> tuple[Floats, Floats]:
+        """Σ weights of each text's words, of its distinct words with `presence`; and how many words it has in all."""
+        lengths = np.zeros(len(texts.begin))
         out = np.zeros((len(texts.begin), self.weights.shape[1]))
         sizes = texts.stop - texts.begin
         parallel([
             partial(score, texts, a, b, lower, word_characters(),
-                    new_desk(int(sizes[a:b].max(initial=0))), self.table, self.weights, presence, out)
+                    new_desk(int(sizes[a:b].max(initial=0))), self.table, self.weights, presence, out, lengths)
             for a, b in _stretches(sizes, _BYTES_PER_THREAD)
         ])  # fmt: skip
-        return out[:, : self.classes]
+        return out[:, : self.classes], lengths
 
 
 @cache

@@ -3,10 +3,12 @@
 from .auto import Auto
 from .base import Belief, Context, Family, Linear, Table, Term, family_names, named, register
 from .bins import Bins
+from .blend import Blend
 from .categorical import Bernoulli, Categorical
 from .gaussian import Gaussian
 from .kernel import Kernel
 from .levels import Levels
+from .pair import Interaction
 from .poisson import Poisson
 from .presence import BernoulliWords
 from .selection import Selection
@@ -18,11 +20,13 @@ __all__ = [
     "Bernoulli",
     "BernoulliWords",
     "Bins",
+    "Blend",
     "Categorical",
     "Complement",
     "Context",
     "Family",
     "Gaussian",
+    "Interaction",
     "Kernel",
     "Levels",
     "Linear",
@@ -44,10 +48,12 @@ DEFAULTS: dict[str, Family] = {
     "vector": Gaussian(),
     "bag": Multinomial(),
     "text": Multinomial(),
+    "pair": Interaction(),
 }
 
 for _family in (
-    Auto(), Bernoulli(), Bins(), Categorical(), Complement(), Gaussian(), Kernel(), Levels(), Multinomial(), Poisson(),
+    Auto(), Bernoulli(), Bins(), Blend(), Categorical(), Complement(), Gaussian(), Interaction(), Kernel(), Levels(),
+    Multinomial(), Poisson(),
 ):  # fmt: skip
     register(_family.name, _family)
 register("gaussian-shared", Gaussian(variance="shared"))

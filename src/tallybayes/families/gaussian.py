@@ -26,7 +26,7 @@ from .student import student
 
 _ROWS = 4096  # at a time, so that the distances stay in the cache
 _LARGEST = float(np.finfo(float).max)
-_HALF_LOG_2PI = 0.5 * float(np.log(2 * np.pi))
+HALF_LOG_2PI = 0.5 * float(np.log(2 * np.pi))
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Gaussian(Family):
 
 def log_normal(x: Floats, mean: Floats, sd: Floats) -> Floats:
     """log N(x; μ, σ²)."""
-    out: Floats = -0.5 * distance(x, mean, sd) ** 2 - np.log(sd) - _HALF_LOG_2PI
+    out: Floats = -0.5 * distance(x, mean, sd) ** 2 - np.log(sd) - HALF_LOG_2PI
     return out
 
 
@@ -113,7 +113,7 @@ class GaussianBelief(BellBelief):
             return super().parts(block)
         at = np.flatnonzero(self.varies)
         mean, scale = self.location[at].T, self.scale[at].T
-        constant = -np.sum(np.log(scale), axis=1) - len(at) * _HALF_LOG_2PI
+        constant = -np.sum(np.log(scale), axis=1) - len(at) * HALF_LOG_2PI
         out = np.empty((block.rows, len(mean)))
         for start in range(0, block.rows, _ROWS):
             x = block.values[start : start + _ROWS, self.positions[at]]

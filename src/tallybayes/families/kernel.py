@@ -16,10 +16,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
-from scipy.special import ndtr
 
 from ..counts import Counts
 from ..errors import SettingsError
+from ..later import ndtr
 from ..numerics import Floats, Ints
 from .base import Context, Family, Table
 from .categorical import draw

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-from scipy.special import gammaln, xlogy
 
 from ..block import Numbers
 from ..counts import Counts
 from ..errors import SettingsError
+from ..later import gammaln, xlogy
 from ..numerics import Floats, Ints
 from .base import Belief, Context, Family, Linear, Table
 from .histogram import Histogram, read_cells

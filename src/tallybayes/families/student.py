@@ -12,7 +12,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import gammaln
 
 from ..numerics import Floats, Ints
 from .base import Table
@@ -33,6 +32,27 @@ def student(m: Moments, vector: bool) -> StudentBelief:
     return StudentBelief(m.positions, location, scale, m.varies, vector, 2 * an)
 
 
+_STEPS = 32
+
+
+def log_gamma_step(a: Floats) -> Floats:
+    """log Γ(a + ½) − log Γ(a), to the last digits where the two are large and their difference would lose them.
+
+    Stirling's series of the difference from a ≥ 32 on; below, Γ(a + 1) = a·Γ(a) leads there.
+    """
+    near = a < _STEPS
+    far = np.where(near, a + _STEPS, a)
+    r = 1 / far**2
+    series = -1 / 8 + r * (1 / 192 - r * (1 / 640 - r * 17 / 14336))
+    out = 0.5 * np.log(far) + series / far
+    if near.any():
+        ratio = (np.where(near, a, 1.0)[..., None] + np.arange(_STEPS)) / (
+            np.where(near, a, 1.0)[..., None] + np.arange(_STEPS) + 0.5
+        )
+        out = np.where(near, out + np.sum(np.log(ratio), axis=-1), out)
+    return np.asarray(out)
+
+
 @dataclass(frozen=True)
 class StudentBelief(BellBelief):
     """Student's t per position and class."""
@@ -43,7 +63,7 @@ class StudentBelief(BellBelief):
         """log t(x)."""
         scale, v = self.scale[position], self.freedom[position]
         z = distance(x, self.location[position], scale)
-        shape: Floats = gammaln((v + 1) / 2) - gammaln(v / 2) - 0.5 * np.log(v * np.pi)
+        shape: Floats = log_gamma_step(v / 2) - 0.5 * np.log(v * np.pi)
         return shape - np.log(scale) - (v + 1) / 2 * np.log1p(z**2 / v)
 
     def noise(self, labels: Ints, rng: np.random.Generator) -> Floats:

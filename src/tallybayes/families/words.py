@@ -18,11 +18,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from scipy.special import gammaln
 
+from ..arrow import array, numpy_of, scalar
 from ..block import WORDS, Bag, N
 from ..counts import Counts
 from ..errors import SettingsError
+from ..later import gammaln
 from ..numerics import Floats, Ints, safe_log
 from ..smoothing import Dirichlet, Laplace
 from .base import Belief, Context, Family, Linear, Table, Term
@@ -37,6 +38,8 @@ def vocabulary(counts: Counts, context: Context, select: Selection) -> list[str]
     sheet = counts.sheet("words", WORDS)
     seen = sheet.slot_names
     if not select.everything():
+        sheet = sheet.in_order  # of words that tell equally much the first are kept, whatever order they were met in
+        seen = sheet.slot_names
         kept = select.kept(sheet.table("documents", context.n_classes), bag_rows(counts, context))
         seen = [w for w, k in zip(seen, kept, strict=True) if k]
     positions = {str(j) for j in range(context.width or 0)}
@@ -47,7 +50,7 @@ def word_table(counts: Counts, context: Context, amount: str, words: Sequence[st
     """One amount, words × classes, with `more` empty rows."""
     sheet = counts.sheet("words", WORDS)
     out = np.zeros((len(words) + more, context.n_classes))
-    at = pc.index_in(sheet.slots, value_set=pa.array(words, pa.string())).to_numpy(zero_copy_only=False)
+    at = numpy_of(pc.index_in(sheet.slots, value_set=array(words, pa.string())))
     known = ~np.isnan(at.astype(np.float64))
     out[at[known].astype(np.int64)] = sheet.table(amount, context.n_classes)[known]
     return out
@@ -171,7 +174,7 @@ class WordsBelief(Belief):
 
     @cached_property
     def _words(self) -> pa.Array:
-        return pa.array(self.words, pa.string())
+        return array(self.words, pa.string())
 
     @cached_property
     def weights(self) -> Floats:
@@ -192,8 +195,8 @@ class WordsBelief(Belief):
         unseen = len(self.words) if self.reserve else -1
         if len(slots) < _MANY:
             return np.array([self._at.get(s, unseen) for s in slots], dtype=np.int64)
-        found = pc.index_in(pa.array(slots, pa.string()), value_set=self._words)
-        return np.asarray(found.fill_null(unseen).to_numpy(zero_copy_only=False), dtype=np.int64)
+        found = pc.index_in(array(slots, pa.string()), value_set=self._words)
+        return np.asarray(numpy_of(found.fill_null(scalar(unseen, found.type))), dtype=np.int64)
 
     def each(self, slots: Sequence[str], table: Floats) -> Floats:
         """The rows of a table for a block's slots, zeros for words never seen."""
@@ -252,10 +255,10 @@ class WordsBelief(Belief):
         lengths = rng.poisson(self.length[labels])
         names = [*self.words, UNSEEN] if self.reserve else list(self.words)
         if not names:
-            return pa.array([[] for _ in labels], pa.list_(pa.string()))
+            return array([[] for _ in labels], pa.list_(pa.string()))
         flat = draw(self.probabilities, np.repeat(labels, lengths), rng)
         offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int32)
-        return pa.ListArray.from_arrays(pa.array(offsets), pa.array(names, pa.string()).take(pa.array(flat)))
+        return pa.ListArray.from_arrays(array(offsets), array(names, pa.string()).take(array(flat)))
 
     def parameters(self) -> tuple[int, int]:
         """C·V raw, C·(V − 1) free."""

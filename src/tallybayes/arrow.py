@@ -1,0 +1,161 @@
+"""Arrow arrays of Python values without pandas.
+
+`pyarrow.array` imports pandas, if it is installed, to ask whether it was given a pandas object: several hundred
+milliseconds, more than all the rest of an answer from a saved model takes. Short lists and NumPy arrays are put
+together here from their buffers instead. Everything else goes the ordinary way, to the same result.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+_FEW = 10_000  # values: for more of them pyarrow's own loop repays the import
+_LARGE = 1 << 62
+_TIME = pa.timestamp("us")
+_EPOCH = dt.datetime(1970, 1, 1)
+
+
+def array(values: Any, kind: Any = None, *, from_pandas: bool = False) -> Any:
+    """The same as `pyarrow.array(values, kind, from_pandas=…)`.
+
+    >>> array(["a", None]).to_pylist(), array([1, 2]).type, array([0.5, None]).null_count
+    (['a', None], DataType(int64), 1)
+    """
+    if "pandas" not in sys.modules:
+        made = None
+        if isinstance(values, np.ndarray):
+            made = _of_numpy(values, kind, from_pandas)
+        elif type(values) in (list, tuple) and len(values) <= _FEW:
+            made = _of_list(values, kind, from_pandas)
+        if made is not None:
+            return made
+    return pa.array(values, kind, from_pandas=from_pandas)
+
+
+def scalar(value: Any, kind: Any = None) -> Any:
+    """The same as `pyarrow.scalar`."""
+    return array([value], kind)[0]
+
+
+def numpy_of(column: Any) -> Any:
+    """The same as `column.to_numpy(zero_copy_only=False)`: numbers, NaN for null, or flags."""
+    kind = column.type
+    floats = pa.types.is_floating(kind) and not pa.types.is_float16(kind)
+    if "pandas" in sys.modules or not (pa.types.is_integer(kind) or pa.types.is_boolean(kind) or floats):
+        return column.to_numpy(zero_copy_only=False)
+    if column.null_count and not floats:
+        if pa.types.is_boolean(kind):
+            return column.to_numpy(zero_copy_only=False)
+        return numpy_of(column.cast(pa.float64()))
+    start, stop = column.offset, column.offset + len(column)
+    validity, data = column.buffers()
+    if data is None or len(column) == 0:
+        return np.zeros(0, dtype=kind.to_pandas_dtype())
+    if pa.types.is_boolean(kind):
+        return _flags(data, stop)[start:]
+    values = np.frombuffer(data, dtype=kind.to_pandas_dtype())[start:stop]
+    if column.null_count:
+        values = np.where(_flags(validity, stop)[start:], values, np.nan).astype(values.dtype)
+    return values
+
+
+def _flags(bits: Any, count: int) -> Any:
+    return np.unpackbits(np.frombuffer(bits, dtype=np.uint8), count=count, bitorder="little").astype(bool)
+
+
+def _of_numpy(values: Any, kind: Any, from_pandas: bool) -> Any:
+    if kind is not None or values.ndim != 1 or values.dtype.kind not in "iufb" or not values.dtype.isnative:
+        return None
+    if values.dtype.itemsize > 8 or (from_pandas and values.dtype.kind == "f"):
+        return None
+    if values.dtype.kind == "b":
+        return pa.Array.from_buffers(pa.bool_(), len(values), [None, _bits(values)])
+    own = np.ascontiguousarray(values)
+    return pa.Array.from_buffers(pa.from_numpy_dtype(own.dtype), len(own), [None, pa.py_buffer(own)])
+
+
+def _of_list(values: Sequence[Any], kind: Any, from_pandas: bool) -> Any:
+    kinds = set(map(type, values)) - {type(None)}
+    if not kinds and kind is None:
+        return pa.nulls(len(values))
+    if kinds == {str} or (not kinds and kind is not None):
+        text = kind or pa.string()
+        if pa.types.is_string(text) or pa.types.is_large_string(text):
+            return _texts(values, text)
+    if kinds and kinds <= {dt.datetime} and kind in (None, _TIME):
+        return _times(values)
+    if kind is not None and kind != pa.int64():
+        return None
+    if kinds and kinds <= {list, tuple}:
+        return _lists(values, from_pandas)
+    there = np.array([v is not None for v in values], dtype=bool)
+    if kinds == {int} and all(-_LARGE < v < _LARGE for v in values if v is not None):
+        return _numbers([v or 0 for v in values], there, np.dtype(np.int64))
+    if kinds == {dt.date} and kind is None:
+        days = [0 if v is None else v.toordinal() - _EPOCH.toordinal() for v in values]
+        return _numbers(days, there, np.dtype(np.int32)).view(pa.date32())
+    if kinds == {float} and kind is None:
+        if from_pandas:
+            there &= np.array([v is None or v == v for v in values], dtype=bool)
+        return _numbers([0.0 if v is None else v for v in values], there, np.dtype(np.float64))
+    if kinds == {int, float} and kind is None and all(abs(v) < 1 << 53 for v in values if type(v) is int):
+        return _of_list([None if v is None else float(v) for v in values], None, from_pandas)
+    if kinds == {bool} and kind is None:
+        flags = np.array([bool(v) for v in values], dtype=bool)
+        return pa.Array.from_buffers(pa.bool_(), len(values), [_validity(there), _bits(flags)])
+    return None
+
+
+def _times(values: Sequence[dt.datetime | None]) -> Any:
+    if any(v is not None and v.tzinfo is not None for v in values):
+        return None
+    there = np.array([v is not None for v in values], dtype=bool)
+    whole = [0 if v is None else (v - _EPOCH) // dt.timedelta(microseconds=1) for v in values]
+    return _numbers(whole, there, np.dtype(np.int64)).view(_TIME)
+
+
+def _lists(values: Sequence[Any], from_pandas: bool) -> Any:
+    flat = [item for v in values if v is not None for item in v]
+    inside = _of_list(flat, None, from_pandas) if flat else pa.nulls(0)
+    if inside is None:
+        return None
+    there = np.array([v is not None for v in values], dtype=bool)
+    ends = np.zeros(len(values) + 1, dtype=np.int32)
+    np.cumsum([0 if v is None else len(v) for v in values], out=ends[1:])
+    kind = pa.list_(inside.type)
+    return pa.Array.from_buffers(kind, len(values), [_validity(there), pa.py_buffer(ends)], children=[inside])
+
+
+def _texts(values: Sequence[str | None], kind: Any) -> Any:
+    try:
+        raw = [b"" if v is None else v.encode() for v in values]
+    except UnicodeEncodeError:
+        return None  # half a character: pyarrow says so in its own way
+    ends = np.zeros(len(raw) + 1, dtype=np.int64)
+    np.cumsum([len(r) for r in raw], out=ends[1:])
+    if pa.types.is_string(kind):
+        if ends[-1] >= 1 << 31:
+            return None
+        ends = ends.astype(np.int32)
+    there = np.array([v is not None for v in values], dtype=bool)
+    return pa.Array.from_buffers(kind, len(raw), [_validity(there), pa.py_buffer(ends), pa.py_buffer(b"".join(raw))])
+
+
+def _numbers(values: list[Any], there: Any, dtype: Any) -> Any:
+    numbers = np.array(values, dtype=dtype)
+    kind = pa.from_numpy_dtype(dtype)
+    return pa.Array.from_buffers(kind, len(numbers), [_validity(there), pa.py_buffer(numbers)])
+
+
+def _validity(there: Any) -> Any:
+    return None if there.all() else _bits(there)
+
+
+def _bits(flags: Any) -> Any:
+    return pa.py_buffer(np.packbits(flags, bitorder="little"))

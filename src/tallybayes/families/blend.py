@@ -1,0 +1,107 @@
+"""Blend: several families read one number column, and each says its share.
+
+    amounts    the number's own: moments and cells
+    estimate   each family by itself
+    score      Σ share · log P_family(x given y)
+
+No single curve fits every column. A bell curve is steady where rows are few, bins follow any shape where they are many;
+their average is better than the best of them, and it stays a sum. The shares are fitted on held-out rows together with
+the column weights (see `tallybayes.calibrate`), or are equal.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..counts import Counts
+from ..errors import SettingsError
+from ..numerics import Floats, Ints
+from .base import Belief, Context, Family, Table, named
+from .bins import Bins
+from .gaussian import Gaussian
+
+READERS: tuple[Family, ...] = (
+    Gaussian(variance="shared"),
+    Gaussian(predictive=True),
+    Bins("mdl"),
+    Bins("frequency", 10),
+)
+
+
+@dataclass(frozen=True)
+class Blend(Family):
+    """A weighted sum of what several families say; without shares each says the same part."""
+
+    families: tuple[Family, ...] = READERS
+    shares: tuple[float, ...] = ()
+
+    name = "blend"
+    kinds = ("number",)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "families", tuple(named(f) for f in self.families))
+        given = self.shares or (1 / max(len(self.families), 1),) * len(self.families)
+        object.__setattr__(self, "shares", tuple(float(s) for s in given))
+        bad = [f.name for f in self.families if "number" not in f.kinds]
+        if not self.families or bad or len(self.shares) != len(self.families) or not all(s >= 0 for s in self.shares):
+            raise SettingsError(
+                f"a blend of {[f.name for f in self.families]} with shares {list(self.shares)}",
+                hint="give one share of at least 0 for each of one or more families that read numbers.",
+            )
+
+    def estimate(self, counts: Counts, context: Context) -> BlendBelief:
+        """The belief of each family that has a share."""
+        asked = [(f.estimate(counts, context), s) for f, s in zip(self.families, self.shares, strict=True) if s > 0]
+        return BlendBelief(context.n_classes, tuple(b for b, _ in asked), tuple(s for _, s in asked))
+
+    def describe(self) -> str:
+        """The families with their shares."""
+        if not any(self.shares):
+            return "blend of nothing"
+        each = [f"{s:.0%} {f.describe()}" for f, s in zip(self.families, self.shares, strict=True) if s >= 0.005]
+        return "blend of " + ", ".join(each)
+
+
+@dataclass(frozen=True)
+class BlendBelief(Belief):
+    """Several beliefs about one column, and how much each of them counts."""
+
+    n_classes: int
+    beliefs: tuple[Belief, ...]
+    shares: tuple[float, ...]
+
+    @property
+    def density(self) -> bool:
+        """A product of powers of densities is no density."""
+        return len(self.beliefs) == 1 and self.shares == (1.0,) and self.beliefs[0].density
+
+    def parts(self, block: Any) -> Floats:
+        """The weighted sum of what each belief says."""
+        out = np.zeros((block.rows, self.n_classes))
+        for belief, share in zip(self.beliefs, self.shares, strict=True):
+            out += share * belief.parts(block)
+        return out
+
+    def base(self, block: Any) -> Floats:
+        """What the one belief of a trivial blend leaves out of its parts."""
+        return self.beliefs[0].base(block) if self.density else np.zeros(block.rows)
+
+    def sample(self, labels: Ints, rng: np.random.Generator) -> Any:
+        """Each value from the family with the largest share."""
+        if not self.beliefs:
+            return np.full(len(labels), np.nan)
+        return self.beliefs[int(np.argmax(self.shares))].sample(labels, rng)
+
+    def parameters(self) -> tuple[int, int]:
+        """Those of all families."""
+        each = [b.parameters() for b in self.beliefs]
+        return sum(raw for raw, _ in each), sum(free for _, free in each)
+
+    def table(self) -> Table:
+        """The table of the family with the largest share."""
+        if not self.beliefs:
+            return Table("no evidence", [], np.zeros((0, self.n_classes)))
+        return self.beliefs[int(np.argmax(self.shares))].table()

@@ -1,0 +1,136 @@
+"""Interaction: what two columns say together beyond what each says alone.
+
+    amounts    a one under the two values (numbers by coarse stretches)
+    estimate   P(u, v given y) = (n_uvy + m·q_uvy) / (n_y + m),   q_uvy ∝ r_uv · P(u given y) · P(v given y)
+    score      log P(u, v given y) − log P(u given y) − log P(v given y)
+
+Added to what the two columns say by themselves, the score makes naive Bayes exact for that pair. Few rows must not
+invent evidence, so the joint table is drawn towards q, `strength` m imagined rows: the product of the margins, bent by
+the dependence r that all classes share, which says nothing about the class. A value never seen is no evidence.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..block import Codes, N
+from ..counts import Counts
+from ..errors import SettingsError
+from ..numerics import Floats, Ints
+from .base import Belief, Context, Family, Table, Term
+
+
+def pair_slot(u: str, v: str) -> str:
+    """Two values as one slot."""
+    return json.dumps([u, v], ensure_ascii=False)
+
+
+def pair_values(slot: str) -> tuple[str, str]:
+    """The two values of a slot."""
+    u, v = json.loads(slot)
+    return u, v
+
+
+@dataclass(frozen=True)
+class Interaction(Family):
+    """The dependence of two columns within each class, drawn towards none by `strength` imagined rows."""
+
+    strength: float = 5.0
+
+    name = "interaction"
+    kinds = ("pair",)
+
+    def __post_init__(self) -> None:
+        if not (self.strength > 0 and np.isfinite(self.strength)):
+            raise SettingsError(
+                f"an interaction of strength {self.strength!r}", hint="take a number of rows above 0, e.g. 5."
+            )
+
+    def estimate(self, counts: Counts, context: Context) -> InteractionBelief:
+        """The table of log ratios."""
+        sheet = counts.sheet("values", N)
+        values = [pair_values(s) for s in sheet.slot_names]
+        us, vs = (tuple(sorted({pair[side] for pair in values})) for side in (0, 1))
+        at_u, at_v = ({v: i for i, v in enumerate(side)} for side in (us, vs))
+        n = np.zeros((len(us), len(vs), context.n_classes))
+        if values:
+            place = np.array([(at_u[u], at_v[v]) for u, v in values])
+            n[place[:, 0], place[:, 1]] = sheet.table("n", context.n_classes)
+        return InteractionBelief(us, vs, log_ratios(n, self.strength))
+
+
+def log_ratios(n: Floats, strength: float) -> Floats:
+    """log [P(u, v given y) / (P(u given y) · P(v given y))] of a table of counts u × v × y."""
+    u, v, c = n.shape
+    if u == 0 or v == 0:
+        return np.zeros_like(n)
+    rows = n.sum(axis=(0, 1))
+    p_u = (n.sum(axis=1) + 1 / u) / (rows + 1)  # one imagined row for all values of a side together
+    p_v = (n.sum(axis=0) + 1 / v) / (rows + 1)
+    product = p_u[:, None, :] * p_v[None, :, :]
+    together = n.sum(axis=2)
+    apart = product @ ((rows + 1) / (rows.sum() + c))
+    shared = (together + strength * c * apart) / (together.sum() + strength * c) / apart
+    towards = product * shared[:, :, None]
+    towards /= towards.sum(axis=(0, 1))
+    out: Floats = np.log((n + strength * towards) / (rows + strength) / product)
+    return out
+
+
+@dataclass(frozen=True)
+class InteractionBelief(Belief):
+    """A table of log ratios over the values of two columns."""
+
+    us: tuple[str, ...]
+    vs: tuple[str, ...]
+    log: Floats  # u × v × classes
+
+    @property
+    def density(self) -> bool:
+        """It corrects two distributions and is none itself."""
+        return False
+
+    @cached_property
+    def _rows(self) -> dict[str, tuple[int, int]]:
+        return {pair_slot(u, v): (i, j) for i, u in enumerate(self.us) for j, v in enumerate(self.vs)}
+
+    @cached_property
+    def _padded(self) -> Floats:
+        """One more row of zeros on each side, for values never seen."""
+        return np.pad(self.log, ((0, 1), (0, 1), (0, 0)))
+
+    def parts(self, block: Codes) -> Floats:
+        """The log ratio of the two values; 0 where one is missing or was never seen."""
+        unseen = (len(self.us), len(self.vs))
+        at = np.array([*(self._rows.get(s, unseen) for s in block.slots), unseen], dtype=np.int64)[block.codes]
+        out: Floats = self._padded[at[:, 0], at[:, 1]]
+        return out
+
+    def terms(self, block: Codes, row: int) -> list[Term]:
+        """One line: both values together."""
+        slot = block.text(row)
+        parts = self.parts(block.take(np.array([row])))[0]
+        if slot is None:
+            return [Term("", parts, "missing")]
+        return [Term(" and ".join(pair_values(slot)), parts, "" if slot in self._rows else "never seen")]
+
+    def sample(self, labels: Ints, rng: np.random.Generator) -> Any:
+        """Nothing: the two columns are drawn by themselves."""
+        raise SettingsError(
+            "a pair of columns has no values of its own to draw", hint="draw the columns: model.sample(n)."
+        )
+
+    def parameters(self) -> tuple[int, int]:
+        """C·U·V raw, C·(U − 1)·(V − 1) free."""
+        u, v, c = self.log.shape
+        return c * u * v, c * max(u - 1, 0) * max(v - 1, 0)
+
+    def table(self) -> Table:
+        """How many times likelier the two values are together than they would be apart."""
+        rows = [" and ".join((u, v)) for u in self.us for v in self.vs]
+        return Table("together / apart", rows, np.exp(self.log).reshape(len(rows), -1), "pairs")

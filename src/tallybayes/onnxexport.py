@@ -1,0 +1,191 @@
+"""A scorer as an ONNX graph in float64, for number, category and vector columns.
+
+Inputs are one tensor per column: strings for a category ("" for missing), doubles for a number (NaN for missing),
+rows × positions for a vector. Outputs are `label` and `probabilities`. Only standard operators are used.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from . import canon
+from .errors import MissingExtra, SettingsError
+from .families.gaussian import HALF_LOG_2PI
+from .families.student import log_gamma_step
+from .numerics import Floats
+from .scorerjson import pieces
+from .sealed import Sealed
+
+OPSET, ML_OPSET, IR = 18, 3, 9
+_FAR = 1e150  # deviations; the square of more would overflow
+
+
+def onnx_bytes(sealed: Sealed) -> bytes:
+    """The graph as the bytes of an .onnx file."""
+    try:
+        import onnx
+    except ImportError:
+        raise MissingExtra(
+            "exporting to ONNX needs the package onnx", hint="install it: pip install 'tallybayes[onnx]'."
+        ) from None
+    graph = _Graph(onnx)
+    log_prior = sealed._model.log_prior
+    total = graph.constant(log_prior[None, :])
+    for piece in pieces(sealed, "ONNX"):
+        if piece["kind"] not in ("category", "number", "vector"):
+            raise SettingsError(
+                f"column {piece['name']!r} is a {piece['kind']}, which ONNX has no standard operators for",
+                hint="export to 'sealed' or 'json', or leave the column out of the model.",
+            )
+        part = _FORMS[piece["form"]](graph, piece, len(log_prior))
+        if part is not None and piece["weight"] != 0:
+            if piece["weight"] != 1:
+                part = graph.node("Mul", part, graph.constant(np.array(piece["weight"])))
+            total = graph.node("Add", total, part)
+    _answers(graph, total, sealed)
+    return graph.finished()
+
+
+class _Graph:
+    """Nodes, constants and inputs as they are put together; names of columns appear only as names of inputs."""
+
+    def __init__(self, onnx: Any) -> None:
+        self.onnx = onnx
+        self.nodes: list[Any] = []
+        self.inputs: list[Any] = []
+        self.outputs: list[Any] = []
+        self.constants: list[Any] = []
+
+    def constant(self, value: Any) -> str:
+        name = f"c{len(self.constants)}"
+        if isinstance(value, np.ndarray):
+            tensor = self.onnx.numpy_helper.from_array(value, name)
+        else:
+            raw = [str(v).encode() for v in value]
+            tensor = self.onnx.helper.make_tensor(name, self.onnx.TensorProto.STRING, [len(raw)], raw)
+        self.constants.append(tensor)
+        return name
+
+    def whole(self, *values: int) -> str:
+        return self.constant(np.array(values, dtype=np.int64))
+
+    def node(self, operator: str, *inputs: str, out: str | None = None, domain: str = "", **attributes: Any) -> str:
+        name = out or f"t{len(self.nodes)}"
+        self.nodes.append(self.onnx.helper.make_node(operator, list(inputs), [name], domain=domain, **attributes))
+        return name
+
+    def input(self, piece: dict[str, Any]) -> str:
+        kind = self.onnx.TensorProto.STRING if piece["kind"] == "category" else self.onnx.TensorProto.DOUBLE
+        shape = ["rows", f"positions{len(self.inputs)}"] if piece["kind"] == "vector" else ["rows"]
+        self.inputs.append(self.onnx.helper.make_tensor_value_info(piece["name"], kind, shape))
+        name: str = piece["name"]
+        return name
+
+    def output(self, name: str, kind: int, shape: list[Any]) -> None:
+        self.outputs.append(self.onnx.helper.make_tensor_value_info(name, kind, shape))
+
+    def finished(self) -> bytes:
+        helper = self.onnx.helper
+        graph = helper.make_graph(self.nodes, "tallybayes", self.inputs, self.outputs, self.constants)
+        opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", ML_OPSET)]
+        model = helper.make_model(graph, opset_imports=opsets, ir_version=IR, producer_name="tallybayes")
+        self.onnx.checker.check_model(model)
+        raw: bytes = model.SerializeToString()
+        return raw
+
+
+def _table(graph: _Graph, piece: dict[str, Any], n_classes: int) -> str:
+    """One row of the table per value, one for values never seen, one of zeros for missing."""
+    values = piece["values"]
+    missing = sorted({"", *piece["missing"]} - set(values))
+    rows = graph.constant(np.vstack([piece["logs"].reshape(-1, n_classes), piece["unseen"], np.zeros(n_classes)]))
+    at = graph.node(
+        "LabelEncoder", graph.input(piece), domain="ai.onnx.ml", default_int64=len(values),
+        keys_strings=[*values, *missing], values_int64s=[*range(len(values)), *[len(values) + 1] * len(missing)],
+    )  # fmt: skip
+    return graph.node("Gather", rows, at, axis=0)
+
+
+def _steps(graph: _Graph, piece: dict[str, Any], n_classes: int) -> str:
+    """How many starts are not above the value is the row of the table."""
+    x = graph.input(piece)
+    column = graph.node("Unsqueeze", x, graph.whole(1))
+    starts = graph.constant(np.concatenate([piece["starts"], [np.inf]])[None, :])  # never an empty tensor
+    passed = graph.node("Not", graph.node("Less", column, starts))  # true for NaN, too: that goes to the last row
+    ones = graph.node("Cast", passed, to=graph.onnx.TensorProto.INT64)
+    at = graph.node("ReduceSum", ones, graph.whole(1), keepdims=0)
+    rows = np.vstack([piece["logs"], np.zeros((1, n_classes))])
+    return graph.node("Gather", graph.constant(rows), at, axis=0)
+
+
+def _bell(graph: _Graph, piece: dict[str, Any], n_classes: int) -> str | None:
+    """The log density of a normal or Student-t curve, summed over positions; 0 where a number is missing."""
+    x = graph.input(piece)
+    if len(piece["location"]) == 0:
+        return None
+    if piece["kind"] == "vector":
+        x = graph.node("Gather", x, graph.whole(*piece["positions"].tolist()), axis=1)
+        x = graph.node("Unsqueeze", x, graph.whole(2))
+    else:
+        x = graph.node("Unsqueeze", x, graph.whole(1, 2))
+    location, scale = (graph.constant(piece[n][None]) for n in ("location", "scale"))  # 1 × positions × classes
+    z = graph.node("Div", graph.node("Sub", x, location), scale)
+    z = graph.node("Min", graph.node("Max", z, graph.constant(np.array(-_FAR))), graph.constant(np.array(_FAR)))
+    square = graph.node("Mul", z, z)
+    log = _student(graph, square, piece) if "freedom" in piece else _normal(graph, square, piece["scale"])
+    zero = graph.constant(np.zeros(1))
+    log = graph.node("Where", graph.node("IsNaN", x), zero, log)
+    return graph.node("ReduceSum", log, graph.whole(1), keepdims=0)
+
+
+def _normal(graph: _Graph, square: str, scale: Floats) -> str:
+    shift = graph.constant((-np.log(scale) - HALF_LOG_2PI)[None])
+    return graph.node("Add", graph.node("Mul", square, graph.constant(np.array(-0.5))), shift)
+
+
+def _student(graph: _Graph, square: str, piece: dict[str, Any]) -> str:
+    freedom = piece["freedom"]
+    shape = log_gamma_step(freedom / 2) - 0.5 * np.log(freedom * np.pi) - np.log(piece["scale"])
+    inside = graph.node("Add", graph.node("Div", square, graph.constant(freedom[None])), graph.constant(np.array(1.0)))
+    bent = graph.node("Mul", graph.node("Log", inside), graph.constant(-((freedom + 1) / 2)[None]))
+    return graph.node("Add", bent, graph.constant(shape[None]))
+
+
+def _poisson(graph: _Graph, piece: dict[str, Any], n_classes: int) -> str:
+    """x·log λ − λ, up to log x!, which all classes share; 0 for missing and for negative numbers."""
+    x = graph.node("Unsqueeze", graph.input(piece), graph.whole(1))
+    rate = piece["rate"]
+    if not (rate > 0).all():
+        raise SettingsError(
+            f"column {piece['name']!r} has a rate of 0, which ONNX cannot take the logarithm of",
+            hint="use tb.families.Poisson() with its prior of half an event.",
+        )
+    there = graph.node("Not", graph.node("Less", x, graph.constant(np.zeros(1))))
+    there = graph.node("And", there, graph.node("Not", graph.node("IsNaN", x)))
+    grown = graph.node("Mul", x, graph.constant(np.log(rate)[None, :]))
+    log = graph.node("Sub", grown, graph.constant(rate[None, :]))
+    return graph.node("Where", there, log, graph.constant(np.zeros(1)))
+
+
+_FORMS = {"table": _table, "steps": _steps, "normal": _bell, "student": _bell, "poisson": _poisson}
+
+
+def _answers(graph: _Graph, total: str, sealed: Sealed) -> None:
+    """Where every class is impossible the prior answers; then exp(score − largest) over its sum."""
+    n = len(sealed.classes)
+    prior = graph.constant(sealed._model.log_prior[None, :])
+    axis = graph.whole(1)
+    top = graph.node("ReduceMax", total, axis, keepdims=1)
+    least = graph.constant(np.array([[-np.finfo(np.float64).max]]))
+    total = graph.node("Where", graph.node("Less", top, least), prior, total)
+    above = graph.node("Exp", graph.node("Sub", total, graph.node("ReduceMax", total, axis, keepdims=1)))
+    kind = graph.onnx.TensorProto
+    graph.node("Div", above, graph.node("ReduceSum", above, axis, keepdims=1), out="probabilities")
+    best = graph.node("ArgMax", "probabilities", axis=1, keepdims=0)
+    whole = sealed.schema.label_type == "int" and all(type(c) is int for c in sealed.classes)
+    labels = graph.whole(*sealed.classes) if whole else graph.constant([str(canon.text(c)) for c in sealed.classes])
+    graph.node("Gather", labels, best, out="label", axis=0)
+    graph.output("label", kind.INT64 if whole else kind.STRING, ["rows"])
+    graph.output("probabilities", kind.DOUBLE, ["rows", n])

@@ -1,0 +1,245 @@
+"""A sealed scorer: the numbers that answers are made of, without the counts behind them.
+
+It predicts and explains like the model it came from, to the last digits, and can do nothing else: not learn, not
+forget, not be merged. Its file has no counts. What it still shows is said in docs/model_file.md: the words and values
+it knows, probabilities, and for Student-t columns how many values each class had (the degrees of freedom).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from . import canon
+from .arrow import array, numpy_of
+from .errors import ModelFileError, SettingsError
+from .explain import Explanation
+from .families.base import Belief
+from .families.bins import BinsBelief
+from .families.categorical import CategoricalBelief
+from .families.gaussian import GaussianBelief
+from .families.histogram import CellBelief
+from .families.kernel import KernelBelief
+from .families.levels import BagLevelsBelief, LevelsBelief
+from .families.poisson import PoissonBelief
+from .families.presence import BernoulliWordsBelief
+from .families.student import StudentBelief
+from .families.words import ComplementBelief, MultinomialBelief, PolyaBelief
+from .model import Model
+from .modelfile import FORMAT, metadata_of, save
+from .numerics import Floats
+from .parquetfile import PREFIX, pack, unpack
+from .schema import Column, Schema
+from .settings import Settings
+from .settingstext import settings_from_json, settings_to_json
+from .steps import StepsBelief, steps_of
+
+TYPES: dict[str, type[Belief]] = {
+    t.__name__: t
+    for t in (
+        BagLevelsBelief, BernoulliWordsBelief, CategoricalBelief, ComplementBelief, GaussianBelief, MultinomialBelief,
+        PoissonBelief, StepsBelief, StudentBelief,
+    )
+}  # fmt: skip
+_NOT_NEEDED = ("smoothing", "prior", "families", "floor", "predictive", "unseen")  # they have done their work
+
+
+@dataclass(frozen=True, eq=False)
+class Sealed:
+    """A scorer without counts: `predict`, `predict_proba`, `predict_log_proba` and `explain`, nothing else."""
+
+    _model: Model
+
+    @property
+    def classes(self) -> tuple[Any, ...]:
+        """The labels, in the order of the probability columns."""
+        return self._model.classes
+
+    @property
+    def schema(self) -> Schema:
+        """The columns that are read."""
+        return self._model.schema
+
+    def predict(self, rows: Any) -> np.ndarray[Any, Any]:
+        """The most probable class of each row, as the labels went in."""
+        return self._model.predict(rows)
+
+    def predict_proba(self, rows: Any) -> Floats:
+        """P(class given row), rows × classes."""
+        return self._model.predict_proba(rows)
+
+    def predict_log_proba(self, rows: Any) -> Floats:
+        """log P(class given row)."""
+        return self._model.predict_log_proba(rows)
+
+    def explain(self, row: Any, number: int = 0, *, log: str = "natural") -> Explanation:
+        """Why one row gets its answer; numbers seen by bins or kernel are told up to what all classes share."""
+        return self._model.explain(row, number, log=log)
+
+    def __repr__(self) -> str:
+        names = ", ".join(canon.printable(c, 20) for c in self.classes[:6])
+        return f"Sealed scorer: {names} · {len(self._model.beliefs)} columns"
+
+
+def seal(model: Model) -> Sealed:
+    """The scorer of a model, without its counts."""
+    beliefs = {name: sealed_belief(name, belief) for name, belief in model.beliefs.items()}
+    settings = replace(model.settings, **{name: getattr(Settings(), name) for name in _NOT_NEEDED})
+    return Sealed(Model(_bare(model.schema), model.classes, model.log_prior, beliefs, {}, settings))
+
+
+def sealed_belief(name: str, belief: Belief) -> Belief:
+    """The same belief with no counts in it."""
+    if isinstance(belief, CellBelief):
+        return steps_of(belief, _near(belief))
+    if isinstance(belief, PolyaBelief) or (isinstance(belief, PoissonBelief) and belief.predictive):
+        raise SettingsError(
+            f"column {name!r} is scored by the counts themselves (predictive=True), which no export may hold",
+            hint="export a model with predictive=False, or save the model itself.",
+        )
+    if isinstance(belief, PoissonBelief):
+        return replace(belief, shape=belief.shape / belief.rate, rate=np.ones_like(belief.rate))
+    if isinstance(belief, (MultinomialBelief, ComplementBelief)):
+        nothing = np.zeros_like(belief.probabilities) if isinstance(belief, ComplementBelief) else belief.probabilities
+        return replace(belief, length=np.ones_like(belief.length), probabilities=nothing)
+    if type(belief) not in TYPES.values():
+        raise SettingsError(
+            f"column {name!r} is believed by a {type(belief).__name__}, which no export knows",
+            hint="take one of tallybayes' own families for this column.",
+        )
+    return belief
+
+
+def _near(belief: CellBelief) -> Floats:
+    """Values around which what the belief says may change quickly."""
+    if isinstance(belief, LevelsBelief):
+        return belief.values
+    if isinstance(belief, (KernelBelief, BinsBelief)):
+        cuts = belief.cuts if isinstance(belief, BinsBelief) else np.zeros(0)
+        return np.concatenate([belief.h.middle, cuts])
+    raise SettingsError(
+        f"cells are believed by a {type(belief).__name__}, which no export knows",
+        hint="take one of tallybayes' own families for this column.",
+    )
+
+
+def _bare(schema: Schema) -> Schema:
+    """The schema without what only counting needs, and without what `infer` said about the data."""
+    columns = [
+        Column(c.name, c.kind, text=c.text, width=c.width, source=c.source, part=c.part, missing=c.missing)
+        for c in schema.counted
+    ]
+    return Schema(columns, target=schema.target, label_type=schema.label_type, missing=schema.missing)
+
+
+# ---- the file: a row per number or text of every belief
+
+
+def sealed_to_bytes(sealed: Sealed) -> bytes:
+    """A sealed scorer as the bytes of its file."""
+    model = sealed._model
+    beliefs: dict[str, Any] = {}
+    names: list[str] = []
+    places: list[str] = []
+    texts: list[str | None] = []
+    values: list[Floats] = []
+    for name, belief in sorted(model.beliefs.items()):  # in the order in which JSON is written
+        described: dict[str, Any] = {}
+        for f in sorted(fields(belief), key=lambda f: f.name):  # type: ignore[arg-type]
+            given = getattr(belief, f.name)
+            if given is None or isinstance(given, (bool, int, float)):
+                described[f.name] = {"is": given}
+                continue
+            words = isinstance(given, tuple)
+            flat = np.full(len(given), np.nan) if words else np.asarray(given, dtype=np.float64).ravel()
+            kind = {"texts": len(flat)} if words else {"shape": list(given.shape), "dtype": given.dtype.kind}
+            described[f.name] = kind
+            names += [name] * len(flat)
+            places += [f.name] * len(flat)
+            texts += list(given) if words else [None] * len(flat)
+            values.append(flat)
+        beliefs[name] = {"type": type(belief).__name__, "fields": described}
+    table = pa.table(
+        {
+            "column": array(names, pa.string()),
+            "field": array(places, pa.string()),
+            "text": array(texts, pa.string()),
+            "value": array(np.concatenate([np.zeros(0), *values])),
+        }
+    )
+    scorer = {
+        "classes": [str(canon.text(c)) for c in model.classes],
+        "log_prior": [float(v).hex() for v in model.log_prior],
+        "beliefs": beliefs,
+    }
+    return pack(table, metadata_of("sealed", model.schema, settings=settings_to_json(model.settings), scorer=scorer))
+
+
+def sealed_from_bytes(raw: bytes, *, trusted: bool = False) -> Sealed:
+    """The inverse of `sealed_to_bytes`."""
+    parts = unpack(raw, trusted=trusted)
+    given = {k.removeprefix(PREFIX): v for k, v in parts.metadata.items()}
+    if given.get("kind") != "sealed" or given.get("format") != str(FORMAT):
+        raise ModelFileError(
+            f"a file that holds a {given.get('kind', 'table')[:40]!r} of format {given.get('format', '')[:20]!r}",
+            hint="tb.load(path) reads a model; tb.load_sealed(path) reads what model.export(path) sealed.",
+        )
+    try:
+        schema = Schema.from_dict(json.loads(given["schema"]))
+        scorer = json.loads(given["scorer"])
+        labels = tuple(canon.from_text(c, schema.label_type) for c in scorer["classes"])
+        log_prior = np.array([float.fromhex(v) for v in scorer["log_prior"]])
+        settings = settings_from_json(json.loads(given["settings"]))
+        beliefs = _beliefs(scorer["beliefs"], parts.table(("column", "field")))
+        if set(beliefs) != set(schema.names) or len(log_prior) != len(labels):
+            raise ValueError("columns, classes and schema do not fit each other")
+        beliefs = {name: beliefs[name] for name in schema.names}
+    except (LookupError, TypeError, ValueError, AttributeError, pa.ArrowException) as error:
+        if isinstance(error, ModelFileError):
+            raise
+        raise ModelFileError(
+            f"the sealed scorer cannot be read: {str(error)[:200]}", hint="export the model again."
+        ) from None
+    return Sealed(Model(schema, labels, log_prior, beliefs, {}, settings))
+
+
+def _beliefs(given: Mapping[str, Any], table: pa.Table) -> dict[str, Belief]:
+    value = numpy_of(table["value"].combine_chunks())
+    text = table["text"].combine_chunks()
+    out: dict[str, Belief] = {}
+    at = 0
+    for name, belief in given.items():
+        made: dict[str, Any] = {}
+        for field, about in belief["fields"].items():
+            if "is" in about:
+                made[field] = about["is"]
+                continue
+            size = int(about["texts"]) if "texts" in about else int(np.prod([int(n) for n in about["shape"]]))
+            if not 0 <= size <= len(value) - at:
+                raise ValueError(f"{name}: {field} has fewer numbers than it says")
+            if "texts" in about:
+                made[field] = tuple(text[at : at + size].to_pylist())
+            else:
+                kind = {"f": np.float64, "i": np.int64, "b": np.bool_}[about["dtype"]]
+                made[field] = value[at : at + size].astype(kind).reshape(about["shape"])
+            at += size
+        out[name] = TYPES[belief["type"]](**made)
+    return out
+
+
+def load_sealed(path: str | os.PathLike[str], *, trusted: bool = False) -> Sealed:
+    """The sealed scorer that `model.export(path, "sealed")` wrote, after every check."""
+    with open(path, "rb") as file:
+        raw = file.read()
+    return sealed_from_bytes(raw, trusted=trusted)
+
+
+def save_sealed(sealed: Sealed, path: str | os.PathLike[str]) -> None:
+    """Write a sealed scorer to a file, at once or not at all."""
+    save(path, sealed_to_bytes(sealed))

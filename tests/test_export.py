@@ -1,0 +1,311 @@
+"""Exports answer as the model does: sealed, JSON scored by a few lines of plain Python, ONNX under onnxruntime."""
+
+from __future__ import annotations
+
+import json
+import math
+import pathlib
+from bisect import bisect_right
+from typing import Any
+
+import numpy as np
+import pytest
+from test_model_file import HOSTILE, ROWS, SCHEMA, TALLY
+
+import tallybayes as tb
+from tallybayes import encode, sealed
+from tallybayes.block import Numbers
+from tallybayes.sources import open_source
+from tallybayes.steps import relative, steps_of
+
+F = tb.families
+FAMILIES: list[dict[str, Any]] = [
+    {},
+    {"size": "kernel", "count": "kernel", "note": "bernoulli", "words": "levels", "point": "student"},
+    {"size": "bins", "count": "levels", "note": "complement", "words": F.Complement(norm=True, presence=True)},
+    {"size": F.Bins("width", 4), "count": "poisson", "note": "levels", "words": F.Multinomial(presence=True, idf=True)},
+    {"size": "student", "count": F.Levels(top=2), "note": F.Multinomial(select=F.Selection(top=3))},
+    {"size": F.Kernel("silverman"), "count": "gaussian", "point": "gaussian-shared", "words": "bernoulli"},
+]
+CHOICES = [
+    tb.Settings(families=families, unseen=unseen, weights=weights)
+    for families in FAMILIES
+    for unseen, weights in (("no evidence", {}), ("reserve", {"size": 0.5, "note": 0.25, "colour": 0.0}))
+]
+# rows with everything missing, values never seen, numbers far away, points and their neighbours
+ODD: dict[str, Any] = {
+    "colour": [None, "mauve", "", "red", "black"],
+    "size": [None, 1e300, -1e-300, 0.0, math.nextafter(3.0, 4)],
+    "count": [None, 3.0, math.nextafter(3.0, 4), -5.0, 1e9],
+    "note": [None, "nothing of this", "offer offer offer offer", "", "free"],
+    "words": [None, ["zzz"], ["b", "b", "b", "b", "b"], [], ["a", "zzz"]],
+    "point": [None, [1.0, None, 2.0], [1e200, 0.0, 0.0], [0.0, 0.0, 0.0], [None, None, None]],
+    "day": [None, "2031-05-05", "1900-01-01", "2024-02-29", "2024-02-29T18:30"],
+}
+
+
+@pytest.fixture(params=range(len(CHOICES)))
+def model(request: pytest.FixtureRequest) -> tb.Model:
+    return TALLY.model(CHOICES[request.param])
+
+
+def test_a_sealed_scorer_answers_as_the_model(model: tb.Model, tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "scorer.sealed.parquet"
+    assert model.export(path) == path.read_bytes()
+    scorer = tb.load_sealed(path)
+    for rows in (ROWS, ODD):
+        assert np.allclose(scorer.predict_proba(rows), model.predict_proba(rows), rtol=0, atol=1e-11)
+        assert scorer.predict(rows).tolist() == model.predict(rows).tolist()
+    assert np.allclose(scorer.predict_log_proba(ROWS), model.predict_log_proba(ROWS), rtol=0, atol=1e-11)
+    for row in range(5):
+        ours, theirs = scorer.explain(ODD, row), model.explain(ODD, row)
+        assert [c.label for c in ours.contributions] == [c.label for c in theirs.contributions]
+        assert np.allclose(ours.probabilities, theirs.probabilities, rtol=0, atol=1e-11)
+
+
+def test_a_sealed_scorer_can_do_nothing_else() -> None:
+    scorer = sealed.seal(TALLY.model())
+    public = {n for n in dir(scorer) if not n.startswith("_")}
+    assert public == {"classes", "schema", "predict", "predict_proba", "predict_log_proba", "explain"}
+    assert repr(scorer) == "Sealed scorer: ham, spam · 10 columns"
+    assert not any(c.reason or c.cells or c.values for c in scorer.schema.columns)
+
+
+def test_a_sealed_file_knows_no_counts() -> None:
+    """Twice the same rows have the same frequencies and twice the counts: where no smoothing mixes in how many rows
+    there were, the files must be equal byte for byte."""
+    settings = tb.Settings(
+        smoothing=tb.MaximumLikelihood(),
+        families={"size": F.Bins("width", 4), "count": F.Poisson(0.0, 0.0), "note": "bernoulli", "words": "levels"},
+    )
+    once, twice = (t.model(settings).export(format="sealed") for t in (TALLY, TALLY + TALLY))
+    assert once == twice
+
+
+def test_what_scores_by_counts_is_not_sealed() -> None:
+    for families in ({"note": F.Multinomial(predictive=True)}, {"count": "poisson"}):
+        model = TALLY.model(tb.Settings(families=families, predictive="count" in families))
+        with pytest.raises(tb.SettingsError, match="predictive"):
+            model.export(format="sealed")
+
+
+def test_models_and_scorers_are_not_confused(tmp_path: pathlib.Path) -> None:
+    model = TALLY.model()
+    model.save(tmp_path / "m")
+    model.export(tmp_path / "s", "sealed")
+    with pytest.raises(tb.ModelFileError, match="load_sealed"):
+        tb.load(tmp_path / "s")
+    with pytest.raises(tb.ModelFileError, match=r"tb\.load\(path\)"):
+        tb.load_sealed(tmp_path / "m")
+    raw = bytearray((tmp_path / "s").read_bytes())
+    raw[len(raw) // 3] ^= 4
+    with pytest.raises(tb.ModelFileError, match="checksum"):
+        sealed.sealed_from_bytes(bytes(raw))
+
+
+def test_formats_are_known_by_name(tmp_path: pathlib.Path) -> None:
+    with pytest.raises(tb.SettingsError, match="did you mean 'onnx'"):
+        TALLY.model().export(format="onxn")
+    with pytest.raises(tb.SettingsError, match="no export"):
+        TALLY.model().export(tmp_path / "model.pickle")
+    with pytest.raises(tb.SettingsError, match="'note' is a text"):
+        TALLY.model().export(format="onnx")
+
+
+# ---- steps
+
+
+@pytest.mark.parametrize("family", ["kernel", "bins", "levels", F.Bins("frequency", 6), F.Kernel("silverman")])
+@pytest.mark.parametrize("shape", ["bell", "offset", "tails", "counts", "atoms"])
+def test_steps_say_what_the_cells_say_everywhere_on_the_line(family: Any, shape: str) -> None:
+    rng = np.random.default_rng(5)
+    y = np.arange(900) % 3
+    x = {
+        "bell": rng.normal(y, 1.0),
+        "offset": 1e8 + rng.normal(y / 2, 1.0),
+        "tails": rng.standard_cauchy(900) * (1 + y),
+        "counts": rng.poisson(2 + y).astype(float),
+        "atoms": np.where(rng.random(900) < 0.3, 0.0, rng.exponential(1.0 + y)),
+    }[shape]
+    under = tb.Schema([tb.Column("x", "number", cells=tb.Cells.fitted(x))], target="y")
+    belief: Any = tb.count({"x": x, "y": y}, under).model(tb.Settings(families={"x": family})).beliefs["x"]
+    steps = steps_of(belief, sealed._near(belief))
+    anywhere = 10.0 ** rng.uniform(-300, 300, 2000) * rng.choice([-1, 1], 2000)
+    points = np.array(belief.cells.points)
+    values = np.concatenate([
+        x, anywhere, steps.starts, np.nextafter(steps.starts, -np.inf), points, np.nextafter(points, np.inf),
+        np.nextafter(points, -np.inf), rng.normal(x.mean(), 5 * x.std(), 2000), [0.0, -0.0, 1.7e308, -1.7e308],
+    ])  # fmt: skip
+    ours, theirs = steps.parts(Numbers(values)), relative(belief.parts(Numbers(values)))
+    assert np.all((ours == theirs) | (np.abs(ours - theirs) < 1e-11))
+
+
+# ---- JSON, scored by hand
+
+
+def part_by_hand(piece: dict[str, Any], value: Any, classes: int) -> list[float]:
+    """What docs/model_file.md says, in plain Python."""
+    none, form = [0.0] * classes, piece["form"]
+    if value is None:
+        return none
+    if form == "table":
+        known = dict(zip(piece["values"], piece["logs"], strict=True))
+        return known.get(value, piece["unseen"])
+    if form == "steps":
+        return piece["logs"][bisect_right(piece["starts"], value)]
+    if form in ("normal", "student"):
+        total = list(none)
+        values = [value] if "positions" not in piece else [value[p] for p in piece["positions"]]
+        for i, x in enumerate(values):
+            for y in range(classes) if x is not None and x == x else ():
+                z, scale = (x - piece["location"][i][y]) / piece["scale"][i][y], piece["scale"][i][y]
+                if form == "normal":
+                    total[y] += -0.5 * min(abs(z), 1e150) ** 2 - math.log(scale) - 0.5 * math.log(2 * math.pi)
+                else:
+                    v = piece["freedom"][i][y]
+                    total[y] += math.lgamma((v + 1) / 2) - math.lgamma(v / 2) - 0.5 * math.log(v * math.pi)
+                    total[y] += -math.log(scale) - (v + 1) / 2 * math.log1p(min(abs(z), 1e150) ** 2 / v)
+        return total
+    if form == "poisson":
+        return none if value < 0 else [value * math.log(r) - r for r in piece["rate"]]
+    amounts: dict[str, float] = {}
+    for word in value:
+        amounts[word] = amounts.get(word, 0) + 1
+    if form == "words":
+        logs = dict(zip(piece["words"], piece["logs"], strict=True))
+        rows = [(1 if piece["once"] else n, logs.get(w, piece["unseen"])) for w, n in amounts.items()]
+        return [sum(n * row[y] for n, row in rows) for y in range(classes)]
+    if form == "presence":
+        rows = [
+            p if w in amounts else a for w, p, a in zip(piece["words"], piece["present"], piece["absent"], strict=True)
+        ]
+        return [sum(row[y] for row in rows) for y in range(classes)]
+    assert form == "levels"
+    top = len(piece["logs"]) - 1
+    rows = [piece["logs"][min(amounts.get(w, 0), top)][i] for i, w in enumerate(piece["words"])]
+    return [sum(row[y] for row in rows) for y in range(classes)]
+
+
+def proba_by_hand(scorer: dict[str, Any], row: dict[str, Any]) -> list[float]:
+    score = list(scorer["log_prior"])
+    for piece in scorer["columns"]:
+        part = part_by_hand(piece, row[piece["name"]], len(score))
+        score = [s + piece["weight"] * p if piece["weight"] else s for s, p in zip(score, part, strict=True)]
+    top = max(score)
+    total = sum(math.exp(s - top) for s in score)
+    return [math.exp(s - top) / total for s in score]
+
+
+def plain_rows(rows: dict[str, Any]) -> list[dict[str, Any]]:
+    """The rows as the columns of the model see them: parts of dates, tokens of texts, None for missing."""
+    blocks = encode.bags(encode.blocks(SCHEMA, next(open_source(rows).batches())))
+    out = []
+    for i in range(len(rows["colour"])):
+        row: dict[str, Any] = {}
+        for name, block in blocks.items():
+            column = SCHEMA[name]
+            if column.kind == "category":
+                row[name] = block.text(i)
+            elif column.kind in ("text", "bag"):
+                row[name] = [block.slots[j] for j in block.given[i]] if block.has[i] else None  # type: ignore[attr-defined]
+            else:
+                value = block.values[i].tolist()  # type: ignore[attr-defined]
+                row[name] = None if value != value else value
+        out.append(row)
+    return out
+
+
+def test_json_scored_by_hand_answers_as_the_model(model: tb.Model) -> None:
+    scorer = json.loads(model.export(format="json"))
+    assert scorer["classes"] == ["ham", "spam"]
+    for rows in ({k: v[:12] for k, v in ROWS.items()}, ODD):
+        by_hand = [proba_by_hand(scorer, row) for row in plain_rows(rows)]
+        assert np.allclose(by_hand, model.predict_proba(rows), rtol=0, atol=1e-9)
+
+
+def test_json_writes_impossible_as_null() -> None:
+    rows = {"x": ["a", "b", "a"], "y": ["u", "u", "v"]}
+    under = tb.Schema([tb.Column("x", "category")], target="y")
+    model = tb.count(rows, under).model(tb.Settings(smoothing=tb.MaximumLikelihood()))
+    scorer = json.loads(model.export(format="json"))
+    assert scorer["columns"][0]["logs"][1] == [math.log(0.5), None]
+
+
+# ---- ONNX
+
+TABULAR = tb.Schema([c for c in SCHEMA.counted if c.kind not in ("text", "bag")], target="label")
+
+
+def inputs_of(rows: dict[str, Any], under: tb.Schema) -> dict[str, Any]:
+    blocks: Any = encode.blocks(under, next(open_source(rows).batches()))
+    return {
+        name: block.values
+        if hasattr(block, "values")
+        else np.array([block.text(i) or "" for i in range(block.rows)], object)
+        for name, block in blocks.items()
+    }
+
+
+def run_onnx(model: tb.Model, rows: dict[str, Any]) -> tuple[Any, Any]:
+    runtime = pytest.importorskip("onnxruntime")
+    session = runtime.InferenceSession(model.export(format="onnx"))
+    given = inputs_of(rows, model.schema)
+    label, p = session.run(["label", "probabilities"], {i.name: given[i.name] for i in session.get_inputs()})
+    return label, p
+
+
+@pytest.mark.parametrize("settings", CHOICES, ids=range(len(CHOICES)))
+def test_onnx_answers_as_the_model(settings: tb.Settings) -> None:
+    families = {k: v for k, v in settings.families.items() if k in TABULAR.names}
+    weights = {k: v for k, v in settings.weights.items() if k in TABULAR.names}
+    tally = tb.count(ROWS, TABULAR)
+    model = tally.model(tb.Settings(families=families, weights=weights, unseen=settings.unseen))
+    for rows in (ROWS, ODD):
+        label, p = run_onnx(model, rows)
+        assert p.dtype == np.float64 and np.allclose(p, model.predict_proba(rows), rtol=0, atol=1e-9)
+        assert label.tolist() == model.predict(rows).tolist()
+
+
+@pytest.mark.filterwarnings("ignore:every class has probability 0")
+def test_onnx_where_every_class_is_impossible_and_labels_are_numbers() -> None:
+    rows = {"x": ["a", "b", "a", "c"], "n": [1.0, 1.0, 2.0, 2.0], "y": [3, 3, -1, -1]}
+    under = tb.Schema(
+        [tb.Column("x", "category"), tb.Column("n", "number", cells=tb.Cells.fitted(np.ones(9)))], target="y"
+    )
+    under = under._with(label_type="int")
+    model = tb.count(rows, under).model(tb.Settings(smoothing=tb.MaximumLikelihood(), families={"n": "bins"}))
+    asked = {"x": ["a", "b", "c", "b"], "n": [1.0, 2.0, 1.0, None]}
+    label, p = run_onnx(model, asked)
+    assert (
+        np.allclose(p, model.predict_proba(asked), rtol=0, atol=1e-12)
+        and label.tolist() == model.predict(asked).tolist()
+    )
+
+
+# ---- hostile names
+
+
+def hostile_model() -> tb.Model:
+    columns = [(name or "(empty)")[:1000] for name in HOSTILE]
+    under = tb.Schema([tb.Column(c, "category", source="v") for c in columns], target=HOSTILE[0] + "?", missing=())
+    return tb.count({"v": HOSTILE, under.target: HOSTILE[::-1]}, under).model()
+
+
+def test_hostile_names_harm_no_export(tmp_path: pathlib.Path) -> None:
+    model = hostile_model()
+    right = model.predict_proba({"v": HOSTILE})
+    model.export(tmp_path / "s", "sealed")
+    assert np.allclose(tb.load_sealed(tmp_path / "s").predict_proba({"v": HOSTILE}), right, rtol=0, atol=1e-12)
+    scorer = json.loads(model.export(format="json"))
+    assert scorer["columns"][0]["name"] == HOSTILE[0] and scorer["target"] == model.schema.target
+    card = model.export(format="card").decode()
+    assert "<script" not in card and "\x1b" not in card and "\0" not in card and len(card) < 20_000
+    assert all(line.count("|") in (3, 5) for line in card.splitlines() if line.startswith("|"))
+
+
+def test_a_card_says_what_the_file_reveals() -> None:
+    card = TALLY.model().export(format="card").decode()
+    assert "9 different words" in card and "are 1: a rare word or value may name one person" in card
+    assert TALLY.digest in card and "Left out: id (a number of its own in every row)." in card
+    written = tb.Model.written({"yes": 0.5, "no": 0.5}).export(format="card").decode()
+    assert "Only what was written down" in written

@@ -1,0 +1,86 @@
+"""Leave-one-out equals refitting without the row, for every family, mixed tables and text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from cases import CASES, Case, schema, table
+from test_folds import SETTINGS, mixed, mixed_schema, taken
+
+import tallybayes as tb
+from tallybayes.families import Gaussian, Multinomial
+from tallybayes.leaveoneout import leave_one_out
+
+
+def check_against_refitting(
+    data: dict[str, Any], under: tb.Schema, settings: tb.Settings, weights: np.ndarray | None = None
+) -> None:
+    tally = tb.count(data, under, weights=weights)
+    held = leave_one_out(tally, data, settings, weights=weights)
+    for i, row in enumerate(held.rows):
+        others = np.arange(len(data[under.target])) != row
+        model = tb.count(taken(data, others), under, weights=None if weights is None else weights[others]).model(
+            settings
+        )
+        at = [held.classes.index(c) for c in model.classes]
+        expected = model.log_joint(taken(data, ~others))
+        np.testing.assert_allclose(held.joint[[i]][:, at], expected, rtol=1e-12, atol=1e-12, err_msg=str(row))
+        rest = np.setdiff1d(np.arange(len(held.classes)), at)
+        assert np.isneginf(held.joint[i, rest]).all()
+        for name, part in model.parts(taken(data, ~others)).items():
+            np.testing.assert_allclose(held.parts[name][[i]][:, at], part, rtol=1e-12, atol=1e-12, err_msg=name)
+    assert [held.classes[k] for k in held.labels] == [data[under.target][i] for i in held.rows]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_every_family(case: Case) -> None:
+    data = table(case, seed=5, n=8, classes=2)
+    check_against_refitting(data, schema(case, data), case.settings())
+
+
+@pytest.mark.parametrize("number", [i for i, s in enumerate(SETTINGS) if isinstance(s.prior, str)])
+@pytest.mark.filterwarnings("ignore::tallybayes.TallybayesWarning")
+def test_mixed_tables(number: int) -> None:
+    data = mixed(24, seed=4)
+    check_against_refitting(data, mixed_schema(data), SETTINGS[number])
+
+
+FAST = [
+    tb.Settings(families={"size": "gaussian", "count": Gaussian(unbiased=True)}),
+    tb.Settings(families={"size": "gaussian", "count": "gaussian", "text": "complement"}, smoothing=tb.Laplace(0.2)),
+    tb.Settings(families={"size": "gaussian", "count": "gaussian", "text": Multinomial(presence=True)}),
+]
+
+
+@pytest.mark.parametrize("settings", FAST)
+def test_closed_forms(settings: tb.Settings) -> None:
+    data = mixed(40, seed=6)
+    data["y"] = ["ham" if i % 2 else "spam" for i in range(39)] + ["alone"]
+    data["colour"][3] = "only here"
+    data["size"] = data["size"] + 1e8  # an offset that ruins sums of squares in floating point
+    check_against_refitting(data, mixed_schema(data), settings)
+    declared = mixed_schema(data).with_column("colour", values=["only here", "never"])
+    check_against_refitting(data, declared, settings)
+
+
+def test_weights() -> None:
+    data = mixed(16, seed=7)
+    weights = np.random.default_rng(1).choice([0.0, 0.5, 1.0, 2.25], 16)
+    check_against_refitting(data, mixed_schema(data), FAST[0], weights)
+
+
+def test_one_row_of_a_class_and_constant_numbers() -> None:
+    data = {"x": [1.0, 1.0, 1.0, 2.0], "c": ["a", "a", "b", "b"], "y": ["p", "p", "q", "q"]}
+    under = tb.Schema([tb.Column("x", "number"), tb.Column("c", "category")], target="y")
+    check_against_refitting(data, under, tb.Settings(families={"x": "gaussian"}))
+    two = {"x": [1.0, 3.0], "c": ["a", "b"], "y": ["p", "q"]}
+    check_against_refitting(two, under, tb.Settings(families={"x": "gaussian"}))
+
+
+def test_rows_that_were_not_counted_are_refused() -> None:
+    under = tb.Schema([tb.Column("c", "category")], target="y")
+    tally = tb.count({"c": ["a", "b"], "y": ["p", "q"]}, under)
+    with pytest.raises(tb.CannotForget, match="cannot all have been counted"):
+        leave_one_out(tally, {"c": ["z"], "y": ["p"]})
