@@ -217,7 +217,7 @@ def test_e3_words_are_chosen_and_weighted_after_counting() -> None:
     everything = words("multinomial")
     assert set(words(Multinomial(select=Selection(min_rows=2)))) == {"buy", "cheap", "now", "at", "noon", "the", "you"}
     assert "buy" not in words(Multinomial(select=Selection(max_share=0.5)))
-    assert words(Multinomial(select=Selection(top=1))) in (["buy"], ["now"])
+    assert words(Multinomial(select=Selection(top=1))) == ["at"]  # "buy", "noon" and "now" tell as much, but come later
     assert len(words(BernoulliWords(select=Selection(top=3, by="chi-square")))) == 3
     assert len(words(Complement(select=Selection(min_rows=2)))) == 7
     assert tally.digest == digest

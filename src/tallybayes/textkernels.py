@@ -229,7 +229,8 @@ def score(
 ) -> None:  # pragma: no cover - compiled  # fmt: skip
     """Add up the weights of each text's words: out[d] = Σ weights[number], the number 0 for words not in the table.
 
-    `lengths` gets how many words each text has. Weights and sums have a width of a multiple of eight, and the last row of weights is zero.
+    `lengths` gets how many words each text has. Weights and sums have a width of a multiple of eight, and the last row
+    of weights is zero.
     """
     stamps = np.zeros(table.edges.shape[0] if presence else 1, np.int64)
     for d in range(first, last):
