@@ -305,6 +305,7 @@ def test_the_schema_records_the_version_of_unicode_and_adding_across_versions_wa
     # rows counted now are cut by this Python, whatever the file says of its own
     old.save(tmp_path / "schema.json")
     assert tb.count(MAILS, tb.Schema.load(tmp_path / "schema.json")).schema.unicode == unicodedata.unidata_version
+    assert tb.Tally.zero(old) + tally == tally  # no rows, no texts
     # files of before say nothing, and nothing is warned of
     before = {k: v for k, v in schema.to_dict().items() if k != "unicode"}
     silent = tb.Schema.from_dict(before)

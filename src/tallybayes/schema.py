@@ -296,14 +296,14 @@ class Schema:
         """Whether a column is cut into words, which depends on what Unicode calls a letter."""
         return any(c.kind == "text" for c in self.columns)
 
-    def of_this_python(self) -> Schema:
-        """The same schema, saying that texts are cut by the Unicode of the Python that runs."""
-        return self if self.unicode == UNICODE or not self.cuts_texts else self._with(unicode=UNICODE)
+    def cut_by(self, unicode: str | None) -> Schema:
+        """The same schema, saying by which version of Unicode texts are cut; None: there were none yet."""
+        return self if self.unicode == unicode or not self.cuts_texts else self._with(unicode=unicode)
 
     def _unicode_with(self, other: Schema) -> str | None:
         """The Unicode versions behind a sum of tallies, with a warning where they differ."""
         if self.unicode == other.unicode or not self.cuts_texts or None in (self.unicode, other.unicode):
-            return self.unicode
+            return self.unicode or other.unicode
         mine, yours = (str(s.unicode).split(" and ") for s in (self, other))
         if not {*yours} <= {*mine}:
             warn(
