@@ -44,8 +44,24 @@ ODD: dict[str, Any] = {
 }
 
 
-@pytest.fixture(params=range(len(CHOICES)))
+# pairs, a blend, and evidence that depends on the length of a text: what a calibrated fit has
+PAIRED = SCHEMA.with_column(
+    "colour × size", kind="pair", of=(tb.Side("colour"), tb.Side("size", "number", cuts=(0.0, 1.0)))
+)
+PAIRED = PAIRED.with_column(
+    "month × count", kind="pair", of=(tb.Side("day", part="month"), tb.Side("count", "number", cuts=(2.5, 100.0)))
+)
+FITTED = tb.Settings(
+    families={"size": F.Blend(shares=(0.5, 0.25, 0.125, 0.125)), "count": F.Blend((F.Poisson(), F.Levels()))},
+    weights={"size": 0.75, "colour × size": 0.5, "note": 0.8, "words": 1.25},
+    lengths={"note": -0.5, "words": -0.75},
+)
+
+
+@pytest.fixture(params=range(len(CHOICES) + 1))
 def model(request: pytest.FixtureRequest) -> tb.Model:
+    if request.param == len(CHOICES):
+        return tb.count(ROWS, PAIRED).model(FITTED)
     return TALLY.model(CHOICES[request.param])
 
 
@@ -146,8 +162,18 @@ def test_steps_say_what_the_cells_say_everywhere_on_the_line(family: Any, shape:
 def part_by_hand(piece: dict[str, Any], value: Any, classes: int) -> list[float]:
     """What docs/model_file.md says, in plain Python."""
     none, form = [0.0] * classes, piece["form"]
+    if form == "pair":
+        places = []
+        for side, own in zip(piece["sides"], value, strict=True):
+            if own is None or ("values" in side and own not in side["values"]):
+                return none
+            places.append(side["values"].index(own) if "values" in side else bisect_right(side["cuts"], own))
+        return piece["logs"][places[0]][places[1]]
     if value is None:
         return none
+    if form == "blend":
+        each = [(own["share"], part_by_hand({**piece, **own}, value, classes)) for own in piece["parts"]]
+        return [sum(share * part[y] for share, part in each) for y in range(classes)]
     if form == "table":
         known = dict(zip(piece["values"], piece["logs"], strict=True))
         return known.get(value, piece["unseen"])
@@ -189,8 +215,12 @@ def part_by_hand(piece: dict[str, Any], value: Any, classes: int) -> list[float]
 def proba_by_hand(scorer: dict[str, Any], row: dict[str, Any]) -> list[float]:
     score = list(scorer["log_prior"])
     for piece in scorer["columns"]:
-        part = part_by_hand(piece, row[piece["name"]], len(score))
-        score = [s + piece["weight"] * p if piece["weight"] else s for s, p in zip(score, part, strict=True)]
+        value = [row[side["name"]] for side in piece["sides"]] if "sides" in piece else row[piece["name"]]
+        part = part_by_hand(piece, value, len(score))
+        weight = piece["weight"]
+        if "length_exponent" in piece:
+            weight *= max(len(value or []), 1) ** piece["length_exponent"]
+        score = [s + weight * p if weight else s for s, p in zip(score, part, strict=True)]
     top = max(score)
     total = sum(math.exp(s - top) for s in score)
     return [math.exp(s - top) / total for s in score]
@@ -263,6 +293,17 @@ def test_onnx_answers_as_the_model(settings: tb.Settings) -> None:
     for rows in (ROWS, ODD):
         label, p = run_onnx(model, rows)
         assert p.dtype == np.float64 and np.allclose(p, model.predict_proba(rows), rtol=0, atol=1e-9)
+        assert label.tolist() == model.predict(rows).tolist()
+
+
+def test_onnx_knows_pairs_and_blends() -> None:
+    under = tb.Schema([c for c in PAIRED.counted if c.kind not in ("text", "bag")], target="label")
+    families = {**FITTED.families, "count": "blend"}
+    weights = {n: w for n, w in FITTED.weights.items() if n in under.names}
+    model = tb.count(ROWS, under).model(tb.Settings(families=families, weights=weights))
+    for rows in (ROWS, ODD):
+        label, p = run_onnx(model, rows)
+        assert np.allclose(p, model.predict_proba(rows), rtol=0, atol=1e-9)
         assert label.tolist() == model.predict(rows).tolist()
 
 

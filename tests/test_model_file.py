@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import pathlib
 import subprocess
 import sys
@@ -291,3 +292,33 @@ def test_one_answer_in_a_fresh_process_loads_little(families: dict[str, str], tm
         "onnx",
     }
     assert float(seconds) < 5  # the budget is 0.5 s on an idle machine; tests may share theirs with others
+
+
+def test_settings_that_others_add_are_kept_by_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A field of a new type, with arrays in it: the file needs to be told of neither."""
+    from dataclasses import dataclass, field
+
+    from tallybayes import settingstext
+
+    @dataclass(frozen=True, eq=False)
+    class Curve:
+        knots: np.ndarray[Any, Any]
+        ends: tuple[float, ...] = (-np.inf, np.inf)
+
+    @dataclass(frozen=True)
+    class Later(tb.Settings):
+        curve: Curve | None = None
+        lengths: dict[str, float] = field(default_factory=dict)
+
+    monkeypatch.setattr(settingstext, "Settings", Later)
+    monkeypatch.setitem(settingstext.TYPES, "Curve", Curve)
+    given = Later(curve=Curve(np.array([[0.25, 0.5]])), lengths={"note": -0.75})
+    text = json.dumps(settingstext.settings_to_json(given), allow_nan=False)
+    back = settingstext.settings_from_json(json.loads(text))
+    assert back.curve.knots.tolist() == [[0.25, 0.5]] and back.curve.ends == (-np.inf, np.inf)  # type: ignore[attr-defined]
+    assert back.lengths == {"note": -0.75} and set(json.loads(text)) == {"curve", "lengths"}  # type: ignore[attr-defined]
+    monkeypatch.delitem(settingstext.TYPES, "Curve")
+    with pytest.raises(tb.SettingsError, match="Curve"):
+        settingstext.settings_to_json(given)
+    with pytest.raises(tb.ModelFileError, match="Curve"):
+        settingstext.settings_from_json(json.loads(text))

@@ -170,7 +170,7 @@ def fit_weights(evidence: Evidence, penalty: float | None, start: Weights | None
     w0 = tau0[evidence.groups] * evidence.target if start is None else start.weights
     b0 = [0.0 if start is None else start.exponents[j] for j in tokens]
     x0 = np.concatenate([tau0, [] if tied else w0, b0])
-    bounds = [(1e-3, 5.0)] * groups + ([] if tied else [(0.0, None)] * terms) + [(-1.5, 0.5)] * len(tokens)
+    bounds = [(1e-3, 1e3)] * groups + ([] if tied else [(0.0, None)] * terms) + [(-1.5, 0.5)] * len(tokens)
     found = minimize(
         loss, x0, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 200, "ftol": 1e-8, "gtol": 1e-6}
     )

@@ -23,7 +23,7 @@ from .calibrate import Evidence, Weights
 from .candidates import pair_of, propose_pairs
 from .encode import Labelled
 from .families import Blend, Complement, Family, Multinomial
-from .families.blend import READERS
+from .families.blend import READERS, bounded
 from .folds import Folds, HeldOut, count_folds
 from .numerics import Floats, Ints
 from .schema import Column, Schema
@@ -32,7 +32,7 @@ from .smoothing import Laplace
 from .sources import Batch, open_source
 
 GAIN = 0.005
-FEWEST = 15  # rows; below, the counts are believed as they are
+FEWEST = 10  # rows; below, the counts are believed as they are
 _WEIGHTS_FROM = 100  # rows, and 10 of each class on average: below, one temperature
 _PAIRS_FROM = 25  # rows of each class on average: one for each cell of a table of five by five
 _NEIGHBOURS = 8
@@ -40,7 +40,7 @@ _MOST_PARTS = 50_000_000  # numbers held at a time while readings of a text are 
 READINGS: tuple[Family, ...] = (
     Multinomial(presence=True), Multinomial(), Complement(presence=True), Complement(),
 )  # fmt: skip
-ALPHAS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
+ALPHAS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 Pairs = bool | str | Sequence[tuple[str, str]]
 
 
@@ -198,7 +198,8 @@ def _held_parts(folds: Folds, schema: Schema, settings: Settings) -> tuple[list[
         readers = range(len(READERS)) if name in blended else [None]
         for reader in readers:
             terms.append(_Term(name, reader))
-            parts.append(each[reader or 0].parts[name])
+            said = each[reader or 0].parts[name]
+            parts.append(said if reader is None else bounded(said))
     return terms, parts, each[0]
 
 

@@ -6,6 +6,7 @@ rows × positions for a vector. Outputs are `label` and `probabilities`. Only st
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,7 @@ def onnx_bytes(sealed: Sealed) -> bytes:
     log_prior = sealed._model.log_prior
     total = graph.constant(log_prior[None, :])
     for piece in pieces(sealed, "ONNX"):
-        if piece["kind"] not in ("category", "number", "vector"):
+        if piece["kind"] not in ("category", "number", "vector", "pair"):
             raise SettingsError(
                 f"column {piece['name']!r} is a {piece['kind']}, which ONNX has no standard operators for",
                 hint="export to 'sealed' or 'json', or leave the column out of the model.",
@@ -77,6 +78,8 @@ class _Graph:
         return name
 
     def input(self, piece: dict[str, Any]) -> str:
+        if any(i.name == piece["name"] for i in self.inputs):  # a pair reads what other columns read
+            return str(piece["name"])
         kind = self.onnx.TensorProto.STRING if piece["kind"] == "category" else self.onnx.TensorProto.DOUBLE
         shape = ["rows", f"positions{len(self.inputs)}"] if piece["kind"] == "vector" else ["rows"]
         self.inputs.append(self.onnx.helper.make_tensor_value_info(piece["name"], kind, shape))
@@ -110,14 +113,18 @@ def _table(graph: _Graph, piece: dict[str, Any], n_classes: int) -> str:
 
 def _steps(graph: _Graph, piece: dict[str, Any], n_classes: int) -> str:
     """How many starts are not above the value is the row of the table."""
-    x = graph.input(piece)
-    column = graph.node("Unsqueeze", x, graph.whole(1))
-    starts = graph.constant(np.concatenate([piece["starts"], [np.inf]])[None, :])  # never an empty tensor
-    passed = graph.node("Not", graph.node("Less", column, starts))  # true for NaN, too: that goes to the last row
-    ones = graph.node("Cast", passed, to=graph.onnx.TensorProto.INT64)
-    at = graph.node("ReduceSum", ones, graph.whole(1), keepdims=0)
+    at = _passed(graph, graph.input(piece), piece["starts"])
     rows = np.vstack([piece["logs"], np.zeros((1, n_classes))])
     return graph.node("Gather", graph.constant(rows), at, axis=0)
+
+
+def _passed(graph: _Graph, x: str, edges: Floats) -> str:
+    """How many edges are not above each value; one more than there are for NaN."""
+    column = graph.node("Unsqueeze", x, graph.whole(1))
+    more = graph.constant(np.concatenate([edges, [np.inf]])[None, :])
+    passed = graph.node("Not", graph.node("Less", column, more))
+    ones = graph.node("Cast", passed, to=graph.onnx.TensorProto.INT64)
+    return graph.node("ReduceSum", ones, graph.whole(1), keepdims=0)
 
 
 def _bell(graph: _Graph, piece: dict[str, Any], n_classes: int) -> str | None:
@@ -169,7 +176,39 @@ def _poisson(graph: _Graph, piece: dict[str, Any], n_classes: int) -> str:
     return graph.node("Where", there, log, graph.constant(np.zeros(1)))
 
 
-_FORMS = {"table": _table, "steps": _steps, "normal": _bell, "student": _bell, "poisson": _poisson}
+def _blend(graph: _Graph, piece: dict[str, Any], n_classes: int) -> str | None:
+    """The sum of what several forms say, each by its share."""
+    total = None
+    for own in piece["parts"]:
+        part = _FORMS[own["form"]](graph, {**piece, **own}, n_classes)
+        if part is not None:
+            part = graph.node("Mul", part, graph.constant(np.array(own["share"])))
+            total = part if total is None else graph.node("Add", total, part)
+    return total
+
+
+def _pair(graph: _Graph, piece: dict[str, Any], n_classes: int) -> str:
+    """A table over two places, with one more place of zeros on each side: missing, or never seen."""
+    logs = np.pad(piece["logs"], ((0, 1), (0, 1), (0, 0)))
+    u, v = (_place(graph, side) for side in piece["sides"])
+    at = graph.node("Add", graph.node("Mul", u, graph.whole(logs.shape[1])), v)
+    return graph.node("Gather", graph.constant(logs.reshape(-1, n_classes)), at, axis=0)
+
+
+def _place(graph: _Graph, side: dict[str, Any]) -> str:
+    if side["kind"] == "number":
+        return _passed(graph, graph.input(side), np.array(side["cuts"], dtype=np.float64))
+    values = side["values"]
+    return graph.node(
+        "LabelEncoder", graph.input(side), domain="ai.onnx.ml", default_int64=len(values),
+        keys_strings=[*values, *([] if values else [""])], values_int64s=[*range(max(len(values), 1))],
+    )  # fmt: skip
+
+
+_FORMS: dict[str, Callable[[_Graph, dict[str, Any], int], str | None]] = {
+    "blend": _blend, "normal": _bell, "pair": _pair, "poisson": _poisson, "steps": _steps, "student": _bell,
+    "table": _table,
+}  # fmt: skip
 
 
 def _answers(graph: _Graph, total: str, sealed: Sealed) -> None:

@@ -18,23 +18,34 @@ import numpy as np
 from . import canon
 from .errors import SettingsError
 from .families.base import Belief
+from .families.blend import BlendBelief
 from .families.categorical import CategoricalBelief
 from .families.gaussian import GaussianBelief
 from .families.levels import BagLevelsBelief
 from .families.moments import BellBelief
+from .families.pair import InteractionBelief
 from .families.poisson import PoissonBelief
 from .families.presence import BernoulliWordsBelief
 from .families.student import StudentBelief
 from .families.words import WordsBelief
 from .numerics import Floats, safe_log
-from .schema import Column
+from .pairs import stretch_names
+from .schema import Column, Schema
 from .sealed import Sealed
 from .settings import Settings
 from .steps import StepsBelief
 
 VERSION = 1
 _SAID = {"weights", "lengths"}  # settings that a scorer states
-_DONE = {"smoothing", "prior", "families", "floor", "predictive", "unseen"}  # and those that are in its numbers
+_DONE = {
+    "smoothing",
+    "prior",
+    "families",
+    "floor",
+    "predictive",
+    "unseen",
+    "calibrated",
+}  # and those that are in its numbers
 
 
 def check_settings(sealed: Sealed, form: str) -> Settings:
@@ -53,7 +64,6 @@ def check_settings(sealed: Sealed, form: str) -> Settings:
 def pieces(sealed: Sealed, form: str) -> list[dict[str, Any]]:
     """What each column needs to be scored, as plain texts, numbers and arrays."""
     settings = check_settings(sealed, form)
-    lengths = getattr(settings, "lengths", None) or {}
     out = []
     for name, belief in sealed._model.beliefs.items():
         column = sealed.schema[name]
@@ -64,10 +74,11 @@ def pieces(sealed: Sealed, form: str) -> list[dict[str, Any]]:
             **({} if column.part is None else {"part": column.part}),
             "missing": sorted({*sealed.schema.missing, *column.missing}),
             "weight": float(settings.weights.get(name, 1.0)),
-            **({"length_exponent": float(lengths[name])} if name in lengths else {}),
+            **({"length_exponent": float(settings.lengths[name])} if name in settings.lengths else {}),
             **({} if column.text is None else {"tokens": asdict(column.text)}),
         }
-        out.append({**piece, **_numbers(belief, column)})
+        pair = _pair(belief, column, sealed.schema) if isinstance(belief, InteractionBelief) else None
+        out.append({**piece, **(pair or _numbers(belief, column))})
     return out
 
 
@@ -77,6 +88,9 @@ def _numbers(belief: Belief, column: Column) -> dict[str, Any]:
         log = safe_log(belief.probabilities)
         unseen = log[-1] if belief.reserve else np.zeros(log.shape[1])
         return {"form": "table", "values": list(belief.values), "logs": log[: len(belief.values)], "unseen": unseen}
+    if isinstance(belief, BlendBelief):
+        each = zip(belief.shares, belief.beliefs, strict=True)
+        return {"form": "blend", "parts": [{"share": float(s), **_numbers(b, column)} for s, b in each]}
     if isinstance(belief, StepsBelief):
         return {"form": "steps", "starts": belief.starts, "logs": belief.logs}
     if isinstance(belief, BellBelief):
@@ -102,6 +116,25 @@ def _numbers(belief: Belief, column: Column) -> dict[str, Any]:
         f"column {column.name!r} is believed by a {type(belief).__name__}, which no export knows",
         hint="take one of tallybayes' own families for this column.",
     )
+
+
+def _pair(belief: InteractionBelief, column: Column, schema: Schema) -> dict[str, Any]:
+    """A table over the places of two values; the places of numbers are the stretches between cuts."""
+    assert column.of is not None
+    logs, sides = belief.log, []
+    for axis, (side, names) in enumerate(zip(column.of, (belief.us, belief.vs), strict=True)):
+        own = (c.name for c in schema.counted if (c.reads, c.part, c.kind) == (side.source, side.part, side.kind))
+        here = next(own, side.source if side.part is None else f"{side.source}.{side.part}")
+        about = {"name": here, "kind": side.kind, "missing": sorted({*schema.missing, *side.missing})}
+        if side.kind == "number":
+            known = {name: i for i, name in enumerate(names)}
+            order = [known.get(name, len(names)) for name in stretch_names(side.cuts)]
+            nothing = np.zeros_like(np.take(logs, [0], axis=axis)) if len(names) else np.zeros((1, 1, logs.shape[2]))
+            logs = np.take(np.concatenate([logs, nothing], axis=axis), order, axis=axis)
+            sides.append({**about, "cuts": list(side.cuts)})
+        else:
+            sides.append({**about, "values": list(names)})
+    return {"form": "pair", "sides": sides, "logs": logs}
 
 
 def scorer_json(sealed: Sealed) -> str:

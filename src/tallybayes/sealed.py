@@ -22,11 +22,13 @@ from .errors import ModelFileError, SettingsError
 from .explain import Explanation
 from .families.base import Belief
 from .families.bins import BinsBelief
+from .families.blend import BlendBelief
 from .families.categorical import CategoricalBelief
 from .families.gaussian import GaussianBelief
 from .families.histogram import CellBelief
 from .families.kernel import KernelBelief
 from .families.levels import BagLevelsBelief, LevelsBelief
+from .families.pair import InteractionBelief
 from .families.poisson import PoissonBelief
 from .families.presence import BernoulliWordsBelief
 from .families.student import StudentBelief
@@ -43,11 +45,19 @@ from .steps import StepsBelief, steps_of
 TYPES: dict[str, type[Belief]] = {
     t.__name__: t
     for t in (
-        BagLevelsBelief, BernoulliWordsBelief, CategoricalBelief, ComplementBelief, GaussianBelief, MultinomialBelief,
-        PoissonBelief, StepsBelief, StudentBelief,
+        BagLevelsBelief, BernoulliWordsBelief, BlendBelief, CategoricalBelief, ComplementBelief, GaussianBelief,
+        InteractionBelief, MultinomialBelief, PoissonBelief, StepsBelief, StudentBelief,
     )
 }  # fmt: skip
-_NOT_NEEDED = ("smoothing", "prior", "families", "floor", "predictive", "unseen")  # they have done their work
+_NOT_NEEDED = (
+    "smoothing",
+    "prior",
+    "families",
+    "floor",
+    "predictive",
+    "unseen",
+    "calibrated",
+)  # they have done their work
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,6 +113,8 @@ def sealed_belief(name: str, belief: Belief) -> Belief:
             f"column {name!r} is scored by the counts themselves (predictive=True), which no export may hold",
             hint="export a model with predictive=False, or save the model itself.",
         )
+    if isinstance(belief, BlendBelief):
+        return replace(belief, beliefs=tuple(sealed_belief(name, b) for b in belief.beliefs))
     if isinstance(belief, PoissonBelief):
         return replace(belief, shape=belief.shape / belief.rate, rate=np.ones_like(belief.rate))
     if isinstance(belief, (MultinomialBelief, ComplementBelief)):
@@ -132,7 +144,7 @@ def _near(belief: CellBelief) -> Floats:
 def _bare(schema: Schema) -> Schema:
     """The schema without what only counting needs, and without what `infer` said about the data."""
     columns = [
-        Column(c.name, c.kind, text=c.text, width=c.width, source=c.source, part=c.part, missing=c.missing)
+        Column(c.name, c.kind, text=c.text, width=c.width, source=c.source, part=c.part, of=c.of, missing=c.missing)
         for c in schema.counted
     ]
     return Schema(columns, target=schema.target, label_type=schema.label_type, missing=schema.missing)
@@ -144,41 +156,52 @@ def _bare(schema: Schema) -> Schema:
 def sealed_to_bytes(sealed: Sealed) -> bytes:
     """A sealed scorer as the bytes of its file."""
     model = sealed._model
-    beliefs: dict[str, Any] = {}
-    names: list[str] = []
-    places: list[str] = []
-    texts: list[str | None] = []
-    values: list[Floats] = []
-    for name, belief in sorted(model.beliefs.items()):  # in the order in which JSON is written
-        described: dict[str, Any] = {}
-        for f in sorted(fields(belief), key=lambda f: f.name):  # type: ignore[arg-type]
-            given = getattr(belief, f.name)
-            if given is None or isinstance(given, (bool, int, float)):
-                described[f.name] = {"is": given}
-                continue
-            words = isinstance(given, tuple)
-            flat = np.full(len(given), np.nan) if words else np.asarray(given, dtype=np.float64).ravel()
-            kind = {"texts": len(flat)} if words else {"shape": list(given.shape), "dtype": given.dtype.kind}
-            described[f.name] = kind
-            names += [name] * len(flat)
-            places += [f.name] * len(flat)
-            texts += list(given) if words else [None] * len(flat)
-            values.append(flat)
-        beliefs[name] = {"type": type(belief).__name__, "fields": described}
-    table = pa.table(
-        {
-            "column": array(names, pa.string()),
-            "field": array(places, pa.string()),
-            "text": array(texts, pa.string()),
-            "value": array(np.concatenate([np.zeros(0), *values])),
-        }
-    )
+    rows = _Rows()
+    beliefs = {name: rows.described(name, belief) for name, belief in sorted(model.beliefs.items())}
+    table = rows.table()
     scorer = {
         "classes": [str(canon.text(c)) for c in model.classes],
         "log_prior": [float(v).hex() for v in model.log_prior],
         "beliefs": beliefs,
     }
     return pack(table, metadata_of("sealed", model.schema, settings=settings_to_json(model.settings), scorer=scorer))
+
+
+class _Rows:
+    """The numbers and texts of beliefs, one after another in the order in which JSON writes their fields."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.fields: list[str] = []
+        self.texts: list[str | None] = []
+        self.values: list[Floats] = [np.zeros(0)]
+
+    def described(self, name: str, belief: Belief) -> dict[str, Any]:
+        """What JSON says of a belief: its type, its short fields, and how much of the table its long ones take."""
+        given = {f.name: getattr(belief, f.name) for f in fields(belief)}  # type: ignore[arg-type]
+        return {"type": type(belief).__name__, "fields": {n: self._field(name, n, given[n]) for n in sorted(given)}}
+
+    def _field(self, name: str, field: str, given: Any) -> dict[str, Any]:
+        if given is None or isinstance(given, (bool, int, float)):
+            return {"is": given}
+        if isinstance(given, tuple) and all(isinstance(v, Belief) for v in given):
+            return {"beliefs": [self.described(name, v) for v in given]}
+        if isinstance(given, tuple) and all(isinstance(v, float) for v in given):
+            return {"floats": list(given)}
+        words = isinstance(given, tuple)
+        flat = np.full(len(given), np.nan) if words else np.asarray(given, dtype=np.float64).ravel()
+        self.names += [name] * len(flat)
+        self.fields += [field] * len(flat)
+        self.texts += list(given) if words else [None] * len(flat)
+        self.values.append(flat)
+        return {"texts": len(flat)} if words else {"shape": list(given.shape), "dtype": given.dtype.kind}
+
+    def table(self) -> pa.Table:
+        """A row per number or text."""
+        texts = {"column": self.names, "field": self.fields, "text": self.texts}
+        return pa.table(
+            {n: array(v, pa.string()) for n, v in texts.items()} | {"value": array(np.concatenate(self.values))}
+        )
 
 
 def sealed_from_bytes(raw: bytes, *, trusted: bool = False) -> Sealed:
@@ -210,27 +233,32 @@ def sealed_from_bytes(raw: bytes, *, trusted: bool = False) -> Sealed:
 
 
 def _beliefs(given: Mapping[str, Any], table: pa.Table) -> dict[str, Belief]:
-    value = numpy_of(table["value"].combine_chunks())
-    text = table["text"].combine_chunks()
-    out: dict[str, Belief] = {}
+    value, text = numpy_of(table["value"].combine_chunks()), table["text"].combine_chunks()
     at = 0
-    for name, belief in given.items():
-        made: dict[str, Any] = {}
-        for field, about in belief["fields"].items():
-            if "is" in about:
-                made[field] = about["is"]
-                continue
-            size = int(about["texts"]) if "texts" in about else int(np.prod([int(n) for n in about["shape"]]))
-            if not 0 <= size <= len(value) - at:
-                raise ValueError(f"{name}: {field} has fewer numbers than it says")
-            if "texts" in about:
-                made[field] = tuple(text[at : at + size].to_pylist())
-            else:
-                kind = {"f": np.float64, "i": np.int64, "b": np.bool_}[about["dtype"]]
-                made[field] = value[at : at + size].astype(kind).reshape(about["shape"])
-            at += size
-        out[name] = TYPES[belief["type"]](**made)
-    return out
+
+    def made(belief: Mapping[str, Any], depth: int) -> Belief:
+        if depth > 2:
+            raise ValueError("beliefs within beliefs without end")
+        return TYPES[belief["type"]](**{name: field(about, depth) for name, about in belief["fields"].items()})
+
+    def field(about: Mapping[str, Any], depth: int) -> Any:
+        nonlocal at
+        if "is" in about:
+            return about["is"]
+        if "beliefs" in about:
+            return tuple(made(b, depth + 1) for b in about["beliefs"])
+        if "floats" in about:
+            return tuple(float(v) for v in about["floats"])
+        size = int(about["texts"]) if "texts" in about else int(np.prod([int(n) for n in about["shape"]]))
+        if not 0 <= size <= len(value) - at:
+            raise ValueError("a field has fewer numbers than it says")
+        at += size
+        if "texts" in about:
+            return tuple(text[at - size : at].to_pylist())
+        kind = {"f": np.float64, "i": np.int64, "b": np.bool_}[about["dtype"]]
+        return value[at - size : at].astype(kind).reshape(about["shape"])
+
+    return {name: made(belief, 0) for name, belief in given.items()}
 
 
 def load_sealed(path: str | os.PathLike[str], *, trusted: bool = False) -> Sealed:

@@ -2,7 +2,7 @@
 
     amounts    the number's own: moments and cells
     estimate   each family by itself
-    score      Σ share · log P_family(x given y)
+    score      Σ share · log P_family(x given y), each family at most 15 nats below its best class
 
 No single curve fits every column. A bell curve is steady where rows are few, bins follow any shape where they are many;
 their average is better than the best of them, and it stays a sum. The shares are fitted on held-out rows together with
@@ -23,6 +23,7 @@ from .base import Belief, Context, Family, Table, named
 from .bins import Bins
 from .gaussian import Gaussian
 
+MOST = 15.0  # nats a family may hold against a class: the far tail of a bell curve is a guess, not evidence
 READERS: tuple[Family, ...] = (
     Gaussian(variance="shared"),
     Gaussian(predictive=True),
@@ -76,18 +77,14 @@ class BlendBelief(Belief):
     @property
     def density(self) -> bool:
         """A product of powers of densities is no density."""
-        return len(self.beliefs) == 1 and self.shares == (1.0,) and self.beliefs[0].density
+        return False
 
     def parts(self, block: Any) -> Floats:
-        """The weighted sum of what each belief says."""
+        """The weighted sum of what each belief says, against its best class."""
         out = np.zeros((block.rows, self.n_classes))
         for belief, share in zip(self.beliefs, self.shares, strict=True):
-            out += share * belief.parts(block)
+            out += share * bounded(belief.parts(block))
         return out
-
-    def base(self, block: Any) -> Floats:
-        """What the one belief of a trivial blend leaves out of its parts."""
-        return self.beliefs[0].base(block) if self.density else np.zeros(block.rows)
 
     def sample(self, labels: Ints, rng: np.random.Generator) -> Any:
         """Each value from the family with the largest share."""
@@ -105,3 +102,8 @@ class BlendBelief(Belief):
         if not self.beliefs:
             return Table("no evidence", [], np.zeros((0, self.n_classes)))
         return self.beliefs[int(np.argmax(self.shares))].table()
+
+
+def bounded(parts: Floats) -> Floats:
+    """Parts against the best class of each row, none below −MOST."""
+    return np.maximum(parts - parts.max(axis=1, keepdims=True, initial=-np.inf), -MOST)
