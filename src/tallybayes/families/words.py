@@ -166,7 +166,6 @@ class WordsBelief(Belief):
     length: Floats
     presence: bool = False  # a word counts once per row, however often it occurs
     factor: Floats | None = None  # a weight per word
-    _lookup: Any = field(default=None, init=False, repr=False, compare=False)
 
     @cached_property
     def _at(self) -> dict[str, int]:
@@ -220,13 +219,12 @@ class WordsBelief(Belief):
 
     def lookup(self, kernels: Any) -> Any:
         """The weights behind the words, as the kernels read them; made when first asked for."""
-        if self._lookup is None:
+        if "_lookup" not in self.__dict__:
             count = len(self.words)
             unseen = self.weights[count] if self.reserve else None
             often = self.probabilities[:count].max(axis=1, initial=0.0)
-            found = kernels.Lookup.of(self._words, self.weights[:count], unseen, often)
-            object.__setattr__(self, "_lookup", found)
-        return self._lookup
+            self.__dict__["_lookup"] = kernels.Lookup.of(self._words, self.weights[:count], unseen, often)
+        return self.__dict__["_lookup"]
 
     def terms(self, block: Bag, row: int) -> list[Term]:
         """Word by word, in the order given if there was one."""
