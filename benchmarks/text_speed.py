@@ -113,8 +113,8 @@ def one_message(rounds: int) -> None:
 
 
 _FRESH = """
-import sys
-import pandas as pd
+import ctypes, sys
+import pandas as pd, pyarrow
 def peak():
     # not ru_maxrss, which a new process inherits from its parent
     return next(int(line.split()[1]) / 1024 for line in open("/proc/self/status") if line.startswith("VmHWM"))
@@ -124,6 +124,8 @@ frame = pd.read_parquet(sys.argv[1])
 frame = frame[frame["split"] == "train"] if "split" in frame else frame
 {imports}
 work(frame[:200])
+pyarrow.default_memory_pool().release_unused()  # what reading the file has left behind would hide what the work needs
+ctypes.CDLL(None).malloc_trim(0)
 open("/proc/self/clear_refs", "w").write("5")  # the peak starts anew
 before = peak()
 work(frame)
