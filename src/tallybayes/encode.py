@@ -52,7 +52,7 @@ def _side(side: Side, batch: Batch, missing: Sequence[str]) -> Codes | Numbers:
 
 
 def bags(blocks: dict[str, Block]) -> dict[str, Block]:
-    """The same blocks with texts cut into bags of tokens, which is what scoring reads."""
+    """The same blocks with texts cut into bags of tokens."""
     return {name: block.bag if isinstance(block, Texts) else block for name, block in blocks.items()}
 
 

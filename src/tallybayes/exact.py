@@ -148,9 +148,9 @@ def text_kernels(size: int) -> ModuleType | None:
     """The Numba module that cuts texts, under the same rule; a byte of text is worth about half a cell."""
     if kernels(size // 2) is None:
         return None
-    from . import textkernels
+    from . import wordscan
 
-    return textkernels
+    return wordscan
 
 
 def count_kernels(tokens: int) -> ModuleType | None:

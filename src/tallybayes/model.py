@@ -343,7 +343,7 @@ class Model(Learning):
             number, batch = item
             if number == 0 and batch.start == 0 and self.beliefs and (batch.rows or batch.columns):
                 encode.check_columns(self.schema, batch)
-            return answer(encode.bags(encode.blocks(self.schema, batch)), batch.rows)
+            return answer(encode.blocks(self.schema, batch), batch.rows)
 
         source = open_source(self.table_of(rows))
         return workers.each(of_batch, enumerate(source.batches(encode.wanted(self.schema, labelled=False))))
@@ -352,7 +352,8 @@ class Model(Learning):
         """log P(class) + Σ weight · part."""
         fast = fused.adders(self.beliefs, blocks, self.settings.weights)
         parts = self._parts(blocks, but=fast)
-        return fused.add_all(fast, scorer.scores(log_prior, parts, self.settings, blocks, rows))
+        joint = fused.add_all(fast, scorer.scores(log_prior, parts, self.settings, blocks, rows))
+        return scorer.calibrated(self.settings, joint)
 
     def _blocks(self, rows: Any) -> list[dict[str, Block]]:
         return list(self._each(rows, lambda blocks, _: blocks))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from .block import Bag, Block
+from .block import Block
 from .errors import warn
 from .exact import score_kernels
 from .numerics import Bools, Floats, Ints, log_sum_exp
@@ -21,7 +21,7 @@ def by_length(settings: Settings, column: str, tokens: Floats) -> Floats:
 
 def factor(settings: Settings, column: str, block: Block) -> float | Floats:
     """What a column's evidence is multiplied by: its weight, and for words tokens^exponent of each row."""
-    if settings.lengths.get(column, 0.0) == 0.0 or not isinstance(block, Bag):
+    if settings.lengths.get(column, 0.0) == 0.0 or not hasattr(block, "lengths"):  # only words have
         return settings.weights.get(column, 1.0)
     return by_length(settings, column, block.lengths())
 
@@ -47,7 +47,12 @@ def scores(
             out += by[:, None] * part
         elif by != 0:  # 0 · −inf would be NaN; a weight of 0 means that the column is not asked
             out += part if by == 1.0 else by * part
-    return out if settings.isotonic is None else out + bend(settings, out)
+    return out
+
+
+def calibrated(settings: Settings, joint: Floats) -> Floats:
+    """Whole scores, bent by the isotonic curve if the settings have one."""
+    return joint if settings.isotonic is None else joint + bend(settings, joint)
 
 
 def bend(settings: Settings, joint: Floats) -> Floats:

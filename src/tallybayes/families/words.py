@@ -235,8 +235,27 @@ class WordsBelief(Belief):
         return {}
 
     def parts(self, block: Bag) -> Floats:
-        """Σ_w x_w·weight_yw; 0 for a missing bag."""
-        return product(self._amounts(block), self.each(block.slots, self.weights))
+        """Σ_w x_w·weight_yw; 0 for a missing bag. A text may have a way that needs no bag."""
+        quick: Floats | None = block.dot(self) if hasattr(block, "dot") else None
+        return product(self._amounts(block), self.each(block.slots, self.weights)) if quick is None else quick
+
+    def summed(self, texts: Sequence[Sequence[str]]) -> Floats:
+        """The same for a few lists of words, found one by one."""
+        unseen = len(self.words) if self.reserve else -1
+        out = np.zeros((len(texts), self.weights.shape[1]))
+        for i, words in enumerate(texts):
+            at = [self._at.get(w, unseen) for w in (dict.fromkeys(words) if self.presence else words)]
+            self.weights[[j for j in at if j >= 0]].sum(axis=0, out=out[i])
+        return out
+
+    def lookup(self, kernels: Any) -> Any:
+        """The weights behind the words, as the kernels read them; made when first asked for."""
+        if "_lookup" not in self.__dict__:
+            count = len(self.words)
+            unseen = self.weights[count] if self.reserve else None
+            often = self.probabilities[:count].max(axis=1, initial=0.0)
+            self.__dict__["_lookup"] = kernels.Lookup.of(self._words, self.weights[:count], unseen, often)
+        return self.__dict__["_lookup"]
 
     def terms(self, block: Bag, row: int) -> list[Term]:
         """Word by word, in the order given if there was one."""
