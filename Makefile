@@ -4,12 +4,13 @@ VENV ?= .venv
 RUN = $(VENV)/bin/python
 PIP = $(VENV)/bin/pip --disable-pip-version-check --quiet
 
-.PHONY: help demo test test-all check coverage requirements clean
+.PHONY: bench help demo test test-all check coverage requirements clean
 
 help:
 	@echo "make demo       install, fit a model on an example and show it"
 	@echo "make test       install what tests need and run them (a few minutes)"
 	@echo "make test-all   the same with full counts of random cases"
+	@echo "make bench      every benchmark beside its peer (about two minutes); renews docs/benchmarks.md"
 	@echo "make check      ruff, mypy, import-linter"
 	@echo "make coverage   tests with branch coverage of the core"
 
@@ -28,6 +29,10 @@ $(VENV)/.test: $(VENV)/.run requirements/test.txt requirements/spark.txt
 	@if java -version >/dev/null 2>&1; then $(PIP) install --require-hashes --no-deps -r requirements/spark.txt; \
 	else echo "no Java found: the Spark tests will be skipped"; fi
 	@touch $@
+
+bench: $(VENV)/.test
+	$(RUN) benchmarks/run.py --write docs/benchmarks.md
+	$(RUN) benchmarks/scaling.py --write docs/scaling.svg
 
 demo: $(VENV)/.run
 	@$(RUN) examples/clinic.py

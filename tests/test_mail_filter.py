@@ -22,8 +22,9 @@ import tallybayes as tb
 from tallybayes.cli import main, with_header
 from tallybayes.mail import store as store_module
 from tallybayes.mail.filter import Filter, FilterSettings
+from tallybayes.mail.learnt import Learnt, rows_tally
 from tallybayes.mail.message import mail_schema, read_message
-from tallybayes.mail.store import Learnt, StateError, Store, rows_tally
+from tallybayes.mail.store import StateError, Store
 
 ROOT = Path(__file__).resolve().parents[1]
 FULL = os.environ.get("TALLYBAYES_TESTS") == "all"

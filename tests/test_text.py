@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import time
 import unicodedata
@@ -39,7 +40,7 @@ def read(values: list, tokeniser: Tokeniser, monkeypatch: pytest.MonkeyPatch, wi
     with monkeypatch.context() as patch:
         patch.setenv("TALLYBAYES_KERNELS", wish)
         patch.setenv("TALLYBAYES_THREADS", "3")
-        patch.setattr("tallybayes.tokens._BYTES_PER_THREAD", 8)  # several threads, and tables to put together
+        patch.setattr("tallybayes.wordscan._BYTES_PER_THREAD", 8)  # several threads, and tables to put together
         found = tokenised(text_array(values, ()), tokeniser)
     words = found.words.to_pylist()
     return [[words[j] for j in found.of(i)] for i in range(len(values))]
@@ -146,8 +147,8 @@ def test_b10_several_texts_beside_other_columns(wish: str, monkeypatch: pytest.M
 
 def test_both_ways_give_one_tally_weights_included(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TALLYBAYES_THREADS", "3")
-    monkeypatch.setattr("tallybayes.tokens._BYTES_PER_THREAD", 8)
-    monkeypatch.setattr("tallybayes.textblock._TOKENS_PER_THREAD", 4)
+    monkeypatch.setattr("tallybayes.wordscan._BYTES_PER_THREAD", 8)
+    monkeypatch.setattr("tallybayes.wordscan._TOKENS_PER_THREAD", 4)
     plain = tb.Schema([tb.Column("body", "text")], target="class")
     digests = set()
     for wish in ("on", "off"):
@@ -156,6 +157,41 @@ def test_both_ways_give_one_tally_weights_included(monkeypatch: pytest.MonkeyPat
         weighted = tb.count(MAILS, plain, weights=np.ones(6))
         digests.add(weighted.digest)
     assert len(digests) == 1
+
+
+@pytest.mark.parametrize("presence", [False, True])
+@pytest.mark.parametrize("reserve", [False, True])
+def test_scoring_while_cutting_agrees_with_the_bag(
+    presence: bool, reserve: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("numba", reason="without Numba there is only the reference")
+    rng = np.random.default_rng(3)
+    letters = np.array([*"abcdefgh", "é", "ß", "日", "_", "7"])
+    words = ["".join(rng.choice(letters, n)) for n in rng.integers(1, 24, 400)]
+    texts = [" ".join(rng.choice(words, n)) for n in rng.integers(0, 400, 60)]
+    texts[3], texts[7] = "", "b. " * 700 + "a" * 9000
+    data = {"body": [*texts[:40], None], "class": [*("abc"[i % 3] for i in range(40)), "a"]}
+    tally = tb.count(data, tb.Schema([tb.Column("body", "text")], target="class"))
+    rows = {"body": [*texts, None]}
+    for family in (Multinomial(presence=presence), Complement(presence=presence), Multinomial(idf=True)):
+        if reserve and isinstance(family, Complement):
+            continue
+        settings = tb.Settings(families={"body": family}, unseen="reserve" if reserve else "no evidence")
+        model = tally.model(settings)
+        with monkeypatch.context() as patch:
+            patch.setenv("TALLYBAYES_KERNELS", "off")
+            patch.setattr("tallybayes.textblock._SHORT", 0)
+            bag = model.parts(rows)["body"]
+            patch.setenv("TALLYBAYES_KERNELS", "on")
+            patch.setenv("TALLYBAYES_THREADS", "3")
+            importlib.import_module("tallybayes.wordscan")
+            patch.setattr("tallybayes.wordscan._BYTES_PER_THREAD", 64)
+            cut = model.parts(rows)["body"]
+            patch.setattr("tallybayes.textblock._SHORT", 1 << 40)
+            one_by_one = model.parts(rows)["body"]
+        np.testing.assert_allclose(cut, bag, rtol=1e-12, atol=1e-9)
+        np.testing.assert_allclose(one_by_one, bag, rtol=1e-12, atol=1e-9)
+        assert not cut[-1].any()
 
 
 def test_readings_of_documents() -> None:
@@ -181,7 +217,7 @@ def test_e3_words_are_chosen_and_weighted_after_counting() -> None:
     everything = words("multinomial")
     assert set(words(Multinomial(select=Selection(min_rows=2)))) == {"buy", "cheap", "now", "at", "noon", "the", "you"}
     assert "buy" not in words(Multinomial(select=Selection(max_share=0.5)))
-    assert words(Multinomial(select=Selection(top=1))) in (["buy"], ["now"])
+    assert words(Multinomial(select=Selection(top=1))) == ["at"]  # "buy", "noon" and "now" tell as much, but come later
     assert len(words(BernoulliWords(select=Selection(top=3, by="chi-square")))) == 3
     assert len(words(Complement(select=Selection(min_rows=2)))) == 7
     assert tally.digest == digest
@@ -253,6 +289,35 @@ def test_a_tokeniser_travels_with_its_schema(tmp_path) -> None:
         tb.count(MAILS, schema) + tb.count(MAILS, other)
 
 
+def test_the_schema_records_the_version_of_unicode_and_adding_across_versions_warns(tmp_path) -> None:
+    schema = tb.Schema([tb.Column("body", "text")], target="class")
+    tally = tb.count(MAILS, schema)
+    assert tally.schema.to_dict()["unicode"] == unicodedata.unidata_version
+    # a tally that another Python has counted
+    old = tb.Schema.from_dict({**schema.to_dict(), "unicode": "9.0.0"})
+    theirs = tb.Tally(old, tally.classes, tally.labels, tally.columns)
+    assert theirs == tally
+    assert theirs.digest == tally.digest
+    with pytest.warns(tb.TallybayesWarning, match=r"Unicode 9\.0\.0"):
+        both = theirs + tally
+    assert both.schema.unicode == f"{unicodedata.unidata_version} and 9.0.0"
+    assert both + tally == tally * 3  # warned of once
+    # rows counted now are cut by this Python, whatever the file says of its own
+    old.save(tmp_path / "schema.json")
+    assert tb.count(MAILS, tb.Schema.load(tmp_path / "schema.json")).schema.unicode == unicodedata.unidata_version
+    assert tb.Tally.zero(old) + tally == tally  # no rows, no texts
+    # files of before say nothing, and nothing is warned of
+    before = {k: v for k, v in schema.to_dict().items() if k != "unicode"}
+    silent = tb.Schema.from_dict(before)
+    assert silent == schema
+    assert silent.to_dict() == before
+    assert tb.Tally(silent, tally.classes, tally.labels, tally.columns) + tally == tally * 2
+    numbers = tb.Schema([tb.Column("x", "number")], target="class")
+    assert "unicode" not in numbers.to_dict()
+    with pytest.raises(tb.SchemaError, match="unicode=15"):
+        tb.Schema.from_dict({**before, "unicode": 15})
+
+
 HOSTILE = {
     "marks": "a" + "\u0301" * 400_000,
     "one token": "x" * 2_000_000,
@@ -282,7 +347,7 @@ def test_time_grows_linearly_on_hostile_text(name: str, wish: str, monkeypatch: 
         ratios = []
         for _ in range(12):  # a busy machine may spoil some of them
             half, whole = (min(seconds(t, tokeniser) for _ in range(2)) for t in (text[: len(text) // 2], text))
-            ratios.append(whole / max(half, 1e-3))
+            ratios.append(whole / max(half, 1e-2))  # less than this, and no way is quadratic
             if ratios[-1] <= 2.3:
                 break
         assert min(ratios) <= 2.3, (tokeniser, ratios)

@@ -20,6 +20,8 @@ from .errors import DataError, excerpt
 from .later import scipy
 
 BATCH_ROWS = 1 << 18
+BATCH_CELLS = 1 << 23  # of a batch, a matrix counted by its positions: 64 MB of float64
+_SHARES = 8  # a long batch is cut into a multiple of this many pieces
 MATRIX = "x"  # a matrix is one column of this name, and its columns are also x0, x1, …
 
 _WHOLE = 1 << 53  # whole numbers up to here are the same as floats
@@ -27,6 +29,12 @@ _MATRIX_COLUMN = re.compile(rf"{MATRIX}(0|[1-9]\d*)\Z")
 
 
 Wanted = Mapping[str, str]  # the columns that will be looked at, and as which kind: a file need not be read whole
+
+
+def matrix_column(name: str) -> int | None:
+    """Which column of a matrix the name means: 3 for "x3"."""
+    found = _MATRIX_COLUMN.match(name)
+    return int(found[1]) if found else None
 
 
 @dataclass(frozen=True)
@@ -56,11 +64,11 @@ class Batch:
         return self[name] if name in self else None  # noqa: SIM401 - this is the `get` it asks for
 
     def _matrix_column(self, name: str) -> int | None:
-        found = _MATRIX_COLUMN.match(name)
         matrix = self.columns.get(MATRIX)
-        if found and isinstance(matrix, np.ndarray) and matrix.ndim == 2 and int(found[1]) < matrix.shape[1]:
-            return int(found[1])
-        return None
+        if not (isinstance(matrix, np.ndarray) and matrix.ndim == 2):
+            return None
+        found = matrix_column(name)
+        return found if found is not None and found < matrix.shape[1] else None
 
     def names(self) -> list[str]:
         """The columns as a person would list them: a dense matrix by its columns."""
@@ -93,12 +101,22 @@ class Batch:
         return replace(self, columns=columns, rows=len(rows))
 
     def cut(self, rows: int) -> Iterator[Batch]:
-        """The batch in pieces of at most so many rows; an empty batch is one empty piece."""
-        if self.rows <= rows:
+        """The batch in pieces of at most so many rows; an empty batch is one empty piece.
+
+        Wide rows make shorter pieces, and the pieces are even and many, so that every thread has its share.
+        """
+        if self.rows <= 1:
             yield self
-        else:
-            for start in range(0, self.rows, rows):
-                yield self.slice(start, start + rows)
+            return
+        wide = sum(c.shape[1] if isinstance(c, np.ndarray) and c.ndim == 2 else 1 for c in self.columns.values())
+        most = max(min(rows, BATCH_CELLS // max(wide, 1)), 1)
+        if self.rows <= most:
+            yield self
+            return
+        pieces = _SHARES * -(-self.rows // (_SHARES * most))
+        for start, stop in itertools.pairwise(self.rows * i // pieces for i in range(pieces + 1)):
+            if stop > start:
+                yield self.slice(start, stop)
 
 
 @dataclass
@@ -243,3 +261,11 @@ def _spooled(batches: Iterator[Batch]) -> Source:
     source = Source(read)
     weakref.finalize(source, shutil.rmtree, folder, ignore_errors=True)
     return source
+
+
+def one_row(row: Mapping[Any, Any]) -> Batch:
+    """A dict as a batch of one; its values stay Python objects, since Arrow costs more than a row is worth."""
+    columns = {str(name): [value] for name, value in row.items()}
+    if len(columns) < len(row):
+        refuse_repeated([str(name) for name in row])
+    return Batch(columns, 1)

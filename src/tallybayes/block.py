@@ -12,11 +12,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-import pyarrow as pa
 
 from . import exact
 from .canon import number_text
-from .cells import Cells
+from .cells import Cells, distinct
 from .counts import Sheet
 from .numerics import Bools, Floats, Ints
 
@@ -97,10 +96,8 @@ class Codes:
 
     def sum_by(self, groups: Groups) -> dict[str, Sheet]:
         """A one (or the row's weight) under the value."""
-        some = self.present()
-        kept, codes = (groups, self.codes) if some.all() else (groups.take(some), self.codes[some])
-        sums = exact.sums(codes * kept.n_labels + kept.labels, len(self.slots) * kept.n_labels, kept.factors())
-        return {"values": Sheet.dense(self.slots, kept.n_labels, {"n": sums})}
+        sums = exact.code_sums(self.codes, len(self.slots), groups.labels, groups.n_labels, groups.weights)
+        return {"values": Sheet.dense(self.slots, groups.n_labels, {"n": sums})}
 
     def text(self, row: int) -> str | None:
         """The value."""
@@ -140,8 +137,8 @@ class Numbers:
         n, x_sum, xx_sum = exact.moments(kept.labels, kept.n_labels, x, kept.weights)
         sheets = {"moments": Sheet.dense([""], kept.n_labels, {"n": n, "x": x_sum, "xx": xx_sum})}
         if self.cells is not None:
-            codes, cell = _distinct(self.cells.codes(x))
-            sums = exact.sums(cell * kept.n_labels + kept.labels, len(codes) * kept.n_labels, kept.factors())
+            codes, cell = distinct(self.cells.codes(x))
+            sums = exact.code_sums(cell, len(codes), kept.labels, kept.n_labels, kept.weights)
             sheets["cells"] = Sheet.dense(self.cells.slot_names(codes), kept.n_labels, {"n": sums})
         return sheets
 
@@ -153,16 +150,6 @@ class Numbers:
     def receipts(self) -> list[bytes]:
         """The eight bytes of the number."""
         return [b"-" if v != v else b"=" + struct.pack("<d", v + 0.0) for v in self.values.tolist()]
-
-
-def _distinct(codes: Ints) -> tuple[Ints, Ints]:
-    """The different codes in order, and for each row which of them it has; by hashing, which is faster than sorting."""
-    found = pa.array(codes).dictionary_encode()
-    values = found.dictionary.to_numpy(zero_copy_only=False)
-    order = np.argsort(values)
-    place = np.empty(len(values), dtype=np.int64)
-    place[order] = np.arange(len(values))
-    return values[order], place[found.indices.to_numpy(zero_copy_only=False)]
 
 
 @dataclass(frozen=True)
@@ -241,15 +228,17 @@ class Bag:
         """The amount, and a one for being there at all, under each slot; a one for the row itself."""
         n_labels = groups.n_labels
         rows = groups.take(self.has)
+        sheets = {"rows": Sheet.dense([""], n_labels, {"n": exact.sums(rows.labels, n_labels, rows.factors())})}
+        if groups.weights is None and self.levels is None:
+            short = exact.bag_sums(self.matrix, groups.labels, n_labels)
+            if short is not None:
+                return {"words": Sheet.dense(self.slots, n_labels, dict(zip(WORDS, short, strict=True))), **sheets}
         row, slot, amount = self.entries()
         each = groups.take(row)
         key = slot * n_labels + each.labels
         n = exact.sums(key, len(self.slots) * n_labels, each.factors(amount))
         documents = exact.sums(key, len(self.slots) * n_labels, each.factors())
-        sheets = {
-            "words": Sheet.dense(self.slots, n_labels, {"n": n, "documents": documents}),
-            "rows": Sheet.dense([""], n_labels, {"n": exact.sums(rows.labels, n_labels, rows.factors())}),
-        }
+        sheets["words"] = Sheet.dense(self.slots, n_labels, {"n": n, "documents": documents})
         if self.levels is not None:
             level = np.minimum(np.ceil(amount), self.levels).astype(np.int64)
             pairs, pair = np.unique(slot * (self.levels + 1) + level, return_inverse=True)

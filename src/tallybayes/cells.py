@@ -28,6 +28,21 @@ _MOST_POINTS = 256  # up to this many distinct values each is a point
 _ATOM = 0.01  # among more values, one that fills a hundredth of the rows is a point
 
 
+def distinct(codes: Ints) -> tuple[Ints, Ints]:
+    """The codes that occur, sorted, and the number of each row's code among them; a narrow range needs no sorting."""
+    general = codes < _POINT
+    low, high = (int(codes[general].min()), int(codes[general].max())) if general.any() else (0, -1)
+    points = int(codes.max()) - _POINT + 1 if len(codes) and not general.all() else 0
+    width = high - low + 1
+    if width + points > max(len(codes), 1 << 12):
+        found, number = np.unique(codes, return_inverse=True)
+        return found, number
+    place = np.where(general, codes - low, codes - _POINT + width)
+    used = np.bincount(place, minlength=width + points) > 0
+    found = np.flatnonzero(used)
+    return np.where(found < width, found + low, found - width + _POINT), (np.cumsum(used) - 1)[place]
+
+
 @dataclass(frozen=True)
 class Cells:
     """A division of the line: `discrete` says that the first look found no value outside the points."""
@@ -94,6 +109,11 @@ class Cells:
     def is_point(self, codes: Ints) -> Bools:
         """Which of the cells are points."""
         out: Bools = codes >= _POINT
+        return out
+
+    def is_even(self, codes: Ints) -> Bools:
+        """Which of the cells lie in the middle, where all have one width."""
+        out: Bools = (codes >= -MIDDLE) & (codes < MIDDLE)
         return out
 
     def point_codes(self) -> Ints:

@@ -161,7 +161,7 @@ def _verdict(state: str, raw: bytes) -> Verdict:
 def _new_settings(state: str, given: dict[str, Any]) -> Any:
     """The settings of a new state file; None to take those of an existing one, which refuses others."""
     from .mail.filter import FilterSettings
-    from .mail.message import MailSettings
+    from .mail.settings import MailSettings
 
     wanted = {name: value for name, value in given.items() if value is not None}
     if not wanted:

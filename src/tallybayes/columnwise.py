@@ -52,9 +52,7 @@ class FoldScorer:
         for number, (settings, classes) in enumerate(zip(self.settings, self.classes, strict=True)):
             each = {name: self._parts(number, name, said[name]) for name in self.names}
             model = self._priors[number]
-            joint = (
-                scorer.scores(model.log_prior, each, settings, blocks) if each else np.tile(model.log_prior, (rows, 1))
-            )
+            joint = scorer.calibrated(settings, scorer.scores(model.log_prior, each, settings, blocks, rows))
             at = [classes.index(str(canon.text(c))) for c in model.classes]
             log_prior, full = np.full(len(classes), -np.inf), np.full((rows, len(classes)), -np.inf)
             log_prior[at], full[:, at] = model.log_prior, joint

@@ -23,6 +23,7 @@ from .arrow import array, numpy_of
 from .numerics import Floats, Ints, Limbs, Objects, canonical, to_float, whole_numbers
 
 Index = Ints
+_SPARSE = 4  # a full table of up to so many places per entry is faster to add up than to sort
 T = TypeVar("T")
 
 
@@ -50,23 +51,20 @@ class Sheet:
     def dense(cls, slots: Sequence[str] | pa.Array, n_labels: int, amounts: Mapping[str, Limbs]) -> Sheet:
         """The sheet of a full table: group number slot · n_labels + label holds each amount."""
         slots = slots if isinstance(slots, pa.Array) else array(slots, pa.string())
-        groups, limbs, values = [], [], []
-        for position, exact in enumerate(amounts.values()):
-            group, limb = np.nonzero(exact.array)
-            value = np.zeros((len(group), len(amounts)), dtype=np.int64)
-            value[:, position] = exact.array[group, limb]
-            groups.append(group)
-            limbs.append(limb + exact.lowest)
-            values.append(value)
-        group = np.concatenate(groups)
-        return _collect(
-            tuple(amounts),
-            slots,
-            group // n_labels,
-            np.concatenate(limbs),
-            group % n_labels,
-            np.concatenate(values),
-        )
+        carried = [canonical(exact) for exact in amounts.values()]
+        lowest = min(exact.lowest for exact in carried)
+        width = max(exact.lowest + exact.array.shape[1] for exact in carried) - lowest
+        full = np.zeros((len(slots), width, n_labels, len(amounts)), dtype=np.int64)
+        for position, exact in enumerate(carried):
+            start = exact.lowest - lowest
+            table = exact.array.reshape(len(slots), n_labels, exact.array.shape[1])
+            full[:, start : start + table.shape[2], :, position] = table.transpose(0, 2, 1)
+        flat = full.reshape(-1, len(amounts))
+        entry = np.flatnonzero(flat.any(axis=1) if len(amounts) > 1 else flat)  # in the order of the sheet's keys
+        group, label = np.divmod(entry, n_labels)
+        slot, limb = np.divmod(group, width)
+        slots, slot = _used(slots, slot)
+        return cls(tuple(amounts), slots, slot, limb + lowest, label, flat[entry])
 
     @classmethod
     def of_entries(
@@ -200,6 +198,9 @@ def add_sheets(sheets: Sequence[Sheet]) -> Sheet:
     else:
         slots = pc.unique(pa.concat_arrays([s.slots for s in sheets]))
         numbers = [numpy_of(pc.index_in(s.slots, value_set=slots))[s.slot].astype(np.int64) for s in sheets]
+    dense = _add_dense(slots, numbers, sheets)
+    if dense is not None:
+        return dense
     return _collect(
         first.amounts,
         slots,
@@ -208,6 +209,31 @@ def add_sheets(sheets: Sequence[Sheet]) -> Sheet:
         np.concatenate([s.label for s in sheets]),
         np.concatenate([s.amount for s in sheets]),
     )
+
+
+def _add_dense(slots: pa.Array, numbers: Sequence[Index], sheets: Sequence[Sheet]) -> Sheet | None:
+    """The sum by way of a full table, where the sheets fill a fair part of one: no sorting. None where they do not."""
+    lowest = min(int(s.limb.min()) for s in sheets)
+    width = max(int(s.limb.max()) for s in sheets) - lowest + 1
+    n_labels = max(int(s.label.max()) for s in sheets) + 1
+    shape = (len(slots), width, n_labels, len(sheets[0].amounts))
+    if len(slots) * width * n_labels > _SPARSE * sum(len(s) for s in sheets):
+        return None
+    table = np.zeros(shape, dtype=np.int64)
+    for number, sheet in zip(numbers, sheets, strict=True):
+        table[number, sheet.limb - lowest, sheet.label] += sheet.amount  # the keys of one sheet are all different
+    by_group = table.transpose(3, 0, 2, 1).reshape(shape[3], len(slots) * n_labels, width)
+    amounts = {a: Limbs(lowest, t) for a, t in zip(sheets[0].amounts, by_group, strict=True)}
+    return Sheet.dense(slots, n_labels, amounts)
+
+
+def _used(slots: pa.Array, slot: Index) -> tuple[pa.Array, Index]:
+    """The slots that have an entry, and the entries' numbers among those."""
+    used = np.zeros(len(slots), dtype=bool)
+    used[slot] = True
+    if used.all():
+        return slots, slot
+    return slots.filter(pa.array(used)), (np.cumsum(used) - 1)[slot]
 
 
 def _collect(amounts: tuple[str, ...], slots: pa.Array, slot: Index, limb: Index, label: Index, amount: Ints) -> Sheet:
@@ -228,10 +254,7 @@ def _collect(amounts: tuple[str, ...], slots: pa.Array, slot: Index, limb: Index
         slot, limb, label, amount = _carried(slot, limb, label, amount)
     kept = amount.any(axis=1)
     slot, limb, label, amount = slot[kept], limb[kept], label[kept], amount[kept]
-    used = np.zeros(len(slots), dtype=bool)
-    used[slot] = True
-    if not used.all():
-        slots, slot = slots.filter(array(used)), (np.cumsum(used) - 1)[slot]
+    slots, slot = _used(slots, slot)
     return Sheet(amounts, slots, slot, limb, label, amount)
 
 
@@ -283,6 +306,8 @@ class Counts:
 
     def relabel(self, new: Index) -> Counts:
         """The same counts with class i renumbered to new[i]."""
+        if bool(np.array_equal(new, np.arange(len(new)))):
+            return self  # with all that is known of them
         return Counts({name: sheet.relabel(new) for name, sheet in self.sheets.items()})
 
     def regroup(self, new: Index) -> Counts:
@@ -300,7 +325,7 @@ class Counts:
 
     def labels(self) -> set[int]:
         """The class numbers that have any entry."""
-        return {int(i) for sheet in self.sheets.values() for i in np.unique(sheet.label)}
+        return {i for sheet in self.sheets.values() for i in np.flatnonzero(np.bincount(sheet.label)).tolist()}
 
     def update_digest(self, digest: hashlib._Hash) -> None:
         """Feed the logical content to a hash."""

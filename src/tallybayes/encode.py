@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,12 +12,12 @@ import pyarrow as pa
 from .block import Bag, Block, Codes, Numbers
 from .errors import DataError, did_you_mean, excerpt, warn
 from .later import scipy
-from .matrices import bag, vector
+from .matrices import bag, vector, whole_columns
 from .numerics import Floats, Ints
 from .pairs import Side, paired
 from .reading import Where, category, check_flat, date_part, number
 from .schema import Column, Schema
-from .sources import WEIGHTS, Batch, Wanted
+from .sources import MATRIX, WEIGHTS, Batch, Wanted
 from .textblock import Texts
 from .tokens import text_array
 
@@ -26,7 +26,9 @@ _LIGHT = 2.0**-12  # in units of 2⁻³² a lighter weight could be off by more 
 
 def blocks(schema: Schema, batch: Batch) -> dict[str, Block]:
     """A block per counted column; a column that the batch does not have is missing in every row."""
+    categories = [c for c in schema.counted if c.kind == "category" and c.part is None]
     out: dict[str, Block] = {}
+    whole = whole_columns(batch.columns.get(MATRIX), categories, schema.missing) if categories else {}
     sides: dict[Side, Codes | Numbers] = {}
     for column in schema.counted:
         if column.of is not None:
@@ -34,6 +36,8 @@ def blocks(schema: Schema, batch: Batch) -> dict[str, Block]:
                 if side not in sides:
                     sides[side] = _side(side, batch, schema.missing)
             out[column.name] = paired(sides[column.of[0]], sides[column.of[1]], column.of)
+        elif column.name in whole:
+            out[column.name] = whole[column.name]
         else:
             out[column.name] = block(column, batch.get(column.reads), batch, schema.missing)
     return out
@@ -48,7 +52,7 @@ def _side(side: Side, batch: Batch, missing: Sequence[str]) -> Codes | Numbers:
 
 
 def bags(blocks: dict[str, Block]) -> dict[str, Block]:
-    """The same blocks with texts cut into bags of tokens, which is what scoring reads."""
+    """The same blocks with texts cut into bags of tokens."""
     return {name: block.bag if isinstance(block, Texts) else block for name, block in blocks.items()}
 
 
@@ -174,8 +178,9 @@ def block(column: Column, raw: Any, batch: Batch, missing: Sequence[str]) -> Blo
     if column.part is not None and raw is not None:
         raw = date_part(raw, column.part, where, missing)
     if column.kind == "category":
-        none = np.full(batch.rows, -1, dtype=np.int64)
-        return Codes([], none) if raw is None else category(raw, missing, written=batch.written)
+        if raw is None:
+            return Codes([], np.full(batch.rows, -1, dtype=np.int64))
+        return category(raw, missing, written=batch.written)
     if column.kind == "number":
         values = np.full(batch.rows, np.nan) if raw is None else number(raw, where, missing)
         return Numbers(values, column.cells)
@@ -189,3 +194,22 @@ def block(column: Column, raw: Any, batch: Batch, missing: Sequence[str]) -> Blo
         absent = np.zeros(batch.rows, dtype=bool)
         return Bag([], scipy.sparse.csr_array((batch.rows, 0)), absent, column.levels)
     return bag(raw, column, where)
+
+
+def is_row(schema: Schema, given: Mapping[Any, Any]) -> bool:
+    """Whether a dict is one row, told from a dict of columns by what stands in the columns of the schema."""
+    values = ((c.kind, given[n]) for c in schema.counted for n in c.inputs if given.get(n) is not None)
+    return any(_is_one_value(kind, value) for kind, value in values)
+
+
+def _is_one_value(kind: str, value: Any) -> bool:
+    """Whether this is the value of one row: a lone number or text; for a bag or vector a flat list, or a dict."""
+    if isinstance(value, (str, bytes)) or not hasattr(value, "__len__"):
+        return True
+    if kind not in ("bag", "vector"):
+        return False
+    if isinstance(value, Mapping):
+        return True
+    if hasattr(value, "shape"):
+        return len(value.shape) == 1
+    return all(isinstance(v, str) or not hasattr(v, "__len__") for v in value if v is not None)

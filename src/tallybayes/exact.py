@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import importlib
+import logging
 import os
+import sys
 from collections.abc import Sequence
+from functools import cache, partial
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 
 from .numerics import Floats, Ints, Limbs, canonical, exact_sums
+from .workers import parallel, threads
+
+log = logging.getLogger("tallybayes")
 
 # Importing Numba and loading a cached kernel costs about as much as NumPy needs for this many cells
 BREAK_EVEN = 2_000_000
@@ -27,9 +35,32 @@ def kernels(cells: int) -> ModuleType | None:
     if wish == "off" or (wish == "auto" and _work_done < BREAK_EVEN):
         return None
     try:
-        from . import kernels as module
+        return _numba()
     except ImportError:
         return None
+
+
+@cache
+def _numba() -> ModuleType:
+    """The module, loaded once. Its first run on a machine compiles, and says so; later ones find the result cached."""
+    event: Any = importlib.import_module("numba.core.event")
+
+    class Compiling(event.Listener):  # type: ignore[misc]
+        said = False
+
+        def on_start(self, e: Any) -> None:
+            ours = getattr(e.data.get("dispatcher"), "__module__", "").startswith("tallybayes")
+            if ours and not self.said:
+                self.said = True
+                message = "tallybayes: compiling for this machine, once; it takes a few seconds"
+                print(message, file=sys.stderr) if sys.stderr.isatty() else log.info(message)
+
+        def on_end(self, e: Any) -> None:
+            """Nothing to say."""
+
+    event.register("numba:compile", Compiling())
+    from . import kernels as module
+
     return module
 
 
@@ -38,10 +69,39 @@ def sums(groups: Ints, n_groups: int, factors: Sequence[Floats]) -> Limbs:
     return exact_sums(groups, n_groups, factors)
 
 
+def code_sums(codes: Ints, n_codes: int, labels: Ints, n_labels: int, weights: Floats | None) -> Limbs:
+    """How many rows (or their weight) have each code and class: group code · n_labels + class; −1 adds nothing."""
+    if weights is None and (fast := table_kernels(len(codes))) is not None:
+        table = np.zeros((n_codes, n_labels), dtype=np.int64)
+        fast.count(np.ascontiguousarray(codes), labels, table)
+        return Limbs(0, table.reshape(-1, 1))
+    some = codes >= 0
+    key = codes[some].astype(np.int64) * n_labels + labels[some]
+    return exact_sums(key, n_codes * n_labels, [] if weights is None else [weights[some]])
+
+
+def bag_sums(matrix: Any, labels: Ints, n_labels: int) -> tuple[Limbs, Limbs] | None:
+    """Σ of the amounts, and how many, under each slot and class (group slot · n_labels + class) of a sparse matrix.
+
+    None where the short way cannot go: few entries, or amounts that are not whole and small.
+    """
+    fast = table_kernels(matrix.nnz)
+    if fast is None or not (largest := fast.largest_whole(matrix.data)) or largest * len(labels) >= 2**31:
+        return None
+    table = np.zeros((n_labels, matrix.shape[1]), dtype=np.int64)
+    order = np.argsort(labels, kind="stable")
+    shares = np.array_split(np.arange(n_labels), min(threads(), n_labels))
+    cuts = np.searchsorted(labels[order], [share[0] for share in shares[1:]])  # a class is summed by one thread
+    parallel([partial(fast.sum_entries, matrix.indptr, matrix.indices, matrix.data, part, labels, table)
+              for part in np.split(order, cuts)])  # fmt: skip
+    by_slot = np.ascontiguousarray(table.T).reshape(-1, 1)
+    return Limbs(0, by_slot >> 32), Limbs(0, by_slot & 0xFFFFFFFF)
+
+
 def moments(labels: Ints, n_labels: int, x: Floats, weights: Floats | None) -> tuple[Limbs, Limbs, Limbs]:
     """Σ w, Σ w·x and Σ w·x² by class, exactly."""
     if weights is None and (fast := kernels(len(x))) is not None:
-        n, x_sum, xx_sum = fast.moments(labels, n_labels, x[:, None], np.isnan(x)[:, None])
+        n, x_sum, xx_sum = fast.moments(labels, n_labels, x[:, None])
         return n, canonical(x_sum), canonical(xx_sum)
     w = [] if weights is None else [weights]
     return (
@@ -68,15 +128,12 @@ def _stacked(pieces: Sequence[Limbs]) -> Limbs:
 def vector_moments(labels: Ints, n_labels: int, x: Floats, weights: Floats | None) -> tuple[Limbs, Limbs, Limbs]:
     """The same for each position of a matrix: group position · n_labels + class; NaN adds nothing."""
     width = x.shape[1]
-    missing = np.isnan(x)
     if weights is None and (fast := kernels(x.size)) is not None:
         step = max(_ACCUMULATORS // n_labels, 1)
-        pieces = [
-            fast.moments(labels, n_labels, x[:, i : i + step], missing[:, i : i + step]) for i in range(0, width, step)
-        ]
+        pieces = [fast.moments(labels, n_labels, x[:, i : i + step]) for i in range(0, width, step)]
         n, x_sum, xx_sum = (_stacked([p[k] for p in pieces]) for k in range(3))
         return n, canonical(x_sum), canonical(xx_sum)
-    row, position = np.nonzero(~missing)
+    row, position = np.nonzero(~np.isnan(x))
     groups = position * n_labels + labels[row]
     values = x[row, position]
     w = [] if weights is None else [weights[row]]
@@ -91,9 +148,9 @@ def text_kernels(size: int) -> ModuleType | None:
     """The Numba module that cuts texts, under the same rule; a byte of text is worth about half a cell."""
     if kernels(size // 2) is None:
         return None
-    from . import textkernels
+    from . import wordscan
 
-    return textkernels
+    return wordscan
 
 
 def count_kernels(tokens: int) -> ModuleType | None:
@@ -103,3 +160,21 @@ def count_kernels(tokens: int) -> ModuleType | None:
     from . import countkernels
 
     return countkernels
+
+
+def table_kernels(cells: int) -> ModuleType | None:
+    """The Numba module that counts codes and matrix entries, under the same rule."""
+    if kernels(cells) is None:
+        return None
+    from . import tablekernels
+
+    return tablekernels
+
+
+def score_kernels(cells: int) -> ModuleType | None:
+    """The Numba module that scores, under the same rule."""
+    if kernels(cells) is None:
+        return None
+    from . import scorekernels
+
+    return scorekernels

@@ -31,7 +31,7 @@ def explained(model: Model, blocks: Mapping[str, Block], log: str, log_prior: Fl
             lines.append(Contribution(name, term.label, parts / unit, term.note, factor))
     total = Explanation(model.classes, tuple(lines), np.zeros(len(model.classes)), log).total[None, :] * unit
     if model.settings.isotonic is not None:
-        after = scorer.bent(model.settings, total, scorer.prior_shift(log_prior, model.log_prior))
+        after = scorer.calibrated(model.settings, total, scorer.prior_shift(log_prior, model.log_prior))
         moved = np.subtract(after, total, out=np.zeros_like(total), where=np.isfinite(total))
         lines.append(Contribution("calibration", "", moved[0] / unit))
         total = after

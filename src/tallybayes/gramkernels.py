@@ -1,7 +1,7 @@
 """Numba twins for n-grams of words and of characters. Import only through `exact.text_kernels`' users.
 
-The table of tokens works as in `textkernels`; here the key of an ASCII n-gram of up to nine bytes is the n-gram itself,
-seven bits a byte.
+An n-gram of characters is a string of bytes, and so is one of words: the four bytes of each word's number. Both are
+numbered by the table of `wordtable`.
 """
 
 from __future__ import annotations
@@ -11,105 +11,81 @@ from typing import Any
 import numba as nb
 import numpy as np
 
-from .textkernels import ONE, TOP, ZERO, K, bits
+from .wordtable import ONE, Keys, key_them, learn, new_table, roomy  # noqa: F401 - new_table for the callers
 
-_EXACT = np.uint64(9)  # bytes of seven bits that fit into a key below the top bit
-
-
-@nb.njit(cache=True, nogil=True, inline="always")
-def _rolled(h: Any, byte: Any) -> Any:  # pragma: no cover - compiled
-    return ((h << np.uint64(7)) | (h >> np.uint64(57))) ^ np.uint64(byte)
+_TOGETHER = 512  # n-grams whose keys are made, and then looked up
 
 
 @nb.njit(cache=True, nogil=True)
-def grown(keys: Any, ids: Any) -> Any:  # pragma: no cover - compiled
-    """A table of twice the size with the same keys."""
-    size = keys.shape[0] * 2
-    new_keys, new_ids = np.zeros(size, np.uint64), np.empty(size, np.uint32)
-    shift, mask = np.uint64(64 - bits(size)), np.uint64(size - 1)
-    for q in range(keys.shape[0]):
-        if keys[q] != ZERO:
-            p = (keys[q] * K) >> shift
-            while new_keys[p] != ZERO:
-                p = (p + ONE) & mask
-            new_keys[p], new_ids[p] = keys[q], ids[q]
-    return new_keys, new_ids
+def _number(
+    table: Any, data: Any, runs: Any, count: Any, keys: Any, out: Any, at: Any
+) -> Any:  # pragma: no cover - compiled
+    """Number some n-grams; returns the table, which may have grown."""
+    size = np.uint64(0)
+    for k in range(count):
+        size += runs[2 * k + 1] - runs[2 * k]
+    table = roomy(table, count, size)
+    key_them(table, data, runs, count, keys)
+    learn(table, data, runs, count, keys, out, at)
+    return table
 
 
 @nb.njit(cache=True, nogil=True)
 def grams(
-    tokens: Any,
-    ends: Any,
-    low: int,
-    high: int,
-    out: Any,
-    out_ends: Any,
-    keys: Any,
-    ids: Any,
-    at: Any,
-    size: Any,
-    state: Any,
+    data: Any, ends: Any, low: Any, high: Any, table: Any, out: Any, out_ends: Any
 ) -> Any:  # pragma: no cover - compiled
-    """n-grams of numbered tokens, all sizes low … high in turn; False if the table must grow first."""
-    shift, mask = np.uint64(64 - bits(keys.shape[0])), np.uint64(keys.shape[0] - 1)
-    half = keys.shape[0] // 2
-    n, v = np.uint64(state[1]), np.uint64(state[2])
-    for d in range(state[0], ends.shape[0]):
-        begin = np.uint64(ends[d - 1]) if d > 0 else ZERO
-        end = np.uint64(ends[d])
-        for k in range(max(low, state[3]) if d == state[0] else low, high + 1):
-            step = np.uint64(k)
-            i = begin
-            if d == state[0] and k == state[3]:
-                i += np.uint64(state[4])
-            while i + step <= end:
-                if np.int64(v) >= half:
-                    state[0], state[1], state[2], state[3], state[4] = d, n, v, k, i - begin
-                    return False
-                h = step
-                for j in range(k):
-                    h = (h ^ np.uint64(tokens[i + np.uint64(j)])) * K
-                    h ^= h >> np.uint64(29)
-                h |= TOP
-                p = (h * K) >> shift
-                while True:
-                    q = keys[p]
-                    if q == h:
-                        t = ids[p]
-                        if size[t] == k:
-                            same = True
-                            for j in range(k):
-                                if tokens[at[t] + np.uint64(j)] != tokens[i + np.uint64(j)]:
-                                    same = False
-                                    break
-                            if same:
-                                break
-                    elif q == ZERO:
-                        t = np.uint32(v)
-                        keys[p], ids[p] = h, t
-                        at[v], size[v] = i, np.uint32(k)
-                        v += ONE
-                        break
-                    p = (p + ONE) & mask
-                out[n] = t
-                n += ONE
-                i += ONE
-        out_ends[d] = n
-    state[0], state[1], state[2] = ends.shape[0], n, v
-    return True
+    """n-grams of numbered words, four bytes of `data` each, all sizes low … high in turn; returns their table."""
+    runs = np.zeros(2 * _TOGETHER, np.uint64)
+    keys = Keys(np.zeros(_TOGETHER, np.uint64), np.zeros(_TOGETHER, np.uint64), np.zeros(_TOGETHER, np.uint64))
+    total = 0
+    for d in range(ends.shape[0]):
+        begin = ends[d - 1] if d > 0 else 0
+        for n in range(low, high + 1):
+            for first in range(begin, ends[d] - n + 1, _TOGETHER):
+                count = min(_TOGETHER, ends[d] - n + 1 - first)
+                for k in range(count):
+                    runs[2 * k], runs[2 * k + 1] = 4 * (first + k), 4 * (first + k + n)
+                table = _number(table, data, runs, count, keys, out, np.uint64(total))
+                total += count
+        out_ends[d] = total
+    return table
+
+
+@nb.njit(cache=True, nogil=True)
+def spelled(table: Any, word_edges: Any, letters: Any) -> Any:  # pragma: no cover - compiled
+    """The n-grams of words written out, with a space between words: where each ends, and the bytes."""
+    known, numbers = table.known[0], table.letters[: table.letters.shape[0] // 4 * 4].view(np.uint32)
+    edges = np.zeros(known + 1, np.int64)
+    for t in range(1, known + 1):
+        size = -1
+        for i in range(table.edges[t - 1] >> np.uint64(2), table.edges[t] >> np.uint64(2)):
+            word = numbers[i]
+            size += 1 + word_edges[word] - word_edges[word - 1]
+        edges[t] = edges[t - 1] + size
+    out = np.full(edges[known], 32, np.uint8)
+    for t in range(1, known + 1):
+        at = edges[t - 1]
+        for i in range(table.edges[t - 1] >> np.uint64(2), table.edges[t] >> np.uint64(2)):
+            word = numbers[i]
+            for j in range(word_edges[word - 1], word_edges[word]):
+                out[at] = letters[j]
+                at += 1
+            at += 1
+    return edges, out
 
 
 @nb.njit(cache=True, nogil=True)
 def padded(
-    data: Any, begin: Any, stop: Any, fold: Any, is_word: Any, across: bool, out: Any, out_ends: Any, cuts: Any
+    texts: Any, fold: Any, is_word: Any, across: bool, out: Any, out_ends: Any, cuts: Any
 ) -> Any:  # pragma: no cover - compiled
     """What character n-grams are taken of: each word with a space on either side, or the text with its spaces folded.
 
     `cuts` gets the end of every stretch that no n-gram crosses; returns how many there are.
     """
     n, pieces = 0, 0
-    for d in range(begin.shape[0]):
-        i, end = begin[d], stop[d]
+    for d in range(texts.begin.shape[0]):
+        data = texts.more if texts.beyond[d] else texts.data
+        i, end = texts.begin[d], texts.stop[d]
         if across:
             space = False
             while i < end:
@@ -168,17 +144,14 @@ def padded(
 
 @nb.njit(cache=True, nogil=True)
 def chars(
-    data: Any, cuts: Any, piece_ends: Any, low: int, high: int, places: Any, tokens: Any, ends: Any, keys: Any,
-    ids: Any, at: Any, length: Any, state: Any,
-) -> Any:  # pragma: no cover - compiled  # fmt: skip
-    """Character n-grams of each stretch, all sizes low … high in turn; False if the table must grow first."""
-    shift, mask = np.uint64(64 - bits(keys.shape[0])), np.uint64(keys.shape[0] - 1)
-    half = keys.shape[0] // 2
-    n, v = np.uint64(state[1]), np.uint64(state[2])
-    for d in range(state[0], piece_ends.shape[0]):
-        first = piece_ends[d - 1] if d > 0 else 0
-        again = d == state[0] and state[3] > 0
-        for piece in range(state[3] - 1 if again else first, piece_ends[d]):
+    data: Any, cuts: Any, piece_ends: Any, low: Any, high: Any, places: Any, table: Any, out: Any, ends: Any
+) -> Any:  # pragma: no cover - compiled
+    """Character n-grams of each stretch, all sizes low … high in turn; returns their table."""
+    runs = np.zeros(2 * _TOGETHER, np.uint64)
+    keys = Keys(np.zeros(_TOGETHER, np.uint64), np.zeros(_TOGETHER, np.uint64), np.zeros(_TOGETHER, np.uint64))
+    total, waiting = 0, 0
+    for d in range(piece_ends.shape[0]):
+        for piece in range(piece_ends[d - 1] if d > 0 else 0, piece_ends[d]):
             begin = cuts[piece - 1] if piece > 0 else 0
             count = 0
             for i in range(begin, cuts[piece]):
@@ -186,46 +159,13 @@ def chars(
                     places[count] = i
                     count += 1
             places[count] = cuts[piece]
-            for k in range(state[4] if again else low, high + 1):
-                for c in range(state[5] if again else 0, count - k + 1):
-                    again = False
-                    if np.int64(v) >= half:
-                        state[0], state[1], state[2], state[3], state[4], state[5] = d, n, v, piece + 1, k, c
-                        return False
-                    s, e = np.uint64(places[c]), np.uint64(places[c + k])
-                    size = e - s
-                    h, wide = ZERO, False
-                    for j in range(size):
-                        b = data[s + np.uint64(j)]
-                        wide |= b > 127
-                        h = _rolled(h, b)
-                    short = size <= _EXACT and not wide and h != ZERO
-                    if not short:
-                        h |= TOP
-                    p = (h * K) >> shift
-                    while True:
-                        q = keys[p]
-                        if q == h:
-                            t = ids[p]
-                            if short and np.uint64(length[t]) == size:
-                                break
-                            if np.uint64(length[t]) == size:
-                                same = True
-                                for j in range(size):
-                                    if data[at[t] + np.uint64(j)] != data[s + np.uint64(j)]:
-                                        same = False
-                                        break
-                                if same:
-                                    break
-                        elif q == ZERO:
-                            t = np.uint32(v)
-                            keys[p], ids[p] = h, t
-                            at[v], length[v] = s, np.uint32(size)
-                            v += ONE
-                            break
-                        p = (p + ONE) & mask
-                    tokens[n] = t
-                    n += ONE
-        ends[d] = n
-    state[0], state[1], state[2] = piece_ends.shape[0], n, v
-    return True
+            for n in range(low, high + 1):
+                for c in range(count - n + 1):
+                    runs[2 * waiting], runs[2 * waiting + 1] = places[c], places[c + n]
+                    waiting += 1
+                    if waiting == _TOGETHER:
+                        table = _number(table, data, runs, waiting, keys, out, np.uint64(total))
+                        total += waiting
+                        waiting = 0
+        ends[d] = total + waiting
+    return _number(table, data, runs, waiting, keys, out, np.uint64(total))

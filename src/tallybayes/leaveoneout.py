@@ -113,7 +113,8 @@ class _Batch:
                 for i, n in enumerate(self.tally.schema.names)
             }
         blocks = encode.bags(self.read.blocks)
-        joint = log_prior + (scorer.scores(np.zeros(len(order)), parts, self.settings, blocks) if parts else 0.0)
+        joint = log_prior + scorer.scores(np.zeros(len(order)), parts, self.settings, blocks, rows)
+        joint = scorer.calibrated(self.settings, joint[:, order])
         at = np.argsort(order)
         return HeldOut(
             tuple(from_text(c, label_type) for c in names),
@@ -122,7 +123,7 @@ class _Batch:
             self.read.weights,
             np.arange(rows),
             log_prior[:, order],
-            joint[:, order],
+            joint,
             {n: p[:, order] for n, p in parts.items()},
         )
 

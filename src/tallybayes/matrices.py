@@ -11,11 +11,13 @@ import pyarrow as pa
 
 from . import canon
 from .arrow import numpy_of
-from .block import BAG_UNIT, Bag, Vectors
+from .batches import matrix_column
+from .block import BAG_UNIT, Bag, Codes, Vectors
 from .errors import DataError
+from .exact import table_kernels
 from .later import scipy
-from .numerics import Floats
-from .reading import Where
+from .numerics import Floats, has_infinity
+from .reading import SMALL_RANGE, Where, is_whole
 from .schema import Column
 
 
@@ -28,7 +30,7 @@ def vector(raw: Any, column: Column, rows: int, where: Where) -> Vectors:
     if isinstance(raw, pa.FixedSizeListArray) and raw.null_count == 0:
         raw = numpy_of(raw.flatten()).reshape(len(raw), raw.type.list_size)
     if isinstance(raw, np.ndarray):
-        values = raw.astype(np.float64)
+        values = raw.astype(np.float64, copy=False)
     else:
         items = raw.to_pylist() if isinstance(raw, pa.Array) else list(raw)
         width = column.width or next((len(v) for v in items if hasattr(v, "__len__")), 0)
@@ -38,9 +40,8 @@ def vector(raw: Any, column: Column, rows: int, where: Where) -> Vectors:
                 values[i] = _vector_of(item, width, i, where)
     if column.width is not None:
         _check_width(values.shape[1], column.width, 0, where)
-    infinite = np.argwhere(np.isinf(values))
-    if len(infinite):
-        row, position = (int(i) for i in infinite[0])
+    if has_infinity(values):
+        row, position = (int(i) for i in np.argwhere(np.isinf(values))[0])
         raise where.error(
             row,
             f"position {position} is {values[row, position]}, which cannot be added up",
@@ -64,6 +65,28 @@ def _vector_of(item: Any, width: int, row: int, where: Where) -> Floats:
 def _check_width(found: int, wanted: int, row: int, where: Where) -> None:
     if found != wanted:
         raise where.error(row, f"a vector of {found} numbers, not {wanted}", "give vectors of one width in every row.")
+
+
+def whole_columns(matrix: Any, columns: Sequence[Column], missing: Sequence[str]) -> dict[str, Codes]:
+    """The category columns of a large matrix of whole numbers, read in one pass; {} where that is not possible."""
+    if not (isinstance(matrix, np.ndarray) and matrix.dtype == np.int64 and matrix.ndim == 2):
+        return {}
+    places = {c.name: at for c in columns if (at := matrix_column(c.reads)) is not None}
+    kernels = table_kernels(len(matrix) * len(places)) if places else None
+    if kernels is None or max(places.values()) >= matrix.shape[1]:
+        return {}
+    out = np.empty((matrix.shape[1], len(matrix)), dtype=np.int32)
+    low, high = np.full(len(out), np.iinfo(np.int64).max), np.full(len(out), np.iinfo(np.int64).min)
+    kernels.turned(np.ascontiguousarray(matrix), out, low, high)
+    found: dict[str, Codes] = {}
+    for column in columns:
+        j = places.get(column.name)
+        if j is None or any(is_whole(m) for m in (*missing, *column.missing)):
+            continue
+        first, last = int(low[j]), int(high[j])
+        if last - first < min(SMALL_RANGE, len(matrix)) and max(abs(first), abs(last)) < 2**31:
+            found[column.name] = Codes([str(v) for v in range(first, last + 1)], out[j] - np.int32(first))
+    return found
 
 
 def bag(raw: Any, column: Column, where: Where) -> Bag:
@@ -111,8 +134,10 @@ def _bag_of_matrix(raw: Any, column: Column, where: Where) -> Bag:
     matrix = _compressed(raw) if isinstance(raw, np.ndarray) else scipy.sparse.csr_array(raw, dtype=np.float64)
     if column.width is not None:
         _check_width(matrix.shape[1], column.width, 0, where)
-    slots = positions(matrix.shape[1])
-    return Bag(slots, _tidy(matrix, where), np.ones(matrix.shape[0], dtype=bool), column.levels)
+    kernels = table_kernels(matrix.nnz)
+    if kernels is None or not kernels.largest_whole(matrix.data) or not matrix.has_canonical_format:
+        matrix = _tidy(matrix, where)
+    return Bag(positions(matrix.shape[1]), matrix, np.ones(matrix.shape[0], dtype=bool), column.levels)
 
 
 def _compressed(dense: np.ndarray[Any, Any]) -> Any:

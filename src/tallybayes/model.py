@@ -7,22 +7,24 @@ S = b + Σ parts(φ, θ)            one part per column and class; the parts bef
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
-from . import canon, encode, scorer
+from . import canon, encode, fused, scorer, workers
+from .batches import one_row
 from .block import Block
 from .decide import decide
-from .errors import CannotEstimate, DataError, SettingsError, did_you_mean, excerpt
+from .errors import DataError, SettingsError, did_you_mean, excerpt
 from .explain import Explanation
 from .explaining import explained
 from .families import Belief, Family
 from .families.base import Table
 from .graph import Graph, model_html
+from .learning import Learning
 from .linear import LinearView, linear_view
 from .numerics import Floats, Ints, log_sum_exp, safe_log
 from .odds import OddsTable, odds_table
@@ -44,9 +46,11 @@ if TYPE_CHECKING:
     from .counterfactual import WhatIf
     from .plots import Plots
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True, eq=False)
-class Model:
+class Model(Learning):
     """A naive Bayes classifier. Make one with `tally.model()`, `tb.fit` or `Model.written`; it never changes.
 
     >>> import tallybayes as tb
@@ -62,7 +66,8 @@ class Model:
     beliefs: Mapping[str, Belief]
     families: Mapping[str, Family]
     settings: Settings
-    tally: Tally | None = None  # None: the model was written down without a strength
+    # None: the model was written down without a strength. Made by a factory, or the class would have a `tally`, too
+    tally: Tally | None = field(default_factory=lambda: None)
     notes: Mapping[str, Any] = field(default_factory=dict)  # what else is to be remembered, kept in the model's file
 
     @classmethod
@@ -91,7 +96,7 @@ class Model:
             return Tally.zero(schema).model(strong_settings(given, each, strength))
         log_prior = safe_log(np.array([given[c] for c in names]))
         beliefs = fixed_beliefs(schema, each, len(names))
-        return cls(schema, tuple(labels), log_prior, beliefs, {}, Settings())
+        return cls(schema, tuple(labels), log_prior, beliefs, {}, Settings(), None)
 
     # ---- answers
 
@@ -110,8 +115,11 @@ class Model:
                     hint="decide there, from the columns P(class) of model.predict(frame).",
                 )
             return source.engine.predict(self, prior)
-        p = self.predict_log_proba(source, prior=prior)
-        best = decide(p if costs is None and unsure_below is None else np.exp(p), self.classes, unsure_below, costs)
+        if costs is None and unsure_below is None:
+            log_prior = self._log_prior(prior)
+            each = self._each(source, lambda blocks, n: scorer.best(self._scores(blocks, n, log_prior)))
+            return self._labels(scorer.settled(np.concatenate(list(each)), log_prior))
+        best = decide(self.predict_proba(source, prior=prior), self.classes, unsure_below, costs)
         if unsure_below is None:
             return self._labels(best)
         out = np.empty(len(self.classes) + 1, dtype=object)  # its last stays None
@@ -130,7 +138,7 @@ class Model:
     def log_joint(self, rows: Any, *, prior: Any = None) -> Floats:
         """log P(class) + Σ log P(value given class): the score before it is normalised."""
         log_prior = self._log_prior(prior)
-        return np.concatenate([self._scores(log_prior, blocks, batch.rows) for batch, blocks in self._read(rows)])
+        return np.concatenate(list(self._each(rows, lambda blocks, n: self._scores(blocks, n, log_prior))))
 
     def log_density(self, rows: Any) -> Floats:
         """log P(row), the class summed out: how likely the model finds each row."""
@@ -142,15 +150,16 @@ class Model:
                 f"column {readings[0]!r} is weighted, or read by a family that is no probability distribution",
                 hint="take weight 1 and the family 'multinomial' or 'bernoulli' for this column.",
             )
-        out = []
-        for batch, blocks in self._read(rows):
-            joint = self._scores(self.log_prior, blocks, batch.rows)
-            out.append(log_sum_exp(joint) + sum((b.base(blocks[n]) for n, b in self.beliefs.items()), np.zeros(1)))
-        return np.concatenate(out)
+
+        def density(blocks: dict[str, Block], n: int) -> Floats:
+            joint = self._scores(blocks, n, self.log_prior)
+            return log_sum_exp(joint) + sum((b.base(blocks[n]) for n, b in self.beliefs.items()), np.zeros(1))
+
+        return np.concatenate(list(self._each(rows, density)))
 
     def parts(self, rows: Any) -> dict[str, Floats]:
         """What each column says, before weights: log P(value given class), rows × classes."""
-        pieces = [self._parts(blocks) for _, blocks in self._read(rows)]
+        pieces = list(self._each(rows, lambda blocks, _: self._parts(blocks)))
         return {n: np.concatenate([p[n] for p in pieces]) for n in self.beliefs}
 
     def explain(self, row: Any, number: int = 0, *, log: str = "natural", prior: Any = None) -> Explanation:
@@ -178,45 +187,6 @@ class Model:
         drawn = [name for name in self.beliefs if self.schema[name].kind != "pair"]
         columns = {name: self.beliefs[name].sample(labels, rng) for name in drawn}
         return pa.table({**columns, self.schema.target: pa.array(list(self.classes)).take(pa.array(labels))})
-
-    # ---- other rows
-
-    def update(self, data: Any, y: Any = None, *, weights: Any = None) -> Model:
-        """The model with more rows counted; the settings stay."""
-        return self._changed(self._tally("updated").update(data, y, weights=weights))
-
-    def forget(self, data: Any, y: Any = None, *, weights: Any = None) -> Model:
-        """The model as if these rows had never been counted; the settings stay."""
-        return self._changed(self._tally("made to forget").forget(data, y, weights=weights))
-
-    def recalibrate(self, data: Any, y: Any = None, *, weights: Any = None) -> Model:
-        """The same counts under weights fitted anew on these rows, which may be old ones, new ones or both.
-
-        Families, pairs and readings of text stay. Rows are held out of their own folds, never scored by themselves.
-        """
-        from .defaults import recalibrated
-
-        source = open_source(data, y, weights=weights, target=self.schema.target).repeatable()
-        return replace(
-            self._tally("recalibrated").model(recalibrated(source, self.schema, self.settings)), notes=self.notes
-        )
-
-    def _changed(self, tally: Tally) -> Model:
-        """The model of a changed tally, whose fitted weights are a little older."""
-        settings = self.settings
-        if settings.calibrated is not None:
-            assert self.tally is not None
-            since = settings.calibrated.changed + abs(tally.rows - self.tally.rows)
-            settings = replace(settings, calibrated=replace(settings.calibrated, changed=since))
-        return replace(tally.model(settings), notes=self.notes)
-
-    def _tally(self, verb: str) -> Tally:
-        if self.tally is None:
-            raise CannotEstimate(
-                f"a model written down without a strength cannot be {verb}",
-                hint="say how many rows it is worth: tb.Model.written(prior, tables, strength=100).",
-            )
-        return self.tally
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file for `tb.load`; a file of that name is replaced at once or not at all."""
@@ -365,27 +335,34 @@ class Model:
             return rows
         if not rows:
             return [rows]
-        given = [(c.kind, rows[n]) for c in self.schema.counted for n in c.inputs if rows.get(n) is not None]
-        return [rows] if any(_is_one_value(kind, value) for kind, value in given) else rows
+        return one_row(rows) if encode.is_row(self.schema, rows) else rows
 
-    def _read(self, rows: Any) -> Iterator[tuple[Batch, dict[str, Block]]]:
-        first = True
-        for batch in open_source(self.table_of(rows)).batches(encode.wanted(self.schema, labelled=False)):
-            if first and batch.start == 0 and self.beliefs and (batch.rows or batch.columns):
+    def _each(self, rows: Any, answer: Callable[[dict[str, Block], int], T]) -> Iterator[T]:
+        """answer(blocks, rows) for every batch, on several threads."""
+
+        def of_batch(item: tuple[int, Batch]) -> T:
+            number, batch = item
+            if number == 0 and batch.start == 0 and self.beliefs and (batch.rows or batch.columns):
                 encode.check_columns(self.schema, batch)
-            first = False
-            yield batch, encode.bags(encode.blocks(self.schema, batch))
+            return answer(encode.blocks(self.schema, batch), batch.rows)
+
+        source = open_source(self.table_of(rows))
+        return workers.each(of_batch, enumerate(source.batches(encode.wanted(self.schema, labelled=False))))
+
+    def _scores(self, blocks: Mapping[str, Block], rows: int, log_prior: Floats) -> Floats:
+        """log P(class) + Σ weight · part."""
+        fast = fused.adders(self.beliefs, blocks, self.settings.weights)
+        parts = self._parts(blocks, but=fast)
+        joint = fused.add_all(fast, scorer.scores(log_prior, parts, self.settings, blocks, rows))
+        if self.settings.isotonic is None:
+            return joint
+        return scorer.calibrated(self.settings, joint, scorer.prior_shift(log_prior, self.log_prior))
 
     def _blocks(self, rows: Any) -> list[dict[str, Block]]:
-        return [blocks for _, blocks in self._read(rows)]
+        return list(self._each(rows, lambda blocks, _: blocks))
 
-    def _scores(self, log_prior: Floats, blocks: Mapping[str, Block], rows: int) -> Floats:
-        if not self.beliefs:
-            return np.tile(log_prior, (rows, 1))
-        return scorer.scores(log_prior, self._parts(blocks), self.settings, blocks, self.log_prior)
-
-    def _parts(self, blocks: Mapping[str, Block]) -> dict[str, Floats]:
-        return {name: belief.parts(blocks[name]) for name, belief in self.beliefs.items()}
+    def _parts(self, blocks: Mapping[str, Block], but: Container[str] = ()) -> dict[str, Floats]:
+        return {name: belief.parts(blocks[name]) for name, belief in self.beliefs.items() if name not in but}
 
     def _log_prior(self, prior: Any) -> Floats:
         if prior is None:
@@ -400,16 +377,3 @@ class Model:
         labels = np.empty(len(self.classes), dtype=object)
         labels[:] = self.classes
         return labels[numbers]
-
-
-def _is_one_value(kind: str, value: Any) -> bool:
-    """Whether this is the value of one row: a lone number or text; for a bag or vector a flat list, or a dict."""
-    if isinstance(value, (str, bytes)) or not hasattr(value, "__len__"):
-        return True
-    if kind not in ("bag", "vector"):
-        return False
-    if isinstance(value, Mapping):
-        return True
-    if hasattr(value, "shape"):
-        return len(value.shape) == 1
-    return all(isinstance(v, str) or not hasattr(v, "__len__") for v in value if v is not None)

@@ -230,6 +230,14 @@ def log_sum_exp(scores: Floats) -> Floats:
     return out
 
 
+def has_infinity(values: Floats) -> bool:
+    """Whether any of the values is infinite; NaN is not."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if math.isfinite(np.add.reduce(values, axis=None)):  # one pass without a temporary, and mostly the answer
+            return False
+    return bool(np.isinf(values).any())
+
+
 def safe_log(p: Floats) -> Floats:
     """log p, with −inf for 0 and no complaint about it."""
     with np.errstate(divide="ignore"):

@@ -15,9 +15,11 @@ from . import canon
 from .arrow import array, numpy_of, scalar
 from .block import Codes
 from .errors import DataError
-from .numerics import Floats
+from .numerics import Floats, has_infinity
 
 _DAY = 86400.0
+_FIRST, _MISSING = np.zeros(1, dtype=np.int64), np.full(1, -1, dtype=np.int64)  # the codes of a single row
+SMALL_RANGE = 1 << 16  # of whole numbers that are counted without a hash table
 _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
@@ -52,8 +54,15 @@ def category(raw: Any, missing: Sequence[str] = (), *, written: bool = False) ->
 
     `written` says that the texts come from a file without types: a "3.0" there is what 3 is elsewhere.
     """
+    if isinstance(raw, list) and len(raw) == 1 and not written:
+        text = canon.text(raw[0])
+        return Codes([], _MISSING) if text is None or text in missing else Codes([text], _FIRST)
     if isinstance(raw, np.ndarray):
         raw = array(raw)
+    if isinstance(raw, pa.Array) and pa.types.is_integer(raw.type) and raw.null_count == 0:
+        found = _small_range(numpy_of(raw), missing)
+        if found is not None:
+            return found
     if isinstance(raw, pa.Array):
         if not pa.types.is_dictionary(raw.type):
             raw = raw.dictionary_encode()
@@ -61,14 +70,14 @@ def category(raw: Any, missing: Sequence[str] = (), *, written: bool = False) ->
         indices = raw.indices if pa.types.is_int32(raw.indices.type) else raw.indices.cast(pa.int64())
         codes = numpy_of(indices.fill_null(scalar(-1, indices.type)) if indices.null_count else indices)
     else:
-        found: dict[Any, int] = {}
+        seen: dict[Any, int] = {}
         texts, numbers = [], []
         for value in raw:
             text = canon.text(value)
-            if text not in found:
-                found[text] = len(texts)
+            if text not in seen:
+                seen[text] = len(texts)
                 texts.append(text)
-            numbers.append(found[text])
+            numbers.append(seen[text])
         codes = np.array(numbers, dtype=np.int64)
     slots: dict[str, int] = {}
     new = np.empty(len(texts) + 1, dtype=np.int64)
@@ -78,7 +87,23 @@ def category(raw: Any, missing: Sequence[str] = (), *, written: bool = False) ->
             new[i] = -1
         else:
             new[i] = slots.setdefault(canon.written(text) if written else text, len(slots))
-    return Codes(list(slots), new[codes])
+    return Codes(list(slots), codes if len(slots) == len(texts) else new[codes])
+
+
+def _small_range(values: np.ndarray[Any, Any], missing: Sequence[str]) -> Codes | None:
+    """Whole numbers of a range no wider than there are rows need no hash table: the code is the place in the range."""
+    low, high = (int(values.min()), int(values.max())) if len(values) else (0, -1)
+    if not 0 <= high - low < min(len(values), SMALL_RANGE) or any(map(is_whole, missing)):
+        return None
+    codes = (values - values.dtype.type(low)).astype(np.int64, copy=False)
+    used = np.bincount(codes, minlength=high - low + 1) > 0
+    slots = [str(low + i) for i in np.flatnonzero(used).tolist()]
+    return Codes(slots, codes if used.all() else (np.cumsum(used) - 1)[codes])
+
+
+def is_whole(text: str) -> bool:
+    """Whether a text is the canonical form of some whole number."""
+    return text.removeprefix("-").isdecimal()
 
 
 def number(raw: Any, where: Where, missing: Sequence[str] = ()) -> Floats:
@@ -100,9 +125,8 @@ def number(raw: Any, where: Where, missing: Sequence[str] = ()) -> Floats:
         values = numpy_of(raw.cast(pa.float64(), safe=False))
     else:
         values = np.array([_one_number(v, i, where, missing) for i, v in enumerate(raw)], dtype=np.float64)
-    infinite = np.flatnonzero(np.isinf(values))
-    if len(infinite):
-        row = int(infinite[0])
+    if has_infinity(values):
+        row = int(np.argmax(np.isinf(values)))
         raise where.error(
             row,
             f"{values[row]} is not a number that can be added up",

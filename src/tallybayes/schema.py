@@ -8,20 +8,23 @@ from __future__ import annotations
 
 import json
 import os
+import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 from . import canon
 from .atomicfile import write_atomically
 from .cells import Cells
-from .errors import SchemaError, did_you_mean, excerpt
+from .errors import SchemaError, did_you_mean, excerpt, warn
 from .pairs import Side
 from .text import Tokeniser
 
 KINDS = ("category", "number", "text", "vector", "bag", "pair", "date", "ignore")
 DATE_PARTS = {"days": "number", "weekday": "category", "month": "category", "hour": "category"}
 VERSION = 1
+UNICODE = unicodedata.unidata_version
 
 
 @dataclass(frozen=True)
@@ -178,6 +181,7 @@ class Schema:
     weights: str | None = None  # the column that holds sample weights
     missing: tuple[str, ...] = ("",)  # texts that mean "missing" in every column
     receipts: bool = False  # also count a hash per row, so that `forget` knows every row
+    unicode: str | None = field(default=UNICODE, compare=False)  # whose letters texts were cut by; None: not recorded
 
     _by_name: ClassVar[dict[str, Column]]  # made with the columns; not part of the value
 
@@ -189,6 +193,7 @@ class Schema:
         weights: str | None = None,
         missing: Iterable[str] = ("",),
         receipts: bool = False,
+        unicode: str | None = UNICODE,
     ) -> None:
         put = object.__setattr__
         put(self, "columns", tuple(p for c in columns for p in (date_columns(c.name) if c.kind == "date" else [c])))
@@ -197,6 +202,7 @@ class Schema:
         put(self, "weights", weights)
         put(self, "missing", tuple(sorted({missing} if isinstance(missing, str) else set(missing))))
         put(self, "receipts", bool(receipts))
+        put(self, "unicode", unicode)
         names = [c.name for c in self.columns]
         put(self, "_by_name", dict(zip(names, self.columns, strict=True)))
         if len(self._by_name) < len(names):
@@ -213,7 +219,7 @@ class Schema:
         if label_type not in canon.LABEL_TYPES:
             raise SchemaError(f"labels of type {label_type!r}", hint="use one of " + ", ".join(canon.LABEL_TYPES) + ".")
 
-    @property
+    @cached_property
     def counted(self) -> tuple[Column, ...]:
         """The columns that are not ignored."""
         return tuple(c for c in self.columns if c.kind != "ignore")
@@ -280,10 +286,32 @@ class Schema:
         if only:
             raise _apart(f"only one of them counts {excerpt(only)}")
         columns = tuple(_joined(c, yours[c.name]) if c.name in yours else c for c in self.columns)
-        if columns == self.columns and self.label_type == other.label_type:
+        unicode = self._unicode_with(other)
+        if columns == self.columns and self.label_type == other.label_type and unicode == self.unicode:
             return self
         label_type = self.label_type if self.label_type == other.label_type else "text"
-        return self._with(columns=columns, label_type=label_type)
+        return self._with(columns=columns, label_type=label_type, unicode=unicode)
+
+    @property
+    def cuts_texts(self) -> bool:
+        """Whether a column is cut into words, which depends on what Unicode calls a letter."""
+        return any(c.kind == "text" for c in self.columns)
+
+    def cut_by(self, unicode: str | None) -> Schema:
+        """The same schema, saying by which version of Unicode texts are cut; None: there were none yet."""
+        return self if self.unicode == unicode or not self.cuts_texts else self._with(unicode=unicode)
+
+    def _unicode_with(self, other: Schema) -> str | None:
+        """The Unicode versions behind a sum of tallies, with a warning where they differ."""
+        if self.unicode == other.unicode or not self.cuts_texts or None in (self.unicode, other.unicode):
+            return self.unicode or other.unicode
+        mine, yours = (str(s.unicode).split(" and ") for s in (self, other))
+        if not {*yours} <= {*mine}:
+            warn(
+                f"texts were cut by Unicode {self.unicode} here and by Unicode {other.unicode} there: a few rare "
+                "characters may be letters in one and not in the other. Hint: count with one version of Python."
+            )
+        return " and ".join(sorted({*mine, *yours}))
 
     def to_dict(self) -> dict[str, Any]:
         """A form that JSON can hold."""
@@ -294,6 +322,7 @@ class Schema:
             "weights": self.weights,
             "missing": list(self.missing),
             "receipts": self.receipts,
+            **({"unicode": self.unicode} if self.cuts_texts and self.unicode is not None else {}),
             "columns": [c.to_dict() for c in self.columns],
         }
 
@@ -314,6 +343,10 @@ class Schema:
                 hint="a schema has columns, a list, and may have "
                 + ", ".join(f.name for f in fields(cls) if f.name != "columns") + ".",
             )  # fmt: skip
+        if not isinstance(values.setdefault("unicode", None), (str, type(None))):
+            raise SchemaError(
+                f"a schema with unicode={values['unicode']!r}", hint="leave it out, or write a version: '15.0.0'."
+            )
         return cls(columns=[Column.from_dict(c) for c in given["columns"]], **values)
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from .block import Bag, Block
+from .block import Block
 from .errors import warn
-from .numerics import Floats, log_sum_exp
+from .exact import score_kernels
+from .numerics import Bools, Floats, Ints, log_sum_exp
 from .settings import Settings
 
 
@@ -20,7 +21,7 @@ def by_length(settings: Settings, column: str, tokens: Floats) -> Floats:
 
 def factor(settings: Settings, column: str, block: Block) -> float | Floats:
     """What a column's evidence is multiplied by: its weight, and for words tokens^exponent of each row."""
-    if settings.lengths.get(column, 0.0) == 0.0 or not isinstance(block, Bag):
+    if settings.lengths.get(column, 0.0) == 0.0 or not hasattr(block, "lengths"):  # only words have
         return settings.weights.get(column, 1.0)
     return by_length(settings, column, block.lengths())
 
@@ -35,39 +36,35 @@ def scores(
     parts: Mapping[str, Floats],
     settings: Settings,
     blocks: Mapping[str, Block],
-    own_prior: Floats | None = None,
+    rows: int | None = None,
 ) -> Floats:
-    """log P(class) + Σ factor · part, rows × classes.
-
-    `own_prior` is the one that an isotonic curve was fitted under, where `log_prior` is another.
-    """
-    rows = next((len(p) for p in parts.values()), 0)
-    out = np.tile(log_prior, (rows, 1))
+    """log P(class) + Σ factor · part, rows × classes; `rows` says how many there are where no column has parts."""
+    out = np.empty((next((len(p) for p in parts.values()), 0) if rows is None else rows, log_prior.shape[-1]))
+    out[:] = log_prior
     for column, part in parts.items():
         by = factor(settings, column, blocks[column])
         if isinstance(by, np.ndarray):
             out += by[:, None] * part
         elif by != 0:  # 0 · −inf would be NaN; a weight of 0 means that the column is not asked
             out += part if by == 1.0 else by * part
-    if settings.isotonic is None:
-        return out
-    return bent(settings, out, 0.0 if own_prior is None else prior_shift(log_prior, own_prior))
+    return out
 
 
 def prior_shift(log_prior: Floats, own_prior: Floats) -> float:
-    """How much another prior moves the log-odds of the second of two classes."""
+    """How much another prior moves the log-odds of the second of two classes; 0 where one of them is impossible."""
     with np.errstate(invalid="ignore"):
-        return float(np.subtract(log_prior[-1] - log_prior[0], own_prior[-1] - own_prior[0]))
+        shift = float(np.subtract(log_prior[-1] - log_prior[0], own_prior[-1] - own_prior[0]))
+    return shift if np.isfinite(shift) else 0.0
 
 
-def bent(settings: Settings, joint: Floats, shift: float = 0.0) -> Floats:
-    """The scores of two classes along the isotonic curve, if there is one; the likelier class keeps its score.
+def calibrated(settings: Settings, joint: Floats, shift: float = 0.0) -> Floats:
+    """Whole scores, those of two classes bent by the isotonic curve if there is one; the likelier class keeps its own.
 
     The curve belongs to the prior it was fitted under: `shift` is how far another one has moved the log-odds.
     """
-    out = joint.copy()
     if settings.isotonic is None or joint.shape[1] != 2:
-        return out
+        return joint
+    out = joint.copy()
     with np.errstate(invalid="ignore"):
         odds = joint[:, 1] - joint[:, 0]
     there = np.isfinite(odds)
@@ -84,16 +81,42 @@ def log_posterior(joint: Floats, log_prior: Floats) -> Floats:
 
     The prior is one for all rows, or rows × classes.
     """
-    top = np.max(joint, axis=1, keepdims=True)
+    top = joint.max(axis=1, keepdims=True)
     impossible = ~np.isfinite(top[:, 0])
-    above: Floats = joint - np.where(impossible[:, None], 0.0, top)  # first, or a score of −1e300 swallows the rest
-    out: Floats = above - np.where(impossible, 0.0, log_sum_exp(above))[:, None]
-    if impossible.any():
+    some = bool(impossible.any())
+    above: Floats = joint - (np.where(impossible[:, None], 0.0, top) if some else top)  # so that nothing overflows
+    with np.errstate(divide="ignore", invalid="ignore"):
+        out: Floats = above - np.log(np.exp(above).sum(axis=1, keepdims=True))
+    if some:
         prior = np.broadcast_to(log_prior, joint.shape)[impossible]
         out[impossible] = prior - log_sum_exp(prior)[:, None]
-        warn(
-            f"every class has probability 0 for {int(impossible.sum())} row(s), the first is row "
-            f"{int(np.argmax(impossible))}: the prior answers. Hint: smooth the counts, e.g. "
-            "tally.model(tb.Settings(smoothing=tb.Laplace(1.0)))."
-        )
+        _warn_impossible(impossible)
     return out
+
+
+def best(joint: Floats) -> Ints:
+    """The number of the most probable class of each row, the first of equal ones; −1 where none is possible."""
+    kernels = score_kernels(joint.size) if len(joint) > 64 else None
+    if kernels is not None:
+        out = np.empty(len(joint), dtype=np.int64)
+        kernels.largest(joint, out)
+        return out
+    at = np.argmax(joint, axis=1)
+    return np.where(joint[np.arange(len(at)), at] > -np.inf, at, -1)
+
+
+def settled(best: Ints, log_prior: Floats) -> Ints:
+    """The same numbers; where none is possible the prior answers, with a warning."""
+    impossible = best < 0
+    if impossible.any():
+        best = np.where(impossible, np.argmax(log_prior), best)
+        _warn_impossible(impossible)
+    return best
+
+
+def _warn_impossible(rows: Bools) -> None:
+    warn(
+        f"every class has probability 0 for {int(rows.sum())} row(s), the first is row "
+        f"{int(np.argmax(rows))}: the prior answers. Hint: smooth the counts, e.g. "
+        "tally.model(tb.Settings(smoothing=tb.Laplace(1.0)))."
+    )

@@ -25,7 +25,7 @@ from .counts import Counts, Sheet, add_counts
 from .errors import CannotForget, DataError, excerpt, warn
 from .numerics import Floats, exact_sums, round_ratio, spread
 from .possible import ROWS, class_weights, why_impossible
-from .schema import Column, Schema
+from .schema import UNICODE, Column, Schema
 from .sources import Batch, open_source
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Tally:
     @classmethod
     def zero(cls, schema: Schema) -> Tally:
         """The tally of no rows."""
-        return cls(schema, (), Counts({}), {c.name: Counts({}) for c in schema.counted})
+        return cls(schema.cut_by(None), (), Counts({}), {c.name: Counts({}) for c in schema.counted})
 
     @classmethod
     def of(cls, schema: Schema, data: Any, y: Any = None, *, weights: Any = None) -> Tally:
@@ -62,7 +62,7 @@ class Tally:
         if source.engine is not None:
             elsewhere: Tally = source.engine.count(schema)
             return elsewhere
-        parts = [cls.zero(schema)]
+        parts: list[Tally] = []
         for part in workers.each(
             lambda item: _of_batch(schema, item[1], first=item[0] == 0),
             enumerate(source.batches(encode.wanted(schema))),
@@ -70,7 +70,7 @@ class Tally:
             parts.append(part)
             if len(parts) >= _TOGETHER:
                 parts = [add_tallies(parts)]
-        return add_tallies(parts)
+        return add_tallies(parts) if parts else cls.zero(schema)
 
     @property
     def rows(self) -> int:
@@ -317,6 +317,7 @@ def count_rows(
     schema: Schema, classes: Sequence[str], groups: Groups, blocks: Mapping[str, Block], skipped: int = 0
 ) -> Tally:
     """The tally of encoded rows, `classes` sorted: the only place where rows become amounts."""
+    schema = schema.cut_by(UNICODE)
     if len(classes) == 0:
         return Tally(schema, (), Counts({}), {c.name: Counts({}) for c in schema.counted}, skipped)
     sheets = {

@@ -93,13 +93,21 @@ class Tokeniser:
 
     def tokens(self, text: str) -> list[str]:
         """The tokens of one text, in order."""
-        return self.grams([word for word in map(self.word, self.pieces(self.prepared(text))) if word is not None])
+        pieces = self.pieces(self.prepared(text))
+        if self.stop or self.stem is not None:
+            pieces = [word for word in map(self.word, pieces) if word is not None]
+        return self.grams(pieces)
 
     def prepared(self, text: str) -> str:
         """The text in lower case, without accents if they are not wanted, lone surrogates replaced."""
         text = text if text.isascii() else clean(text)
         text = text.lower() if self.lower else text
         return text if self.accents or text.isascii() else text.translate(_plain_letters())
+
+    def flattened(self, text: str) -> str:
+        """A prepared text as the fast way reads it: with every white space a single blank, where n-grams cross it."""
+        text = self.prepared(text)
+        return _SPACES.sub(" ", text) if self.chars is not None and self.across else text
 
     def pieces(self, text: str) -> list[str]:
         """A prepared text cut by the pattern, or into character n-grams."""
@@ -143,6 +151,12 @@ class Tokeniser:
     def plain(self) -> bool:
         """Whether the splitting is one that the fast way knows."""
         return self.pattern == WORDS
+
+    @property
+    def simple(self) -> bool:
+        """Whether tokens are the words themselves, so that they can be counted and scored while a text is cut."""
+        further = self.stop or self.stem or self.chars or self.hash_bits is not None
+        return self.plain and not further and self.ngrams == (1, 1)
 
 
 def _words_or_pairs(text: str) -> list[str]:

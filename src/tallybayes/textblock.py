@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,14 +13,13 @@ import pyarrow as pa
 from .arrow import array, numpy_of
 from .block import WORDS, Bag, Groups, N
 from .counts import Sheet
-from .exact import count_kernels, sums
+from .exact import count_kernels, sums, text_kernels
 from .later import scipy
-from .numerics import Bools, Ints
+from .numerics import Bools, Floats, Ints
 from .text import Tokeniser
 from .tokens import Tokens, tokenised
-from .workers import parallel, threads
 
-_TOKENS_PER_THREAD = 1 << 18  # a thread costs about as much as counting this many
+_SHORT = 1 << 10  # bytes of text that Python cuts in the time that it takes to call a kernel
 
 
 @dataclass(frozen=True)
@@ -78,40 +78,83 @@ class Texts:
 
     def sum_by(self, groups: Groups) -> dict[str, Sheet]:
         """Occurrences and texts under each token, and a one for the row."""
-        kernels = count_kernels(len(self.tokens.numbers))
-        if kernels is None or groups.weights is not None or self.levels is not None:
+        if groups.weights is not None or self.levels is not None:
             return self.bag.sum_by(groups)
-        found = self.tokens
-        parts = _parts_of(found, groups.labels)
-        entries = parallel([partial(_by_class, found, part, groups.labels, kernels) for part in parts])
-        slot, label, amount = (np.concatenate([e[i] for e in entries]) for i in range(3))
-        n = len(slot)
-        out = (np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64), np.empty((n, 2), dtype=np.int64))
-        kernels.sorted_by_slot(slot, label, amount, len(found.words), *out)
+        entries = self._entries(groups.labels)
+        if entries is None:
+            return self.bag.sum_by(groups)
+        words, slot, label, amount = entries
         rows = groups.take(self.present())
         count = sums(rows.labels, groups.n_labels, [])
-        words = Sheet(WORDS, found.words, out[0], np.zeros(n, dtype=np.int64), out[1], out[2])
-        return {"words": words, "rows": Sheet.dense([""], groups.n_labels, dict(zip(N, [count], strict=True)))}
+        return {
+            "words": Sheet(WORDS, words, slot, np.zeros(len(slot), dtype=np.int64), label, amount),
+            "rows": Sheet.dense([""], groups.n_labels, dict(zip(N, [count], strict=True))),
+        }
 
+    def _entries(self, labels: Ints) -> tuple[pa.Array, Ints, Ints, Ints] | None:
+        """Words, and entries sorted by word and class, by the kernels; None where they are not worth it."""
+        kernels = text_kernels(self.texts.nbytes) if self.tokeniser.plain else None
+        if kernels is None:
+            return None
+        if self.tokeniser.simple:  # counted while they are cut: the tokens are never written down
+            texts = kernels.readable(self.texts, self.tokeniser.flattened)
+            out: tuple[pa.Array, Ints, Ints, Ints] = kernels.counted(texts, labels, self.tokeniser.lower)
+            return out
+        found = self.tokens
+        return found.words, *kernels.by_class(found.numbers, found.ends, labels, len(found.words))
 
-def _parts_of(found: Tokens, labels: Ints) -> list[Ints]:
-    """The texts class by class, in as many stretches of about equal length as there are threads; no class is cut."""
-    order = np.argsort(labels, kind="stable")
-    tokens = np.cumsum(np.diff(found.ends, prepend=0)[order])
-    total = int(tokens[-1]) if len(tokens) else 0
-    count = min(threads(), 1 + total // _TOKENS_PER_THREAD)
-    starts = np.flatnonzero(np.diff(labels[order], prepend=-1))  # where each class begins
-    ideal = np.searchsorted(tokens, total * np.arange(1, count) / count)
-    cuts = sorted({int(starts[np.argmin(np.abs(starts - i))]) for i in ideal.tolist()} - {0}) if len(starts) else []
-    return [part for part in np.split(order, cuts) if len(part)] or [order]
+    def dot(self, belief: Any) -> Floats | None:
+        """Σ weights of each text's words, as the belief has them, without a bag; None where that is no quicker.
 
+        Short texts are cut by Python; long ones are scored by the kernels while they are cut.
+        """
+        size = self.texts.nbytes
+        if size < _SHORT:
+            found = [[] if t is None else self.tokeniser.tokens(t) for t in self.texts.to_pylist()]
+            self.__dict__["_lengths"] = np.array([len(t) for t in found], dtype=np.float64)
+            short: Floats = belief.summed(found)
+            return short
+        kernels = text_kernels(size) if self.tokeniser.simple else None
+        if kernels is None or (belief.presence and belief.reserve):  # distinct words that nobody has numbered
+            return None
+        texts = kernels.readable(self.texts, self.tokeniser.flattened)
+        out: Floats
+        out, self.__dict__["_lengths"] = belief.lookup(kernels).dot(texts, self.tokeniser.lower, belief.presence)
+        return out
 
-def _by_class(found: Tokens, order: Ints, labels: Ints, kernels: Any) -> tuple[Ints, Ints, Ints]:
-    most = int(np.diff(found.ends, prepend=0)[order].sum())
-    slot, label = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)
-    amount = np.empty((most, 2), dtype=np.int64)
-    n = kernels.by_class(found.numbers, found.ends, order, labels, len(found.words), slot, label, amount)
-    return slot[:n], label[:n], amount[:n]
+    def lengths(self) -> Floats:
+        """How many tokens each text has."""
+        return self._lengths
+
+    @cached_property
+    def _lengths(self) -> Floats:  # `dot` puts them here when it has cut the texts anyway
+        return self.bag.lengths()
+
+    # ---- what a bag has, for those who read one
+
+    @property
+    def slots(self) -> Sequence[str]:
+        """The distinct tokens."""
+        return self.bag.slots
+
+    @property
+    def matrix(self) -> scipy.sparse.csr_array:
+        """Rows × tokens."""
+        return self.bag.matrix
+
+    @property
+    def has(self) -> Bools:
+        """Which rows have a text."""
+        return self.present()
+
+    @property
+    def given(self) -> Any:
+        """Per row, the numbers of its tokens in the order of the text."""
+        return self.bag.given
+
+    def entries(self) -> tuple[Ints, Ints, Floats]:
+        """Row, token and how often it occurs."""
+        return self.bag.entries()
 
 
 @dataclass(frozen=True)

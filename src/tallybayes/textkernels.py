@@ -1,267 +1,279 @@
-"""Numba twins of the tokeniser. Import only through `exact.text_kernels`.
+"""Numba twins of cutting texts into words, and what is done with the words at once. Import only through `exact`.
 
-A text is UTF-8 bytes. ASCII letters are folded on the way; texts with other letters were lowered by Python before, so
-the only table needed is which code points are word characters, and it is made with Python's own `re`.
-
-Tokens are found again by open addressing. The key of an ASCII token of up to seven bytes is the token itself; others
-have a hash with the top bit set and are compared byte by byte. Nothing rests on a hash alone.
+A text is UTF-8 bytes; one with letters beyond ASCII was lowered by Python before. 64 bytes at a time become 64 bits
+that say which belong to words; where the bits change, a word begins or ends. So there is no loop over letters, whose
+end a processor could not foresee: of two kilobytes first all words are found, then all keys, then all numbers.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba as nb
 import numpy as np
 
-K = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: spreads keys over the table (Knuth)
-TOP = np.uint64(1 << 63)
-ONE = np.uint64(1)
-ZERO = np.uint64(0)
-_LOWS = np.uint64(0x0101010101010101)
-_HIGHS = np.uint64(0x8080808080808080)
-_DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)  # the place of a lone bit, by multiplication and a table of 64
+from .countkernels import add_up, flush, new_entries
+from .intrinsics import add_four, fold_block, ones, trailing_zeros
+from .wordtable import ONE, ZERO, Keys, key_them, learn, look_up, new_table, roomy
+
+_BLOCKS = np.int64(32)  # of 64 bytes, whose words are handled together: they and their keys stay in the nearest cache
+_SIX, _LAST = np.uint64(6), np.uint64(63)
+
+
+class Desk(NamedTuple):
+    """Room to work on one text at a time."""
+
+    folded: Any  # uint8: the text, in lower case if asked for
+    bits: Any  # uint64: which bytes belong to words
+    runs: Any  # uint64: begin and end of words, in turns
+    keys: Any
+    numbers: Any  # uint32: of the words found together
+
+
+class Texts(NamedTuple):
+    """Bytes, and where each text begins and stops; texts with letters beyond ASCII stand in bytes of their own."""
+
+    data: Any
+    more: Any
+    beyond: Any
+    begin: Any
+    stop: Any
 
 
 @nb.njit(cache=True, nogil=True)
-def bits(size: Any) -> Any:  # pragma: no cover - compiled
-    """log₂ of a power of two."""
-    count = 0
-    while size > 1:
-        size >>= 1
-        count += 1
-    return count
+def new_desk(longest: Any) -> Any:  # pragma: no cover - compiled
+    """Room for texts of up to so many bytes."""
+    words = 64 * _BLOCKS // 2 + 4
+    return Desk(
+        np.zeros(longest + 160, np.uint8), np.zeros(longest // 64 + 3, np.uint64),
+        np.zeros(64 * _BLOCKS + 64, np.uint64),
+        Keys(np.zeros(words, np.uint64), np.zeros(words, np.uint64), np.zeros(words, np.uint64)),
+        np.zeros(words, np.uint32),
+    )  # fmt: skip
 
 
 @nb.njit(cache=True, nogil=True)
-def not_ascii(data: Any, wide: Any, start: Any, end: Any, out: Any) -> None:  # pragma: no cover - compiled
-    """Which texts hold a byte above 127; `wide` is the same buffer, eight bytes at a time."""
-    for d in range(start.shape[0]):
-        first, last = (start[d] + 7) >> 3, end[d] >> 3
-        high = ZERO
-        for q in range(first, last):
-            high |= wide[q]
-        if first <= last:
-            for i in range(start[d], first << 3):
-                high |= np.uint64(data[i])
-        else:  # a text within eight bytes
-            last = start[d] >> 3
-        for i in range(max(last << 3, start[d]), end[d]):
-            high |= np.uint64(data[i])
-        out[d] = (high & _HIGHS) != ZERO
+def not_ascii(data: Any, begin: Any, stop: Any, out: Any) -> None:  # pragma: no cover - compiled
+    """Which texts hold a byte above 127."""
+    for d in range(begin.shape[0]):
+        high = np.uint8(0)
+        for i in range(begin[d], stop[d]):
+            high |= data[i]
+        out[d] = high > 127
 
 
 @nb.njit(cache=True, nogil=True)
-def fold(data: Any, lower: bool, out: Any) -> None:  # pragma: no cover - compiled
-    """Bytes of words, ASCII letters in lower case if asked for, 0 for every other ASCII byte; higher bytes stay."""
-    for i in range(data.shape[0]):
-        b = data[i]
-        upper = (b >= 65) & (b <= 90)
-        word = upper | ((b >= 97) & (b <= 122)) | ((b >= 48) & (b <= 57)) | (b == 95) | (b >= 128)
-        c = np.uint8(b + 32) if upper and lower else b
-        out[i] = c if word else np.uint8(0)
-
-
-@nb.njit(cache=True, nogil=True, inline="always")
-def _eight(wide: Any, s: Any) -> Any:  # pragma: no cover - compiled
-    """The eight bytes from s on as one number, the first in the lowest place; `wide` is the same buffer as uint64."""
-    q, r = s >> np.uint64(3), (s & np.uint64(7)) << np.uint64(3)
-    if r == ZERO:
-        return wide[q]
-    return (wide[q] >> r) | (wide[q + ONE] << (np.uint64(64) - r))
-
-
-@nb.njit(cache=True, nogil=True, inline="always")
-def _mixed(h: Any) -> Any:  # pragma: no cover - compiled
-    return h ^ (h >> np.uint64(29))
-
-
-@nb.njit(cache=True, nogil=True)
-def _key(folded: Any, wide: Any, s: Any, size: Any) -> Any:  # pragma: no cover - compiled
-    """The key of a token: up to seven ASCII bytes are their own key, anything else is hashed with the top bit set."""
-    ascii_only = True
-    for j in range(size):
-        ascii_only &= folded[s + np.uint64(j)] < 128
-    if ascii_only and size < np.uint64(8):
-        return _eight(wide, s) & ((ONE << (size << np.uint64(3))) - ONE)
-    h, first = ZERO, ZERO
-    if ascii_only:
-        h, first = _mixed(_eight(wide, s) * K), np.uint64(8)
-    for j in range(first, size):
-        h = (h ^ np.uint64(folded[s + np.uint64(j)])) * K
-    return _mixed(h) | TOP
+def _words(texts: Any, d: Any, lower: bool, is_word: Any, desk: Any) -> Any:  # pragma: no cover - compiled
+    """Fold a text and mark its words of two or more characters; returns the number of blocks."""
+    data = texts.more if texts.beyond[d] else texts.data
+    begin, size = texts.begin[d], texts.stop[d] - texts.begin[d]
+    whole, rest = size >> _SIX, size & _LAST
+    for b in range(whole):
+        place = np.uint64(b) << _SIX
+        desk.bits[b] = fold_block(data, begin + place, desk.folded, place, lower)
+    place = whole << _SIX
+    if begin + place + np.uint64(64) <= np.uint64(data.shape[0]):
+        last = fold_block(data, begin + place, desk.folded, place, lower)
+    else:  # not to read behind the buffer
+        tail = np.zeros(64, np.uint8)
+        for i in range(rest):
+            tail[i] = data[begin + place + np.uint64(i)]
+        last = fold_block(tail, ZERO, desk.folded, place, lower)
+    desk.bits[whole] = last & ((ONE << rest) - ONE)
+    desk.bits[whole + ONE] = ZERO
+    blocks = np.int64(whole) + 1
+    if texts.beyond[d]:
+        _unmark(desk.folded, np.int64(size), is_word, desk.bits, False)
+        _unmark(desk.folded, np.int64(size), is_word, desk.bits, True)
+    before = ZERO
+    for b in range(blocks):  # a character alone is no word
+        m = desk.bits[b]
+        beside = (m << ONE) | (before >> _LAST) | (m >> ONE) | (desk.bits[b + 1] << _LAST)
+        desk.bits[b] = m & beside
+        before = m
+    return blocks
 
 
 @nb.njit(cache=True, nogil=True)
-def _spot(
-    table: Any, folded: Any, at: Any, length: Any, s: Any, size: Any, h: Any, shift: Any, mask: Any
-) -> Any:  # pragma: no cover
-    """Where a token's key stands in the table, or the empty place where it belongs."""
-    p = (h * K) >> shift
-    while True:
-        q = table[p + p]
-        if q == ZERO:
-            return p
-        if q == h:
-            t = table[p + p + ONE]
-            if h < TOP:
-                return p
-            if length[t] == size:
-                same = True
-                for j in range(size):
-                    if folded[at[t] + np.uint64(j)] != folded[s + np.uint64(j)]:
-                        same = False
-                        break
-                if same:
-                    return p
-        p = (p + ONE) & mask
+def _unmark(folded: Any, size: Any, is_word: Any, marks: Any, lone: bool) -> None:  # pragma: no cover - compiled
+    """Take away the bits of characters beyond ASCII that are no word characters; or then of those that stand alone."""
+    i = 0
+    while i < size:
+        b = folded[i]
+        if b < 128:
+            i += 1
+            continue
+        if b < 0xE0:
+            step, point = 2, np.uint32(b & 0x1F)
+        elif b < 0xF0:
+            step, point = 3, np.uint32(b & 0x0F)
+        else:
+            step, point = 4, np.uint32(b & 0x07)
+        for j in range(1, step):
+            point = np.uint32((point << 6) | (folded[i + j] & 0x3F))
+        beside = lone and ((i > 0 and _marked(marks, i - 1)) or _marked(marks, i + step))
+        if not beside if lone else is_word[point] == 0:
+            for j in range(i, i + step):
+                marks[j >> 6] &= ~(ONE << np.uint64(j & 63))
+        i += step
 
 
 @nb.njit(cache=True, nogil=True)
-def words(
-    folded: Any, wide: Any, begin: Any, stop: Any, is_word: Any, lowest_bit: Any, tokens: Any, ends: Any, table: Any,
-    at: Any, length: Any, state: Any,
-) -> Any:  # pragma: no cover - compiled  # fmt: skip
-    """Cut texts into words of two or more characters; False if the table must grow first (`state`: where to go on).
+def _marked(marks: Any, i: Any) -> Any:  # pragma: no cover - compiled
+    return (marks[i >> 6] >> np.uint64(i & 63)) & ONE != ZERO
 
-    Eight bytes are looked at together: the first zero byte among them ends a word. Words with bytes above 127 are
-    taken character by character.
+
+@nb.njit(cache=True, nogil=True)
+def _runs(desk: Any, first: Any, last: Any, n: Any) -> Any:  # pragma: no cover - compiled
+    """Write down where the bits of some blocks change, behind the `n` places that stand there already.
+
+    Eight places at a time, more than there are if need be: a loop for each would end unforeseen in every block.
     """
-    size_of_table = table.shape[0] // 2
-    shift, mask = np.uint64(64 - bits(size_of_table)), np.uint64(size_of_table - 1)
-    half = size_of_table // 2
-    n, v = np.uint64(state[1]), np.uint64(state[2])
-    for d in range(state[0], begin.shape[0]):
-        i, end = begin[d], stop[d]
-        if d == state[0]:
-            i += np.uint64(state[3])
-        while i < end:
-            if folded[i] == 0:
-                i += ONE
-                continue
-            if np.int64(v) >= half:
-                state[0], state[1], state[2], state[3] = d, n, v, i - begin[d]
-                return False
-            s = i
-            w = _eight(wide, s)
-            zero = (w - _LOWS) & ~w & _HIGHS
-            high = w & _HIGHS
-            size = np.uint64(8)
-            if zero != ZERO:
-                first = zero & (~zero + ONE)
-                size = lowest_bit[(first * _DE_BRUIJN) >> np.uint64(58)] >> np.uint64(3)
-                high &= first - ONE
-            whole = zero != ZERO
-            if high == ZERO:
-                if s + size > end:
-                    size, whole = end - s, True
-                if whole:
-                    i = s + size + ONE
-                    if size < np.uint64(2):
-                        continue
-                    h = w & ((ONE << (size << np.uint64(3))) - ONE)
-                else:
-                    h = _mixed(w * K)
-                    i = s + np.uint64(8)
-                    while i < end:
-                        b = folded[i]
-                        if b == 0:
-                            break
-                        if b > 127:
-                            high = ONE
-                            break
-                        h = (h ^ np.uint64(b)) * K
-                        i += ONE
-                    h = _mixed(h) | TOP
-                    size = i - s
-            if high != ZERO:
-                i, characters = s, 0
-                while i < end:
-                    b = folded[i]
-                    step = ONE
-                    if b == 0:
-                        break
-                    if b > 127:
-                        if b < 0xE0:
-                            step, point = np.uint64(2), np.uint32(b & 0x1F)
-                        elif b < 0xF0:
-                            step, point = np.uint64(3), np.uint32(b & 0x0F)
-                        else:
-                            step, point = np.uint64(4), np.uint32(b & 0x07)
-                        for j in range(1, step):
-                            point = np.uint32((point << 6) | (folded[i + np.uint64(j)] & 0x3F))
-                        if is_word[point] == 0:
-                            break
-                    i += step
-                    characters += 1
-                size = i - s
-                if i < end:
-                    i += step  # over the character that is no part of a word
-                if characters < 2:
-                    continue
-                h = _key(folded, wide, s, size)
-            p = _spot(table, folded, at, length, s, size, h, shift, mask)
-            if table[p + p] == ZERO:
-                table[p + p], table[p + p + ONE] = h, v
-                at[v], length[v] = s, size
-                v += ONE
-            tokens[n] = np.uint32(table[p + p + ONE])
-            n += ONE
-        ends[d] = n
-    state[0], state[1], state[2] = begin.shape[0], n, v
-    return True
+    runs = desk.runs
+    before = desk.bits[first - 1] if first > 0 else ZERO
+    for b in range(first, last):
+        m = desk.bits[b]
+        edges = m ^ ((m << ONE) | (before >> _LAST))
+        before = m
+        base, count, k = np.uint64(b) << _SIX, ones(edges), n
+        n += count
+        for _ in range(8):
+            runs[k] = base + trailing_zeros(edges)
+            edges &= edges - ONE
+            k += ONE
+        if count > np.uint64(8):
+            for _ in range(8):
+                runs[k] = base + trailing_zeros(edges)
+                edges &= edges - ONE
+                k += ONE
+        if count > np.uint64(16):
+            for _ in range(8):
+                runs[k] = base + trailing_zeros(edges)
+                edges &= edges - ONE
+                k += ONE
+        while edges != ZERO:
+            runs[k] = base + trailing_zeros(edges)
+            edges &= edges - ONE
+            k += ONE
+    return n
 
 
 @nb.njit(cache=True, nogil=True)
-def rehashed(table: Any) -> Any:  # pragma: no cover - compiled
-    """A table of twice the size with the same keys and numbers."""
-    size = table.shape[0]
-    out = np.zeros(2 * size, np.uint64)
-    shift, mask = np.uint64(64 - bits(size)), np.uint64(size - 1)
-    for q in range(size // 2):
-        key = table[2 * q]
-        if key != ZERO:
-            p = (key * K) >> shift
-            while out[p + p] != ZERO:
-                p = (p + ONE) & mask
-            out[p + p], out[p + p + ONE] = key, table[2 * q + 1]
-    return out
-
-
-@nb.njit(cache=True, nogil=True)
-def merge(
-    folded: Any, wide: Any, table: Any, at: Any, length: Any, known: int, more_at: Any, more_length: Any, number: Any
+def count(
+    texts: Any, order: Any, groups: Any, lower: bool, is_word: Any, desk: Any, table: Any, numbers: Any, ends: Any
 ) -> Any:  # pragma: no cover - compiled
-    """Add the tokens that another thread found; `number` gets their numbers here. Returns how many are known now.
+    """Cut texts and count their words by group: `order` lists the texts, group after group, `groups` where each ends.
 
-    The table must have room for all of them.
+    Returns the table with the new words and the entries. If `numbers` has room, it gets the number of every token, and
+    `ends` where the tokens of each text end.
     """
-    size_of_table = table.shape[0] // 2
-    shift, mask = np.uint64(64 - bits(size_of_table)), np.uint64(size_of_table - 1)
-    v = np.uint64(known)
-    for t in range(more_at.shape[0]):
-        s, size = more_at[t], more_length[t]
-        h = _key(folded, wide, s, size)
-        p = _spot(table, folded, at, length, s, size, h, shift, mask)
-        if table[p + p] == ZERO:
-            table[p + p], table[p + p + ONE] = h, v
-            at[v], length[v] = s, size
-            v += ONE
-        number[t] = np.uint32(table[p + p + ONE])
-    return v
+    keep = numbers.shape[0] > 0
+    tally, touched = np.zeros(2 * table.edges.shape[0], np.uint64), np.empty(table.edges.shape[0], np.uint32)
+    entries = new_entries(groups.shape[0])
+    total, o = ZERO, 0
+    for g in range(groups.shape[0]):
+        seen = ZERO
+        while o < groups[g]:
+            d = order[o]
+            o += 1
+            n = ZERO
+            blocks = _words(texts, d, lower, is_word, desk)
+            for b in range(0, blocks, _BLOCKS):
+                n = _runs(desk, b, min(b + _BLOCKS, blocks), n)
+                words = n >> ONE
+                if words > ZERO:
+                    table = roomy(table, words, desk.runs[words + words - ONE] - desk.runs[0])
+                    if tally.shape[0] < 2 * table.edges.shape[0]:
+                        tally, touched = _more(tally, touched, table.edges.shape[0])
+                    key_them(table, desk.folded, desk.runs, words, desk.keys)
+                    found, at = (numbers, total) if keep else (desk.numbers, ZERO)
+                    learn(table, desk.folded, desk.runs, words, desk.keys, found, at)
+                    seen = add_up(found, at, at + words, tally, touched, seen, np.uint64(o))
+                    total += words
+                if n & ONE != ZERO:  # a word that goes on in the next blocks
+                    desk.runs[0] = desk.runs[n - ONE]
+                n &= ONE
+            if keep:
+                ends[d] = total
+        entries = flush(entries, g, tally, touched, seen)
+    return table, entries
 
 
 @nb.njit(cache=True, nogil=True)
-def renumber(tokens: Any, number: Any) -> None:  # pragma: no cover - compiled
-    """Every token under its new number, in place."""
-    for i in range(tokens.shape[0]):
-        tokens[i] = number[tokens[i]]
+def _more(tally: Any, touched: Any, size: Any) -> Any:  # pragma: no cover - compiled
+    new_tally, new_touched = np.zeros(2 * size, np.uint64), np.empty(size, np.uint32)
+    new_tally[: tally.shape[0]] = tally
+    new_touched[: touched.shape[0]] = touched
+    return new_tally, new_touched
 
 
 @nb.njit(cache=True, nogil=True)
-def spelled(folded: Any, at: Any, length: Any, offsets: Any, out: Any) -> None:  # pragma: no cover - compiled
-    """The bytes of each distinct token, one after the other."""
-    for t in range(at.shape[0]):
-        place, start = offsets[t], at[t]
-        for j in range(length[t]):
-            out[place + j] = folded[start + np.uint64(j)]
+def indexed(data: Any, edges: Any) -> Any:  # pragma: no cover - compiled
+    """The table of the strings data[edges[0]:edges[1]], …, each once; sixteen bytes behind them are read."""
+    count = edges.shape[0] - 1
+    table = new_table(count, np.int64(edges[count] - edges[0]))
+    desk = new_desk(0)
+    for first in range(0, count, 256):
+        some = min(256, count - first)
+        for k in range(some):
+            desk.runs[2 * k], desk.runs[2 * k + 1] = edges[first + k], edges[first + k + 1]
+        key_them(table, data, desk.runs, some, desk.keys)
+        learn(table, data, desk.runs, some, desk.keys, desk.numbers, ZERO)
+    return table
+
+
+@nb.njit(cache=True, nogil=True)
+def score(
+    texts: Any, first: Any, last: Any, lower: bool, is_word: Any, desk: Any, table: Any, weights: Any, presence: bool,
+    out: Any, lengths: Any,
+) -> None:  # pragma: no cover - compiled  # fmt: skip
+    """Add up the weights of each text's words: out[d] = Σ weights[number], the number 0 for words not in the table.
+
+    `lengths` gets how many words each text has. Weights and sums have a width of a multiple of eight, and the last row
+    of weights is zero.
+    """
+    stamps = np.zeros(table.edges.shape[0] if presence else 1, np.int64)
+    for d in range(first, last):
+        n = ZERO
+        blocks = _words(texts, d, lower, is_word, desk)
+        for b in range(0, blocks, _BLOCKS):
+            n = _runs(desk, b, min(b + _BLOCKS, blocks), n)
+            words = n >> ONE
+            lengths[d] += words
+            key_them(table, desk.folded, desk.runs, words, desk.keys)
+            look_up(table, desk.folded, desk.runs, words, desk.keys, desk.numbers)
+            if presence:
+                words = _distinct(desk.numbers, words, stamps, d + 1)
+            _add_rows(weights, desk.numbers, words, out[d])
+            if n & ONE != ZERO:
+                desk.runs[0] = desk.runs[n - ONE]
+            n &= ONE
+
+
+@nb.njit(cache=True, nogil=True)
+def _distinct(numbers: Any, words: Any, stamps: Any, stamp: Any) -> Any:  # pragma: no cover - compiled
+    """Keep the numbers that the text did not have before, in place; returns how many. Unknown words all stay."""
+    kept = ZERO
+    for k in range(words):
+        t = numbers[k]
+        numbers[kept] = t
+        kept += np.uint64(stamps[t] != stamp)
+        stamps[t] = stamp if t > 0 else 0
+    return kept
+
+
+@nb.njit(cache=True, nogil=True)
+def _add_rows(weights: Any, numbers: Any, words: Any, out: Any) -> None:  # pragma: no cover - compiled
+    """out += Σ weights[number], four words at a time; the last row of weights is zero and fills the fours up."""
+    flat, width = weights.ravel(), np.uint64(weights.shape[1])
+    fours = (words + np.uint64(3)) >> np.uint64(2)
+    for i in range(words, fours << np.uint64(2)):
+        numbers[i] = weights.shape[0] - 1
+    for i in range(fours):
+        k = np.uint64(i) << np.uint64(2)
+        a, b = np.uint64(numbers[k]) * width, np.uint64(numbers[k + np.uint64(1)]) * width
+        c, d = np.uint64(numbers[k + np.uint64(2)]) * width, np.uint64(numbers[k + np.uint64(3)]) * width
+        j = ZERO
+        while j < width:
+            add_four(flat, a + j, b + j, c + j, d + j, out, j)
+            j += np.uint64(8)

@@ -28,14 +28,14 @@ def each(work: Callable[[A], B], items: Iterable[A]) -> Iterator[B]:
     """work(item) for every item, in order; a few at a time, so that a long stream is never held in memory."""
     waiting = iter(items)
     first = list(_take(waiting, 2))
-    count = threads()
-    if len(first) < 2 or count == 1:
+    count = threads() if len(first) == 2 else 1
+    if count == 1:
         yield from map(work, first)
         yield from map(work, waiting)
         return
-    yield work(first[0])  # on this thread: whatever is loaded or warned of once is done once
     with ThreadPoolExecutor(count) as pool:
         going: deque[Future[B]] = deque([pool.submit(work, first[1])])
+        yield work(first[0])  # on this thread: a warning about the data finds the caller's line
         for item in waiting:
             going.append(pool.submit(work, item))
             if len(going) > count:

@@ -89,10 +89,17 @@ class CategoricalBelief(Belief):
     def _rows(self, slots: Sequence[str]) -> Ints:
         return np.array([self._at.get(s, len(self.values)) for s in slots] or [0], dtype=np.int64)
 
+    def rows_of(self, slots: Sequence[str]) -> Floats:
+        """log P(value given class) of a block's slots, and zeros after them: the row of code −1, missing."""
+        at = [self._at.get(s, len(self.values)) for s in slots]
+        return np.vstack([self._log[at], np.zeros((1, self._log.shape[1]))]) if at else np.zeros_like(self._log[:1])
+
     def parts(self, block: Codes) -> Floats:
         """log P(value given class); 0 for missing."""
-        out: Floats = self._log[self._rows(block.slots)[block.codes]]
-        out[block.codes < 0] = 0.0
+        if block.rows == 1 and len(block.slots) == 1 and block.codes[0] == 0:
+            at = self._at.get(block.slots[0], len(self.values))
+            return self._log[at : at + 1]
+        out: Floats = self.rows_of(block.slots)[block.codes]
         return out
 
     def note(self, block: Codes, row: int) -> str:

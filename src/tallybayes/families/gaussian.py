@@ -12,6 +12,7 @@ parameters are averaged over, which gives a Student-t: see `student.py`.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -24,7 +25,7 @@ from .histogram import Histogram
 from .moments import BellBelief, distance, floored, read_moments, shared_deviation
 from .student import student
 
-_ROWS = 4096  # at a time, so that the distances stay in the cache
+_AT_ONCE = 1 << 15  # distances at a time, so that they stay in the cache
 _LARGEST = float(np.finfo(float).max)
 HALF_LOG_2PI = 0.5 * float(np.log(2 * np.pi))
 
@@ -111,16 +112,21 @@ class GaussianBelief(BellBelief):
         """log N(x; μ_y, σ²_y), summed over positions; 0 for missing."""
         if isinstance(block, Numbers) or np.isnan(block.values).any():
             return super().parts(block)
-        at = np.flatnonzero(self.varies)
-        mean, scale = self.location[at].T, self.scale[at].T
-        constant = -np.sum(np.log(scale), axis=1) - len(at) * HALF_LOG_2PI
+        places, mean, scale, constant = self._by_class
+        step = max(_AT_ONCE // max(mean.size, 1), 1)
         out = np.empty((block.rows, len(mean)))
-        for start in range(0, block.rows, _ROWS):
-            x = block.values[start : start + _ROWS, self.positions[at]]
-            for y in range(len(mean)):
-                z = distance(x, mean[y], scale[y])
-                out[start : start + _ROWS, y] = constant[y] - 0.5 * np.einsum("ij,ij->i", z, z)
+        for start in range(0, block.rows, step):
+            z = distance(block.values[start : start + step, None, places], mean, scale)
+            out[start : start + step] = constant - 0.5 * np.einsum("iyj,iyj->iy", z, z)
         return out
+
+    @cached_property
+    def _by_class(self) -> tuple[Ints, Floats, Floats, Floats]:
+        """Positions that vary, μ and σ by class and position, and what no value changes: −Σ log σ − ½ log 2π."""
+        at = np.flatnonzero(self.varies)
+        scale = self.scale[at].T
+        constant = -np.sum(np.log(scale), axis=1) - len(at) * HALF_LOG_2PI
+        return self.positions[at], self.location[at].T, scale, constant
 
     def noise(self, labels: Ints, rng: np.random.Generator) -> Floats:
         """Standard normal numbers."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..block import N, Numbers
-from ..cells import Cells
+from ..cells import Cells, distinct
 from ..counts import Counts
 from ..errors import SettingsError
 from ..numerics import Bools, Floats, Ints
@@ -84,7 +84,7 @@ class CellBelief(Belief):
         """What the value's cell says; 0 for missing."""
         out = np.zeros((block.rows, self.n_classes))
         there = block.present()
-        codes, inverse = np.unique(self.cells.codes(block.values[there]), return_inverse=True)
+        codes, inverse = distinct(self.cells.codes(block.values[there]))
         if len(codes):
             out[there] = self.log_cells(codes)[inverse]
         return out

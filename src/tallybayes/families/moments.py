@@ -58,17 +58,15 @@ def _read_moments(counts: Counts, n_classes: int) -> Moments:
     names, (n, n_exp), (x, x_exp), (xx, xx_exp) = _sums(counts, n_classes)
 
     def rounded(n: Objects, x: Objects, xx: Objects) -> tuple[Floats, Floats]:
-        mean, sd = np.zeros(n.shape), np.zeros(n.shape)
         square, exponent = spread(n, n_exp, x, x_exp, xx, xx_exp)
-        for at in np.ndindex(n.shape):
-            if n[at] > 0:
-                mean[at] = round_ratio(int(x[at]), int(n[at]), x_exp - n_exp)
-                sd[at] = root_ratio(int(square[at]), int(n[at]) ** 2, exponent - 2 * n_exp)
-        return mean, sd
+        each = list(zip(n.ravel().tolist(), x.ravel().tolist(), square.ravel().tolist(), strict=True))
+        mean = [round_ratio(a, m, x_exp - n_exp) if m > 0 else 0.0 for m, a, _ in each]
+        sd = [root_ratio(s, m * m, exponent - 2 * n_exp) if m > 0 else 0.0 for m, _, s in each]
+        return np.array(mean).reshape(n.shape), np.array(sd).reshape(n.shape)
 
     mean, sd = rounded(n, x, xx)
     all_mean, all_sd = rounded(n.sum(axis=1), x.sum(axis=1), xx.sum(axis=1))
-    count = np.array([round_ratio(int(v), 1, n_exp) for v in n.ravel()]).reshape(n.shape)
+    count = np.array([round_ratio(v, 1, n_exp) for v in n.ravel().tolist()]).reshape(n.shape)
     empty = count == 0
     mean, sd = np.where(empty, all_mean[:, None], mean), np.where(empty, all_sd[:, None], sd)
     return Moments(names, count, mean, sd, all_mean, all_sd)

@@ -12,7 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import pairwise
+from operator import matmul
 from typing import Any
 
 import numpy as np
@@ -26,10 +28,12 @@ from ..errors import SettingsError
 from ..later import gammaln
 from ..numerics import Floats, Ints, safe_log
 from ..smoothing import Dirichlet, Laplace
+from ..workers import parallel, threads
 from .base import Belief, Context, Family, Linear, Table, Term
 from .categorical import UNSEEN, draw
 from .selection import Selection
 
+_ENTRIES_PER_THREAD = 1 << 18  # a thread costs about as much as the product of so many
 _MANY = 4096  # words to look up at once: from here on Arrow's hash table is faster than a dict
 
 
@@ -161,6 +165,14 @@ class Complement(Family):
         return ComplementBelief(tuple(words), own, False, length, self.presence, complement=weights)
 
 
+def product(matrix: Any, table: Floats) -> Floats:
+    """A sparse matrix times a table, its rows shared out among the threads where there are many."""
+    count = min(threads(), 1 + matrix.nnz // _ENTRIES_PER_THREAD)
+    cuts = [matrix.shape[0] * i // count for i in range(count + 1)]
+    parts = parallel([partial(matmul, matrix[a:b] if count > 1 else matrix, table) for a, b in pairwise(cuts)])
+    return np.asarray(parts[0] if count == 1 else np.concatenate(parts), dtype=np.float64)
+
+
 def _spelled(word: str, amount: float) -> str:
     return word if amount == 1 else f"{word} ×{amount:g}"
 
@@ -223,8 +235,27 @@ class WordsBelief(Belief):
         return {}
 
     def parts(self, block: Bag) -> Floats:
-        """Σ_w x_w·weight_yw; 0 for a missing bag."""
-        return np.asarray(self._amounts(block) @ self.each(block.slots, self.weights), dtype=np.float64)
+        """Σ_w x_w·weight_yw; 0 for a missing bag. A text may have a way that needs no bag."""
+        quick: Floats | None = block.dot(self) if hasattr(block, "dot") else None
+        return product(self._amounts(block), self.each(block.slots, self.weights)) if quick is None else quick
+
+    def summed(self, texts: Sequence[Sequence[str]]) -> Floats:
+        """The same for a few lists of words, found one by one."""
+        unseen = len(self.words) if self.reserve else -1
+        out = np.zeros((len(texts), self.weights.shape[1]))
+        for i, words in enumerate(texts):
+            at = [self._at.get(w, unseen) for w in (dict.fromkeys(words) if self.presence else words)]
+            self.weights[[j for j in at if j >= 0]].sum(axis=0, out=out[i])
+        return out
+
+    def lookup(self, kernels: Any) -> Any:
+        """The weights behind the words, as the kernels read them; made when first asked for."""
+        if "_lookup" not in self.__dict__:
+            count = len(self.words)
+            unseen = self.weights[count] if self.reserve else None
+            often = self.probabilities[:count].max(axis=1, initial=0.0)
+            self.__dict__["_lookup"] = kernels.Lookup.of(self._words, self.weights[:count], unseen, often)
+        return self.__dict__["_lookup"]
 
     def terms(self, block: Bag, row: int) -> list[Term]:
         """Word by word, in the order given if there was one."""

@@ -2,7 +2,8 @@
 
 from .boxes import read_mail
 from .filter import Filter, FilterSettings, Verdict
-from .message import MailSettings, Message, mail_schema, read_message
+from .message import Message, mail_schema, read_message
+from .settings import MailSettings
 from .striphtml import strip_html
 
 __all__ = [

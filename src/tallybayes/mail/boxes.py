@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 from ..canon import printable
 from ..errors import DataError, did_you_mean
-from .message import MailSettings
+from .settings import MailSettings
 
 Found = tuple[str | None, bytes, str]  # the label if the place tells it, the message, where it was
 

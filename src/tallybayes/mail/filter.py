@@ -20,8 +20,10 @@ from ..model import Model
 from ..schema import Schema
 from ..settings import Settings
 from ..tally import Tally
-from .message import MailSettings, Message, mail_schema, read_message
-from .store import Change, Learnt, StateError, Store, pack
+from .learnt import Learnt, pack
+from .message import Message, mail_schema, read_message
+from .settings import MailSettings
+from .store import Change, StateError, Store
 
 SPAM, HAM, UNSURE = "spam", "ham", "unsure"
 LABELS = (HAM, SPAM)

@@ -30,6 +30,7 @@ from ..errors import TallybayesError
 from ..numerics import Limbs
 from ..schema import Schema
 from ..tally import Tally
+from .learnt import Learnt, pack, rows_tally, unpack
 
 APPLICATION = 0x54427935  # "TBy5" in the file's header, so that `file` and we can tell it from other SQLite files
 FORMAT = 1
@@ -61,17 +62,6 @@ _LEARNT = "SELECT id, class, row, sender, fingerprint FROM messages"
 
 class StateError(TallybayesError):
     """The state file of a filter cannot be read or written; it is as it was."""
-
-
-@dataclass(frozen=True)
-class Learnt:
-    """One learnt message: its id and class, and the row exactly as it was counted."""
-
-    id: str
-    label: str
-    row: Mapping[str, Any]
-    sender: str = ""
-    fingerprint: str = ""
 
 
 class Store:
@@ -355,27 +345,6 @@ class Change:
         for label in {m.label for m in self.removed} - set(store.learnt()):
             # the numbers are zero now, but after a carry not yet limb by limb
             store._db.execute("DELETE FROM counts WHERE class = ?", (label,))
-
-
-def rows_tally(schema: Schema, messages: Sequence[Learnt]) -> Tally:
-    """The tally of some learnt messages."""
-    if not messages:
-        return Tally.zero(schema)
-    return Tally.of(schema, [{**m.row, schema.target: m.label} for m in messages])
-
-
-def pack(row: Mapping[str, Any]) -> bytes:
-    """A row as compressed JSON with its keys in order.
-
-    >>> unpack(pack({"b": 1.5, "a": ["x", None]}))
-    {'a': ['x', None], 'b': 1.5}
-    """
-    return zlib.compress(json.dumps(row, sort_keys=True, separators=(",", ":")).encode("ascii"))
-
-
-def unpack(packed: bytes) -> dict[str, Any]:
-    """The inverse of `pack`."""
-    return dict(json.loads(zlib.decompress(packed)))
 
 
 def _text(value: str) -> str:

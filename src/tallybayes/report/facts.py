@@ -45,7 +45,7 @@ def judged(model: Model, data: Any, y: Any = None) -> Judged:
         parts = {name: belief.parts(blocks[name]) for name, belief in model.beliefs.items()}
         joint = np.tile(model.log_prior, (batch.rows, 1))
         if parts:
-            joint = scorer.scores(model.log_prior, parts, model.settings, blocks)
+            joint = scorer.calibrated(model.settings, scorer.scores(model.log_prior, parts, model.settings, blocks))
         log_p.append(scorer.log_posterior(joint, model.log_prior))
         for name, part in parts.items():
             bits[name] += _bits(model.log_prior, scorer.scores(model.log_prior, {name: part}, model.settings, blocks))

@@ -1,0 +1,123 @@
+"""Every item beside its peer, in one process, in turns, the best of several: prints ratio, times and share of a limit.
+
+    python benchmarks/run.py [--scale 1] [--seconds 4] [--only word] [--write docs/benchmarks.md]
+
+A busy machine spoils both sides alike, which is why the ratio of the best times is what is compared.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import pathlib
+import platform
+import re
+import time
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+import sklearn
+from items import ITEMS, Case, Item
+
+import tallybayes as tb
+from tallybayes.workers import threads
+
+BEGIN, END = "<!-- results -->", "<!-- end of results -->"
+
+
+@dataclass(frozen=True)
+class Result:
+    item: Item
+    ours: float  # seconds
+    theirs: float
+    limit: float | None  # reading the same bytes once
+    agree: bool
+
+    @property
+    def ratio(self) -> float:
+        return self.theirs / self.ours
+
+
+def timed(way) -> float:
+    start = time.perf_counter()
+    way()
+    return time.perf_counter() - start
+
+
+def measured(item: Item, case: Case, seconds: float) -> Result:
+    """The best time of each side, taken in turns for about so many seconds, each at least twice."""
+    agree = case.agree()  # also warms both sides up
+    ours, theirs, limit = [], [], []
+    began = time.perf_counter()
+    while len(theirs) < 2 or (time.perf_counter() - began < seconds and len(theirs) < 300):
+        ours += [timed(case.ours) for _ in range(3)]
+        theirs.append(timed(case.theirs))
+        if case.reads is not None:
+            limit.append(timed(lambda: np.add.reduce(case.reads, axis=None)))
+    return Result(item, min(ours), min(theirs), min(limit) if limit else None, agree)
+
+
+def unit(seconds: float) -> str:
+    return f"{seconds * 1e6:.0f} µs" if seconds < 1e-3 else f"{seconds * 1e3:.1f} ms"
+
+
+def shown(r: Result) -> str:
+    limit = "" if r.limit is None else f", {r.limit / r.ours:.0%} of the speed of reading the bytes"
+    mark = "" if r.ratio >= r.item.target else f"  (meant: {r.item.target:g})"
+    wrong = "" if r.agree else "  THE ANSWERS DIFFER"
+    return (
+        f"{r.item.name:48} {r.ratio:7.1f} ×  {unit(r.ours):>9} beside {unit(r.theirs):>9} ({r.item.peer})"
+        f"{limit}{mark}{wrong}"
+    )
+
+
+def machine() -> str:
+    cpus = pathlib.Path("/proc/cpuinfo")
+    found = re.search(r"model name\s*: (.*)", cpus.read_text()) if cpus.exists() else None
+    packages = ", ".join(f"{m.__name__} {m.__version__}" for m in (np, numba, sklearn))
+    return (
+        f"{found[1] if found else platform.machine()}, {threads()} threads, "
+        f"load {os.getloadavg()[0]:.1f} while measuring; Python {platform.python_version()}, {packages}, "
+        f"tallybayes {tb.__version__}"
+    )
+
+
+def page(results: list[Result]) -> str:
+    """The results as a Markdown table."""
+    lines = [
+        f"{machine()}.",
+        "",
+        "| item | times faster | aim | tallybayes | peer | share of reading the bytes once |",
+        "|---|---|---|---|---|---|",
+    ]
+    for r in results:
+        limit = "" if r.limit is None else f"{r.limit / r.ours:.0%}"
+        lines.append(
+            f"| {r.item.name} | {r.ratio:.1f} | {r.item.target:g} | {unit(r.ours)} "
+            f"| {unit(r.theirs)}, {r.item.peer} | {limit} |"
+        )
+    return "\n".join(lines)
+
+
+def main() -> list[Result]:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--scale", type=float, default=1.0, help="of the number of rows")
+    parser.add_argument("--seconds", type=float, default=4.0, help="for each item")
+    parser.add_argument("--only", default="", help="items whose name has this in it")
+    parser.add_argument("--write", type=pathlib.Path, help="a page whose table is to be renewed")
+    given = parser.parse_args()
+    print(f"tallybayes {tb.__version__}")
+    results = []
+    for item in ITEMS:
+        if given.only in item.name:
+            results.append(measured(item, item.make(given.scale), given.seconds))
+            print(shown(results[-1]), flush=True)
+    if given.write is not None:
+        before, _, rest = given.write.read_text().partition(BEGIN)
+        given.write.write_text(f"{before}{BEGIN}\n{page(results)}\n{END}{rest.partition(END)[2]}")
+    return results
+
+
+if __name__ == "__main__":
+    main()

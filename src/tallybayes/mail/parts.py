@@ -1,0 +1,153 @@
+"""Headers and parts of a message, by scanners that neither raise, recurse nor take more than linear time.
+
+The standard library's parser is not used: 1,500 nested parts recurse it to death.
+"""
+
+from __future__ import annotations
+
+import binascii
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from .settings import MailSettings
+from .striphtml import decoded, filename, from_base64, parameters_of
+
+_WANTED = {"cc", "date", "from", "message-id", "reply-to", "return-path", "subject", "to"}
+_WANTED |= {"content-disposition", "content-transfer-encoding", "content-type"}
+_NAME = re.compile(rb"([!-9;-~]{1,200})[ \t]*:")
+_EXTENSION = re.compile(r"\.([a-z0-9]{1,8})\W*$")
+_TYPES = {"text/plain": "txt", "image/jpeg": "jpg", "text/calendar": "ics", "application/octet-stream": "other"}
+_HTML = 5  # characters of HTML read for each character of text that is counted
+_FALSE_ENDS = 10_000  # lines that begin like a boundary and are none, before the looking ends
+
+
+@dataclass
+class Content:
+    """What the walk through the parts of a message has found."""
+
+    settings: MailSettings
+    plain: list[str] = field(default_factory=list)
+    html: list[str] = field(default_factory=list)
+    attachments: list[str] = field(default_factory=list)
+    notes: dict[str, None] = field(default_factory=dict)  # each once, in order
+
+    def __post_init__(self) -> None:
+        self.room = {False: self.settings.max_text, True: _HTML * self.settings.max_text}  # left for plain text, HTML
+
+    def note(self, text: str) -> None:
+        """Say what was cut or odd, in plain words."""
+        if len(self.notes) < 20:
+            self.notes[text] = None
+
+
+def headers(data: bytes, start: int, end: int, content: Content) -> tuple[dict[str, str], int]:
+    """The wanted headers that begin at `start`, and the place of the body. To and Cc add up, else the first counts."""
+    if start >= end or data.startswith(b"\n", start):
+        return {}, min(start + 1, end)
+    over = data.find(b"\n\n", start, end)
+    after, over = (over + 2, over) if over >= 0 else (end, end)
+    most, longest = content.settings.max_headers, content.settings.max_header
+    lines = data[start:over].split(b"\n", most)
+    if len(lines) > most:
+        content.note(f"more than {most:,} lines of headers; the others were not read")
+    found: dict[str, list[bytes]] = {}
+    value: list[bytes] | None = None
+    for line in lines[:most]:
+        if value is not None and line[:1] in (b" ", b"\t"):
+            value.append(line)
+        elif named := _NAME.match(line):
+            name = named[1].decode("ascii").lower()
+            value = [] if name in found and name not in ("to", "cc") else found.setdefault(name, [])
+            value.append(b"," * bool(value) + line[named.end() :])
+        elif line:
+            content.note("the headers end in a line that is no header")
+            after = start
+            break
+        start += len(line) + 1
+    out = {name: b"".join(found[name]) for name in found if name in _WANTED}
+    for name, given in out.items():
+        if len(given) > longest:
+            content.note(f"the header {name} has {len(given):,} bytes; only the first {longest:,} were read")
+    return {name: decoded(given[:longest].strip()) for name, given in out.items()}, after
+
+
+def walk(data: bytes, head: dict[str, str], start: int, content: Content) -> None:
+    """Collect the texts and attachments of all parts, in order, by a stack of our own."""
+    settings, found = content.settings, 1
+    stack = [(head, start, len(data), 0)]
+    while stack:
+        head, start, end, depth = stack.pop()
+        kind, parameters = parameters_of(head.get("content-type", ""))
+        inside: list[tuple[dict[str, str], int, int, int]] = []
+        pieces: Iterator[tuple[int, int]] = iter(())
+        if kind.startswith("multipart/"):
+            pieces = _split(data, start, end, parameters.get("boundary", ""), content)
+        elif kind == "message/rfc822":
+            content.attachments.append("eml")
+            pieces = iter([(start, end)])
+        for begin, stop in pieces:
+            if depth >= settings.max_depth or found >= settings.max_parts:
+                most = f"{settings.max_depth} deep" if depth >= settings.max_depth else f"{settings.max_parts:,}"
+                content.note(f"parts beyond the first {most} were not read")
+                break
+            found += 1
+            inside.append((*headers(data, begin, stop, content), stop, depth + 1))
+        else:
+            if not inside:
+                _leaf(data, start, end, head, kind, parameters, content)
+        stack += reversed(inside)
+
+
+def _split(data: bytes, start: int, end: int, boundary: str, content: Content) -> Iterator[tuple[int, int]]:
+    """Begin and end of each part between the boundary's lines."""
+    mark = b"\n--" + boundary.rstrip().encode("utf-8", "replace")
+    begin, at, wrong = -1, max(start - 1, 0), 0
+    while boundary.strip() and (found := data.find(mark, at, end)) >= 0:
+        tail = found + len(mark)
+        line_end = data.find(b"\n", tail, min(tail + 200, end))
+        line_end = min(tail + 200, end) if line_end < 0 else line_end
+        rest = data[tail:line_end].strip()
+        at = line_end
+        if rest not in (b"", b"--") or (line_end < end and data[line_end] != 10):
+            at, wrong = tail, wrong + 1
+            if wrong > _FALSE_ENDS:
+                content.note("too many lines that look like the end of a part; the rest is read as one")
+                break
+            continue
+        if begin >= 0:
+            yield begin, max(begin, found)
+        if rest:
+            return
+        begin = min(line_end + 1, end)
+    if begin >= 0:
+        content.note("the message ends in the middle of a part")
+        yield begin, end
+    else:
+        content.note("a message in parts without the line that parts them")
+
+
+def _leaf(
+    data: bytes, start: int, end: int, head: dict[str, str], kind: str, parameters: dict[str, str], content: Content
+) -> None:
+    """Add a part without parts: a text, or the type of an attachment."""
+    disposition, more = parameters_of(head.get("content-disposition", ""))
+    name = filename(more, "filename") or filename(parameters, "name")
+    is_text = kind in ("text/plain", "text/html") or "/" not in kind or kind.startswith("multipart/")
+    if disposition == "attachment" or name or not is_text:
+        named = _EXTENSION.search(name[-300:].lower()) or _EXTENSION.search("." + kind.rpartition("/")[2])
+        content.attachments.append(_TYPES.get("" if name else kind) or (named[1] if named else "other"))
+        return
+    is_html = kind == "text/html"
+    texts, most = content.html if is_html else content.plain, content.room[is_html]
+    piece = data[start : min(end, start + 12 * most)]  # four bytes a character, at three characters a byte
+    encoding = head.get("content-transfer-encoding", "").lower()
+    if "base64" in encoding:
+        piece = from_base64(piece)
+    elif "quoted-printable" in encoding:
+        piece = binascii.a2b_qp(piece)
+    text = decoded(piece, parameters.get("charset", ""), content.note if start + 12 * most >= end else None)
+    if len(text) > most or start + 12 * most < end:
+        content.note(f"the text is longer than {content.settings.max_text:,} characters; the rest was not counted")
+    texts.append(text[:most])
+    content.room[is_html] -= len(texts[-1])

@@ -1,0 +1,103 @@
+"""Numba twins of scoring: parts are added up where they arise, without an array for each. Import only through
+`exact.score_kernels`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba as nb
+import numpy as np
+
+_HALF_LOG_2PI = 0.5 * float(np.log(2 * np.pi))
+_FAR = 1e299  # a sum of this size has left the range of the short way
+_TILE = 64  # rows at a time: their sums stay in the first-level cache
+
+
+@nb.njit(cache=True, nogil=True)
+def _carefully(v: Any, mean: Any, scale: Any, constant: Any) -> Any:  # pragma: no cover - compiled
+    """The same sum for one row and class where a step of the short way may overflow; see `moments.distance`."""
+    total = 0.0
+    for k in range(v.shape[0]):
+        if v[k] == v[k]:
+            z = (v[k] - mean[k]) / scale[k]
+            if not abs(z) < np.inf:
+                z = (v[k] / 2 - mean[k] / 2) / scale[k] * 2
+            z = min(max(z, -1e150), 1e150)
+            total += constant[k] - 0.5 * z * z
+    return total
+
+
+@nb.njit(
+    "void(Array(float64, 2, 'C', True), int64[::1], float64[:, ::1], float64[:, ::1], float64, float64[:, ::1])",
+    cache=True,
+    nogil=True,
+)
+def add_normal(x: Any, columns: Any, mean: Any, scale: Any, weight: float, out: Any) -> None:  # pragma: no cover
+    """Add weight · Σ [−½((x − μ)/σ)² − log σ − ½ log 2π] over some columns of x to out[row, class].
+
+    NaN adds nothing. Means and scales are classes × columns.
+    """
+    n_classes, width = mean.shape
+    tile, total = np.empty((width, _TILE)), np.empty(_TILE)
+    inverse, constant, whole = np.empty((n_classes, width)), np.empty((n_classes, width)), np.zeros(n_classes)
+    for y in range(n_classes):
+        for k in range(width):
+            inverse[y, k] = 1.0 / scale[y, k]
+            constant[y, k] = -np.log(scale[y, k]) - _HALF_LOG_2PI
+            whole[y] += constant[y, k]
+    for first in range(0, x.shape[0], _TILE):
+        rows = min(_TILE, x.shape[0] - first)
+        missing = False
+        for i in range(rows):
+            for k in range(width):
+                v = x[first + i, columns[k]]
+                missing |= v != v
+                tile[k, i] = v
+        for y in range(n_classes):
+            for i in range(rows):
+                total[i] = 0.0 if missing else whole[y]
+            for k in range(width):
+                m, s, c = mean[y, k], inverse[y, k], constant[y, k]
+                if missing:
+                    for i in range(rows):
+                        v = tile[k, i]
+                        z = (v - m) * s
+                        total[i] += c - 0.5 * z * z if v == v else 0.0
+                else:
+                    for i in range(rows):
+                        z = (tile[k, i] - m) * s
+                        total[i] -= 0.5 * z * z
+            for i in range(rows):
+                if not abs(total[i]) < _FAR:
+                    total[i] = _carefully(tile[:, i], mean[y], scale[y], constant[y])
+                out[first + i, y] += weight * total[i]
+
+
+@nb.njit(
+    [
+        "void(float64[:, ::1], Array(int32, 1, 'C', True), float64[:, ::1])",
+        "void(float64[:, ::1], Array(int64, 1, 'C', True), float64[:, ::1])",
+    ],
+    cache=True,
+    nogil=True,
+)
+def add_rows(table: Any, codes: Any, out: Any) -> None:  # pragma: no cover - compiled
+    """Add table[code] to each row of `out`; the last row of the table is for code −1."""
+    n_classes, last = table.shape[1], table.shape[0] - 1
+    for i in range(codes.shape[0]):
+        code = codes[i]
+        code = last if code < 0 else code
+        for y in range(n_classes):
+            out[i, y] += table[code, y]
+
+
+@nb.njit("void(float64[:, ::1], int64[::1])", cache=True, nogil=True)
+def largest(scores: Any, best: Any) -> None:  # pragma: no cover - compiled
+    """The number of the highest score of each row, the first of equal ones; −1 where none is above −inf."""
+    for i in range(scores.shape[0]):
+        top, at = -np.inf, -1
+        for y in range(scores.shape[1]):
+            if scores[i, y] > top:
+                top, at = scores[i, y], y
+        best[i] = at

@@ -1,0 +1,83 @@
+"""Each benchmark runs at a tiny size, its sides agree, and the kernels give what NumPy gives. No times are tested."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tallybayes as tb
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
+
+from items import ITEMS, Item
+
+TINY = 0.004
+
+
+@pytest.mark.parametrize("item", ITEMS, ids=lambda item: item.name)
+def test_the_item_runs_and_both_sides_agree(item: Item) -> None:
+    case = item.make(TINY)
+    case.ours()
+    case.theirs()
+    assert case.agree()
+
+
+@pytest.mark.parametrize("item", [i for i in ITEMS if "fit" in i.name], ids=lambda item: item.name)
+def test_kernels_and_reference_count_the_same(item: Item, monkeypatch: pytest.MonkeyPatch) -> None:
+    tally = item.make(TINY).tally
+    assert tally is not None
+    monkeypatch.setenv("TALLYBAYES_KERNELS", "off")
+    expected = tally()
+    monkeypatch.setenv("TALLYBAYES_KERNELS", "on")
+    found = tally()
+    assert found == expected
+    assert found.digest == expected.digest
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-320, 1e160, 1e307])
+@pytest.mark.parametrize("weight", [1.0, 0.3, 0.0])
+def test_kernels_and_reference_score_the_same(scale: float, weight: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Missing values, far values, unseen values and columns without weight included."""
+    rng = np.random.default_rng(8)
+    n = 500
+    x = np.where(rng.random((n, 3)) < 0.1, np.nan, rng.normal(size=(n, 3))) * scale
+    data = {
+        "v": x,
+        "n": rng.normal(size=n) * scale,
+        "c": rng.choice(["a", "b", "c", None], n),
+        "y": rng.choice(["p", "q", "r"], n),
+    }
+    columns = [tb.Column("v", "vector", width=3), tb.Column("n", "number"), tb.Column("c", "category")]
+    settings = tb.Settings(weights={"v": weight, "c": weight}, families={"n": "gaussian"})
+    model = tb.count(data, tb.Schema(columns, target="y")).model(settings)
+    probe = {**data, "c": rng.choice(["a", "z", None], n), "n": data["n"] * rng.choice([1.0, 1e-8], n)}
+    probe["n"][::7] = np.nan
+    probe["v"] = np.where(rng.random((n, 3)) < 0.02, 1.7e308, x)
+    answers = []
+    for way in ("off", "on"):
+        monkeypatch.setenv("TALLYBAYES_KERNELS", way)
+        answers.append((model.log_joint(probe), model.predict_proba(probe), model.predict(probe)))
+    np.testing.assert_allclose(answers[1][0], answers[0][0], rtol=1e-12)
+    np.testing.assert_allclose(answers[1][1], answers[0][1], rtol=1e-9, atol=1e-300)
+    assert answers[1][2].tolist() == answers[0][2].tolist()
+
+
+def test_kernels_work_from_a_directory_that_cannot_be_written(tmp_path: Path) -> None:
+    """Numba caches beside the source, or in the user's own directory where that is read-only."""
+    package = tmp_path / "site" / "tallybayes"
+    shutil.copytree(Path(tb.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+    (package / "__pycache__").write_text("a file, so that no cache fits here, even for root")
+    code = (
+        f"import tallybayes as tb; from tallybayes import exact; assert tb.__file__.startswith({str(package)!r})\n"
+        "assert exact.table_kernels(1) is not None; print('ok')"
+    )
+    env = {**os.environ, "PYTHONPATH": str(package.parent), "TALLYBAYES_KERNELS": "on", "HOME": str(tmp_path)}
+    env.pop("NUMBA_CACHE_DIR", None)
+    done = subprocess.run([sys.executable, "-B", "-c", code], capture_output=True, text=True, env=env, timeout=180)
+    assert done.stdout == "ok\n", done.stderr

@@ -1,0 +1,99 @@
+"""Rows counted and forgotten one at a time: nobody can tell that they waited."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import examples
+
+import tallybayes as tb
+from tallybayes import pending
+
+SCHEMA = tb.Schema(
+    [
+        tb.Column("c", "category"),
+        tb.Column("n", "number", cells=tb.Cells.fitted(np.arange(40.0))),
+        tb.Column("t", "text"),
+    ],
+    target="y",
+)
+ROW = st.fixed_dictionaries(
+    {
+        "c": st.sampled_from(["red", "blue", None]),
+        "n": st.sampled_from([0.5, 3.0, -1e9, 1e-3, None]),
+        "t": st.sampled_from(["ant bee bee", "", "bee cat", None]),
+        "y": st.sampled_from(["u", "v", None]),
+    }
+).filter(lambda row: any(row[k] is not None for k in "cnt"))
+
+
+def quietly(tally: tb.Tally, rows: list[dict], sign: int) -> tb.Tally:
+    for row in rows:
+        tally = tally + sign * tb.count([row], SCHEMA)
+    return tally
+
+
+@given(first=st.lists(ROW, min_size=1, max_size=6), steps=st.lists(st.tuples(st.booleans(), ROW), max_size=12))
+@examples(60)
+def test_row_by_row_equals_at_once_and_forgets_what_the_whole_tally_would(first, steps):
+    """Every step is accepted or refused as the whole tally does it, and leaves the same tally."""
+    base = quietly(tb.Tally.zero(SCHEMA), [*first, {"c": "red", "n": 1.0, "t": "ant", "y": "u"}], 1)
+    model, whole = base.model(), base
+    for add, row in steps:
+        if add:
+            model, whole = model.update(row), whole.update([row])
+            continue
+        try:
+            rest = whole.forget([row])
+        except tb.CannotForget:
+            with pytest.raises(tb.CannotForget):
+                model.forget(row)
+            continue
+        if not rest.classes:
+            continue
+        model, whole = model.forget(row), rest
+    assert model.tally == whole
+    assert model.tally.digest == whole.digest
+    expected = whole.model()
+    assert model.classes == expected.classes
+    probe = {"c": "red", "n": 0.7, "t": "bee"}
+    np.testing.assert_array_equal(model.predict_proba(probe), expected.predict_proba(probe))
+
+
+def test_a_row_waits_until_it_is_asked_for_and_older_models_stay_as_they_were():
+    many = {"c": ["red", None] * 10, "n": [1.0, None] * 10, "t": ["ant bee", None] * 10, "y": ["u", "v", "v", "v"] * 5}
+    base = tb.count(many, SCHEMA).model()
+    row = {"c": "blue", "n": 3.0, "t": "cat cat", "y": "v"}
+    more = base.update(row)
+    assert "beliefs" not in vars(more)
+    again = more.update(row)
+    less = again.forget(row)
+    assert "beliefs" not in vars(less)
+    assert less.tally == more.tally == base.tally.update([row])
+    assert base.tally.rows == 20 and again.tally.rows == 22
+    assert more.forget(row).tally == base.tally  # its changes were taken over by `again`: they are made once more
+    assert isinstance(more.predict(row)[0], str)
+
+
+def test_a_row_that_cannot_be_read_is_refused_at_once():
+    base = tb.count({"c": ["red"], "n": [1.0], "t": ["a"], "y": ["u"]}, SCHEMA).model()
+    with pytest.raises(tb.DataError, match="column 'n', row 0"):
+        base.update({"c": "red", "n": "seven", "t": "a", "y": "u"})
+    with pytest.raises(tb.DataError, match="no target column"):
+        base.update({"c": "red", "n": 1.0, "t": "a"})
+    with pytest.raises(tb.CannotForget, match="nothing has been forgotten"):
+        base.forget({"c": "blue", "n": 1.0, "t": "a", "y": "u"})
+    with pytest.raises(AttributeError, match="no attribute 'belief'"):
+        base.update({"c": "red", "n": 1.0, "t": "a", "y": "u"}).belief  # noqa: B018
+
+
+def test_many_rows_are_folded_in(monkeypatch):
+    monkeypatch.setattr(pending, "MOST", 3)
+    monkeypatch.setattr("tallybayes.learning.MOST", 3)
+    model = tb.count({"c": ["red"], "n": [1.0], "t": ["a"], "y": ["u"]}, SCHEMA).model()
+    for _ in range(10):
+        model = model.update({"c": "red", "n": 1.0, "t": "a", "y": "u"})
+        assert vars(model)["_pending"].waiting <= 3
+    assert model.tally.rows == 11
