@@ -19,7 +19,8 @@ from typing import NamedTuple
 import pytest
 
 import tallybayes as tb
-from tallybayes.cli import main, with_header
+from tallybayes.cli import main
+from tallybayes.commands.mail import with_header
 from tallybayes.mail import store as store_module
 from tallybayes.mail.filter import Filter, FilterSettings
 from tallybayes.mail.learnt import Learnt, rows_tally

@@ -1,0 +1,189 @@
+"""Pages for people: a schema with its reasons, figures beside the majority class, telling evidence, whole models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from .terminal import grid, heading
+
+if TYPE_CHECKING:
+    from ..evaluation import Evaluation
+    from ..families import Table
+    from ..model import Model
+    from ..odds import Odds
+    from ..schema import Schema
+
+FIGURES = {"accuracy": "accuracy", "log_loss": "log loss", "brier": "Brier score", "calibration_error": "calibration error"}
+MOST_CLASSES = 6  # beside each other on a page
+_LEAST_ROWS = 5  # behind a value that is called telling
+
+
+def schema_page(schema: Schema) -> Any:
+    """Every column: its kind, and why."""
+    rows = [(c.name, c.kind, c.reason) for c in schema.columns]
+    return grid(("column", "kind", "why"), rows, left=3, fold=2)
+
+
+def classes_page(model: Model) -> Any:
+    """Every class: how many rows, and its prior probability as a bar."""
+    rows = dict.fromkeys(map(str, model.classes), "")
+    if model.tally is not None:
+        counted = zip(model.tally.classes, model.tally.class_weights().tolist(), strict=True)
+        rows |= {name: f"{n:,.10g}" for name, n in counted}
+    from .. import canon
+
+    prior = model.prior()
+    most = max(prior.values(), default=1.0)
+    shown = sorted(prior.items(), key=lambda item: -item[1])[:30]
+    lines = [(c, rows.get(str(canon.text(c)), ""), f"{p:.4f}", "▇" * round(24 * p / most)) for c, p in shown]
+    if len(prior) > len(shown):
+        lines.append((f"… {len(prior) - len(shown)} more", "", "", ""))
+    return grid((model.schema.target, "", "rows", "prior"), [(a, d, b, c) for a, b, c, d in lines], left=2)
+
+
+def figures_page(evaluation: Evaluation, name: str = "this model") -> Any:
+    """The metrics with their intervals, beside those of the majority class."""
+    known = evaluation.baseline
+    lines = []
+    for metric, words in FIGURES.items():
+        value, low, high = evaluation.figure(metric)
+        lines.append((words, f"{value:.4f}", f"{low:.4f} to {high:.4f}", f"{known[metric]:.4f}"))
+    return grid(("", name, "95 % interval", "majority class"), lines)
+
+
+def settings_page(evaluation: Evaluation, extra: Sequence[tuple[str, Evaluation]] = ()) -> Any:
+    """One line per setting, the best log loss first, the majority class last."""
+    found = [(name, [evaluation.figure(m, name)[0] for m in FIGURES]) for name in evaluation.names]
+    found += [(name, [other.figure(m)[0] for m in FIGURES]) for name, other in extra]
+    found.sort(key=lambda line: line[1][1])
+    found.append(("majority class", [evaluation.baseline[m] for m in FIGURES]))
+    lines = [(name, *(f"{v:.4f}" for v in figures)) for name, figures in found]
+    return grid(("", *FIGURES.values()), lines)
+
+
+def by_class_page(evaluation: Evaluation) -> Any:
+    """Precision, recall and F1 of every class."""
+    table = evaluation.by_class().to_pydict()
+    heads = ["class", "rows", "precision", "recall", "f1"]
+    lines = [
+        (table["class"][i], f"{table['rows'][i]:,.10g}", *(f"{table[h][i]:.4f}" for h in heads[2:]))
+        for i in range(len(table["class"]))
+    ]
+    return grid(("class", "rows", "precision", "recall", "F1"), lines)
+
+
+def confusion_page(evaluation: Evaluation) -> Any:
+    """How many rows of each class were given to each class."""
+    table = evaluation.confusion().to_pydict()
+    names = [n for n in table if n != "class"] if "class" not in map(str, evaluation.classes) else list(table)[1:]
+    lines = [(table["class"][i], *(f"{table[n][i]:,.10g}" for n in names)) for i in range(len(table["class"]))]
+    return grid(("is ↓  answered →", *names), lines)
+
+
+def telling(model: Model, label: Any, top: int) -> list[tuple[str, Odds]]:
+    """The values and words most telling for a class, of all columns, that enough rows stand behind."""
+    found: list[tuple[str, Odds]] = []
+    for column, belief in model.beliefs.items():
+        table = belief.table()
+        if table.title.startswith("P(") and model.settings.weights.get(column, 1.0) > 0 and len(model.classes) > 1:
+            found += [(column, o) for o in model.odds(column, label, top=top, least=_least(model, column, label))]
+    found.sort(key=lambda item: (-item[1].ratio, -item[1].inside))
+    return [(c, o) for c, o in found if o.ratio > 1][:top]
+
+
+def _least(model: Model, column: str, label: Any) -> float:
+    """The probability of a value that a few rows of the class have: rarer ones tell much, but on little ground."""
+    if model.tally is None:
+        return 0.0
+    from .. import canon
+
+    rows = dict(zip(model.tally.classes, model.tally.class_weights().tolist(), strict=True))
+    slots = max(len(model.beliefs[column].table().rows), 1)
+    words = model.schema[column].kind in ("text", "bag")
+    return _LEAST_ROWS / (max(rows.get(str(canon.text(label)), 0.0), 1.0) + slots) / (10 if words else 1)
+
+
+def evidence_page(model: Model, top: int = 4) -> Any | None:
+    """The most telling evidence for each class; None where no column has a table of values."""
+    by_class = [(c, telling(model, c, top)) for c in model.classes[: 4 * MOST_CLASSES]]
+    lines: list[tuple[Any, ...]] = []
+    for label, found in by_class:
+        for i, (column, o) in enumerate(found):
+            ratio = "∞" if o.outside == 0 else f"{o.ratio:.3g}"
+            name = label if i == 0 else ""
+            lines.append((name, column, o.value, f"{ratio} ×", f"{o.inside:.2%}", f"{o.outside:.2%}"))
+    heads = (model.schema.target, "column", "value", "times likelier", "in the class", "in the others")
+    return grid(heads, lines, left=3) if lines else None
+
+
+def columns_page(model: Model) -> Any:
+    """Every counted column: its kind, the family that reads it, its weight."""
+    from ..model import Model as Described
+
+    told = dict(Described._described(model))
+    rows = [(name, model.schema[name].kind, told[name]) for name in model.beliefs]
+    return grid(("column", "kind", "believed as"), rows, left=3, fold=2)
+
+
+def numbers_page(model: Model) -> Any | None:
+    """Mean and standard deviation of every number by class; None where nothing was counted as a number."""
+    tally = model.tally
+    if tally is None:
+        return None
+    classes = tally.classes[:MOST_CLASSES]
+    lines = []
+    for column in model.schema.counted:
+        if column.kind != "number":
+            continue
+        found = tally.moments(column.name)
+        told = (f"{mean:.4g} ± {square**0.5:.3g}" if n else "none" for n, mean, square in map(found.__getitem__, classes))
+        lines.append((column.name, *told))
+    return grid(("mean ± deviation", *classes), lines) if lines else None
+
+
+def table_page(model: Model, column: str, most: int) -> Any:
+    """The conditional table of one column: P(value given class), or a family's parameters."""
+    table: Table = model.table(column)
+    shown = list(_rows(table, most))
+    if len(table.rows) > most:
+        shown.append((f"… {len(table.rows) - most:,} more", *("" for _ in table.classes[:MOST_CLASSES])))
+    first = column if table.title.startswith("P(") else table.title
+    return grid((first, *table.classes[:MOST_CLASSES]), shown)
+
+
+def _rows(table: Table, most: int) -> Iterator[tuple[str, ...]]:
+    """The first rows, the most probable ones first where the rows are many."""
+    order: list[int] = list(range(len(table.rows)))
+    if len(order) > most and table.title.startswith("P("):
+        order.sort(key=lambda i: -float(table.values[i].max()))
+    for i in order[:most]:
+        yield (table.rows[i], *(f"{v:.4g}" for v in table.values[i][:MOST_CLASSES]))
+
+
+def model_page(model: Model, top: int) -> Iterator[Any]:
+    """The pieces of the page about a model: classes, columns, tables, odds."""
+    yield heading("Classes")
+    yield classes_page(model)
+    if model.beliefs:
+        yield heading("Columns")
+        yield columns_page(model)
+    if model.settings.calibrated is not None:
+        yield f"Weights: {model.settings.calibrated}"
+    left = [(c.name, c.reason) for c in model.schema.columns if c.kind == "ignore"]
+    if left:
+        yield heading("Left out")
+        yield grid(("column", "why"), left, left=2, fold=1)
+    numbers = numbers_page(model)
+    if numbers is not None:
+        yield heading("Numbers")
+        yield numbers
+    for column in [c for c in model.beliefs if model.schema[c].kind == "category"]:
+        yield heading(f"P({column} given {model.schema.target})")
+        yield table_page(model, column, 8)
+    evidence = evidence_page(model, top)
+    if evidence is not None:
+        yield heading("Most telling")
+        yield evidence
+    if len(model.classes) > MOST_CLASSES:
+        yield f"\nTables show the first {MOST_CLASSES} of {len(model.classes)} classes."
