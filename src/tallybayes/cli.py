@@ -1,6 +1,6 @@
 """The command line: the library's verbs, `tallybayes fit | predict | evaluate | explain | …`, and `tallybayes mail`.
 
-Exit codes: 0 done, 1 could not finish (disk, interrupt), 2 bad input or usage; `mail` has its own, see commands/mail.py.
+Exit codes: 0 done, 1 could not finish (disk, interrupt), 2 bad input or usage; `mail` has its own, see there.
 Nothing but click is imported before a command runs, so that help and completion are quick.
 """
 
@@ -21,6 +21,7 @@ from .commands.fitting import compare, fit, tune
 from .commands.hints import for_commands
 from .commands.mail import ERROR, TRY_AGAIN, mail, pass_on, read_message
 from .commands.pages import export, report, show_
+from .commands.reference import reference_
 from .commands.terminal import complain, say
 from .errors import TallybayesError
 
@@ -42,7 +43,7 @@ def tallybayes() -> None:
 
 
 for _command in (
-    fit, predict, evaluate, explain, show_, report, tune, compare, update, forget, merge, export, mail,
+    fit, predict, evaluate, explain, show_, report, tune, compare, update, forget, merge, export, mail, reference_,
 ):  # fmt: skip
     tallybayes.add_command(_command)
 
@@ -54,6 +55,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal without UTF-8 sees escapes
     warnings.showwarning = lambda message, *_, **__: say(f"tallybayes: {for_commands(str(message))}", error=True)
+    # Weights are fitted with small matrices, and BLAS threads wait longer for each other on them than they work
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         tallybayes.main(given, prog_name="tallybayes", standalone_mode=False)
         sys.stdout.flush()

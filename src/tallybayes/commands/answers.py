@@ -10,7 +10,7 @@ import click
 
 from .choices import parse_prior
 from .data import Data, reads_data
-from .models import MODEL, load_model
+from .models import MODEL, load_model, place
 from .terminal import grid, heading, say, show, show_json
 
 if TYPE_CHECKING:
@@ -24,7 +24,14 @@ _PRIOR = click.option("--prior", help="Other class probabilities: uniform, or CL
 
 @click.command(short_help="Answer for every row.")
 @MODEL
-@click.option("-o", "--output", type=click.Path(), metavar="FILE", help="Write to this file; - for standard output.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(),
+    callback=place,
+    metavar="FILE",
+    help="Write to this file; - for standard output.",
+)
 @click.option(
     "--format",
     "out_format",
@@ -32,7 +39,9 @@ _PRIOR = click.option("--prior", help="Other class probabilities: uniform, or CL
     help="What to write, where the name of FILE does not say so.",
 )
 @click.option("--proba", is_flag=True, help="Also the probability of every class.")
-@click.option("--keep", multiple=True, metavar="COLUMN", help="A column of DATA to write beside the answer; repeatable.")
+@click.option(
+    "--keep", multiple=True, metavar="COLUMN", help="A column of DATA to write beside the answer; repeatable."
+)
 @_PRIOR
 @reads_data
 def predict(
@@ -148,8 +157,8 @@ def explain(
         found = asked.explain(source, row, log=log, prior=given)
         change = asked.what_if(source, number=row) if what_if else None
     if as_json:
-        show_json(found.to_dict() | ({"what_if": str(change)} if what_if else {}))
+        show_json(found.to_dict() | ({"what_if": change.to_dict()} if change is not None else {}))
         return
     show(f"{data.name}, row {row}\n", found if against is None else found.odds(None, against))
     if change is not None:
-        show(heading("What would change the answer"), str(change))
+        show(heading("What would change the answer"), change)

@@ -36,14 +36,20 @@ class Choices:
     @classmethod
     def of(cls, sets: Sequence[str], smoothings: Sequence[str] = (), prior: str | None = None) -> Choices:
         """Options as they were typed: column=kind or column=family, smoothings, a prior."""
+        from ..families import named
         from ..schema import KINDS
 
-        kinds, families = {}, {}
+        kinds: dict[str, str] = {}
+        families: dict[str, str] = {}
         for given in sets:
             column, equals, word = given.rpartition("=")
             if not (column and equals and word):
                 raise click.BadParameter(f"{given!r} is not COLUMN=KIND or COLUMN=FAMILY", param_hint="--set")
-            (kinds if word in KINDS else families)[column] = word
+            if word in KINDS:
+                kinds[column] = word
+            else:
+                named(word)  # a family that does not exist is refused before anything is read
+                families[column] = word
         return cls(kinds, families, _smoothings(smoothings), None if prior is None else parse_prior(prior))
 
     @property
@@ -64,7 +70,8 @@ class Choices:
         for name in (*self.kinds, *self.families):
             if name not in known:
                 raise SchemaError(
-                    f"there is no column {name!r} to set", hint=did_you_mean(name, known) + f"there are {excerpt(known)}."
+                    f"there is no column {name!r} to set",
+                    hint=did_you_mean(name, known) + f"there are {excerpt(known)}.",
                 )
         for name, kind in self.kinds.items():
             if any(c.name == name for c in schema.columns) and kind != "date":
@@ -103,7 +110,10 @@ def parse_smoothing(text: str) -> Smoothing:
     if name not in _SMOOTHINGS:
         raise SettingsError(
             f"there is no smoothing {name!r}",
-            hint=did_you_mean(name, _SMOOTHINGS) + "take " + ", ".join(_SMOOTHINGS) + ", with :AMOUNT where it has one.",
+            hint=did_you_mean(name, _SMOOTHINGS)
+            + "take "
+            + ", ".join(_SMOOTHINGS)
+            + ", with :AMOUNT where it has one.",
         )
     kind = getattr(smoothing, _SMOOTHINGS[name])
     try:

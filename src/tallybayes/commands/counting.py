@@ -8,14 +8,19 @@ from typing import TYPE_CHECKING
 import click
 
 from .data import Data, reads_data
-from .models import MODEL, load_model, save_model
+from .models import MODEL, load_model, place, save_model
 from .terminal import say
 
 if TYPE_CHECKING:
     from ..model import Model
 
 _INSTEAD = click.option(
-    "-o", "--output", type=click.Path(), metavar="MODEL", help="Write here and leave MODEL as it is; - for standard output."
+    "-o",
+    "--output",
+    type=click.Path(),
+    callback=place,
+    metavar="MODEL",
+    help="Write here and leave MODEL as it is; - for standard output.",
 )
 _WEIGHTS = click.option("--weights", metavar="COLUMN", help="The column that holds the weight of each row.")
 
@@ -52,7 +57,13 @@ def forget(model: str, data: Data, weights: str | None, output: str | None) -> N
 @click.command(short_help="Add up models counted apart.")
 @click.argument("models", nargs=-1, required=True, type=click.Path(), metavar="MODEL MODEL…")
 @click.option(
-    "-o", "--output", required=True, type=click.Path(), metavar="MODEL", help="The file to write; - for standard output."
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(),
+    callback=place,
+    metavar="MODEL",
+    help="The file to write; - for standard output.",
 )
 def merge(models: Sequence[str], output: str) -> None:
     """Add up models that were counted apart, as if one had counted all rows.

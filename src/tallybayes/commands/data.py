@@ -26,10 +26,27 @@ _OPTIONS = (
         type=click.Choice(["csv", "tsv", "jsonl", "parquet", "arrow"]),
         help="What DATA is, where its name does not say so.",
     ),
-    click.option("--delimiter", "read_delimiter", metavar="CHAR", help="What stands between fields; , ; tab and | are found without it."),
-    click.option("--encoding", "read_encoding", metavar="NAME", help="Of a text file that is not UTF-8, such as latin-1 or cp1252."),
-    click.option("--decimal", "read_decimal", type=click.Choice([".", ","]), help="How decimals are written, as in 3.14 or 3,14."),
-    click.option("--bad-lines", "read_bad_lines", type=click.Choice(["error", "skip"]), help="Stop at lines that are no rows, or skip."),
+    click.option(
+        "--delimiter",
+        "read_delimiter",
+        metavar="CHAR",
+        help="What stands between fields; , ; tab and | are found without it.",
+    ),
+    click.option(
+        "--encoding",
+        "read_encoding",
+        metavar="NAME",
+        help="Of a text file that is not UTF-8, such as latin-1 or cp1252.",
+    ),
+    click.option(
+        "--decimal", "read_decimal", type=click.Choice([".", ","]), help="How decimals are written, as in 3.14 or 3,14."
+    ),
+    click.option(
+        "--bad-lines",
+        "read_bad_lines",
+        type=click.Choice(["error", "skip"]),
+        help="Stop at lines that are no rows, or skip.",
+    ),
 )
 _NAMES = ("format", "delimiter", "encoding", "decimal", "bad_lines")
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .choices import SMOOTHING_HELP, Choices, parse_pairs, parse_smoothing
+from .choices import SMOOTHING_HELP, Choices, parse_pairs, parse_prior, parse_smoothing
 from .data import Data, reads_data
-from .models import OUT_MODEL, save_model
+from .models import OUT_MODEL, place, save_model
 from .terminal import heading, say, show, show_json
 
 if TYPE_CHECKING:
@@ -32,11 +32,15 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="Print the figures 
 @_TARGET
 @OUT_MODEL
 @_SCHEMA
-@click.option("--save-schema", type=click.Path(), metavar="FILE", help="Write the schema, to be shared or edited.")
+@click.option(
+    "--save-schema", type=click.Path(), callback=place, metavar="FILE", help="Write the schema, to be shared or edited."
+)
 @_SET
 @click.option("--smoothing", multiple=True, metavar="[COLUMN=]NAME[:AMOUNT]", help=SMOOTHING_HELP + ".")
 @click.option("--prior", help="counted, uniform, or CLASS=PROBABILITY,… for every class.")
-@click.option("--no-calibrate", is_flag=True, help="Believe the counts as they are: choose no weights on held-out rows.")
+@click.option(
+    "--no-calibrate", is_flag=True, help="Believe the counts as they are: choose no weights on held-out rows."
+)
 @click.option("--pairs", multiple=True, metavar="auto|no|A:B", help="Columns counted together where that helps (auto).")
 @_WEIGHTS
 @click.option("--receipts", is_flag=True, help="Count a hash of each row, so that forget knows every row.")
@@ -71,7 +75,11 @@ def fit(
     with data.open("looking") as source:
         schema = choices.applied(_schema(source, schema_file, target, weights, receipts))
     quiet = output == "-"
-    tell = (lambda *pieces: None) if quiet else show
+
+    def tell(*pieces: Any) -> None:
+        if not quiet:
+            show(*pieces)
+
     tell(f"{data.name}: what is counted, and why", schema_page(schema))
 
     def fitted(rows: Source) -> Model:
@@ -144,16 +152,20 @@ def _cross_validated(source: Source, model: Model, schema: Schema, folds: int, f
     return cross_validate(source, model.schema, folds=folds, settings=model.settings)
 
 
-@click.command(short_help="Try smoothings and families, keep the best.")
+@click.command(short_help="Choose smoothing and families, column by column.")
 @_TARGET
 @OUT_MODEL
 @_SCHEMA
 @_SET
-@click.option("--smoothing", multiple=True, metavar="NAME[:AMOUNT]", help="One to try; may be given many times.")
-@click.option("--family", multiple=True, help="One to try for number columns; may be given many times.")
-@click.option("--metric", default="log_loss", show_default=True, help="What is best: log_loss, accuracy, brier, …")
-@click.option("--folds", default=10, show_default=True)
-@_WEIGHTS
+@click.option(
+    "--smoothing", multiple=True, metavar="NAME[:AMOUNT]", help="One to try, instead of laplace:0.01 to laplace:3."
+)
+@click.option("--try", "families", multiple=True, metavar="COLUMN=FAMILY,…", help="Families to try for a column.")
+@click.option("--prior", "priors", multiple=True, help="One to try: counted, uniform, or CLASS=PROBABILITY,…")
+@click.option("--folds", default=5, show_default=True, help="Folds of held-out rows.")
+@click.option(
+    "--nested", is_flag=True, help="Also tune anew inside each fold: the honest figure, as many times the work."
+)
 @_JSON
 @reads_data
 def tune(
@@ -163,50 +175,46 @@ def tune(
     schema_file: str | None,
     sets: Sequence[str],
     smoothing: Sequence[str],
-    family: Sequence[str],
-    metric: str,
+    families: Sequence[str],
+    priors: Sequence[str],
     folds: int,
-    weights: str | None,
+    nested: bool,
     as_json: bool,
 ) -> None:
-    """Try smoothings and families by cross-validation, each fold by subtraction; -o writes the best model.
+    """Choose smoothing and family of each column by held-out rows; -o writes the model that was chosen.
 
-    Every row is counted once. The model written is the best line of the table, without weights chosen besides:
-    `fit` chooses those, too.
+    Every row is counted once, and folds are subtracted. `fit` chooses weights besides, which often gains more.
     """
-    from dataclasses import replace
-
-    from ..evaluate import cross_validate
-    from ..fit import fit as fit_rows
-    from ..settings import Settings
-    from .screens import settings_page
+    from ..tune import Tuned
+    from ..tune import tune as tune_rows
+    from .screens import figures_page, tuned_page
 
     choices = Choices.of(sets)
     with data.open("looking") as source:
-        schema = choices.applied(_schema(source, schema_file, target, weights))
-    numbers = [c.name for c in schema.counted if c.kind == "number" and c.name not in choices.families]
-    base = choices.settings or Settings()
-    tried: dict[str, Settings] = {}
-    for amount in smoothing or ("laplace:0.01", "laplace:0.1", "laplace:0.5", "laplace:1", "laplace:2", "good-turing"):
-        for name in (family or ("gaussian", "student", "kernel", "bins")) if numbers else ("",):
-            families = {**base.families, **dict.fromkeys(numbers, name)}
-            label = f"{amount}, {name}" if name else amount
-            tried[label] = replace(base, smoothing=parse_smoothing(amount), families=families)
-    with data.open("cross-validating") as source:
-        evaluation = cross_validate(source, schema, folds=folds, settings=tried)
-    best = evaluation.best(metric)
-    if output:
-        with data.open("counting") as source:
-            model = fit_rows(source, schema=schema, settings=tried[best])
-        note = f"model written to {save_model(model, output)}"
+        schema = choices.applied(_schema(source, schema_file, target))
+    wanted = {column: word.split(",") for column, _, word in (given.rpartition("=") for given in families)}
+    with data.open("tuning") as source:
+        found = tune_rows(
+            source,
+            schema,
+            settings=choices.settings,
+            families=wanted,
+            smoothing=[parse_smoothing(s) for s in smoothing] or None,
+            priors=[parse_prior(p) for p in priors] or ("counted",),
+            folds=folds,
+            nested=nested,
+        )
+    assert isinstance(found, Tuned)  # settings alone come back where a tally is given
+    note = f"model written to {save_model(found.model, output)}" if output else ""
     if output == "-":
         say(note, error=True)
     elif as_json:
-        show_json({"best": best, "settings": evaluation.table.to_pylist()})
+        show_json({"before": found.before, "after": found.after, "tried": found.table.to_pylist()})
     else:
-        show(evaluation.title, settings_page(evaluation), f"\nbest by {metric.replace('_', ' ')}: {best}")
-        if output:
-            say(note)
+        show(f"{data.name}: held-out log loss {found.before:.4f} → {found.after:.4f}", tuned_page(found))
+        if found.nested is not None:
+            show(heading(f"On rows it has not seen: {found.nested.title}"), figures_page(found.nested))
+        show(*([f"\n{note}"] if note else []))
 
 
 @click.command(short_help="Compare with other classifiers.")
@@ -224,6 +232,7 @@ def compare(
     Classifiers of scikit-learn take part where it is installed.
     """
     from ..compare import compare as compare_all
+    from .screens import compared_page
 
     with data.open("looking") as source:
         schema = _schema(source, schema_file, target, weights)
@@ -232,4 +241,4 @@ def compare(
     if as_json:
         show_json(found.table.to_pylist())
     else:
-        show(found if hasattr(found, "__rich__") else repr(found))
+        show(found.evaluation.title, compared_page(found))

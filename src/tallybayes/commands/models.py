@@ -11,9 +11,27 @@ import click
 if TYPE_CHECKING:
     from ..model import Model
 
+
+def place(context: click.Context, option: click.Parameter, path: str | None) -> str | None:
+    """The path to write to, refused before the work is done rather than after it."""
+    if path is None or path == "-":
+        return path
+    folder = os.path.dirname(os.path.abspath(path))
+    if not os.path.isdir(folder):
+        raise click.BadParameter(f"there is no folder {folder}", context, option)
+    if os.path.isdir(path) or not os.access(folder, os.W_OK):
+        raise click.BadParameter(f"{path} is a folder, or in one that cannot be written to", context, option)
+    return path
+
+
 MODEL = click.argument("model", type=click.Path())
 OUT_MODEL = click.option(
-    "-o", "--output", type=click.Path(), metavar="MODEL", help="The file to write; - for standard output."
+    "-o",
+    "--output",
+    type=click.Path(),
+    callback=place,
+    metavar="MODEL",
+    help="The file to write; - for standard output.",
 )
 
 

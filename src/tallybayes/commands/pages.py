@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .data import Data, reads_data
-from .models import MODEL, load_model, save_bytes
+from .models import MODEL, load_model, place, save_bytes
 from .terminal import heading, say, show, show_json
 
 if TYPE_CHECKING:
@@ -18,7 +18,9 @@ FORMATS = ("sealed", "json", "onnx", "card", "sql")
 
 @click.command("show", short_help="Read a model like a page.")
 @MODEL
-@click.option("--column", "columns", multiple=True, metavar="COLUMN", help="The whole table of this column; repeatable.")
+@click.option(
+    "--column", "columns", multiple=True, metavar="COLUMN", help="The whole table of this column; repeatable."
+)
 @click.option("--top", default=5, show_default=True, help="How many of the most telling values per class.")
 @click.option("--json", "as_json", is_flag=True, help="Print the same as JSON.")
 def show_(model: str, columns: tuple[str, ...], top: int, as_json: bool) -> None:
@@ -69,7 +71,15 @@ def _facts(model: Model, columns: tuple[str, ...]) -> dict[str, Any]:
 
 @click.command(short_help="One HTML page about a model.")
 @MODEL
-@click.option("-o", "--output", required=True, type=click.Path(), metavar="FILE", help="The page; - for standard output.")
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(),
+    callback=place,
+    metavar="FILE",
+    help="The page; - for standard output.",
+)
 @reads_data
 def report(model: str, data: Data, output: str) -> None:
     """One page of HTML about MODEL on the rows of DATA: figures, pictures, mistakes, the model as a nomogram.
@@ -89,7 +99,14 @@ def report(model: str, data: Data, output: str) -> None:
 @click.command(short_help="Write a model for other programs.")
 @MODEL
 @click.option("--format", "out_format", type=click.Choice(FORMATS), help="What to write, where FILE does not say so.")
-@click.option("-o", "--output", type=click.Path(), metavar="FILE", help="Write to this file; - for standard output.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(),
+    callback=place,
+    metavar="FILE",
+    help="Write to this file; - for standard output.",
+)
 @click.option("--table", default="rows", show_default=True, help="sql: the table that holds the rows.")
 @click.option(
     "--dialect",
@@ -107,7 +124,9 @@ def export(model: str, out_format: str | None, output: str | None, table: str, d
     path = output or "-"
     if out_format == "sql" or (out_format is None and path.endswith(".sql")):
         scorer = known.to_sql(table, dialect)
-        content = "".join(f"{statement.rstrip().rstrip(';')};\n" for statement in (*scorer.setup, scorer.query)).encode()
+        content = "".join(
+            f"{statement.rstrip().rstrip(';')};\n" for statement in (*scorer.setup, scorer.query)
+        ).encode()
     elif out_format is None and path == "-":
         raise click.UsageError("say what to write: --format " + "|".join(FORMATS) + ", or -o FILE")
     else:

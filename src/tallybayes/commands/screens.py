@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from .terminal import grid, heading
 
 if TYPE_CHECKING:
+    from ..compare import Comparison
     from ..evaluation import Evaluation
     from ..families import Table
     from ..model import Model
     from ..odds import Odds
     from ..schema import Schema
+    from ..tune import Tuned
 
-FIGURES = {"accuracy": "accuracy", "log_loss": "log loss", "brier": "Brier score", "calibration_error": "calibration error"}
+FIGURES = {
+    "accuracy": "accuracy",
+    "log_loss": "log loss",
+    "brier": "Brier score",
+    "calibration_error": "calibration error",
+}
+_COMPARED = ("accuracy", "log_loss", "calibration_error")
 MOST_CLASSES = 6  # beside each other on a page
 _LEAST_ROWS = 5  # behind a value that is called telling
 
@@ -52,14 +60,32 @@ def figures_page(evaluation: Evaluation, name: str = "this model") -> Any:
     return grid(("", name, "95 % interval", "majority class"), lines)
 
 
-def settings_page(evaluation: Evaluation, extra: Sequence[tuple[str, Evaluation]] = ()) -> Any:
-    """One line per setting, the best log loss first, the majority class last."""
-    found = [(name, [evaluation.figure(m, name)[0] for m in FIGURES]) for name in evaluation.names]
-    found += [(name, [other.figure(m)[0] for m in FIGURES]) for name, other in extra]
-    found.sort(key=lambda line: line[1][1])
-    found.append(("majority class", [evaluation.baseline[m] for m in FIGURES]))
-    lines = [(name, *(f"{v:.4f}" for v in figures)) for name, figures in found]
-    return grid(("", *FIGURES.values()), lines)
+def tuned_page(tuned: Tuned) -> Any:
+    """What was chosen for each column, and the held-out log loss of the best other candidate."""
+    lines = []
+    for name, family in tuned.model.families.items():
+        smoothing = tuned.settings.smoothing_of(name)
+        tried = [c for c in tuned.tried if c.column == name]
+        others = [c.loss for c in tried if not (c.family == family and c.smoothing == smoothing)]
+        lines.append((name, family.describe(), str(smoothing), f"{min(others):.4f}" if others else ""))
+    return grid(("column", "family", "smoothing", "next best log loss"), lines, left=3)
+
+
+def compared_page(found: Comparison) -> Any:
+    """A line per classifier, the best log loss first, with seconds per fold and memory."""
+    figures = {name: [found.evaluation.figure(m, name)[0] for m in _COMPARED] for name in found.names}
+    lines = [
+        (
+            name,
+            *(f"{v:.4f}" for v in figures[name]),
+            f"{found.fit_seconds[name]:.3f}",
+            f"{found.predict_seconds[name]:.3f}",
+            f"{found.peak_bytes[name] / 1e6:.1f}",
+        )
+        for name in sorted(found.names, key=lambda n: figures[n][1])
+    ]
+    heads = ("", "accuracy", "log loss", "calibration", "fit s", "predict s", "MB")
+    return grid(heads, lines, fold=0)
 
 
 def by_class_page(evaluation: Evaluation) -> Any:
@@ -98,7 +124,7 @@ def _least(model: Model, column: str, label: Any) -> float:
         return 0.0
     from .. import canon
 
-    rows = dict(zip(model.tally.classes, model.tally.class_weights().tolist(), strict=True))
+    rows: dict[str, float] = dict(zip(model.tally.classes, model.tally.class_weights().tolist(), strict=True))
     slots = max(len(model.beliefs[column].table().rows), 1)
     words = model.schema[column].kind in ("text", "bag")
     return _LEAST_ROWS / (max(rows.get(str(canon.text(label)), 0.0), 1.0) + slots) / (10 if words else 1)
@@ -137,7 +163,9 @@ def numbers_page(model: Model) -> Any | None:
         if column.kind != "number":
             continue
         found = tally.moments(column.name)
-        told = (f"{mean:.4g} ± {square**0.5:.3g}" if n else "none" for n, mean, square in map(found.__getitem__, classes))
+        told = (
+            f"{mean:.4g} ± {square**0.5:.3g}" if n else "none" for n, mean, square in map(found.__getitem__, classes)
+        )
         lines.append((column.name, *told))
     return grid(("mean ± deviation", *classes), lines) if lines else None
 

@@ -52,7 +52,9 @@ def show(*pieces: Any) -> None:
     out = Console(file=sys.stdout, highlight=False, markup=False, emoji=False, width=width)
     for piece in pieces:
         with out.capture() as drawn:
-            out.print(clean(piece) if isinstance(piece, str) else piece, soft_wrap=isinstance(piece, str) and not terminal)
+            out.print(
+                clean(piece) if isinstance(piece, str) else piece, soft_wrap=isinstance(piece, str) and not terminal
+            )
         lines = drawn.get().split("\n")
         click.echo("\n".join(lines if terminal else (line.rstrip() for line in lines)), nl=False)
 
