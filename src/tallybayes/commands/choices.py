@@ -124,6 +124,19 @@ def parse_smoothing(text: str) -> Smoothing:
         raise SettingsError(f"{text!r} is no smoothing", hint=f"write {name} or {name}:0.5.") from None
 
 
+def smoothing_words(smoothing: Smoothing) -> str:
+    """A smoothing as it is typed.
+
+    >>> smoothing_words(parse_smoothing("laplace:0.5"))
+    'laplace:0.5'
+    """
+    from dataclasses import astuple
+
+    name = next((n for n, kind in _SMOOTHINGS.items() if kind == type(smoothing).__name__), "")
+    amounts = [f"{v:g}" for v in astuple(smoothing) if isinstance(v, float)]  # type: ignore[call-overload]
+    return ":".join([name, *amounts]) if name else str(smoothing)
+
+
 def parse_prior(text: str) -> str | dict[str, float]:
     """ "counted", "uniform", or the probability of each class.
 

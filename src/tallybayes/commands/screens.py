@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from .choices import smoothing_words
 from .terminal import grid, heading
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def tuned_page(tuned: Tuned) -> Any:
         smoothing = tuned.settings.smoothing_of(name)
         tried = [c for c in tuned.tried if c.column == name]
         others = [c.loss for c in tried if not (c.family == family and c.smoothing == smoothing)]
-        lines.append((name, family.describe(), str(smoothing), f"{min(others):.4f}" if others else ""))
+        lines.append((name, family.describe(), smoothing_words(smoothing), f"{min(others):.4f}" if others else ""))
     return grid(("column", "family", "smoothing", "next best log loss"), lines, left=3)
 
 
