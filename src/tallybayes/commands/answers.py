@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ..model import Model
     from ..sources import Source
 
+_KEPT = 24  # characters of a column that is shown beside the answers
 _SCREEN = 40  # rows of predictions that a terminal shows
 _MOST_CONFUSION = 10  # classes of a confusion table
 _PRIOR = click.option("--prior", help="Other class probabilities: uniform, or CLASS=PROBABILITY,… for every class.")
@@ -63,7 +64,7 @@ def predict(
     given = None if prior is None else parse_prior(prior)
     with data.open("predicting") as source:
         if output is None and out_format is None and sys.stdout.isatty():
-            show(_first_rows(asked, source, keep, proba, given))
+            show(*_first_rows(asked, source, keep, proba, given))
             return
         to_pipe = output in (None, "-")
         rows = predict_file(
@@ -79,27 +80,28 @@ def predict(
         say(f"{rows:,} rows written to {output}")
 
 
-def _first_rows(model: Model, source: Source, keep: Sequence[str], proba: bool, prior: Any) -> Any:
+def _first_rows(model: Model, source: Source, keep: Sequence[str], proba: bool, prior: Any) -> Iterator[Any]:
     """What fits a screen: row numbers, answers, and how probable they are."""
     import numpy as np
+
+    from ..canon import printable
 
     total, lines = 0, []
     for batch in source.batches():
         first = batch.slice(0, max(_SCREEN - total, 0))
         if first.rows:
             p = model.predict_proba(first, prior=prior)
-            kept = [list(map(str, first[name])) for name in keep]
+            kept = [[printable(v, _KEPT) for v in first[name]] for name in keep]
             for i in range(first.rows):
                 best = int(np.argmax(p[i]))
                 shown = p[i] if proba else p[i, [best]]
                 beside = (column[i] for column in kept)
                 lines.append((str(total + i), *beside, str(model.classes[best]), *(f"{v:.4f}" for v in shown)))
         total += batch.rows
-    if total > len(lines):
-        rest = f"… {total - len(lines):,} more rows: all of them with -o FILE, or through a pipe"
-        lines.append(("", *("" for _ in keep), rest, *("" for _ in (model.classes if proba else [0]))))
     heads = [f"P({c})" for c in model.classes] if proba else ["probability"]
-    return grid(("row", *keep, model.schema.target, *heads), lines, left=2 + len(keep))
+    yield grid(("row", *keep, model.schema.target, *heads), lines, left=2 + len(keep), fold=-1)
+    if total > len(lines):
+        yield f"\n{total - len(lines):,} more rows: all of them with -o FILE, or through a pipe"
 
 
 @click.command(short_help="How good the answers are.")

@@ -60,13 +60,21 @@ class Data:
     options: dict[str, Any]
 
     @contextlib.contextmanager
-    def open(self, what: str = "reading") -> Iterator[Source]:
-        """The rows; a person at a terminal sees a bar while they are read."""
+    def open(self, what: str = "reading", *, work: bool = False) -> Iterator[Source]:
+        """The rows; a person at a terminal sees a bar while they are read.
+
+        With `work` there is more to do than reading, and the bar does not pretend to know how much.
+        """
         from ..progress import bar
-        from ..sources import read
 
         with bar(what) as tell:
-            yield read(self.path, progress=tell, **self.options)
+            yield self.source(None if tell is None else (lambda rows, share: tell(rows, None if work else share)))
+
+    def source(self, progress: Callable[[int, float | None], None] | None = None) -> Source:
+        """The rows, without a bar."""
+        from ..sources import read
+
+        return read(self.path, progress=progress, **self.options)
 
 
 def reads_data(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -85,12 +85,11 @@ def fit(
     def fitted(rows: Source) -> Model:
         return fit_rows(rows, schema=schema, settings=settings, calibrate=not no_calibrate, pairs=wanted)
 
-    with data.open("counting") as source:
+    with data.open("counting and choosing", work=True) as source:
         model = fitted(source)
     tell(*_what_was_chosen(model, schema))
     if folds:
-        with data.open("cross-validating") as source:
-            evaluation = _cross_validated(source, model, schema, folds, fitted)
+        evaluation = _cross_validated(data, model, schema, folds, fitted)
         tell(heading(f"On rows it has not seen: {evaluation.title}"), figures_page(evaluation))
     evidence = evidence_page(model)
     if evidence is not None:
@@ -143,13 +142,28 @@ def _what_was_chosen(model: Model, schema: Schema) -> list[Any]:
     return out
 
 
-def _cross_validated(source: Source, model: Model, schema: Schema, folds: int, fitter: Any) -> Evaluation:
+def _cross_validated(
+    data: Data, model: Model, schema: Schema, folds: int, fitted: Callable[[Source], Model]
+) -> Evaluation:
     """Every row forecast by a model of the other folds: fitted anew, or for many rows by subtraction."""
     from ..evaluate import cross_validate
+    from ..progress import bar
 
-    if model.tally is not None and model.tally.rows <= _ANEW:
-        return cross_validate(source, schema, folds=folds, fitter=fitter)
-    return cross_validate(source, model.schema, folds=folds, settings=model.settings)
+    assert model.tally is not None
+    rows, done = model.tally.rows, 0
+    if rows > _ANEW:
+        with data.open("cross-validating", work=True) as source:
+            return cross_validate(source, model.schema, folds=folds, settings=model.settings)
+    with bar("cross-validating") as tell:
+
+        def counted(training: Source) -> Model:
+            nonlocal done
+            if tell is not None:
+                tell(rows * done // folds, done / folds)
+            done += 1
+            return fitted(training)
+
+        return cross_validate(data.source(), schema, folds=folds, fitter=counted)
 
 
 @click.command(short_help="Choose smoothing and families, column by column.")
@@ -193,7 +207,7 @@ def tune(
     with data.open("looking") as source:
         schema = choices.applied(_schema(source, schema_file, target))
     wanted = {column: word.split(",") for column, _, word in (given.rpartition("=") for given in families)}
-    with data.open("tuning") as source:
+    with data.open("tuning", work=True) as source:
         found = tune_rows(
             source,
             schema,
@@ -236,7 +250,7 @@ def compare(
 
     with data.open("looking") as source:
         schema = _schema(source, schema_file, target, weights)
-    with data.open("comparing") as source:
+    with data.open("comparing", work=True) as source:
         found = compare_all(source, schema, folds=folds)
     if as_json:
         show_json(found.table.to_pylist())

@@ -25,7 +25,8 @@ FIGURES = {
 }
 _COMPARED = ("accuracy", "log_loss", "calibration_error")
 MOST_CLASSES = 6  # beside each other on a page
-_LEAST_ROWS = 5  # behind a value that is called telling
+_LEAST_ROWS, _LEAST_SHARE = 5, 0.02  # of a class, behind a value that is called telling
+_WORDS_OF_A_ROW = 10  # a word's share of all words is about so much less than the share of rows that have it
 
 
 def schema_page(schema: Schema) -> Any:
@@ -125,10 +126,11 @@ def _least(model: Model, column: str, label: Any) -> float:
         return 0.0
     from .. import canon
 
-    rows: dict[str, float] = dict(zip(model.tally.classes, model.tally.class_weights().tolist(), strict=True))
+    counted = dict(zip(model.tally.classes, model.tally.class_weights().tolist(), strict=True))
+    rows = max(float(counted.get(str(canon.text(label)), 0.0)), 1.0)
     slots = max(len(model.beliefs[column].table().rows), 1)
     words = model.schema[column].kind in ("text", "bag")
-    return _LEAST_ROWS / (max(rows.get(str(canon.text(label)), 0.0), 1.0) + slots) / (10 if words else 1)
+    return max(_LEAST_ROWS, _LEAST_SHARE * rows) / (rows + slots) / (_WORDS_OF_A_ROW if words else 1)
 
 
 def evidence_page(model: Model, top: int = 4) -> Any | None:
@@ -137,20 +139,25 @@ def evidence_page(model: Model, top: int = 4) -> Any | None:
     lines: list[tuple[Any, ...]] = []
     for label, found in by_class:
         for i, (column, o) in enumerate(found):
-            ratio = "∞" if o.outside == 0 else f"{o.ratio:.3g}"
+            ratio = "∞" if o.outside == 0 else f"{o.ratio:.3g}" if o.ratio < 100 else f"{o.ratio:,.0f}"
             name = label if i == 0 else ""
-            lines.append((name, column, o.value, f"{ratio} ×", f"{o.inside:.2%}", f"{o.outside:.2%}"))
+            lines.append((name, column, o.value, f"{ratio} ×", _share(o.inside), _share(o.outside)))
     heads = (model.schema.target, "column", "value", "times likelier", "in the class", "in the others")
     return grid(heads, lines, left=3) if lines else None
 
 
+def _share(p: float) -> str:
+    return f"{p:.2%}" if p >= 5e-5 or p == 0 else "< 0.01%"
+
+
 def columns_page(model: Model) -> Any:
     """Every counted column: its kind, the family that reads it, its weight."""
-    from ..model import Model as Described
-
-    told = dict(Described._described(model))
-    rows = [(name, model.schema[name].kind, told[name]) for name in model.beliefs]
-    return grid(("column", "kind", "believed as"), rows, left=3, fold=2)
+    told = dict(model._described())
+    rows = []
+    for name in model.beliefs:
+        family, _, weight = told[name].partition(", weight ")
+        rows.append((name, model.schema[name].kind, family, weight))
+    return grid(("column", "kind", "believed as", "weight"), rows, left=3, fold=2)
 
 
 def numbers_page(model: Model) -> Any | None:
@@ -187,7 +194,7 @@ def _rows(table: Table, most: int) -> Iterator[tuple[str, ...]]:
     if len(order) > most and table.title.startswith("P("):
         order.sort(key=lambda i: -float(table.values[i].max()))
     for i in order[:most]:
-        yield (table.rows[i], *(f"{v:.4g}" for v in table.values[i][:MOST_CLASSES]))
+        yield (table.rows[i], *(f"{v:.4f}" if 1e-3 <= v <= 1 else f"{v:.4g}" for v in table.values[i][:MOST_CLASSES]))
 
 
 def model_page(model: Model, top: int) -> Iterator[Any]:
@@ -207,7 +214,8 @@ def model_page(model: Model, top: int) -> Iterator[Any]:
     if numbers is not None:
         yield heading("Numbers")
         yield numbers
-    for column in [c for c in model.beliefs if model.schema[c].kind == "category"]:
+    weights = model.settings.weights
+    for column in [c for c in model.beliefs if model.schema[c].kind == "category" and weights.get(c, 1.0) > 0]:
         yield heading(f"P({column} given {model.schema.target})")
         yield table_page(model, column, 8)
     evidence = evidence_page(model, top)
