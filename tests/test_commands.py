@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
+import fcntl
 import json
 import os
+import pty
 import random
 import re
 import resource
 import signal
+import struct
 import subprocess
 import sys
+import termios
 import time
 from pathlib import Path
 
@@ -87,6 +92,12 @@ def test_fit_prints_what_it_inferred_how_good_it_is_and_what_is_telling(tmp_path
         assert re.search(line, out), line
     model, own = tb.load(tmp_path / "m.parquet"), tb.fit(str(FLATS), target="let")
     assert model.tally == own.tally and model.settings.calibrated.form == own.settings.calibrated.form
+
+
+def test_many_rows_are_cross_validated_by_subtraction_and_the_page_says_so(monkeypatch):
+    monkeypatch.setattr("tallybayes.commands.fitting._ANEW", 100)
+    out = good(run("fit", FLATS, "--target", "let", "--set", "note=ignore", "--folds", 4))
+    assert "4 folds by subtraction" in out and "chosen with all rows, which flatters" in out
 
 
 def test_fit_takes_kinds_families_smoothing_prior_pairs_weights_and_receipts(tmp_path):
@@ -335,6 +346,35 @@ def test_compare_shows_rivals(tmp_path):
     assert {
         r["classifier"] for r in json.loads(good(run("compare", data, "--target", "let", "--folds", 2, "--json")))
     } >= {"tallybayes"}
+
+
+# ---- a terminal
+
+
+def on_a_terminal(*arguments: object, columns: int) -> str:
+    """What a terminal of so many columns shows, without colours."""
+    leader, follower = pty.openpty()
+    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    environment = {k: v for k, v in os.environ.items() if k != "COLUMNS"} | {"TERM": "xterm"}
+    with subprocess.Popen(
+        [COMMAND, *map(str, arguments)], stdout=follower, stderr=follower, env=environment
+    ) as process:
+        os.close(follower)
+        out = b""
+        with contextlib.suppress(OSError):  # the other end is closed
+            while piece := os.read(leader, 1 << 16):
+                out += piece
+    os.close(leader)
+    assert process.returncode == 0, out
+    return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", out.decode()).replace("\r\n", "\n")
+
+
+@pytest.mark.parametrize("columns", [60, 80, 120])
+def test_pages_fit_the_terminal(model, columns):
+    shown = on_a_terminal("predict", model, FLATS, "--proba", "--keep", "note", columns=columns)
+    assert "200 more rows: all of them with -o FILE, or through a pipe" in shown and "P(slow)" in shown
+    for text in (shown, on_a_terminal("show", model, columns=columns)):
+        assert max(map(len, text.splitlines())) <= columns
 
 
 # ---- files as people have them

@@ -26,6 +26,7 @@ FIGURES = {
 _COMPARED = ("accuracy", "log_loss", "calibration_error")
 MOST_CLASSES = 6  # beside each other on a page
 _LEAST_ROWS, _LEAST_SHARE = 5, 0.02  # of a class, behind a value that is called telling
+_OF_A_COLUMN = 2  # values of a category or number among the telling ones, so that others have a say
 _WORDS_OF_A_ROW = 10  # a word's share of all words is about so much less than the share of rows that have it
 
 
@@ -117,7 +118,14 @@ def telling(model: Model, label: Any, top: int) -> list[tuple[str, Odds]]:
         if table.title.startswith("P(") and model.settings.weights.get(column, 1.0) > 0 and len(model.classes) > 1:
             found += [(column, o) for o in model.odds(column, label, top=top, least=_least(model, column, label))]
     found.sort(key=lambda item: (-item[1].ratio, -item[1].inside))
-    return [(c, o) for c, o in found if o.ratio > 1][:top]
+    kept: dict[str, int] = {}
+    out = []
+    for column, o in found:
+        kept[column] = kept.get(column, 0) + 1
+        words = model.schema[column].kind in ("text", "bag")
+        if o.ratio > 1 and (words or kept[column] <= _OF_A_COLUMN):
+            out.append((column, o))
+    return out[:top]
 
 
 def _least(model: Model, column: str, label: Any) -> float:
@@ -176,6 +184,10 @@ def numbers_page(model: Model) -> Any | None:
         )
         lines.append((column.name, *told))
     return grid(("mean ± deviation", *classes), lines) if lines else None
+
+
+def _number(value: float, digits: int = 4) -> str:
+    return f"{value:,.0f}" if 10**digits <= abs(value) < 1e15 else f"{value:.{digits}g}"
 
 
 def table_page(model: Model, column: str, most: int) -> Any:
