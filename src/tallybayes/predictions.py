@@ -15,6 +15,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from . import canon, encode, workers
+from .arrow import array
 from .batches import Batch, as_column
 from .errors import DataError, SettingsError, did_you_mean, excerpt
 from .model import Model
@@ -81,13 +82,13 @@ def _columns(model: Model, batch: Batch, log_p: Any, probabilities: bool, keep: 
     columns: dict[str, Any] = {}
     for name in keep:
         column = batch[name]
-        columns[name] = column if isinstance(column, pa.Array) else pa.array(map(canon.text, column), pa.string())
+        columns[name] = column if isinstance(column, pa.Array) else array([canon.text(v) for v in column], pa.string())
     classes = as_column(list(model.classes))
     if not isinstance(classes, pa.Array):  # labels of several types: their texts tell them apart
-        classes = pa.array(map(canon.text, classes), pa.string())
-    columns[PREDICTION] = classes.take(pa.array(np.argmax(log_p, axis=1)))
+        classes = array([canon.text(c) for c in classes], pa.string())
+    columns[PREDICTION] = classes.take(array(np.argmax(log_p, axis=1)))
     if probabilities:
-        columns |= dict(zip(_names(model), map(pa.array, np.exp(log_p).T), strict=True))
+        columns |= dict(zip(_names(model), map(array, np.ascontiguousarray(np.exp(log_p).T)), strict=True))
     return pa.RecordBatch.from_pydict(columns)
 
 
