@@ -1,1 +1,16 @@
-"""What all tests share: importing the helpers beside them (cases, strategies, shared_data) by name."""
+"""What all tests share: importing the helpers beside them (cases, strategies, shared_data) by name, and one cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import cluster
+import pytest
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    """A session on a Spark cluster, started by the first test that asks; mark such tests with `cluster.marks`."""
+    with cluster.cluster() as session:
+        yield session

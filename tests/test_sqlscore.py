@@ -270,7 +270,10 @@ def bent(table: pa.Table, smoothing: object = None) -> tuple[tb.Model, pa.Table]
 
 @pytest.mark.parametrize("dialect", RUN)
 def test_an_isotonic_curve_is_written(table, dialect):
-    for smoothing in (None, tb.MaximumLikelihood()):  # without smoothing some scores are impossible, which bends nothing
+    for smoothing in (
+        None,
+        tb.MaximumLikelihood(),
+    ):  # without smoothing some scores are impossible, which bends nothing
         model, rows = bent(table, smoothing)
         check(model, rows, dialect)
     assert not np.allclose(answers(model.tally.model(), rows)[0], answers(model, rows)[0])
