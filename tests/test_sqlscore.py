@@ -273,7 +273,7 @@ def test_an_isotonic_curve_is_written(table, dialect):
     for smoothing in (
         None,
         tb.MaximumLikelihood(),
-    ):  # without smoothing some scores are impossible, which bends nothing
+    ):  # without smoothing some classes are impossible
         model, rows = bent(table, smoothing)
         check(model, rows, dialect)
     assert not np.allclose(answers(model.tally.model(), rows)[0], answers(model, rows)[0])
