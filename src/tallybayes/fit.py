@@ -10,14 +10,15 @@ from .infer import first_look, infer, labels_or_name
 from .model import Model
 from .schema import Schema
 from .settings import Settings
-from .sources import LABELS, open_source
+from .sources import LABELS, on_engine, open_source
 from .tally import Tally, refuse_empty
 
 
-def count(data: Any, schema: Schema, y: Any = None, *, weights: Any = None) -> Tally:
+def count(data: Any, schema: Schema, y: Any = None, *, weights: Any = None, engine: str | None = None) -> Tally:
     """The tally of some rows under a schema: exact, and ready to be added to others.
 
-    `weights` is one number per row or the name of a column; a schema may name that column, too.
+    `weights` is one number per row or the name of a column; a schema may name that column, too. The engine follows
+    from the data; `engine="local"` brings the rows of a Spark frame here, "duckdb" and "spark" insist on being right.
 
     >>> import tallybayes as tb
     >>> schema = tb.Schema([tb.Column("Sky", "category")], target="Play")
@@ -26,7 +27,7 @@ def count(data: Any, schema: Schema, y: Any = None, *, weights: Any = None) -> T
     """
     if isinstance(weights, str):
         schema, weights = schema.with_weights(weights), None
-    return Tally.of(schema, data, y, weights=weights)
+    return Tally.of(schema, on_engine(open_source(data, y, weights=weights, target=schema.target), engine))
 
 
 def fit(
@@ -40,6 +41,7 @@ def fit(
     receipts: bool = False,
     calibrate: bool | str | None = None,
     pairs: Pairs = "auto",
+    engine: str | None = None,
 ) -> Model:
     """A model of some rows: infer the schema, choose families and weights on held-out rows, count. Prints nothing.
 
@@ -48,6 +50,7 @@ def fit(
     `calibrate=False`, or settings of your own, leave the choosing out; `calibrate=True` fits weights to your settings;
     "temperature", "weights" or "isotonic" (for two classes) ask for one form.
     `pairs` are columns counted together where that helps: "auto", False, or a list of two names each.
+    `engine` is as for `count`.
 
     >>> import tallybayes as tb
     >>> model = tb.fit({"Sky": ["sunny", "rainy", "sunny"], "Play": ["yes", "no", "yes"]}, target="Play")
@@ -58,7 +61,7 @@ def fit(
     column = weights if isinstance(weights, str) else None
     beside = None if isinstance(weights, str) else weights
     name = target or (schema.target if schema is not None else LABELS)
-    source = open_source(data, y, weights=beside, target=name).repeatable()
+    source = on_engine(open_source(data, y, weights=beside, target=name), engine).repeatable()
     choosing = settings is None if calibrate is None else calibrate
     named = not isinstance(pairs, (bool, str))
     if pairs is True and not choosing:
