@@ -268,6 +268,21 @@ def test_labels_come_back_as_they_would_from_a_typed_file(tmp_path: Path):
         assert model.tally == tb.fit(table, target="y").tally
 
 
+def test_only_what_the_schema_looks_at_is_read(table: pa.Table, tmp_path: Path):
+    pair = (tb.Side("colour"), tb.Side("rooms", "number", cuts=(0.0, 3.0)))
+    columns = [
+        tb.Column("p", "pair", of=pair),
+        tb.Column("size", "number", missing=("-999",)),
+        tb.Column("again", "category", source="rooms"),
+    ]
+    schema = tb.Schema(columns, target=TARGET, weights="weight")
+    looked_at = {"colour": "category", "rooms": "", "size": "", TARGET: "category", "weight": "number"}
+    assert encode.wanted(schema) == looked_at  # read in two ways, or with marks, a column stays text
+    for data in (as_csv(table, tmp_path), as_parquet(table, tmp_path)):
+        assert all(set(b.columns) == set(looked_at) for b in open_source(data).batches(encode.wanted(schema)))
+        assert tb.count(data, schema) == tb.count(table, schema)
+
+
 def test_an_engine_may_be_named(table: pa.Table, schema: tb.Schema, tally: tb.Tally, tmp_path: Path):
     path = as_csv(table, tmp_path)
     for data, engine in [(table, "local"), (path, "duckdb"), (path, "local"), (as_query(table, tmp_path), "duckdb")]:
