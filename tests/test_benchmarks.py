@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 import tallybayes as tb
 
@@ -81,3 +82,45 @@ def test_kernels_work_from_a_directory_that_cannot_be_written(tmp_path: Path) ->
     env.pop("NUMBA_CACHE_DIR", None)
     done = subprocess.run([sys.executable, "-B", "-c", code], capture_output=True, text=True, env=env, timeout=180)
     assert done.stdout == "ok\n", done.stderr
+
+
+def _sparse(way: str, index: type) -> scipy.sparse.csr_array:
+    """A matrix large enough for two threads, with rows of no entries among them."""
+    rng = np.random.default_rng(9)
+    counts = rng.integers(1, 5, 600_000).astype(np.float64)
+    indices = np.sort(rng.choice(3000, (12_000, 50)), axis=1).astype(index)
+    lengths = np.where(rng.random(12_000) < 0.01, 0, 50)
+    kept = np.repeat(lengths > 0, 50)
+    indptr = np.concatenate(([0], np.cumsum(lengths))).astype(index)
+    matrix = scipy.sparse.csr_array((counts[kept], indices.ravel()[kept], indptr), shape=(12_000, 3000))
+    if way != "twice":
+        matrix.sum_duplicates()
+    if way == "fractions":
+        matrix.data *= rng.random(matrix.nnz)
+    if way == "zeros":
+        matrix.data[::11] = 0.0
+    if way == "large":
+        matrix.data[5] = 2.0**40
+    if way == "unsorted":
+        matrix.indices[:2] = matrix.indices[1::-1].copy()
+        matrix.has_sorted_indices = False
+    return matrix
+
+
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+@pytest.mark.parametrize("way", ["whole", "fractions", "zeros", "twice", "large", "unsorted"])
+def test_sparse_matrices_are_counted_and_scored_alike(way: str, index: type, monkeypatch: pytest.MonkeyPatch) -> None:
+    matrix = _sparse(way, index)
+    y = np.where(np.arange(matrix.shape[0]) % 10 < 9, 1, np.arange(matrix.shape[0]) % 3)  # one class is far larger
+    schema = tb.Schema([tb.Column("x", "bag", width=3000)], target="y", label_type="int")
+    before = matrix.data.copy(), matrix.indices.copy()
+    found = {}
+    for switch in ("off", "on"):
+        monkeypatch.setenv("TALLYBAYES_KERNELS", switch)
+        monkeypatch.setenv("TALLYBAYES_THREADS", "2")
+        tally = tb.count(matrix, schema, y)
+        found[switch] = tally, tally.digest, tally.model().log_joint(matrix)
+    assert found["on"][:2] == found["off"][:2]
+    assert np.array_equal(found["on"][2], found["off"][2])
+    assert np.array_equal(matrix.data, before[0])
+    assert np.array_equal(matrix.indices, before[1])

@@ -199,6 +199,7 @@ class Bag:
     has: Bools  # an empty bag differs from a missing one
     levels: int | None = None
     given: Any = None  # per row, the numbers of its slots
+    largest: int = 0  # no amount is above it and all are whole; 0: not known
 
     @property
     def rows(self) -> int:
@@ -230,9 +231,9 @@ class Bag:
         rows = groups.take(self.has)
         sheets = {"rows": Sheet.dense([""], n_labels, {"n": exact.sums(rows.labels, n_labels, rows.factors())})}
         if groups.weights is None and self.levels is None:
-            short = exact.bag_sums(self.matrix, groups.labels, n_labels)
+            short = exact.bag_sums(self.matrix, self.largest, groups.labels, n_labels)
             if short is not None:
-                return {"words": Sheet.dense(self.slots, n_labels, dict(zip(WORDS, short, strict=True))), **sheets}
+                return {"words": Sheet.whole(WORDS, self.slots, *short), **sheets}
         row, slot, amount = self.entries()
         each = groups.take(row)
         key = slot * n_labels + each.labels

@@ -67,6 +67,12 @@ class Sheet:
         return cls(tuple(amounts), slots, slot, limb + lowest, label, flat[entry])
 
     @classmethod
+    def whole(cls, amounts: tuple[str, ...], slots: Sequence[str], slot: Index, label: Index, amount: Ints) -> Sheet:
+        """The sheet of whole numbers below 2^32 that stand in the order of its keys, none of them all zero."""
+        used, slot = _used(array(slots, pa.string()), slot)
+        return cls(amounts, used, slot, np.zeros_like(slot), label, amount)
+
+    @classmethod
     def of_entries(
         cls, amounts: tuple[str, ...], slots: pa.Array, slot: Index, limb: Index, label: Index, amount: Ints
     ) -> Sheet:
@@ -134,7 +140,20 @@ class Sheet:
 
     def table(self, amount: str, n_labels: int) -> Floats:
         """One amount as floats, slots × classes."""
-        return to_float(self.limbs(amount, n_labels)).reshape(len(self.slots), n_labels)
+        return self.table_at(amount, n_labels, np.arange(len(self.slots)), len(self.slots))
+
+    def table_at(self, amount: str, n_labels: int, at: Index, rows: int) -> Floats:
+        """One amount as floats, rows × classes: slot i in row at[i], left out where that is −1."""
+        kept = slice(None) if len(at) == 0 or at.min() >= 0 else at >= 0
+        out = np.zeros((rows, n_labels))
+        if self.limb.any():
+            out[at[kept]] = to_float(self.limbs(amount, n_labels)).reshape(len(self.slots), n_labels)[kept]
+            return out
+        place = at[self.slot] * n_labels + self.label  # plain whole numbers
+        value = self.amount[:, self.amounts.index(amount)]
+        some = slice(None) if isinstance(kept, slice) else place >= 0
+        out.reshape(-1)[place[some]] = value[some]
+        return out
 
     def exact(self, amount: str, n_labels: int) -> tuple[Objects, int]:
         """One amount as Python integers v (slots × classes) and an exponent e: each number is v · 2^e."""

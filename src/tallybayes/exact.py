@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Sequence
 from functools import cache, partial
+from itertools import pairwise, repeat
 from types import ModuleType
 from typing import Any
 
@@ -21,6 +22,7 @@ log = logging.getLogger("tallybayes")
 # Importing Numba and loading a cached kernel costs about as much as NumPy needs for this many cells
 BREAK_EVEN = 2_000_000
 _ACCUMULATORS = 20_000  # groups at a time: each takes 204 limbs, so this is 32 MB
+_ENTRIES_PER_THREAD = 1 << 18  # of a sparse matrix: a thread costs about as much as so many
 _work_done = 0
 
 
@@ -80,22 +82,48 @@ def code_sums(codes: Ints, n_codes: int, labels: Ints, n_labels: int, weights: F
     return exact_sums(key, n_codes * n_labels, [] if weights is None else [weights[some]])
 
 
-def bag_sums(matrix: Any, labels: Ints, n_labels: int) -> tuple[Limbs, Limbs] | None:
-    """Σ of the amounts, and how many, under each slot and class (group slot · n_labels + class) of a sparse matrix.
+def largest_amount(matrix: Any) -> int:
+    """The largest amount of a sparse matrix if all are whole and small and no index is twice in a row.
 
-    None where the short way cannot go: few entries, or amounts that are not whole and small.
+    0 if not, and where there are too few entries to look: then nothing is known.
     """
     fast = table_kernels(matrix.nnz)
-    if fast is None or not (largest := fast.largest_whole(matrix.data)) or largest * len(labels) >= 2**31:
+    if fast is None or matrix.data.dtype != np.float64 or matrix.indptr.dtype != matrix.indices.dtype:
+        return 0
+    look = partial(fast.largest_whole, matrix.indptr, matrix.indices, matrix.data, matrix.shape[1])
+    found = parallel([partial(look, a, b) for a, b in row_shares(matrix)])
+    return max(found) if all(found) else 0
+
+
+def row_shares(matrix: Any) -> list[tuple[int, int]]:
+    """The rows of a sparse matrix as ranges with about as many entries, one for each thread that repays itself."""
+    count = min(threads(), 1 + matrix.nnz // _ENTRIES_PER_THREAD)
+    inner = np.searchsorted(matrix.indptr, [matrix.nnz * i // count for i in range(1, count)]).tolist()
+    return list(pairwise([0, *inner, matrix.shape[0]]))
+
+
+def bag_sums(matrix: Any, largest: int, labels: Ints, n_labels: int) -> tuple[Ints, Ints, Ints] | None:
+    """What is under each slot and class of a sparse matrix: slots, classes, and (Σ of the amounts, how many).
+
+    None where the short way cannot go: few entries, or amounts that are not whole and small (see `largest_amount`).
+    """
+    fast = table_kernels(matrix.nnz)
+    if fast is None or not largest or largest * len(labels) >= 2**31:
         return None
-    table = np.zeros((n_labels, matrix.shape[1]), dtype=np.int64)
-    order = np.argsort(labels, kind="stable")
-    shares = np.array_split(np.arange(n_labels), min(threads(), n_labels))
-    cuts = np.searchsorted(labels[order], [share[0] for share in shares[1:]])  # a class is summed by one thread
-    parallel([partial(fast.sum_entries, matrix.indptr, matrix.indices, matrix.data, part, labels, table)
-              for part in np.split(order, cuts)])  # fmt: skip
-    by_slot = np.ascontiguousarray(table.T).reshape(-1, 1)
-    return Limbs(0, by_slot >> 32), Limbs(0, by_slot & 0xFFFFFFFF)
+    order = np.argsort(labels, kind="stable")  # class by class: one row of the table stays in the cache
+    pieces = np.array_split(order, min(threads(), 1 + matrix.nnz // _ENTRIES_PER_THREAD, len(order)))
+    least, most = ([int(labels[piece[end]]) for piece in pieces] for end in (0, -1))
+    sums = [np.zeros((b + 1 - a, matrix.shape[1]), dtype=np.int64) for a, b in zip(least, most, strict=True)]
+    add = partial(fast.sum_entries, matrix.indptr, matrix.indices, matrix.data)
+    parallel([partial(add, *job) for job in zip(pieces, repeat(labels), least, sums, strict=False)])
+    table = sums[0] if len(sums[0]) == n_labels else np.zeros((n_labels, matrix.shape[1]), dtype=np.int64)
+    for y, part in zip(least, sums, strict=True):
+        if part is not table:
+            table[y : y + len(part)] += part
+    size = int(np.count_nonzero(table))
+    slot, label, amount = np.empty(size, np.int64), np.empty(size, np.int64), np.empty((size, 2), np.int64)
+    fast.entries(table, slot, label, amount)
+    return slot, label, amount
 
 
 def moments(labels: Ints, n_labels: int, x: Floats, weights: Floats | None) -> tuple[Limbs, Limbs, Limbs]:

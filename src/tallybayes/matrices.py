@@ -14,7 +14,7 @@ from .arrow import numpy_of
 from .batches import matrix_column
 from .block import BAG_UNIT, Bag, Codes, Vectors
 from .errors import DataError
-from .exact import table_kernels
+from .exact import largest_amount, table_kernels
 from .later import scipy
 from .numerics import Floats, has_infinity
 from .reading import SMALL_RANGE, Where, is_whole
@@ -134,10 +134,10 @@ def _bag_of_matrix(raw: Any, column: Column, where: Where) -> Bag:
     matrix = _compressed(raw) if isinstance(raw, np.ndarray) else scipy.sparse.csr_array(raw, dtype=np.float64)
     if column.width is not None:
         _check_width(matrix.shape[1], column.width, 0, where)
-    kernels = table_kernels(matrix.nnz)
-    if kernels is None or not kernels.largest_whole(matrix.data) or not matrix.has_canonical_format:
-        matrix = _tidy(matrix, where)
-    return Bag(positions(matrix.shape[1]), matrix, np.ones(matrix.shape[0], dtype=bool), column.levels)
+    largest = largest_amount(matrix)
+    matrix = matrix if largest else _tidy(matrix, where)
+    has = np.ones(matrix.shape[0], dtype=bool)
+    return Bag(positions(matrix.shape[1]), matrix, has, column.levels, largest=largest)
 
 
 def _compressed(dense: np.ndarray[Any, Any]) -> Any:

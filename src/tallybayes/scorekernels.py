@@ -92,6 +92,26 @@ def add_rows(table: Any, codes: Any, out: Any) -> None:  # pragma: no cover - co
             out[i, y] += table[code, y]
 
 
+@nb.njit(
+    [
+        f"void(Array({i}, 1, 'C', True), Array({i}, 1, 'C', True), Array(float64, 1, 'C', True), "
+        "Array(float64, 2, 'C', True), int64, float64[:, ::1])"
+        for i in ("int32", "int64")
+    ],
+    cache=True,
+    nogil=True,
+)
+def products(indptr: Any, indices: Any, data: Any, table: Any, first: int, out: Any) -> None:  # pragma: no cover
+    """The rows from `first` on of a sparse matrix times a table, in the order in which SciPy adds."""
+    for i in range(out.shape[0]):
+        total = out[i]
+        total[:] = 0.0
+        for e in range(np.uint64(indptr[first + i]), np.uint64(indptr[first + i + 1])):
+            amount, weights = data[e], table[np.uint64(indices[e])]
+            for y in range(table.shape[1]):
+                total[y] += amount * weights[y]
+
+
 @nb.njit("void(float64[:, ::1], int64[::1])", cache=True, nogil=True)
 def largest(scores: Any, best: Any) -> None:  # pragma: no cover - compiled
     """The number of the highest score of each row, the first of equal ones; −1 where none is above −inf."""

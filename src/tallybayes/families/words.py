@@ -12,9 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
-from itertools import pairwise
-from operator import matmul
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -25,39 +23,47 @@ from ..arrow import array, numpy_of, scalar
 from ..block import WORDS, Bag, N
 from ..counts import Counts
 from ..errors import SettingsError
+from ..exact import row_shares, score_kernels
 from ..later import gammaln
 from ..numerics import Floats, Ints, safe_log
 from ..smoothing import Dirichlet, Laplace
-from ..workers import parallel, threads
+from ..workers import parallel
 from .base import Belief, Context, Family, Linear, Table, Term
 from .categorical import UNSEEN, draw
 from .selection import Selection
 
-_ENTRIES_PER_THREAD = 1 << 18  # a thread costs about as much as the product of so many
+_ENTRIES = 1 << 12  # of a sparse matrix: SciPy's product of fewer is done before a kernel is called
 _MANY = 4096  # words to look up at once: from here on Arrow's hash table is faster than a dict
 
 
-def vocabulary(counts: Counts, context: Context, select: Selection) -> list[str]:
+@lru_cache(maxsize=8)
+def _positions(width: int) -> tuple[tuple[str, ...], pa.Array]:
+    """The positions of a matrix as sorted texts."""
+    names = tuple(sorted(map(str, range(width))))
+    return names, array(names, pa.string())
+
+
+def vocabulary(counts: Counts, context: Context, select: Selection) -> Sequence[str]:
     """The words believed: those selected of the ones seen, every position of a matrix, those a prior names."""
     sheet = counts.sheet("words", WORDS)
+    positions, texts = _positions(context.width or 0)
+    extra = context.smoothing.extra_slots()
+    if positions and not extra and pc.all(pc.is_in(sheet.slots, value_set=texts)).as_py() is not False:
+        return positions  # whatever is selected: positions stay
     seen = sheet.slot_names
     if not select.everything():
         sheet = sheet.in_order  # of words that tell equally much the first are kept, whatever order they were met in
         seen = sheet.slot_names
         kept = select.kept(sheet.table("documents", context.n_classes), bag_rows(counts, context))
         seen = [w for w, k in zip(seen, kept, strict=True) if k]
-    positions = {str(j) for j in range(context.width or 0)}
-    return sorted({*seen, *positions, *context.smoothing.extra_slots()})
+    return sorted({*seen, *positions, *extra})
 
 
 def word_table(counts: Counts, context: Context, amount: str, words: Sequence[str], more: int = 0) -> Floats:
     """One amount, words × classes, with `more` empty rows."""
     sheet = counts.sheet("words", WORDS)
-    out = np.zeros((len(words) + more, context.n_classes))
-    at = numpy_of(pc.index_in(sheet.slots, value_set=array(words, pa.string())))
-    known = ~np.isnan(at.astype(np.float64))
-    out[at[known].astype(np.int64)] = sheet.table(amount, context.n_classes)[known]
-    return out
+    at = pc.index_in(sheet.slots, value_set=array(words, pa.string())).fill_null(-1)
+    return sheet.table_at(amount, context.n_classes, numpy_of(at).astype(np.int64), len(words) + more)
 
 
 def bag_rows(counts: Counts, context: Context) -> Floats:
@@ -167,10 +173,13 @@ class Complement(Family):
 
 def product(matrix: Any, table: Floats) -> Floats:
     """A sparse matrix times a table, its rows shared out among the threads where there are many."""
-    count = min(threads(), 1 + matrix.nnz // _ENTRIES_PER_THREAD)
-    cuts = [matrix.shape[0] * i // count for i in range(count + 1)]
-    parts = parallel([partial(matmul, matrix[a:b] if count > 1 else matrix, table) for a, b in pairwise(cuts)])
-    return np.asarray(parts[0] if count == 1 else np.concatenate(parts), dtype=np.float64)
+    kernels = score_kernels(matrix.nnz) if matrix.nnz >= _ENTRIES else None
+    if kernels is None or matrix.indptr.dtype != matrix.indices.dtype:
+        return np.asarray(matrix @ table, dtype=np.float64)
+    out = np.empty((matrix.shape[0], table.shape[1]))
+    times = partial(kernels.products, matrix.indptr, matrix.indices, matrix.data, np.ascontiguousarray(table))
+    parallel([partial(times, a, out[a:b]) for a, b in row_shares(matrix)])
+    return out
 
 
 def _spelled(word: str, amount: float) -> str:

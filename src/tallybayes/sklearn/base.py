@@ -19,7 +19,7 @@ from ..model import Model
 from ..numerics import Floats, Ints, safe_log
 from ..prior import class_prior, class_totals
 from ..schema import Schema
-from ..scorer import log_posterior
+from ..scorer import best, log_posterior
 from ..settings import Settings
 from ..tally import Tally
 from . import files, labels
@@ -138,10 +138,10 @@ class TallyClassifier(ClassifierMixin, BaseEstimator):
     def predict(self, X: Any) -> Labels:
         """The most probable class of each row."""
         joint = self.predict_joint_log_proba(X)
-        best = np.argmax(joint, axis=1)
-        if not np.isfinite(joint[np.arange(len(best)), best]).all():  # every class impossible: the prior answers
-            best = np.argmax(self._posterior(joint), axis=1)
-        out: Labels = self.classes_[best]
+        at = best(np.ascontiguousarray(joint))
+        if at.min(initial=0) < 0:  # every class impossible: the prior answers
+            at = np.argmax(self._posterior(joint), axis=1)
+        out: Labels = self.classes_[at]
         return out
 
     def _posterior(self, joint: Floats) -> Floats:
