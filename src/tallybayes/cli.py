@@ -55,8 +55,6 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal without UTF-8 sees escapes
     warnings.showwarning = lambda message, *_, **__: say(f"tallybayes: {for_commands(str(message))}", error=True)
-    # Weights are fitted with small matrices, and BLAS threads wait longer for each other on them than they work
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         tallybayes.main(given, prog_name="tallybayes", standalone_mode=False)
         sys.stdout.flush()

@@ -28,11 +28,13 @@ from .schema import Schema
 from .settings import Calibrated, Settings
 from .sources import Batch, Source, open_source
 from .terms import Neighbours, Terms
+from .workers import one_blas_thread
 
 GAIN = 0.005
 FEWEST = 10  # rows; below, the counts are believed as they are
 WEIGHTS_FROM = 100  # rows, and 10 of each class on average: below, one temperature
 PAIRS_FROM = 25  # rows of each class on average: one for each cell of a table of five by five
+LEAST = 0.02  # weight of a pair that is kept: less is a line of every explanation that says nothing
 TEMPERATURE, WEIGHTS, PAIRS = "one temperature", "column weights", "column weights and pairs"
 FORMS = ("auto", "temperature", "weights", "isotonic")
 Pairs = bool | str | Sequence[tuple[str, str]]
@@ -62,6 +64,7 @@ class _Ladder:
         return False
 
 
+@one_blas_thread()
 def choose(
     look: Batch, schema: Schema, base: Settings, pairs: Pairs = "auto", form: str = "auto"
 ) -> tuple[Schema, Settings]:
@@ -100,7 +103,7 @@ def choose(
                 more = Terms.of(count_folds(open_source(look), wider, assign), wider, Settings(prior=base.prior))
                 if ladder.offer(PAIRS, terms.beside(more, proposed), anyway=pairs is True):
                     used = zip(ladder.terms.terms, ladder.weights.weights.tolist(), strict=True)
-                    kept = [added[t.column] for t, w in used if w > 0 and t.column in added]
+                    kept = [added[t.column] for t, w in used if w >= LEAST and t.column in added]
                     schema = schema._with(columns=[*schema.columns, *kept])
     out = ladder.terms.settings(base, ladder.weights, schema.names)
     curve = _curve(ladder) if form == "isotonic" else None

@@ -6,6 +6,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import TypeVar
 
 from .errors import SettingsError
@@ -22,6 +23,17 @@ def threads() -> int:
     if not wish.isdigit() or int(wish) < 1:
         raise SettingsError(f"TALLYBAYES_THREADS={wish!r}", hint="set it to a whole number of at least 1.")
     return int(wish)
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Linear algebra on this thread alone: on small matrices its threads wait for each other ten times as long as they
+    work.
+    """
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1, "blas"):
+        yield
 
 
 def each(work: Callable[[A], B], items: Iterable[A]) -> Iterator[B]:
