@@ -22,6 +22,7 @@ from .numerics import Bools, Floats, Ints
 
 PENALTIES = (30.0, 3.0, 0.3)
 _LEAST_PART = -60.0  # nats below the best class: a held-out value that a class cannot have is strong, not infinite
+_LEAST_WORDS = -6000.0  # the same of a whole text: hundreds of words may well add up to more than one value can say
 _IMPOSSIBLE = -700.0  # the log prior of a class that a training part has not seen
 _MOST_CELLS = 8_000_000  # terms × rows × classes looked at; more rows than that are thinned out evenly
 _SPLITS = 5
@@ -55,7 +56,7 @@ class Evidence:
         each = np.empty((len(parts), len(rows), log_prior.shape[1] - 1))
         for j, part in enumerate(parts):
             p = np.nan_to_num(part[rows], neginf=-1e300)
-            p = np.maximum(p - p.max(axis=1, keepdims=True), _LEAST_PART)
+            p = np.maximum(p - p.max(axis=1, keepdims=True), _LEAST_WORDS if j in (tokens or {}) else _LEAST_PART)
             each[j] = p[:, 1:] - p[:, :1]
         return cls(
             each, prior[:, 1:] - prior[:, :1], labels[rows], folds[rows],
