@@ -94,7 +94,8 @@ def choose(
         if pairs is True or pairs == "auto":
             schema, base = _read_further(ladder, look, schema, base, assign)
         if len(terms.terms) > 1 and (pairs is True or (pairs == "auto" and counted >= PAIRS_FROM * n_classes)):
-            added = propose_pairs(schema.counted, rows.blocks, rows.labels, n_classes)
+            columns = [c for c in schema.counted if c.name in rows.blocks]
+            added = propose_pairs(columns, rows.blocks, rows.labels, n_classes)
             if added:
                 wider = schema._with(columns=added)
                 more = Terms.of(count_folds(open_source(look), wider, assign), wider, Settings(prior=base.prior))

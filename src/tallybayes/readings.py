@@ -132,7 +132,11 @@ def further(schema: Schema, look: Batch) -> Iterator[tuple[str, Column]]:
                 yield (
                     what,
                     replace(
-                        column, name=name, source=source, text=replace(column.text, **cut), reason=f"its {what} tell more"
+                        column,
+                        name=name,
+                        source=source,
+                        text=replace(column.text, **cut),
+                        reason=f"its {what} tell more",
                     ),
                 )
 
