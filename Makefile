@@ -36,6 +36,8 @@ bench: $(VENV)/.test
 
 demo: $(VENV)/.run
 	@$(RUN) examples/clinic.py
+	@echo; $(VENV)/bin/tallybayes fit examples/flats.csv --target let --set note=text -o $(VENV)/flats.tb.parquet
+	@echo; $(VENV)/bin/tallybayes explain $(VENV)/flats.tb.parquet examples/flats.csv --row 1
 
 test: $(VENV)/.test
 	$(RUN) -m pytest -n 2 --dist loadgroup

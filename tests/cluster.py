@@ -17,6 +17,11 @@ import pytest
 
 SOURCES = Path(__file__).resolve().parents[1] / "src"
 
+marks = [
+    pytest.mark.xdist_group("spark"),  # one cluster is enough
+    pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning", "ignore::ResourceWarning"),
+]
+
 
 def why_not() -> str | None:
     """Why no cluster can be started here, or None."""

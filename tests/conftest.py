@@ -1,1 +1,22 @@
-"""What all tests share: importing the helpers beside them (cases, strategies, shared_data) by name."""
+"""What all tests share: importing the helpers beside them (cases, strategies, shared_data) by name, and one cluster."""
+
+from __future__ import annotations
+
+import os
+
+# Tests fit many small models, often side by side, and BLAS threads wait longer for each other on small matrices than
+# they work: with them, choosing weights takes several times as long. It must be said before NumPy is imported.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+from collections.abc import Iterator
+from typing import Any
+
+import cluster
+import pytest
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    """A session on a Spark cluster, started by the first test that asks; mark such tests with `cluster.marks`."""
+    with cluster.cluster() as session:
+        yield session

@@ -5,8 +5,10 @@ from __future__ import annotations
 import doctest
 import importlib
 import io
+import math
 import pkgutil
 import re
+import shlex
 import subprocess
 import sys
 import traceback
@@ -14,6 +16,7 @@ import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
+import command_line
 import pytest
 
 import tallybayes as tb
@@ -25,6 +28,7 @@ FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 SKIPPED = {"tallybayes.kernels"}  # Numba twins: compiled on import, and without examples
 MODULES = sorted({m.name for m in pkgutil.walk_packages(tb.__path__, "tallybayes.")} - SKIPPED)
 
+_FIGURE = re.compile(r"\d[\d,]*\.\d+|\d[\d,]*(?= (?:bytes|characters))")
 _FENCE = re.compile(r"^(?P<indent> *)(?P<fence>`{3,}|~{3,})(?P<language>[\w-]*)(?P<more>[^\n]*)$")
 
 
@@ -40,7 +44,7 @@ class Block:
 
     @property
     def runs(self) -> bool:
-        return self.language in ("python", "pycon") and not self.spark
+        return self.language in ("python", "pycon", "console") and not self.spark
 
     @property
     def spark(self) -> bool:
@@ -87,7 +91,8 @@ def problem_in(block: Block, names: dict[str, object], file: str) -> str | None:
         if block.spark:  # pyspark's own, about the versions of its neighbours
             for kind in (FutureWarning, DeprecationWarning, ResourceWarning):
                 warnings.simplefilter("ignore", kind)
-        return run_pycon(block, names, file) if block.language == "pycon" else run_python(block, names, file)
+        runner = {"pycon": run_pycon, "console": run_console}.get(block.language, run_python)
+        return runner(block, names, file)
 
 
 def run_python(block: Block, names: dict[str, object], file: str) -> str | None:
@@ -116,6 +121,46 @@ def run_pycon(block: Block, names: dict[str, object], file: str) -> str | None:
     return out.getvalue() if runner.failures else None
 
 
+def run_console(block: Block, names: dict[str, object], file: str) -> str | None:
+    """Run every `$ tallybayes …` and compare what a terminal would show; an error may be shown, but not met."""
+    steps = re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]
+    if not steps:
+        return f"{file}, line {block.line + 1}: a console block without a prompt ($)"
+    for step in steps:
+        command, _, want = step.partition("\n")
+        if not command.startswith("tallybayes ") or "|" in command:
+            return f"{file}: only tallybayes, with < FILE at most, is run in a console block: {command}"
+        done = command_output(command)
+        if not alike(want, done.out) or (done.returncode and "tallybayes: " not in want):
+            return f"{file}, after line {block.line}: $ {command} (exit code {done.returncode})\n{done.out}"
+    return None
+
+
+def command_output(command: str) -> command_line.Done:
+    """What `tallybayes … < FILE` shows on a terminal of 80 columns."""
+    words, given = shlex.split(command), b""
+    if "<" in words:
+        words, (source,) = words[: words.index("<")], words[words.index("<") + 1 :]
+        given = Path(source).read_bytes()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COLUMNS", "80")
+        return command_line.run(*words[1:], given=given, together=True)
+
+
+def alike(want: str, got: str) -> bool:
+    """Whether two screens say the same: words and counts exactly, other figures to a tenth.
+
+    What is chosen on held-out rows, the size of a file and the length of a rule depend a little on the machine.
+    """
+    screens = [_FIGURE.sub("#", re.sub("─+", "─", text.strip() + "\n")) for text in (want, got)]
+    if not doctest.OutputChecker().check_output(*screens, FLAGS):
+        return False
+    wanted, found = ([float(n.replace(",", "")) for n in _FIGURE.findall(text)] for text in (want, got))
+    return len(wanted) != len(found) or all(
+        math.isclose(a, b, rel_tol=0.1, abs_tol=0.03) for a, b in zip(wanted, found, strict=True)
+    )
+
+
 def where(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
@@ -125,7 +170,7 @@ def test_every_block_of_a_page_runs_and_shows_the_truth(page, tmp_path, monkeypa
     monkeypatch.chdir(tmp_path)  # what a page writes is not left behind
     blocks = [b for b in blocks_of(page.read_text("utf-8")) if b.runs] if page.exists() else []
     if page.parent.name == "docs":
-        assert blocks, f"{where(page)} has no block that runs: fence it with ```python or ```pycon"
+        assert blocks, f"{where(page)} has no block that runs: fence it with ```python, ```pycon or ```console"
     names: dict[str, object] = {"__name__": "__main__"}
     problems = [p for p in (problem_in(b, names, where(page)) for b in blocks) if p is not None]
     assert not problems, "\n".join(["", *problems])
@@ -196,6 +241,14 @@ def test_a_failing_block_is_found_with_its_file_and_line():
 def test_a_block_without_a_prompt_is_found():
     (problem,) = problems_of("```pycon\n3\n```\n")
     assert problem.startswith("page.md, line 2: a pycon block without a prompt")
+
+
+def test_a_command_that_says_something_else_or_fails_is_found():
+    assert problems_of("```console\n$ tallybayes --version\ntallybayes, version ...\n```\n") == []
+    assert alike("loss 0.4512, 9,100 bytes\n───", "loss 0.4533, 9,000 bytes\n──")
+    assert not alike("loss 0.4512", "loss 0.7512") and not alike("12 rows", "13 rows")
+    for page in ("$ tallybayes --version\n1", "$ tallybayes fit nothing.csv --target x", "tallybayes", "$ ls"):
+        assert len(problems_of(f"```console\n{page}\n```\n")) == 1
 
 
 WARNING = """{text}

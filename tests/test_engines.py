@@ -1,7 +1,7 @@
 """One table, every way in: the tallies have one digest and the predictions agree to the twelfth digit.
 
 To add an engine, add an opener to ENGINES: it gets the table as an Arrow table and a folder, and gives data that
-`tb.count` and `model.predict_proba` take.
+`tb.count` and `model.predict_proba` take. Spark, which needs a cluster, is added by the fixture `opener`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import cluster
 import duckdb
 import numpy as np
 import pandas as pd
@@ -187,7 +188,19 @@ ENGINES: list[tuple[str, Opener]] = [
     ("duckdb query", as_query),
     ("sqlite query", as_sqlite),
 ]
-every_engine = pytest.mark.parametrize("opener", [o for _, o in ENGINES], ids=[n for n, _ in ENGINES])
+every_engine = pytest.mark.parametrize(
+    "opener",
+    [*(pytest.param(o, id=n) for n, o in ENGINES), pytest.param(None, id="spark", marks=cluster.marks)],
+    indirect=True,
+)
+
+
+@pytest.fixture
+def opener(request: pytest.FixtureRequest) -> Opener:
+    if request.param is not None:
+        return request.param
+    session = request.getfixturevalue("spark")
+    return lambda table, folder: session.createDataFrame(table)
 
 
 @pytest.fixture(scope="module")
@@ -253,3 +266,17 @@ def test_labels_come_back_as_they_would_from_a_typed_file(tmp_path: Path):
         model = tb.fit(written_csv(tmp_path / "t.csv", table), target="y")
         assert [type(c) for c in model.classes] == [type(c) for c in sorted(labels, key=str)]
         assert model.tally == tb.fit(table, target="y").tally
+
+
+def test_an_engine_may_be_named(table: pa.Table, schema: tb.Schema, tally: tb.Tally, tmp_path: Path):
+    path = as_csv(table, tmp_path)
+    for data, engine in [(table, "local"), (path, "duckdb"), (path, "local"), (as_query(table, tmp_path), "duckdb")]:
+        assert tb.count(data, schema, engine=engine) == tally
+    kept = tb.fit(path, schema=schema, calibrate=False, engine="duckdb").tally
+    assert kept == tally and tb.infer(table, TARGET, engine="local").target == TARGET
+    with pytest.raises(tb.SettingsError, match=r"(?s)engine='spark', but .*t\.csv would be read by 'duckdb'.*parquet"):
+        tb.count(path, schema, engine="spark")
+    with pytest.raises(tb.SettingsError, match=r"(?s)engine='duckdb', but data would be .*from_arrow"):
+        tb.fit(table, TARGET, engine="duckdb")
+    with pytest.raises(tb.SettingsError, match=r"(?s)engine='duck'.*did you mean 'duckdb'"):
+        tb.infer(table, TARGET, engine="duck")

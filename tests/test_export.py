@@ -173,7 +173,7 @@ def part_by_hand(piece: dict[str, Any], value: Any, classes: int) -> list[float]
         return none
     if form == "blend":
         each = [(own["share"], part_by_hand({**piece, **own}, value, classes)) for own in piece["parts"]]
-        return [sum(share * part[y] for share, part in each) for y in range(classes)]
+        return [sum(share * max(p[y] - max(p), -piece["most"]) for share, p in each) for y in range(classes)]
     if form == "table":
         known = dict(zip(piece["values"], piece["logs"], strict=True))
         return known.get(value, piece["unseen"])

@@ -154,6 +154,53 @@ def rows_of(pieces: Any) -> list[tuple]:
     return [row for p in pieces for row in zip(p["a"].to_pylist(), p["b"].to_pylist(), strict=True)]
 
 
+SPELLINGS = [
+    "1", "-2.5", " 3", "4 ", "+5", "1e5", "1E-3", ".5", "5.", "-0", "0.1", "12345678901234567890", "1e-400", "nan",
+    "NaN", "",
+]  # fmt: skip
+ODD = [
+    "inf",
+    "-Infinity",
+    "1_000",
+    "0x10",
+    "true",
+    "NA",
+    "  ",
+    "1e400",
+    "1,5",
+    "１",
+    "\xa07",
+    "1d5",
+    "1f",
+    "--1",
+    "-999",
+]
+
+
+@given(
+    st.lists(st.sampled_from(SPELLINGS), max_size=6),
+    st.lists(st.sampled_from(ODD), max_size=1),
+    st.sampled_from([(), ("NA",), ("-999", "true")]),
+)
+@examples(80)
+def test_a_number_in_a_file_is_what_it_is_elsewhere(tmp_path_factory, values, odd, missing) -> None:
+    """Arrow parses numbers by itself; whatever it does, they are those that the same texts are in memory."""
+    values = [*values, *odd, "2"]
+    schema = tb.Schema([tb.Column("x", "number", missing=missing)], target="y")
+    path = tmp_path_factory.mktemp("csv") / "t.csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([["x", "y"], *([v, "u"] for v in values)])
+    told = {"x": [v or None for v in values], "y": ["u"] * len(values)}
+
+    def tally_or_error(data: Any) -> Any:
+        try:
+            return tb.count(data, schema).digest
+        except tb.DataError as error:
+            return re.sub(r"^.*, column 'x': |^column .*\(the first is row 0\): ", "", error.found)
+
+    assert tally_or_error(path) == tally_or_error(told)
+
+
 def test_a_name_cannot_smuggle_sql(write) -> None:
     nasty = "ci'ty\"; DROP TABLE x; --"
     path = write("a'; DROP TABLE x; --.csv", GOOD.replace("city", '"' + nasty.replace('"', '""') + '"'))
@@ -495,6 +542,12 @@ def test_an_absent_column_is_told_once(write, model: tb.Model, monkeypatch: pyte
 
 
 # ---- queries
+
+
+def test_a_model_without_columns_still_counts_the_rows(write) -> None:
+    path = write("t.csv", GOOD)
+    assert len(tb.Model.written({"a": 0.25, "b": 0.75}).predict(path)) == 40
+    assert tb.count(path, tb.Schema([], target="y")).rows == 40
 
 
 def test_queries_that_fail_say_so() -> None:

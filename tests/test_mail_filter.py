@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import itertools
 import os
 import random
@@ -12,14 +11,13 @@ import sqlite3
 import subprocess
 import sys
 import time
-import warnings
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
+from command_line import COMMAND, run, start
 
 import tallybayes as tb
-from tallybayes.cli import main, with_header
+from tallybayes.commands.mail import with_header
 from tallybayes.mail import store as store_module
 from tallybayes.mail.filter import Filter, FilterSettings
 from tallybayes.mail.learnt import Learnt, rows_tally
@@ -29,7 +27,6 @@ from tallybayes.mail.store import StateError, Store
 ROOT = Path(__file__).resolve().parents[1]
 FULL = os.environ.get("TALLYBAYES_TESTS") == "all"
 KILLS = 200 if FULL else 10
-COMMAND = str(Path(sys.executable).parent / "tallybayes")
 WORDS = {
     "spam": ["winner", "prize", "cheap", "pills", "click", "offer", "million", "dollars", "urgent", "casino"],
     "ham": ["meeting", "minutes", "garden", "lunch", "report", "thanks", "train", "draft", "chapter", "piano"],
@@ -476,31 +473,6 @@ def test_a_state_that_was_killed_while_it_was_made_is_made_again(tmp_path):
 
 
 # ---- the command line
-
-
-class Done(NamedTuple):
-    returncode: int
-    stdout: bytes
-    stderr: bytes
-
-
-def run(*arguments: object, given: bytes = b"") -> Done:
-    """A command, in this process: starting one takes half a second."""
-    streams = [io.TextIOWrapper(io.BytesIO(content), encoding="utf-8") for content in (given, b"", b"")]
-    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
-        for name, stream in zip(("stdin", "stdout", "stderr"), streams, strict=True):
-            patch.setattr(sys, name, stream)
-        with pytest.raises(SystemExit) as end:
-            main([str(a) for a in arguments])
-        for stream in streams:
-            stream.flush()
-    return Done(int(end.value.code or 0), *(stream.buffer.getvalue() for stream in streams[1:]))
-
-
-def start(*arguments: object, given: bytes = b"", **more: object) -> Done:
-    """The same as a process of its own."""
-    done = subprocess.run([COMMAND, *map(str, arguments)], input=given, capture_output=True, timeout=60)
-    return Done(done.returncode, done.stdout, done.stderr)
 
 
 def test_the_installed_command_does_what_its_function_does(trained, tmp_path):

@@ -18,22 +18,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 import test_docs
+from strategies import ALL
 
 import tallybayes as tb
 from tallybayes.engines import spark as engine
 from tallybayes.families import BernoulliWords
 
 ENGINES = Path(engine.__file__).parent
-pytestmark = [
-    pytest.mark.xdist_group("spark"),  # one cluster is enough
-    pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning", "ignore::ResourceWarning"),
-]
-
-
-@pytest.fixture(scope="module")
-def spark():
-    with cluster.cluster() as session:
-        yield session
+pytestmark = cluster.marks
 
 
 def mixed(rows: int = 900, seed: int = 0) -> pa.Table:
@@ -99,6 +91,11 @@ def test_a_cluster_counts_what_one_machine_counts(frame, schema, local):
     assert local.skipped and len(local.classes) == 4
     tally = tb.count(frame, schema)
     assert tally == local and tally.digest == local.digest
+    assert tb.count(frame, schema, engine="spark") == local
+    few = schema.with_column("vector", kind="ignore")  # brought here, and without what nobody asks for
+    assert tb.count(frame, few, engine="local") == tb.count(frame, few)
+    with pytest.raises(tb.SettingsError, match="engine='duckdb', but the frame would be read by 'spark'"):
+        tb.count(frame, schema, engine="duckdb")
 
 
 def test_categories_alone_are_grouped_by_spark(spark, frame, table, schema, monkeypatch):
@@ -116,17 +113,6 @@ def test_categories_alone_are_grouped_by_spark(spark, frame, table, schema, monk
     none = frame.where("label IS NULL")
     assert tb.count(none, two).digest == tb.count(table.filter(pc.is_null(table["label"])), two).digest
     assert tb.count(none.where("1 = 0"), two).digest == tb.Tally.zero(two).digest
-
-
-def test_spark_is_one_more_engine_of_the_shared_test(spark, tmp_path):
-    engines = pytest.importorskip("test_engines", reason="the table that all engines share is not in this tree")
-    table = engines.mixed_table()
-    schema = engines.table_schema(table)
-    tally = tb.count(table, schema)
-    there = spark.createDataFrame(table)
-    assert tb.count(there, schema).digest == tally.digest
-    model = tally.model()
-    np.testing.assert_allclose(model.predict_proba(there), model.predict_proba(table), rtol=0, atol=1e-12)
 
 
 def test_receipts_and_updates_come_from_a_cluster_too(frame, table, schema):
@@ -167,10 +153,11 @@ def test_predictions_are_columns_of_a_lazy_frame(spark, frame, table, local):
     assert np.array_equal(model.predict_proba(frame), wanted)  # an array, where an array was asked for
 
 
-@pytest.mark.parametrize(("labels", "kind"), [
-    ([1, 2, 1], "bigint"), ([True, False, True], "boolean"), ([0.5, 1.5, 0.5], "double"),
-    ([dt.date(2024, 1, 1), dt.date(2024, 1, 2), dt.date(2024, 1, 1)], "date"),
-])  # fmt: skip
+DAYS = [dt.date(2024, 1, 1), dt.date(2024, 1, 2), dt.date(2024, 1, 1)]
+LABELS = [([1, 2, 1], "bigint"), (DAYS, "date"), ([True, False, True], "boolean"), ([0.5, 1.5, 0.5], "double")]
+
+
+@pytest.mark.parametrize(("labels", "kind"), LABELS if ALL else LABELS[:2])
 def test_predictions_have_the_type_that_labels_went_in_with(spark, labels, kind):
     model = tb.fit({"x": ["a", "b", "a"], "y": labels}, target="y")
     scored = model.predict(spark.createDataFrame([("b",)], "x string"))
@@ -178,10 +165,13 @@ def test_predictions_have_the_type_that_labels_went_in_with(spark, labels, kind)
     assert scored.collect()[0]["prediction"] == labels[1]
 
 
-def test_many_tiny_partitions_are_added_in_a_tree(spark):
-    frame = spark.range(0, 400, 1, 200).selectExpr("id % 3 AS y", "concat('v', id % 5) AS c", "id / 7.0D AS x")
+def test_many_tiny_partitions_are_added_in_a_tree(spark, monkeypatch):
+    partitions = 300 if ALL else 24
+    if not ALL:
+        monkeypatch.setattr(engine, "_TREE", (8, 2))  # both rounds have something to add
+    frame = spark.range(0, 600, 1, partitions).selectExpr("id % 3 AS y", "concat('v', id % 5) AS c", "id / 7.0D AS x")
     schema = tb.Schema([tb.Column("c", "category"), tb.Column("x", "number")], target="y")
-    rows = {"y": [i % 3 for i in range(400)], "c": [f"v{i % 5}" for i in range(400)], "x": [i / 7 for i in range(400)]}
+    rows = {"y": [i % 3 for i in range(600)], "c": [f"v{i % 5}" for i in range(600)], "x": [i / 7 for i in range(600)]}
     assert tb.count(frame, schema).digest == tb.count(rows, schema).digest
 
 

@@ -234,8 +234,7 @@ def test_a_category_is_known_in_every_type_it_may_be_stored_as(dialect, kind):
     )
 
 
-@pytest.mark.parametrize("dialect", RUN)
-def test_blends_and_pairs_are_written(table, asked, dialect):
+def blends_and_pairs(table: pa.Table) -> tb.Model:
     """What `fit` chooses by default: several families for a number, and columns that are counted together."""
     schema = schema_of(table)
     sides = [
@@ -251,8 +250,33 @@ def test_blends_and_pairs_are_written(table, asked, dialect):
         "far": Blend(shares=(0.5, 0.0, 0.2, 0.0)),
         "events": Blend(("poisson", "kernel"), (0.0, 0.7)),
     }
-    model = tb.count(table, schema).model(tb.Settings(families=families, weights={"pair 0": 0.5, "bell": 0.8}))
-    check(model, asked, dialect)
+    return tb.count(table, schema).model(tb.Settings(families=families, weights={"pair 0": 0.5, "bell": 0.8}))
+
+
+@pytest.mark.parametrize("dialect", RUN)
+def test_blends_and_pairs_are_written(table, asked, dialect):
+    check(blends_and_pairs(table), asked, dialect)
+
+
+def bent(table: pa.Table, smoothing: object = None) -> tuple[tb.Model, pa.Table]:
+    """A model of two classes with an isotonic curve, and rows from one end of it to the other."""
+    two = table.filter(pa.array([y != NAMES[2] for y in table["y"].to_pylist()]))
+    fitted = tb.fit(two.drop_columns(["id"]), target="y", calibrate="isotonic", pairs=False)
+    curve = fitted.settings.isotonic
+    assert curve is not None and len(curve.scores) > 2
+    settings = fitted.settings if smoothing is None else replace(fitted.settings, smoothing=smoothing)
+    return fitted.tally.model(settings), pa.concat_tables([two.slice(0, 300), odd_rows(table.schema)])
+
+
+@pytest.mark.parametrize("dialect", RUN)
+def test_an_isotonic_curve_is_written(table, dialect):
+    for smoothing in (
+        None,
+        tb.MaximumLikelihood(),
+    ):  # without smoothing some classes are impossible
+        model, rows = bent(table, smoothing)
+        check(model, rows, dialect)
+    assert not np.allclose(answers(model.tally.model(), rows)[0], answers(model, rows)[0])
 
 
 @pytest.mark.parametrize("dialect", RUN)
@@ -274,16 +298,8 @@ def test_the_default_fit_is_written(dialect):
 # ---- words
 
 
-@pytest.mark.parametrize("dialect", RUN)
-@pytest.mark.parametrize("family", [
-    Multinomial(), Multinomial(presence=True), Multinomial(idf=True), BernoulliWords(), Complement(),
-], ids=str)  # fmt: skip
-@pytest.mark.parametrize(
-    "settings",
-    [tb.Settings(), tb.Settings(weights={"body": 0.5}, unseen="reserve", lengths={"body": -0.75})],
-    ids=["", "reserve"],
-)
-def test_texts_are_read_from_a_table_of_tokens(dialect, family, settings):
+def told_by_words(settings: tb.Settings, family: object) -> tuple[tb.Model, pa.Table, list[tuple]]:
+    """A model of texts and a number, rows for it, and their tokens."""
     rng = np.random.default_rng(3)
     words = ["spam", "ham", "it's", '"q"', "naïve", *(f"w{i}" for i in range(120))]
     y = rng.integers(0, 2, 80)
@@ -296,7 +312,20 @@ def test_texts_are_read_from_a_table_of_tokens(dialect, family, settings):
     )
     cut = schema["body"].text
     tokens = [(i, t, 1) for i, text in enumerate(rows["body"].to_pylist()) for t in cut.tokens(text or "")]
-    check(model, rows, dialect, {"tok": [*tokens, (0, "spam", 0)]}, tokens={"body": "tok"})
+    return model, rows, [*tokens, (0, "spam", 0)]
+
+
+BY_LENGTH = tb.Settings(weights={"body": 0.5}, unseen="reserve", lengths={"body": -0.75})
+
+
+@pytest.mark.parametrize("dialect", RUN)
+@pytest.mark.parametrize("family", [
+    Multinomial(), Multinomial(presence=True), Multinomial(idf=True), BernoulliWords(), Complement(),
+], ids=str)  # fmt: skip
+@pytest.mark.parametrize("settings", [tb.Settings(), BY_LENGTH], ids=["", "reserve"])
+def test_texts_are_read_from_a_table_of_tokens(dialect, family, settings):
+    model, rows, tokens = told_by_words(settings, family)
+    check(model, rows, dialect, {"tok": tokens}, tokens={"body": "tok"})
 
 
 def test_a_word_that_is_impossible_counts_once(table):
@@ -466,7 +495,7 @@ def psql():
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def in_postgres(psql, table: pa.Table, scorer: object, backslashes: str = "on") -> list[list[str]]:
+def in_postgres(psql, table: pa.Table, scorer: object, backslashes: str = "on", more: str = "") -> list[list[str]]:
     d = DIALECTS["postgres"]
     types = {
         "string": "TEXT",
@@ -481,21 +510,41 @@ def in_postgres(psql, table: pa.Table, scorer: object, backslashes: str = "on") 
         return "NULL" if v is None else d.literal(v) if not isinstance(v, str) else d.text(v)
 
     rows = ",\n".join("(" + ", ".join(map(value, r.values())) + ")" for r in table.to_pylist())
-    sql = f"SET standard_conforming_strings = {backslashes};\nDROP TABLE IF EXISTS rows, tallybayes_weights;\n"
-    out = psql(f"{sql}CREATE TABLE rows ({columns});\nINSERT INTO rows VALUES {rows};\n{scorer}")
-    return list(csv.reader(io.StringIO(out)))
+    sql = f"SET standard_conforming_strings = {backslashes};\nDROP TABLE IF EXISTS rows, tok, tallybayes_weights;\n"
+    out = psql(f"{sql}CREATE TABLE rows ({columns});\nINSERT INTO rows VALUES {rows};\n{more}{scorer}")
+    return sorted(csv.reader(io.StringIO(out)), key=lambda row: int(row[0]))
+
+
+def check_postgres(psql, model: tb.Model, table: pa.Table, backslashes: str = "on", more: str = "", **how) -> None:
+    wanted, labels = answers(model, table)
+    found = in_postgres(psql, table, model.to_sql("rows", "postgres", keep=["id"], **how), backslashes, more)
+    assert np.abs(np.array([r[2:] for r in found], dtype=float) - wanted).max() < 1e-9
+    assert [r[1] for r in found] == [str(label) for label in labels]
+
+
+def near(asked: pa.Table) -> pa.Table:
+    """Without the ends of the line: PostgreSQL refuses to overflow."""
+    return asked.filter(pa.array([abs(v or 0) < 1e100 for v in asked["bell"].to_pylist()]))
 
 
 @pytest.mark.parametrize(
     "settings", [SETTINGS[n] for n in ("by default", "kernel", "student", "impossible", "poisson")]
 )
 def test_postgresql_answers_as_the_model_does(psql, tally, asked, settings):
-    near = asked.filter(pa.array([abs(v or 0) < 1e100 for v in asked["bell"].to_pylist()]))  # it refuses to overflow
-    model = tally.model(settings)
-    wanted, labels = answers(model, near)
     for backslashes in ("on", "off"):
-        found = sorted(
-            in_postgres(psql, near, model.to_sql("rows", "postgres", keep=["id"]), backslashes), key=lambda r: int(r[0])
-        )
-        assert np.abs(np.array([r[2:] for r in found], dtype=float) - wanted).max() < 1e-9
-        assert [r[1] for r in found] == labels
+        check_postgres(psql, tally.model(settings), near(asked), backslashes)
+
+
+def test_postgresql_knows_blends_pairs_and_curves(psql, table, asked):
+    check_postgres(psql, blends_and_pairs(table), near(asked))
+    model, rows = bent(table)
+    check_postgres(psql, model, near(rows))
+
+
+@pytest.mark.parametrize("family", [Multinomial(), BernoulliWords()], ids=str)
+def test_postgresql_reads_tokens_and_lengths(psql, family):
+    model, rows, tokens = told_by_words(BY_LENGTH, family)
+    d = DIALECTS["postgres"]
+    listed = ", ".join(f"({i}, {d.text(token)}, {count})" for i, token, count in tokens)
+    more = f'CREATE TABLE tok ("row" BIGINT, token TEXT, "count" INTEGER);\nINSERT INTO tok VALUES {listed};\n'
+    check_postgres(psql, model, rows, more=more, tokens={"body": "tok"})

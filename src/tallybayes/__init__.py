@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from .fit import count, fit
     from .hopeless import hopeless
     from .infer import infer
+    from .isotonic import Isotonic
     from .joint import JointDistribution
     from .leaveoneout import leave_one_out
     from .model import Model
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from .report import report
     from .schema import Column, Schema
     from .sealed import Sealed, load_sealed
-    from .settings import Floor, Settings
+    from .settings import Calibrated, Floor, Settings
     from .shift import shift
     from .smoothing import AbsoluteDiscount, Dirichlet, Epsilon, GoodTuring, JelinekMercer, Laplace, MaximumLikelihood
     from .sources import read
@@ -58,6 +59,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AbsoluteDiscount",
+    "Calibrated",
     "CannotEstimate",
     "CannotForget",
     "Cells",
@@ -70,6 +72,7 @@ __all__ = [
     "Explanation",
     "Floor",
     "GoodTuring",
+    "Isotonic",
     "JelinekMercer",
     "JointDistribution",
     "Laplace",
@@ -117,6 +120,7 @@ __all__ = [
 # one answer from a saved model costs no more than the modules it needs.
 _HOMES = {
     "AbsoluteDiscount": "smoothing",
+    "Calibrated": "settings",
     "CannotEstimate": "errors",
     "CannotForget": "errors",
     "Cells": "cells",
@@ -129,6 +133,7 @@ _HOMES = {
     "Explanation": "explain",
     "Floor": "settings",
     "GoodTuring": "smoothing",
+    "Isotonic": "isotonic",
     "JelinekMercer": "smoothing",
     "JointDistribution": "joint",
     "Laplace": "smoothing",

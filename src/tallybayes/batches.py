@@ -129,10 +129,11 @@ class Source:
     narrow: Callable[[Wanted], Iterator[Batch]] | None = None  # a file: reads only what is wanted
     name: str = "data"  # for messages
     engine: Any = None  # what counts and scores the rows where they live, see `engines`; None: they are read here
+    home: str = "local"  # the name of the engine that the data ask for: "local", "duckdb" or "spark"
 
     def batches(self, wanted: Wanted | None = None) -> Iterator[Batch]:
-        """All rows, in order; columns that are not wanted may be left out."""
-        return self.read() if wanted is None or self.narrow is None else self.narrow(wanted)
+        """All rows, in order; columns that are not wanted may be left out, but never all of them."""
+        return self.narrow(wanted) if wanted and self.narrow is not None else self.read()
 
     def repeatable(self) -> Source:
         """A source that can be read again.

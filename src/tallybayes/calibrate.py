@@ -26,7 +26,12 @@ _LEAST_WORDS = -6000.0  # the same of a whole text: hundreds of words may well a
 _IMPOSSIBLE = -700.0  # the log prior of a class that a training part has not seen
 _MOST_CELLS = 8_000_000  # terms × rows × classes looked at; more rows than that are thinned out evenly
 _MOST_WORDS = 2_000_000  # the same where there are texts: few terms, so that fewer rows tell their weights
-_SPLITS = 5
+SPLITS = 5  # parts of the folds that take turns in judging weights fitted on the others
+
+
+def split_of(folds: Ints) -> Ints:
+    """The split that each fold belongs to."""
+    return folds % SPLITS
 
 
 @dataclass(frozen=True)
@@ -41,11 +46,13 @@ class Evidence:
     tokens: dict[int, Floats] = field(default_factory=dict)  # of terms made of words: log of the row's length
     groups: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))  # of the terms: 0 columns, 1 pairs
     target: Floats = field(default_factory=lambda: np.zeros(0))  # t_j
+    views: tuple[Ints, ...] = ()  # the terms proposed without each split's rows, then those of all rows; () for all
 
     @classmethod
     def of(
         cls, parts: Sequence[Floats], log_prior: Floats, labels: Ints, folds: Ints, weights: Floats | None,
         tokens: dict[int, Floats] | None = None, groups: Ints | None = None, target: Floats | None = None,
+        views: tuple[Ints, ...] = (),
     ) -> Evidence:  # fmt: skip
         """Evidence from parts and priors over all classes; rows of a class their model never saw are left out."""
         known = np.isfinite(log_prior[np.arange(len(labels)), labels])
@@ -66,6 +73,7 @@ class Evidence:
             {j: np.log(np.maximum(t[rows], 1.0)) for j, t in (tokens or {}).items()},
             np.zeros(len(parts), dtype=np.int64) if groups is None else groups,
             np.ones(len(parts)) if target is None else target,
+            views,
         )  # fmt: skip
 
     def only(self, rows: Ints | Bools) -> Evidence:
@@ -81,8 +89,12 @@ class Evidence:
         new = {int(old): i for i, old in enumerate(which.tolist())}
         tokens = {new[j]: t for j, t in self.tokens.items() if j in new}
         return replace(
-            self, parts=self.parts[which], groups=self.groups[which], target=self.target[which], tokens=tokens
+            self, parts=self.parts[which], groups=self.groups[which], target=self.target[which], tokens=tokens, views=()
         )
+
+    def view(self, split: int) -> Evidence:
+        """The terms that were proposed without the rows of a split; −1: those proposed from all rows."""
+        return self.terms(self.views[split]) if self.views else self
 
 
 @dataclass(frozen=True)
@@ -181,34 +193,44 @@ def fit_weights(evidence: Evidence, penalty: float | None, start: Weights | None
     return Weights(np.where(w < 1e-4, 0.0, w), b, tau)
 
 
-Fitter = Callable[[Evidence], Weights]
+Fitter = Callable[[Evidence], list[Weights]]
 
 
 def nested_losses(evidence: Evidence, fitter: Fitter) -> Floats:
-    """−log P(own class) of each row under weights fitted without its fold."""
-    out = np.zeros(len(evidence.labels))
-    for some in np.array_split(np.unique(evidence.folds), _SPLITS):
-        inside = np.isin(evidence.folds, some)
-        if inside.any() and not inside.all():
-            out[inside] = fitter(evidence.only(~inside)).losses(evidence.only(inside))
-    return out
+    """−log P(own class) of each row under weights fitted without its split, for each of the fitter's answers.
+
+    Where terms were proposed from the data, the rows of a split see only those proposed without them.
+    """
+    split = split_of(evidence.folds)
+    out: list[Floats] = []
+    for s in np.unique(split).tolist():
+        seen = evidence.view(s)
+        fitted = fitter(seen.only(split != s))
+        out = out or [np.zeros(len(split)) for _ in fitted]
+        for losses, weights in zip(out, fitted, strict=True):
+            losses[split == s] = weights.losses(seen.only(split == s))
+    return np.array(out)
 
 
 def temperature(evidence: Evidence) -> tuple[Weights, Floats]:
     """One weight for all columns (and one for all pairs), with the nested loss of each row."""
-    weights = fit_weights(evidence, None)
-    return weights, nested_losses(evidence, lambda e: fit_weights(e, None, weights))
+    return _best(evidence, lambda e: [fit_weights(e, None)])
 
 
 def column_weights(evidence: Evidence) -> tuple[Weights, Floats]:
     """A weight for each term by the penalty that nested folds prefer, with the nested loss of each row."""
-    best: tuple[float, Weights, Floats] | None = None
-    start: Weights | None = fit_weights(evidence, None)
+    return _best(evidence, _by_penalty)
+
+
+def _by_penalty(evidence: Evidence) -> list[Weights]:
+    """The weights under each penalty, each started from the one before."""
+    found = [fit_weights(evidence, None)]
     for penalty in PENALTIES:
-        start = fit_weights(evidence, penalty, start)
-        losses = nested_losses(evidence, lambda e, p=penalty, s=start: fit_weights(e, p, s))  # type: ignore[misc]
-        mean = float(evidence.weights @ losses)
-        if best is None or mean < best[0]:
-            best = mean, start, losses
-    assert best is not None
-    return best[1], best[2]
+        found.append(fit_weights(evidence, penalty, found[-1]))
+    return found[1:]
+
+
+def _best(evidence: Evidence, fitter: Fitter) -> tuple[Weights, Floats]:
+    nested = nested_losses(evidence, fitter)
+    best = int(np.argmin(nested @ evidence.weights))
+    return fitter(evidence.view(-1))[best], nested[best]

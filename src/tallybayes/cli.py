@@ -1,8 +1,6 @@
-"""The command line: `tallybayes mail train | score | filter | learn | unlearn`, in the manner of bogofilter.
+"""The command line: the library's verbs, `tallybayes fit | predict | evaluate | explain | …`, and `tallybayes mail`.
 
-Exit codes of the mail commands: 0 spam (or done), 1 ham, 2 unsure, 3 error. `filter` exits 0 whatever the answer, and
-75 ("try again later") on an error, after the message has gone through unchanged.
-
+Exit codes: 0 done, 1 could not finish (disk, interrupt), 2 bad input or usage; `mail` has its own, see there.
 Nothing but click is imported before a command runs, so that help and completion are quick.
 """
 
@@ -12,219 +10,42 @@ import io
 import os
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Sequence
+from typing import NoReturn
 
 import click
 
+from .commands.answers import evaluate, explain, predict
+from .commands.counting import forget, merge, update
+from .commands.fitting import compare, fit, tune
+from .commands.hints import for_commands
+from .commands.mail import ERROR, TRY_AGAIN, mail, pass_on, read_message
+from .commands.pages import export, report, show_
+from .commands.reference import reference_
+from .commands.terminal import complain, say
 from .errors import TallybayesError
 
-if TYPE_CHECKING:
-    from .mail.filter import Verdict
-
-ANSWERS = {"spam": 0, "ham": 1, "unsure": 2}
-ERROR = 3
-BAD_INPUT = 2  # of commands other than mail, as click has it; 1 if they could not finish
-TRY_AGAIN = 75  # EX_TEMPFAIL of sysexits.h: mail programs keep the message and try again
-HEADER = b"X-Tallybayes: "
-
-_STATE = click.argument("state", type=click.Path(dir_okay=False))
-_MESSAGE = click.argument("message", type=click.Path(), default="-")
+DONE, NOT_FINISHED, BAD_INPUT = 0, 1, 2
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class _InOrder(click.Group):
+    """A group that lists its commands in the order in which a person meets them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names as they were added."""
+        return list(self.commands)
+
+
+@click.group(cls=_InOrder, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="tallybayes")
 def tallybayes() -> None:
-    """Naive Bayes by exact counting."""
+    """Naive Bayes by exact counting: train by adding, forget by subtracting, explain by showing the sum."""
 
 
-@tallybayes.group()
-def mail() -> None:
-    """Learn which mail is spam, and tell.
-
-    STATE is one file that holds all that was learnt. A MESSAGE is a file, or - for standard input.
-    """
-
-
-@mail.command()
-@_STATE
-@click.argument("places", nargs=-1, type=click.Path())
-@click.option("--spam", multiple=True, metavar="PLACE", help="A file, mbox, Maildir or folder of spam.")
-@click.option("--ham", multiple=True, metavar="PLACE", help="The same of wanted mail.")
-@click.option(
-    "--owner", help="Your names, with commas between; a greeting with one of them is evidence. New files only."
-)
-@click.option("--spam-from", type=float, help="The answer is spam from this probability upwards (0.9). New files only.")
-@click.option("--ham-to", type=float, help="The answer is ham up to this probability (0.1). New files only.")
-def train(state: str, places: Sequence[str], spam: Sequence[str], ham: Sequence[str], **settings: Any) -> None:
-    """Learn many messages. A PLACE is a folder with the folders spam and ham in it."""
-    from .mail.boxes import read_mail
-    from .mail.filter import Filter
-
-    if not (places or spam or ham):
-        raise click.UsageError("nothing to learn from: give a PLACE, --spam PLACE or --ham PLACE")
-
-    def messages() -> Iterator[tuple[str | None, bytes, str]]:
-        for place in places:
-            yield from read_mail(place)
-        for label, given in (("spam", spam), ("ham", ham)):
-            for place in given:
-                yield from ((label, raw, where) for _, raw, where in read_mail(place))
-
-    with Filter(state, _new_settings(state, settings)) as box:
-        done = box.train(_counted_aloud(messages()))
-        learnt = ", ".join(f"{n} {label}" for label, n in box.learnt.items())
-    _say(f"{done.new} learnt, {done.moved} moved to the other class, {done.known} known already; in all {learnt}")
-
-
-@mail.command()
-@_STATE
-@_MESSAGE
-@click.option("--explain", is_flag=True, help="Also print the reasons: natural log-odds, above 0 for spam.")
-def score(state: str, message: str, explain: bool) -> None:
-    """Print the answer about one message: spam (exit code 0), ham (1) or unsure (2)."""
-    verdict = _verdict(state, _read(message))
-    _say(f"{verdict}  ({verdict.reason})")
-    if explain:
-        for line in _reasons(verdict):
-            _say(line)
-    sys.stdout.flush()
-    sys.exit(ANSWERS[verdict.answer])
-
-
-@mail.command("filter")
-@_STATE
-def filter_(state: str) -> None:
-    """Pass the message on standard input through, with the answer in a header: for procmail and the like."""
-    raw = _read("-")
-    try:
-        out, code = with_header(raw, f"{_verdict(state, raw)}"), 0
-    except BaseException as error:  # whatever happens, the message must come out
-        out, code = raw, TRY_AGAIN
-        _complain(error)
-    _write(out)
-    sys.exit(code)
-
-
-@mail.command()
-@_STATE
-@_MESSAGE
-@click.option("--spam", "label", flag_value="spam", help="The message is spam.")
-@click.option("--ham", "label", flag_value="ham", help="The message is wanted.")
-def learn(state: str, message: str, label: str | None) -> None:
-    """Learn one message. If it was learnt with the other label, that is forgotten first."""
-    from .mail.filter import Filter
-
-    if label is None:
-        raise click.UsageError("say which it is: --spam or --ham")
-    raw = _read(message)
-    with Filter(state) as box:
-        _say(f"learnt as {label}" if box.learn(raw, label) else f"known as {label} already; nothing changed")
-
-
-@mail.command()
-@_STATE
-@_MESSAGE
-def unlearn(state: str, message: str) -> None:
-    """Forget a learnt message, as if it had never come."""
-    from .mail.filter import Filter
-
-    raw = _read(message)
-    with Filter(state, create=False) as box:
-        _say(f"forgotten; it had been learnt as {box.unlearn(raw)}")
-
-
-def with_header(raw: bytes, answer: str) -> bytes:
-    """The message with one header before all others, every other byte as it was.
-
-    A first line "From …", which mailboxes put before the headers, stays first.
-
-    >>> with_header(b"Subject: hi\\r\\n\\r\\nho", "ham, probability=0.0100")
-    b'X-Tallybayes: ham, probability=0.0100\\r\\nSubject: hi\\r\\n\\r\\nho'
-    """
-    first = raw.find(b"\n") + 1
-    end = b"\r\n" if raw[:first].endswith(b"\r\n") else b"\n"
-    start = first if raw.startswith((b"From ", b">From ")) else 0
-    return raw[:start] + HEADER + answer.encode("ascii") + end + raw[start:]
-
-
-# ---- what the commands share
-
-
-def _verdict(state: str, raw: bytes) -> Verdict:
-    from .mail.filter import Filter
-
-    with Filter(state, create=False) as box:
-        return box.score(raw)
-
-
-def _new_settings(state: str, given: dict[str, Any]) -> Any:
-    """The settings of a new state file; None to take those of an existing one, which refuses others."""
-    from .mail.filter import FilterSettings
-    from .mail.settings import MailSettings
-
-    wanted = {name: value for name, value in given.items() if value is not None}
-    if not wanted:
-        return None
-    if os.path.exists(state) and os.path.getsize(state):
-        raise click.UsageError(f"{state} is there already and keeps its settings: " + ", ".join(sorted(wanted)))
-    standard = FilterSettings()
-    return FilterSettings(
-        spam=wanted.get("spam_from", standard.spam),
-        ham=wanted.get("ham_to", standard.ham),
-        mail=MailSettings(owner=wanted.get("owner", "")),
-    )
-
-
-def _reasons(verdict: Verdict) -> Iterator[str]:
-    from .canon import printable
-
-    lines = [(printable(f"{c}: {v}" if v else c), odds) for c, v, odds in verdict.reasons()]
-    width = max((len(text) for text, _ in lines), default=0)
-    yield from (f"  {text:<{width}}  {odds:+9.4f}" for text, odds in lines)
-    yield from (f"  note: {note}" for note in verdict.notes)
-
-
-def _counted_aloud(messages: Iterable[Any], every: int = 1000) -> Iterator[Any]:
-    """The same messages; a person at a terminal sees them counted."""
-    shown = sys.stderr.isatty()
-    for number, message in enumerate(messages):
-        if shown and number and number % every == 0:
-            print(f"\r{number:,} messages", end="", file=sys.stderr, flush=True)
-        yield message
-    if shown:
-        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
-
-
-def _read(message: str) -> bytes:
-    if message == "-":
-        return sys.stdin.buffer.read()
-    with open(message, "rb") as file:
-        return file.read()
-
-
-def _write(out: bytes) -> None:
-    sys.stdout.buffer.write(out)
-    sys.stdout.buffer.flush()
-
-
-def _say(line: str, *, error: bool = False) -> None:
-    """One line to the terminal, without the control characters that hostile mail may hold."""
-    from .canon import printable
-
-    click.echo(printable(line, 500), err=error)
-
-
-def _complain(error: BaseException) -> None:
-    """An error in plain words on standard error, where whoever called can read them."""
-    text = str(error) if isinstance(error, (TallybayesError, OSError)) else f"{type(error).__name__}: {error}"
-    if isinstance(error, click.ClickException):
-        context = getattr(error, "ctx", None)
-        text = error.format_message()
-        text += f"\n{context.get_usage()}" if context and "Usage:" not in text else ""
-    for line in f"tallybayes: {text}".split("\n"):
-        if line:
-            _say(line, error=True)
+for _command in (
+    fit, predict, evaluate, explain, show_, report, tune, compare, update, forget, merge, export, mail, reference_,
+):  # fmt: skip
+    tallybayes.add_command(_command)
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -233,7 +54,9 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal without UTF-8 sees escapes
-    warnings.showwarning = lambda message, *_, **__: _say(f"tallybayes: {message}", error=True)
+    warnings.showwarning = lambda message, *_, **__: say(f"tallybayes: {for_commands(str(message))}", error=True)
+    # Weights are fitted with small matrices, and BLAS threads wait longer for each other on them than they work
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         tallybayes.main(given, prog_name="tallybayes", standalone_mode=False)
         sys.stdout.flush()
@@ -241,19 +64,20 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         if isinstance(error, SystemExit):
             raise
         sys.exit(_failed(error, given))
-    sys.exit(0)
+    sys.exit(DONE)
 
 
 def _failed(error: BaseException, given: Sequence[str]) -> int:
-    """Say what went wrong; the exit code. A traceback would exit with 1, which says ham."""
-    _complain(error)
-    in_filter = list(given[:2]) == ["mail", "filter"]
+    """Say what went wrong; the exit code. A traceback would exit with 1, which of mail says ham."""
+    in_mail, in_filter = given[:1] == ["mail"], list(given[:2]) == ["mail", "filter"]
+    if in_mail or not isinstance(error, BrokenPipeError):  # whoever closed the pipe has seen enough
+        complain(error)
     try:
         if in_filter and isinstance(error, click.UsageError):
-            _write(_read("-"))  # even a wrong call loses no message
+            pass_on(read_message("-"))  # even a wrong call loses no message
         sys.stdout.flush()
     except (OSError, ValueError, AttributeError):  # nobody reads, or the disk is full: do not try again on the way out
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    if given[:1] == ["mail"]:
+    if in_mail:
         return TRY_AGAIN if in_filter else ERROR
-    return BAD_INPUT if isinstance(error, (click.ClickException, TallybayesError)) else 1
+    return BAD_INPUT if isinstance(error, (click.ClickException, TallybayesError)) else NOT_FINISHED

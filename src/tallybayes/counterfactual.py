@@ -179,7 +179,7 @@ class _Search:
         if not np.isfinite(joint).any():
             return np.zeros(len(joint))
         curve = self.model.settings
-        return softmax(joint if curve.isotonic is None else joint + scorer.bend(curve, joint[None, :])[0])
+        return softmax(scorer.calibrated(curve, joint[None, :])[0])
 
     def flips(self, moves: Sequence[Move], to: int | None) -> bool:
         """Whether the changed row is predicted as something else, or as the class asked for."""
@@ -351,7 +351,7 @@ def _border(model: Model) -> float:
     low, high = -60.0, 60.0
     for _ in range(80):  # the curve rises, so halving finds where it crosses
         middle = (low + high) / 2
-        bent = middle + float(scorer.bend(model.settings, np.array([[0.0, middle]]))[0, 1])
+        bent = float(np.diff(scorer.calibrated(model.settings, np.array([[0.0, middle]])))[0, 0])
         low, high = (low, middle) if bent > 0 else (middle, high)
     return high
 

@@ -250,7 +250,7 @@ def _collect(amounts: tuple[str, ...], slots: pa.Array, slot: Index, limb: Index
         starts = np.flatnonzero(np.concatenate(([True], key[1:] != key[:-1])))
         key, amount = key[starts], np.add.reduceat(amount, starts, axis=0)
     slot, limb, label = key // (width * n_labels), key // n_labels % width + lowest, key % n_labels
-    if width > 1 or int(np.abs(amount).max()) >> 32:
+    if (width > 1 and int(amount.min()) < 0) or int(np.abs(amount).max()) >> 32:  # else the limbs are canonical already
         slot, limb, label, amount = _carried(slot, limb, label, amount)
     kept = amount.any(axis=1)
     slot, limb, label, amount = slot[kept], limb[kept], label[kept], amount[kept]

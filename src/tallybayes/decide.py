@@ -12,6 +12,7 @@ from .errors import SettingsError, did_you_mean, excerpt
 from .numerics import Floats, Ints
 
 UNSURE = -1
+_PLAIN = "give every cost as a plain number."
 
 
 def decide(p: Floats, classes: Sequence[Any], unsure_below: float | None = None, costs: Any = None) -> Ints:
@@ -44,7 +45,7 @@ def cost_table(costs: Any, classes: Sequence[Any]) -> Floats:
         for (truth, answer), cost in _entries(costs):
             out[_at(truth, names), _at(answer, names)] = cost
     else:
-        out = np.asarray(costs, dtype=np.float64)
+        out = _numbers(costs)
         if out.shape != (k, k):
             raise SettingsError(
                 f"a cost table of shape {out.shape} for {k} classes",
@@ -52,7 +53,7 @@ def cost_table(costs: Any, classes: Sequence[Any]) -> Floats:
                 "{(truth, answer): cost}.",
             )
     if not np.isfinite(out).all():
-        raise SettingsError("a cost that is not a finite number", hint="give every cost as a plain number.")
+        raise SettingsError("a cost that is not a finite number", hint=_PLAIN)
     return out
 
 
@@ -60,12 +61,19 @@ def _entries(costs: Mapping[Any, Any]) -> list[tuple[tuple[Any, Any], float]]:
     out: list[tuple[tuple[Any, Any], float]] = []
     for key, value in costs.items():
         if isinstance(value, Mapping):
-            out += [((key, answer), float(cost)) for answer, cost in value.items()]
+            out += [((key, answer), float(_numbers(cost))) for answer, cost in value.items()]
         elif isinstance(key, tuple) and len(key) == 2:
-            out.append((key, float(value)))
+            out.append((key, float(_numbers(value))))
         else:
             raise SettingsError(f"a cost under {key!r}", hint="name the truth and the answer: {('ham', 'spam'): 10}.")
     return out
+
+
+def _numbers(costs: Any) -> Floats:
+    try:
+        return np.asarray(costs, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise SettingsError(f"costs that are not numbers: {costs!r}", hint=_PLAIN) from None
 
 
 def _at(label: Any, names: Sequence[str]) -> int:

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from . import calibrate, encode
-from .calibrate import Evidence, Weights
+from .calibrate import Evidence, Weights, split_of
 from .candidates import pair_of, propose_pairs
-from .errors import DataError, SettingsError
+from .errors import DataError, SettingsError, did_you_mean, excerpt
 from .families import Blend
 from .families.blend import READERS
 from .folds import count_folds
@@ -37,6 +37,7 @@ PAIRS_FROM = 25  # rows of each class on average: one for each cell of a table o
 TEMPERATURE, WEIGHTS, PAIRS = "one temperature", "column weights", "column weights and pairs"
 FORMS = ("auto", "temperature", "weights", "isotonic")
 Pairs = bool | str | Sequence[tuple[str, str]]
+_PAIRS_HINT = "take 'auto', True, False, or a list of two different columns each: [('sex', 'class')]."
 
 
 @dataclass
@@ -56,7 +57,8 @@ class _Ladder:
         weights, losses = calibrate.column_weights(evidence)
         self.tried[form] = _mean(evidence, losses)
         if anyway or self.tried[self.form] - self.tried[form] >= GAIN:
-            self.terms, self.evidence, self.form, self.weights, self.losses = terms, evidence, form, weights, losses
+            self.terms, self.evidence, self.form = terms.chosen(), evidence, form
+            self.weights, self.losses = weights, losses
             return True
         return False
 
@@ -68,7 +70,7 @@ def choose(
     if form not in FORMS:
         raise SettingsError(f"calibrate={form!r}", hint="take True, False, " + ", ".join(map(repr, FORMS)) + ".")
     look = thinned(look, schema)
-    schema = _with_asked(schema, look, pairs)
+    schema = with_pairs(schema, look, pairs)
     rows = encode.labelled(schema, look)
     counted, n_classes = len(rows.labels), len(rows.classes)
     if form == "isotonic" and n_classes != 2:
@@ -85,22 +87,25 @@ def choose(
     base = read_texts(folds, schema, base)
     terms = Terms.of(folds, schema, base)
     evidence = terms.evidence()
+    if len(np.unique(split_of(evidence.folds))) < 2:  # nearly every class has one row: nothing can be judged
+        return schema, base
     weights, losses = calibrate.temperature(evidence)
     ladder = _Ladder(terms, evidence, TEMPERATURE, weights, losses, {TEMPERATURE: _mean(evidence, losses)})
     enough = counted >= WEIGHTS_FROM and counted >= 10 * n_classes
     if form == "weights" or (enough and form != "temperature"):
-        if len(terms.terms) > 1:
-            ladder.offer(WEIGHTS, terms, anyway=form == "weights" or isinstance(pairs, (list, tuple)))
+        if len(terms.terms) > 1:  # pairs that somebody chose before need weights of their own
+            ladder.offer(WEIGHTS, terms, anyway=form == "weights" or any(terms.pairs))
         if pairs is True or pairs == "auto":
             schema, base = _read_further(ladder, look, schema, base, assign)
         if len(terms.terms) > 1 and (pairs is True or (pairs == "auto" and counted >= PAIRS_FROM * n_classes)):
             columns = [c for c in schema.counted if c.name in rows.blocks]
-            added = propose_pairs(columns, rows.blocks, rows.labels, n_classes)
-            if added:
-                wider = schema._with(columns=added)
+            proposed = propose_pairs(columns, rows.blocks, rows.labels, n_classes, split_of(assign(rows, 0)))
+            added = {c.name: c for each in proposed for c in each}
+            if proposed[-1]:
+                wider = schema._with(columns=added.values())
                 more = Terms.of(count_folds(open_source(look), wider, assign), wider, Settings(prior=base.prior))
-                if ladder.offer(PAIRS, ladder.terms + more, anyway=pairs is True):
-                    schema = _with_used(schema, added, ladder)
+                if ladder.offer(PAIRS, ladder.terms.beside(more, proposed), anyway=pairs is True):
+                    schema = _with_used(schema, list(added.values()), ladder)
     out = ladder.terms.settings(base, ladder.weights, schema.names)
     curve = _curve(ladder) if form == "isotonic" else None
     return schema, replace(out, isotonic=curve, calibrated=Calibrated(ladder.form, counted, ladder.tried))
@@ -162,22 +167,37 @@ def recalibrated(source: Source, schema: Schema, settings: Settings) -> Settings
 def _curve(ladder: _Ladder) -> Isotonic:
     """The isotonic curve through the nested scores of two classes."""
     second = ladder.evidence.labels == 1
-    own = np.exp(-np.maximum(ladder.losses, 1e-12))
-    odds = np.log(own) - np.log1p(-own)
+    losses = np.maximum(ladder.losses, 1e-12)
+    odds = -losses - np.log(-np.expm1(-losses))  # log p − log(1 − p) of the own class, where p = exp(−loss)
     return Isotonic.fitted(np.where(second, odds, -odds), second.astype(float), ladder.evidence.weights)
 
 
-def _with_asked(schema: Schema, look: Batch, pairs: Pairs) -> Schema:
-    """The schema with the pairs that were asked for by name."""
+def with_pairs(schema: Schema, look: Batch, pairs: Pairs) -> Schema:
+    """The schema with the pairs that were asked for by name; those it has already are not added again."""
     if not isinstance(pairs, (list, tuple)):
         if pairs not in (True, False, "auto"):
-            raise SettingsError(f"pairs={pairs!r}", hint="take 'auto', True, False, or a list: [('sex', 'class')].")
+            raise SettingsError(f"pairs={pairs!r}", hint=_PAIRS_HINT)
         return schema
     columns = {c.name: c for c in schema.counted}
-    for name in (n for pair in pairs for n in pair):
-        schema[name]  # an unknown name is an error with a hint
     blocks = encode.blocks(schema, look)
-    return schema._with(columns=[*schema.columns, *(pair_of(a, b, columns, blocks) for a, b in pairs)])
+    known = {frozenset(c.of) for c in schema.counted if c.of is not None}
+    added = []
+    for pair in pairs:
+        if isinstance(pair, str) or len(pair) != 2 or pair[0] == pair[1]:
+            raise SettingsError(f"the pair {pair!r}", hint=_PAIRS_HINT)
+        for name in pair:
+            if name not in columns:
+                raise SettingsError(
+                    f"a pair with the column {name!r}, which is not counted",
+                    hint=did_you_mean(str(name), columns) + f"the columns are {excerpt(columns)}.",
+                )
+        a, b = pair
+        column = pair_of(a, b, columns, blocks)
+        assert column.of is not None
+        if frozenset(column.of) not in known:
+            known.add(frozenset(column.of))
+            added.append(column)
+    return schema._with(columns=[*schema.columns, *added])
 
 
 def _mean(evidence: Evidence, losses: Floats) -> float:

@@ -73,14 +73,26 @@ def check_columns(schema: Schema, batch: Batch) -> None:
 
 
 def wanted(schema: Schema, *, labelled: bool = True) -> Wanted:
-    """What of the data is looked at under this schema: with labels to count, without to predict."""
+    """What of the data is looked at under this schema: with labels to count, without to predict.
+
+    Columns read in two ways are looked at as they are, and so are numbers with marks for missing ones, such as -999.
+    """
     kinds: dict[str, str] = {}
+
+    def look(source: str, kind: str, part: str | None = None, missing: Sequence[str] = ()) -> None:
+        marked = kind == "number" and any((*schema.missing, *missing))
+        kind = "date" if part else "" if marked else kind
+        kinds[source] = kind if kinds.get(source, kind) == kind else ""
+
     for column in schema.counted:
-        kind = "date" if column.part else column.kind
-        kinds[column.reads] = kind if kinds.get(column.reads, kind) == kind else ""
+        if column.of is None:
+            look(column.reads, column.kind, column.part, column.missing)
+        for side in column.of or ():
+            look(side.source, side.kind, side.part, side.missing)
     if labelled:
-        kinds[schema.target] = "category"
-        kinds |= {schema.weights: "number"} if schema.weights else {}
+        look(schema.target, "category")
+        if schema.weights:
+            look(schema.weights, "number")
     return kinds
 
 

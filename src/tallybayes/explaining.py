@@ -29,11 +29,13 @@ def explained(model: Model, blocks: Mapping[str, Block], log: str, log_prior: Fl
         for term in belief.terms(blocks[name], 0):
             parts = term.parts * factor if factor else np.zeros_like(term.parts)
             lines.append(Contribution(name, term.label, parts / unit, term.note, factor))
+    total = Explanation(model.classes, tuple(lines), np.zeros(len(model.classes)), log).total[None, :] * unit
     if model.settings.isotonic is not None:
-        total = np.sum([line.parts for line in lines], axis=0)[None, :] * unit
-        lines.append(Contribution("calibration", "", scorer.bend(model.settings, total)[0] / unit))
-    total = Explanation(model.classes, tuple(lines), np.zeros(len(model.classes)), log).total
-    log_p = scorer.log_posterior(total[None, :] * unit, log_prior)[0]
+        after = scorer.calibrated(model.settings, total, scorer.prior_shift(log_prior, model.log_prior))
+        moved = np.subtract(after, total, out=np.zeros_like(total), where=np.isfinite(total))
+        lines.append(Contribution("calibration", "", moved[0] / unit))
+        total = after
+    log_p = scorer.log_posterior(total, log_prior)[0]
     behind = None if model.tally is None else partial(_supports, model, blocks, prior)
     return Explanation(model.classes, tuple(lines), np.exp(log_p), log, behind)
 

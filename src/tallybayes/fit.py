@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from .defaults import Pairs, choose
+from .defaults import Pairs, choose, with_pairs
+from .errors import SettingsError
 from .infer import first_look, infer, labels_or_name
 from .model import Model
 from .schema import Schema
 from .settings import Settings
-from .sources import LABELS, open_source
+from .sources import LABELS, on_engine, open_source
 from .tally import Tally, refuse_empty
 
 
-def count(data: Any, schema: Schema, y: Any = None, *, weights: Any = None) -> Tally:
+def count(data: Any, schema: Schema, y: Any = None, *, weights: Any = None, engine: str | None = None) -> Tally:
     """The tally of some rows under a schema: exact, and ready to be added to others.
 
-    `weights` is one number per row or the name of a column; a schema may name that column, too.
+    `weights` is one number per row or the name of a column; a schema may name that column, too. The engine follows
+    from the data; `engine="local"` brings the rows of a Spark frame here, "duckdb" and "spark" insist on being right.
 
     >>> import tallybayes as tb
     >>> schema = tb.Schema([tb.Column("Sky", "category")], target="Play")
@@ -25,7 +27,7 @@ def count(data: Any, schema: Schema, y: Any = None, *, weights: Any = None) -> T
     """
     if isinstance(weights, str):
         schema, weights = schema.with_weights(weights), None
-    return Tally.of(schema, data, y, weights=weights)
+    return Tally.of(schema, on_engine(open_source(data, y, weights=weights, target=schema.target), engine))
 
 
 def fit(
@@ -39,6 +41,7 @@ def fit(
     receipts: bool = False,
     calibrate: bool | str | None = None,
     pairs: Pairs = "auto",
+    engine: str | None = None,
 ) -> Model:
     """A model of some rows: infer the schema, choose families and weights on held-out rows, count. Prints nothing.
 
@@ -47,6 +50,7 @@ def fit(
     `calibrate=False`, or settings of your own, leave the choosing out; `calibrate=True` fits weights to your settings;
     "temperature", "weights" or "isotonic" (for two classes) ask for one form.
     `pairs` are columns counted together where that helps: "auto", False, or a list of two names each.
+    `engine` is as for `count`.
 
     >>> import tallybayes as tb
     >>> model = tb.fit({"Sky": ["sunny", "rainy", "sunny"], "Play": ["yes", "no", "yes"]}, target="Play")
@@ -57,9 +61,14 @@ def fit(
     column = weights if isinstance(weights, str) else None
     beside = None if isinstance(weights, str) else weights
     name = target or (schema.target if schema is not None else LABELS)
-    source = open_source(data, y, weights=beside, target=name).repeatable()
+    source = on_engine(open_source(data, y, weights=beside, target=name), engine).repeatable()
     choosing = settings is None if calibrate is None else calibrate
-    look = first_look(source) if schema is None or choosing else None
+    named = not isinstance(pairs, (bool, str))
+    if pairs is True and not choosing:
+        raise SettingsError(
+            "pairs=True without calibrate", hint="pairs are chosen by held-out rows; name those to count: [('a', 'b')]."
+        )
+    look = first_look(source) if schema is None or choosing or named else None
     if schema is None:
         schema = infer(look, target=name, weights=column, receipts=receipts)
     elif receipts and not schema.receipts:
@@ -67,6 +76,8 @@ def fit(
     if choosing and look is not None:
         form = "auto" if isinstance(choosing, bool) else choosing
         schema, settings = choose(look, schema, settings or Settings(), pairs, form)
+    elif look is not None:
+        schema = with_pairs(schema, look, pairs)
     tally = Tally.of(schema, source)
     refuse_empty(tally)
     return tally.model(settings)

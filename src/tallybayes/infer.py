@@ -19,7 +19,7 @@ from .freetext import are_names, free_text, names
 from .later import scipy
 from .numerics import Floats, Ints
 from .schema import Column, Schema, date_columns
-from .sources import LABELS, MATRIX, Batch, Source, open_source
+from .sources import LABELS, MATRIX, Batch, Source, on_engine, open_source
 
 LOOK = 100_000  # rows looked at: every row of a small table, every k-th of a large one
 MATRIX_COLUMNS = 256  # a matrix of more columns than this is one vector column
@@ -39,10 +39,11 @@ def infer(
     weights: str | None = None,
     receipts: bool = False,
     keep_leaks: bool = False,
+    engine: str | None = None,
 ) -> Schema:
     """A schema for the data: a kind and a reason for every column. Edit it with `with_column`.
 
-    A column that gives the label away is ignored with a warning, unless `keep_leaks`.
+    A column that gives the label away is ignored with a warning, unless `keep_leaks`. `engine` is as for `count`.
 
     >>> infer({"Sky": ["sunny", "rainy", "sunny"], "Wind": [3.5, 2.0, 7.25], "Play": ["yes", "no", "yes"]}, "Play")
     Schema: target 'Play', 2 columns counted
@@ -51,7 +52,7 @@ def infer(
     """
     target, y = labels_or_name(target, y)
     name = target or LABELS
-    look = spelling.typed(first_look(open_source(data, y, target=name)))
+    look = spelling.typed(first_look(on_engine(open_source(data, y, target=name), engine)))
     labels, label_type = _target(look, name)
     if weights is not None and weights not in look:
         raise DataError(

@@ -31,16 +31,15 @@ class Isotonic:
         """The curve that held-out rows support: pool adjacent violators, each pool shrunk by half a row each way."""
         from scipy.optimize import isotonic_regression
 
-        order = np.argsort(scores, kind="stable")
-        s, y, w = scores[order], second[order], weights[order]
-        found = isotonic_regression(y, weights=w)
-        starts = found.blocks
+        s, at = np.unique(scores, return_inverse=True)  # equal scores are one point, whatever their order
+        w = np.bincount(at, weights)
+        y = np.bincount(at, weights * second) / w
+        starts = isotonic_regression(y, weights=w).blocks
         pool = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
         rows = np.bincount(pool, w)
-        hits = np.bincount(pool, w * y)
         middle = np.bincount(pool, w * s) / rows
-        p = np.maximum.accumulate((hits + 0.5) / (rows + 1))
-        keep = np.concatenate(([True], np.diff(middle) > 0))
+        p = np.maximum.accumulate((np.bincount(pool, w * y) + 0.5) / (rows + 1))
+        keep = np.concatenate(([True], np.diff(middle) > 0))  # rounding may make neighbours equal
         return cls(tuple(middle[keep].tolist()), tuple(np.log(p / (1 - p))[keep].tolist()))
 
     def __call__(self, score: Floats) -> Floats:

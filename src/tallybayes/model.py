@@ -122,7 +122,8 @@ class Model(Learning):
         best = decide(self.predict_proba(source, prior=prior), self.classes, unsure_below, costs)
         if unsure_below is None:
             return self._labels(best)
-        out = np.array([*self._labels(np.arange(len(self.classes))), None], dtype=object)
+        out = np.empty(len(self.classes) + 1, dtype=object)  # its last stays None
+        out[:-1] = self.classes
         return np.asarray(out[best])
 
     def predict_proba(self, rows: Any, *, prior: Any = None) -> Floats:
@@ -353,7 +354,9 @@ class Model(Learning):
         fast = fused.adders(self.beliefs, blocks, self.settings.weights)
         parts = self._parts(blocks, but=fast)
         joint = fused.add_all(fast, scorer.scores(log_prior, parts, self.settings, blocks, rows))
-        return scorer.calibrated(self.settings, joint)
+        if self.settings.isotonic is None:
+            return joint
+        return scorer.calibrated(self.settings, joint, scorer.prior_shift(log_prior, self.log_prior))
 
     def _blocks(self, rows: Any) -> list[dict[str, Block]]:
         return list(self._each(rows, lambda blocks, _: blocks))

@@ -142,7 +142,9 @@ def canonical(limbs: Limbs) -> Limbs:
     array = limbs.array
     if array.shape[1] == 1 and (array.size == 0 or int(np.abs(array).max()) < _BASE):
         return limbs
-    carried = _carry(np.pad(array, ((0, 0), (0, 2))))
+    wide = np.zeros((array.shape[0], array.shape[1] + 2), dtype=np.int64)
+    wide[:, :-2] = array
+    carried = _carry(wide)
     negative = carried[:, -1] < 0
     if negative.any():
         carried[negative] = -_carry(-carried[negative])

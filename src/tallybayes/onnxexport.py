@@ -177,11 +177,13 @@ def _poisson(graph: _Graph, piece: dict[str, Any], n_classes: int) -> str:
 
 
 def _blend(graph: _Graph, piece: dict[str, Any], n_classes: int) -> str | None:
-    """The sum of what several forms say, each by its share."""
+    """The sum of what several forms say, each by its share and at most `most` against a class."""
     total = None
     for own in piece["parts"]:
         part = _FORMS[own["form"]](graph, {**piece, **own}, n_classes)
         if part is not None:
+            best = graph.node("ReduceMax", part, graph.whole(1), keepdims=1)
+            part = graph.node("Max", graph.node("Sub", part, best), graph.constant(np.array([-piece["most"]])))
             part = graph.node("Mul", part, graph.constant(np.array(own["share"])))
             total = part if total is None else graph.node("Add", total, part)
     return total

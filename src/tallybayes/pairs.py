@@ -30,10 +30,11 @@ class Side:
     def __post_init__(self) -> None:
         object.__setattr__(self, "missing", tuple(self.missing))
         object.__setattr__(self, "cuts", tuple(float(c) for c in self.cuts))
-        if self.kind not in SIDES or not all(a < b for a, b in pairwise(self.cuts)):
+        rising = all(a < b for a, b in pairwise(self.cuts)) and bool(np.isfinite(self.cuts).all())
+        if self.kind not in SIDES or not rising or (self.cuts and self.kind != "number"):
             raise SchemaError(
                 f"the column {self.source!r} of a pair has kind {self.kind!r} and cuts {list(self.cuts)}",
-                hint="a pair is of categories and numbers; cuts are rising numbers.",
+                hint="a pair is of categories and numbers; cuts are rising numbers, of a number only.",
             )
 
 
@@ -67,13 +68,17 @@ def stretch_names(cuts: Any) -> list[str]:
 
 
 def coarse_cuts(values: Floats, most: int) -> tuple[float, ...]:
-    """Cuts between the values if there are at most so many, else at quantiles: at most `most` stretches."""
-    distinct = np.unique(values)
+    """Cuts between all values if there are at most so many, else between those nearest to quantiles.
+
+    A cut never falls on a value: half of the rows may have it, and must be told from the rows above.
+    """
+    distinct, times = np.unique(values, return_counts=True)
     if len(distinct) <= most:
-        cuts = distinct[:-1] / 2 + distinct[1:] / 2
+        last = np.arange(len(distinct) - 1)
     else:
-        cuts = np.quantile(values, np.linspace(0, 1, most + 1)[1:-1])
-    cuts = np.unique(cuts)
+        wanted = np.linspace(0, 1, most + 1)[1:-1] * len(values)
+        last = np.unique(np.minimum(np.searchsorted(np.cumsum(times), wanted), len(distinct) - 2))
+    cuts = np.unique(distinct[last] / 2 + distinct[last + 1] / 2)
     short = np.unique([float(f"{c:.4g}") for c in cuts])  # four digits read better, where they part the same values
     same = len(short) == len(cuts) and np.array_equal(
         np.searchsorted(short, distinct, side="right"), np.searchsorted(cuts, distinct, side="right")

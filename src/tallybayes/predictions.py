@@ -15,12 +15,13 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from . import canon, encode, workers
+from .arrow import array
 from .batches import Batch, as_column
 from .errors import DataError, SettingsError, did_you_mean, excerpt
 from .model import Model
+from .outputs import PREDICTION, output_names
 from .sources import open_source
 
-PREDICTION = "prediction"
 FORMATS = ("csv", "tsv", "jsonl", "parquet")
 _PACKED = {"gz": "gzip", "zst": "zstd"}
 
@@ -43,7 +44,7 @@ def predict_file(
     """
     named = out if isinstance(out, (str, os.PathLike)) else None
     form, packing = _format(named, format)
-    clash = sorted({PREDICTION, *_names(model)} & set(keep))
+    clash = sorted({PREDICTION, *output_names(model.classes)} & set(keep))
     if clash:
         raise SettingsError(
             f"keep={clash[0]!r} is what a column of predictions is called", hint="rename it in the data."
@@ -81,18 +82,15 @@ def _columns(model: Model, batch: Batch, log_p: Any, probabilities: bool, keep: 
     columns: dict[str, Any] = {}
     for name in keep:
         column = batch[name]
-        columns[name] = column if isinstance(column, pa.Array) else pa.array(map(canon.text, column), pa.string())
+        columns[name] = column if isinstance(column, pa.Array) else array([canon.text(v) for v in column], pa.string())
     classes = as_column(list(model.classes))
     if not isinstance(classes, pa.Array):  # labels of several types: their texts tell them apart
-        classes = pa.array(map(canon.text, classes), pa.string())
-    columns[PREDICTION] = classes.take(pa.array(np.argmax(log_p, axis=1)))
+        classes = array([canon.text(c) for c in classes], pa.string())
+    columns[PREDICTION] = classes.take(array(np.argmax(log_p, axis=1)))
     if probabilities:
-        columns |= dict(zip(_names(model), map(pa.array, np.exp(log_p).T), strict=True))
+        each = map(array, np.ascontiguousarray(np.exp(log_p).T))
+        columns |= dict(zip(output_names(model.classes), each, strict=True))
     return pa.RecordBatch.from_pydict(columns)
-
-
-def _names(model: Model) -> list[str]:
-    return [f"P({canon.text(c)})" for c in model.classes]
 
 
 def _format(path: str | os.PathLike[str] | None, wish: str | None) -> tuple[str, str | None]:

@@ -66,7 +66,8 @@ def category(raw: Any, missing: Sequence[str] = (), *, written: bool = False) ->
     if isinstance(raw, pa.Array):
         if not pa.types.is_dictionary(raw.type):
             raw = raw.dictionary_encode()
-        texts = [canon.text(v) for v in raw.dictionary.to_pylist()]
+        values = raw.dictionary.to_pylist()
+        texts = values if is_text(raw.dictionary.type) else [canon.text(v) for v in values]
         indices = raw.indices if pa.types.is_int32(raw.indices.type) else raw.indices.cast(pa.int64())
         codes = numpy_of(indices.fill_null(scalar(-1, indices.type)) if indices.null_count else indices)
     else:

@@ -50,20 +50,29 @@ def scores(
     return out
 
 
-def calibrated(settings: Settings, joint: Floats) -> Floats:
-    """Whole scores, bent by the isotonic curve if the settings have one."""
-    return joint if settings.isotonic is None else joint + bend(settings, joint)
+def prior_shift(log_prior: Floats, own_prior: Floats) -> float:
+    """How much another prior moves the log-odds of the second of two classes; 0 where one of them is impossible."""
+    with np.errstate(invalid="ignore"):
+        shift = float(np.subtract(log_prior[-1] - log_prior[0], own_prior[-1] - own_prior[0]))
+    return shift if np.isfinite(shift) else 0.0
 
 
-def bend(settings: Settings, joint: Floats) -> Floats:
-    """What the isotonic curve adds to the scores of two classes; the first class keeps its score."""
-    assert settings.isotonic is not None
-    out = np.zeros_like(joint)
-    if joint.shape[1] == 2:
-        with np.errstate(invalid="ignore"):
-            odds = joint[:, 1] - joint[:, 0]
-        there = np.isfinite(odds)
-        out[there, 1] = settings.isotonic(odds[there]) - odds[there]
+def calibrated(settings: Settings, joint: Floats, shift: float = 0.0) -> Floats:
+    """Whole scores, those of two classes bent by the isotonic curve if there is one; the likelier class keeps its own.
+
+    The curve belongs to the prior it was fitted under: `shift` is how far another one has moved the log-odds.
+    """
+    if settings.isotonic is None or joint.shape[1] != 2:
+        return joint
+    out = joint.copy()
+    with np.errstate(invalid="ignore"):
+        odds = joint[:, 1] - joint[:, 0]
+    there = np.isfinite(odds)
+    odds = settings.isotonic(odds[there] - shift) + shift
+    first, second = joint[there].T
+    # not by adding to what may be −1e18: the answer would drown
+    out[there, 0] = np.where(second > first, second - odds, first)
+    out[there, 1] = np.where(second > first, second, first + odds)
     return out
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from . import canon
 from .errors import SettingsError
 from .families.base import Belief
-from .families.blend import BlendBelief
+from .families.blend import MOST, BlendBelief
 from .families.categorical import CategoricalBelief
 from .families.gaussian import GaussianBelief
 from .families.levels import BagLevelsBelief
@@ -90,7 +90,7 @@ def _numbers(belief: Belief, column: Column) -> dict[str, Any]:
         return {"form": "table", "values": list(belief.values), "logs": log[: len(belief.values)], "unseen": unseen}
     if isinstance(belief, BlendBelief):
         each = zip(belief.shares, belief.beliefs, strict=True)
-        return {"form": "blend", "parts": [{"share": float(s), **_numbers(b, column)} for s, b in each]}
+        return {"form": "blend", "most": MOST, "parts": [{"share": float(s), **_numbers(b, column)} for s, b in each]}
     if isinstance(belief, StepsBelief):
         return {"form": "steps", "starts": belief.starts, "logs": belief.logs}
     if isinstance(belief, BellBelief):

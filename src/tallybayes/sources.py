@@ -28,10 +28,10 @@ from .batches import (
     batches_of_rows,
     refuse_repeated,
 )
-from .errors import DataError
+from .errors import DataError, SettingsError, did_you_mean
 from .later import scipy
 
-__all__ = ["LABELS", "MATRIX", "WEIGHTS", "Batch", "Source", "Wanted", "open_source", "read"]
+__all__ = ["LABELS", "MATRIX", "WEIGHTS", "Batch", "Source", "Wanted", "on_engine", "open_source", "read"]
 
 LABELS = "y"  # labels given beside the data are a column of this name unless the caller names another
 WEIGHTS = "(weights)"  # weights given beside the data; no frame has a column of this name by chance
@@ -89,6 +89,26 @@ def read(
 
     options = Options(format, delimiter, encoding, decimal, bad_lines, memory_limit, progress)
     return open_rows(data, connection, options)
+
+
+_TAKES = {
+    "local": "",
+    "duckdb": "DuckDB is for files, queries and relations; duckdb.from_arrow(table) makes a relation of a table.",
+    "spark": "give a Spark frame: spark.read.parquet(path), or spark.createDataFrame(table).",
+}
+
+
+def on_engine(source: Source, engine: str | None) -> Source:
+    """The source, counted by the engine of this name: "local" brings the rows of any source here, None lets it be."""
+    if engine is None or engine == source.home:
+        return source
+    if engine not in _TAKES:
+        raise SettingsError(
+            f"engine={engine!r}", hint=did_you_mean(str(engine), _TAKES) + f"the engines are {', '.join(_TAKES)}."
+        )
+    if engine == "local":
+        return replace(source, engine=None, home="local")
+    raise SettingsError(f"engine={engine!r}, but {source.name} would be read by {source.home!r}", hint=_TAKES[engine])
 
 
 _ENGINES = {"pyspark": ".engines.spark"}  # by the package of a frame's type: a layer above, loaded when it is met
@@ -203,7 +223,7 @@ def _beside(source: Source, extra: Mapping[str, Any]) -> Source:
             if _length(c) != seen:
                 raise _uneven(n, _length(c), str(seen))
 
-    return Source(lambda: joined(source.batches()), source.once, source.arrow)
+    return Source(lambda: joined(source.batches()), source.once, source.arrow, home=source.home)
 
 
 def _flat(values: Any) -> Any:

@@ -2,6 +2,7 @@
 
     slots     per column: the value's text, the number of its interval, or the number itself
     scores    b + Σ weight · part, a column per class; a part is looked up, or a formula of the number
+    bent      of two classes, where the model has an isotonic curve: the log-odds led through it
     answer    exp(score − largest) / Σ exp(score − largest)
 
 Small tables of weights stand in the query as CASE; large ones are a table that `setup` makes, joined by slot. Texts and
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,7 @@ from . import canon
 from .errors import SettingsError, did_you_mean
 from .families.base import Belief
 from .families.blend import MOST, bounded
+from .isotonic import Isotonic
 from .numerics import Floats, log_sum_exp
 from .outputs import PREDICTION, output_names
 from .schema import Schema
@@ -58,11 +61,6 @@ def sql_scorer(
     weights_table: TableName = "tallybayes_weights",
 ) -> SqlScorer:
     """The scorer of a model; see `Model.to_sql`."""
-    if settings.isotonic is not None:
-        raise SettingsError(
-            "the model bends its probabilities by an isotonic curve, which this SQL does not write",
-            hint="take settings without it: tally.model(dataclasses.replace(model.settings, isotonic=None)).",
-        )
     tokens = tokens or {}
     wrong = [n for n in tokens if n not in beliefs or schema[n].kind not in ("text", "bag")]
     if wrong:
@@ -87,7 +85,7 @@ def sql_scorer(
             f"the column {clash[0]!r} of the table is called like one that the query adds",
             hint="leave it out: keep=[…] names the columns that come along.",
         )
-    return query.scorer(table, kept, classes, log_prior)
+    return query.scorer(table, kept, classes, log_prior, settings.isotonic)
 
 
 @dataclass
@@ -194,7 +192,9 @@ class _Query:
             for p, s in zip(able, says, strict=True)
         ])  # fmt: skip
 
-    def scorer(self, table: TableName, keep: Sequence[str], classes: Sequence[Any], log_prior: Floats) -> SqlScorer:
+    def scorer(
+        self, table: TableName, keep: Sequence[str], classes: Sequence[Any], log_prior: Floats, curve: Isotonic | None
+    ) -> SqlScorer:
         """The whole query, from the inside out."""
         d, n = self.d, self.n_classes
         kept = [f"t.{d.name(name)} AS tb_kept{i}" for i, name in enumerate(keep)]
@@ -210,7 +210,9 @@ class _Query:
         scores = f"tb_scores {once} {_list([*passed, *sums])}\n  FROM tb_rows AS r{joined}\n)"
         each = ", ".join(f"tb_s{c}" for c in range(n))
         top = f"{d.greatest}({each})" if n > 1 else each
-        tops = f"tb_tops {once} {_list([*passed, each])}, {top} AS tb_top\n  FROM tb_scores\n)"
+        bent = self._bent(curve, passed) if curve is not None and n == 2 else []
+        source = "tb_bent" if bent else "tb_scores"
+        tops = f"tb_tops {once} {_list([*passed, each])}, {top} AS tb_top\n  FROM {source}\n)"
         exps = [
             f"CASE WHEN tb_s{c} - tb_top > {d.number(_TINY)} THEN EXP(tb_s{c} - tb_top) "
             f"ELSE {d.number(0.0)} END AS tb_e{c}"
@@ -230,10 +232,26 @@ class _Query:
                 for c, name in enumerate(output_names(classes))
             ),
         ]
-        parts = ",\n".join([read, rows, *self.tables, scores, tops, shares])
+        parts = ",\n".join([read, rows, *self.tables, scores, *bent, tops, shares])
         query = f"WITH {parts}\nSELECT {_list(shown)}\nFROM tb_shares"
         setup = d.weights(self.weights_table, self.rows) if self.rows else []
         return SqlScorer(tuple(setup), query)
+
+    def _bent(self, curve: Isotonic, passed: Sequence[str]) -> list[str]:
+        """The log-odds of two possible classes led through a curve; the first class keeps its score."""
+        d, once = self.d, f"AS {self.d.materialized}(\n  SELECT"
+        odds = f"tb_odds {once} {_list([*passed, 'tb_s0', 'tb_s1', 'tb_s1 - tb_s0 AS tb_o'])}\n  FROM tb_scores\n)"
+        points = list(zip(curve.scores, curve.odds, strict=True))
+        line = [f"WHEN tb_o <= {d.number(points[0][0])} THEN {d.number(points[0][1])}"]
+        for (x, y), (next_x, next_y) in pairwise(points):
+            slope = (next_y - y) / (next_x - x)
+            line.append(
+                f"WHEN tb_o <= {d.number(next_x)} THEN {d.number(y)} + {d.number(slope)} * (tb_o - {d.number(x)})"
+            )
+        either = f"tb_s0 <= {d.number(IMPOSSIBLE / 2)} OR tb_s1 <= {d.number(IMPOSSIBLE / 2)}"
+        led = f"tb_s0 + CASE {' '.join(line)} ELSE {d.number(points[-1][1])} END"
+        second = f"CASE WHEN {either} THEN tb_s1 ELSE {led} END AS tb_s1"
+        return [odds, f"tb_bent {once} {_list([*passed, 'tb_s0', second])}\n  FROM tb_odds\n)"]
 
 
 def _list(items: Sequence[str]) -> str:

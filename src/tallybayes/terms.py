@@ -15,7 +15,7 @@ from .families import Blend
 from .families.blend import READERS, bounded
 from .folds import Folds, HeldOut
 from .numerics import Floats, Ints
-from .schema import Schema
+from .schema import Column, Schema
 from .settings import Settings
 
 NEIGHBOURS = 8
@@ -60,6 +60,7 @@ class Terms:
     held: HeldOut
     pairs: tuple[bool, ...]  # whether a term is a pair of columns
     tokens: Mapping[int, Floats]  # of terms made of words: the row's length
+    views: tuple[Ints, ...] = ()  # see `Evidence`
 
     @classmethod
     def of(cls, folds: Folds, schema: Schema, settings: Settings) -> Terms:
@@ -89,7 +90,7 @@ class Terms:
         return cls(tuple(terms), tuple(parts), each[0], pairs, tokens)
 
     def __add__(self, other: Terms) -> Terms:
-        """Both, where the rows are the same; the held-out rows of the first are kept."""
+        """Both, where the rows are the same and all of them see all terms."""
         shift = len(self.terms)
         return replace(
             self,
@@ -97,6 +98,34 @@ class Terms:
             parts=self.parts + other.parts,
             pairs=self.pairs + other.pairs,
             tokens={**self.tokens, **{j + shift: t for j, t in other.tokens.items()}},
+        )
+
+    def beside(self, more: Terms, proposed: Sequence[Sequence[Column]]) -> Terms:
+        """These and more terms of the same rows, of which each split of the rows may see only those proposed for it.
+
+        `proposed` holds the columns for each split, and last those for all rows.
+        """
+        shift = len(self.terms)
+        numbers = {t.column: j + shift for j, t in enumerate(more.terms)}
+        return replace(
+            self,
+            terms=self.terms + more.terms,
+            parts=self.parts + more.parts,
+            pairs=self.pairs + more.pairs,
+            views=tuple(np.array([*range(shift), *(numbers[c.name] for c in each)]) for each in proposed),
+        )
+
+    def chosen(self) -> Terms:
+        """Without those that all rows together did not propose."""
+        if not self.views:
+            return self
+        which = self.views[-1].tolist()
+        return replace(
+            self,
+            terms=tuple(self.terms[j] for j in which),
+            parts=tuple(self.parts[j] for j in which),
+            pairs=tuple(self.pairs[j] for j in which),
+            views=(),
         )
 
     def evidence(self) -> Evidence:
@@ -111,6 +140,7 @@ class Terms:
             dict(self.tokens),
             np.array(self.pairs, dtype=np.int64),
             np.array([1.0 if t.reader is None else 1 / len(READERS) for t in self.terms]),
+            self.views,
         )
 
     def settings(self, base: Settings, weights: Weights, columns: Sequence[str]) -> Settings:

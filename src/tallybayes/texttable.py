@@ -49,12 +49,16 @@ def _cell(tag: str, text: str, is_name: bool) -> str:
 
 
 def rich_table(title: str, lines: Lines, left: int, *, foot: int = 0) -> Any:
-    """The lines as a rich table; texts are only text, whatever markup they hold. The last `foot` lines are set off."""
+    """The lines as a rich table under a title that is as long as it needs to be; the last `foot` lines are set off.
+
+    Texts are only text, whatever markup they hold.
+    """
     from rich import box
+    from rich.console import Group
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=Text(printable(title, _WIDEST)), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for i, head in enumerate(lines[0]):
         table.add_column(Text(printable(head, _WIDEST)), justify="left" if i < left else "right", no_wrap=i >= left)
     for number, line in enumerate(lines[1:], start=1):
@@ -64,7 +68,7 @@ def rich_table(title: str, lines: Lines, left: int, *, foot: int = 0) -> Any:
             for i, text in enumerate(line)
         ]
         table.add_row(*cells, end_section=number == len(lines) - foot - 1)
-    return table
+    return Group(Text(printable(title, _WIDEST), style="bold"), Text(), table)
 
 
 def _style(text: str, is_name: bool) -> str:

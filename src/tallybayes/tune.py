@@ -7,6 +7,7 @@ until none changes. Only the rows given are looked at: keep the test part apart 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from .errors import SettingsError, did_you_mean, excerpt
+from .errors import SettingsError, TallybayesWarning, did_you_mean, excerpt
 from .evaluate import cross_validate
 from .evaluation import Evaluation
 from .evidence import likeliest_alpha
@@ -23,8 +24,9 @@ from .folds import Folds, HeldOut, count_folds
 from .infer import infer, labels_or_name
 from .metrics import log_loss
 from .model import Model
-from .numerics import Floats, log_sum_exp
+from .numerics import Floats
 from .schema import Column, Schema
+from .scorer import log_posterior
 from .settings import Settings
 from .smoothing import Laplace, Smoothing
 from .sources import LABELS, Source, open_source
@@ -120,7 +122,16 @@ def tune(
     ['low']
     """
     base = settings or Settings()
+    if base.lengths or base.isotonic is not None:
+        raise SettingsError(
+            "settings with fitted length exponents or an isotonic curve, which belong to other families",
+            hint="tune first, then fit them anew: tb.fit(data, target, settings=tuned.settings, calibrate=True).",
+        )
     if isinstance(data, Tally):
+        if families or nested or smoothing is not None:
+            raise SettingsError(
+                "a tally has no rows to hold out", hint="give the data to choose families; a tally alone gives α."
+            )
         return _from_tally(data, base)
     target, y = (None, y) if isinstance(schema, Schema) else labels_or_name(schema, y)
     name = schema.target if isinstance(schema, Schema) else target or LABELS
@@ -158,8 +169,10 @@ def _tuned(
                 f"families for a column {name!r} that is not counted",
                 hint=did_you_mean(name, schema.names) + f"the columns are {excerpt(schema.names)}.",
             )
-    if not schema.counted:
-        raise SettingsError("there is no column to tune", hint="count at least one column.")
+    if not schema.counted or not priors or not all(len(f) for f in families.values()):
+        raise SettingsError(
+            "there is nothing to choose among", hint="count at least one column, and give one candidate or more."
+        )
     assign, _ = plan.assign(source, schema.target)
     folded = count_folds(source, schema, assign)
     candidates = {c.name: _candidates(c, base, families.get(c.name), smoothing) for c in schema.counted}
@@ -218,13 +231,15 @@ def _descend(
     held = each[0]
     said = {n: [each[i].parts[n] for i in range(len(c))] for n, c in candidates.items()}
     at = dict.fromkeys(candidates, 0)
-    total = held.log_prior[held.folds] + np.sum([_weighted(base, n, said[n][0]) for n in candidates], axis=0)
+    start = held.log_prior[held.folds]
+    finite = all(np.isfinite(p).all() for parts in said.values() for p in parts)  # ∞ − ∞ is not 0
+    total = start + _others(base, said, at)
     before = loss = _loss(held, total)
     losses: dict[str, list[float]] = {}
     for _ in range(_SWEEPS):
         moved = False
         for name, parts in said.items():
-            rest = total - _weighted(base, name, parts[at[name]])
+            rest = total - _weighted(base, name, parts[at[name]]) if finite else start + _others(base, said, at, name)
             losses[name] = [_loss(held, rest + _weighted(base, name, p)) for p in parts]
             best = int(np.argmin(losses[name]))
             if losses[name][best] < loss - _TIE:
@@ -235,6 +250,11 @@ def _descend(
     chosen = _settings(base, {n: c[at[n]] for n, c in candidates.items()})
     tried = [replace(c, loss=lost) for n in candidates for c, lost in zip(candidates[n], losses[n], strict=True)]
     return before, loss, chosen, tried
+
+
+def _others(settings: Settings, said: Mapping[str, list[Floats]], at: Mapping[str, int], but: str = "") -> Floats:
+    """What the columns say together, each by its chosen candidate, one left out."""
+    return np.asarray(sum((_weighted(settings, n, p[at[n]]) for n, p in said.items() if n != but), 0.0))
 
 
 def _weighted(settings: Settings, column: str, part: Floats) -> Floats:
@@ -251,7 +271,6 @@ def _settings(base: Settings, chosen: Mapping[str, Candidate]) -> Settings:
 
 
 def _loss(held: HeldOut, joint: Floats) -> float:
-    top = joint.max(axis=1, keepdims=True)
-    above = joint - np.where(np.isfinite(top), top, 0.0)
-    p = np.exp(above - log_sum_exp(above)[:, None])
-    return log_loss(held.labels, np.nan_to_num(p), held.weights)
+    with warnings.catch_warnings():  # a candidate under which every class is impossible is a bad one, no more
+        warnings.simplefilter("ignore", TallybayesWarning)
+        return log_loss(held.labels, np.exp(log_posterior(joint, held.log_prior[held.folds])), held.weights)

@@ -72,7 +72,7 @@ class Support:
             return (0.0, 0.0, 0.0)
         a, b = self.draw(at), self.draw(other)
         low, high = np.quantile((a[:, None] - b[None, :]).ravel(), [0.5 - level / 2, 0.5 + level / 2])
-        return min(float(low), estimate), max(float(high), estimate), float(a.var() + b.var())
+        return min(float(low), estimate), max(float(high), estimate), _variance(a) + _variance(b)
 
     def times(self, factor: float) -> Support:
         """The same for evidence that is multiplied by a factor."""
@@ -376,3 +376,8 @@ _READERS: tuple[tuple[type[Belief] | tuple[type[Belief], ...], Callable[..., lis
     (BlendBelief, _of_blend),
     (InteractionBelief, _of_pair),
 )
+
+
+def _variance(draws: Floats) -> float:
+    """The variance, of log-likelihoods no further out than a square can be taken."""
+    return float(np.clip(draws, -1e150, 1e150).var())

@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 
 from .. import encode, errors
-from ..batches import BATCH_ROWS, Batch, Source, refuse_repeated
+from ..batches import BATCH_ROWS, Batch, Source, Wanted, refuse_repeated
 from ..errors import DataError, MissingExtra, TallybayesError
 from ..model import Model
 from ..modelfile import tally_from_bytes
@@ -36,7 +36,7 @@ def opened(data: Any) -> Source | None:
     if not (hasattr(data, "mapInArrow") and hasattr(data, "columns")):
         return None
     rows = SparkRows(data)
-    return Source(rows.batches, engine=rows)
+    return Source(rows.batches, narrow=rows.batches, name="the frame", engine=rows, home="spark")
 
 
 @dataclass(frozen=True)
@@ -89,11 +89,13 @@ class SparkRows:
         pieces = [piece for row in SparkRows(drawn)._streams().collect() for piece in _arrow(row)]
         return replace(executor.read(pieces, self._names()) if pieces else self._empty(), of=rows)
 
-    def batches(self) -> Iterator[Batch]:
-        """All rows, brought here one partition after the other."""
-        start = 0
-        for row in self._streams().toLocalIterator():
-            batch = executor.read(_arrow(row), self._names(), start)
+    def batches(self, wanted: Wanted | None = None) -> Iterator[Batch]:
+        """All rows, brought here one partition after the other; only what is wanted, if the frame has all of it."""
+        start, names = 0, self._names()
+        if wanted is not None and set(wanted) <= set(names):
+            names = list(wanted)
+        for row in self._streams(names).toLocalIterator():
+            batch = executor.read(_arrow(row), names, start)
             start += batch.rows
             yield from batch.cut(BATCH_ROWS)
         if start == 0:
@@ -171,10 +173,11 @@ class SparkRows:
                 hint=next((h for word, h in hints.items() if word in kind), "cast it to string."),
             )
 
-    def _streams(self) -> Any:
-        """A frame that holds all rows as Arrow streams."""
-        numbered = self._numbered()
-        plain = numbered.select(*(self._plain(numbered, at) for at in range(len(self.frame.columns))))
+    def _streams(self, names: Sequence[str] | None = None) -> Any:
+        """A frame that holds all rows, or these columns of them, as Arrow streams."""
+        numbered, at = self._numbered(), self._names().index
+        places = range(len(self.frame.columns)) if names is None else map(at, names)
+        plain = numbered.select(*(self._plain(numbered, place) for place in places))
         return plain.mapInArrow(executor.StreamPartition(), executor.STREAMS)
 
 

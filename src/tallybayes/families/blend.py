@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from ..counts import Counts
 from ..errors import SettingsError
@@ -47,7 +48,12 @@ class Blend(Family):
         given = self.shares or (1 / max(len(self.families), 1),) * len(self.families)
         object.__setattr__(self, "shares", tuple(float(s) for s in given))
         bad = [f.name for f in self.families if "number" not in f.kinds]
-        if not self.families or bad or len(self.shares) != len(self.families) or not all(s >= 0 for s in self.shares):
+        if (
+            not self.families
+            or bad
+            or len(self.shares) != len(self.families)
+            or not all(0 <= s < np.inf for s in self.shares)
+        ):
             raise SettingsError(
                 f"a blend of {[f.name for f in self.families]} with shares {list(self.shares)}",
                 hint="give one share of at least 0 for each of one or more families that read numbers.",
@@ -89,7 +95,7 @@ class BlendBelief(Belief):
     def sample(self, labels: Ints, rng: np.random.Generator) -> Any:
         """Each value from the family with the largest share."""
         if not self.beliefs:
-            return np.full(len(labels), np.nan)
+            return pa.nulls(len(labels), pa.float64())
         return self.beliefs[int(np.argmax(self.shares))].sample(labels, rng)
 
     def parameters(self) -> tuple[int, int]:
@@ -105,6 +111,7 @@ class BlendBelief(Belief):
 
 
 def bounded(parts: Floats) -> Floats:
-    """Parts against the best class of each row, none below −MOST."""
-    out: Floats = np.maximum(parts - parts.max(axis=1, keepdims=True, initial=-np.inf), -MOST)
+    """Parts against the best class of each row, none below −MOST; 0 where every class is impossible."""
+    best = parts.max(axis=1, keepdims=True, initial=-np.inf)
+    out: Floats = np.maximum(np.where(np.isfinite(best), parts, 0.0) - np.where(np.isfinite(best), best, 0.0), -MOST)
     return out

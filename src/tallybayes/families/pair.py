@@ -20,9 +20,11 @@ import numpy as np
 
 from ..block import Codes, N
 from ..counts import Counts
-from ..errors import SettingsError
+from ..errors import CannotEstimate, SettingsError
 from ..numerics import Floats, Ints
 from .base import Belief, Context, Family, Table, Term
+
+MOST_CELLS = 20_000_000  # of the table of a pair
 
 
 def pair_slot(u: str, v: str) -> str:
@@ -57,6 +59,11 @@ class Interaction(Family):
         values = [pair_values(s) for s in sheet.slot_names]
         us, vs = (tuple(sorted({pair[side] for pair in values})) for side in (0, 1))
         at_u, at_v = ({v: i for i, v in enumerate(side)} for side in (us, vs))
+        if len(us) * len(vs) * context.n_classes > MOST_CELLS:
+            raise CannotEstimate(
+                f"a pair of {len(us):,} by {len(vs):,} values in {context.n_classes:,} classes",
+                hint="pair columns with fewer values: rare pairs have too few rows to say anything.",
+            )
         n = np.zeros((len(us), len(vs), context.n_classes))
         if values:
             place = np.array([(at_u[u], at_v[v]) for u, v in values])
@@ -96,8 +103,14 @@ class InteractionBelief(Belief):
         return False
 
     @cached_property
-    def _rows(self) -> dict[str, tuple[int, int]]:
-        return {pair_slot(u, v): (i, j) for i, u in enumerate(self.us) for j, v in enumerate(self.vs)}
+    def _numbers(self) -> tuple[dict[str, int], dict[str, int]]:
+        return {u: i for i, u in enumerate(self.us)}, {v: j for j, v in enumerate(self.vs)}
+
+    def _place(self, slot: str) -> tuple[int, int]:
+        """Where the table holds two values: past its end for a value never seen."""
+        u, v = pair_values(slot)
+        at_u, at_v = self._numbers
+        return at_u.get(u, len(self.us)), at_v.get(v, len(self.vs))
 
     @cached_property
     def _padded(self) -> Floats:
@@ -107,7 +120,7 @@ class InteractionBelief(Belief):
     def parts(self, block: Codes) -> Floats:
         """The log ratio of the two values; 0 where one is missing or was never seen."""
         unseen = (len(self.us), len(self.vs))
-        at = np.array([*(self._rows.get(s, unseen) for s in block.slots), unseen], dtype=np.int64)[block.codes]
+        at = np.array([*map(self._place, block.slots), unseen], dtype=np.int64)[block.codes]
         out: Floats = self._padded[at[:, 0], at[:, 1]]
         return out
 
@@ -117,7 +130,9 @@ class InteractionBelief(Belief):
         parts = self.parts(block.take(np.array([row])))[0]
         if slot is None:
             return [Term("", parts, "missing")]
-        return [Term(" and ".join(pair_values(slot)), parts, "" if slot in self._rows else "never seen")]
+        i, j = self._place(slot)
+        seen = i < len(self.us) and j < len(self.vs)
+        return [Term(" and ".join(pair_values(slot)) + " together", parts, "" if seen else "never seen")]
 
     def sample(self, labels: Ints, rng: np.random.Generator) -> Any:
         """Nothing: the two columns are drawn by themselves."""

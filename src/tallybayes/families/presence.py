@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import scipy.sparse
 
 from ..block import Bag
 from ..counts import Counts
+from ..later import scipy
 from ..numerics import Floats, Ints, safe_log
 from ..smoothing import Dirichlet, frequencies
 from .base import Belief, Context, Family, Linear, Table, Term

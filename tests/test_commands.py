@@ -1,0 +1,593 @@
+"""Every command as a user types it: what it prints, writes, refuses, and leaves behind when it is cut short."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import fcntl
+import json
+import os
+import pty
+import random
+import re
+import resource
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from command_line import COMMAND, Done, run, start
+
+import tallybayes as tb
+from tallybayes.cli import tallybayes
+from tallybayes.commands.choices import Choices, parse_pairs, parse_prior, parse_smoothing, smoothing_words
+from tallybayes.commands.hints import for_commands
+from tallybayes.commands.reference import reference
+
+ROOT = Path(__file__).resolve().parents[1]
+FLATS = ROOT / "examples" / "flats.csv"
+PAGES = sorted((ROOT / "docs").glob("*.md"))
+QUICK = ["--folds", 0, "--no-calibrate"]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("model") / "flats.tb.parquet"
+    done = run("fit", FLATS, "--target", "let", "--set", "note=text", *QUICK, "--receipts", "-o", path)
+    assert done.returncode == 0, done.err
+    return path
+
+
+@pytest.fixture
+def copy(model: Path, tmp_path: Path) -> Path:
+    path = tmp_path / "copy.tb.parquet"
+    path.write_bytes(model.read_bytes())
+    return path
+
+
+def rows_of(path: Path = FLATS) -> list[dict[str, str]]:
+    with open(path, newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def write(path: Path, rows: list[dict[str, str]], **how: object) -> Path:
+    with open(path, "w", newline="", encoding=str(how.pop("encoding", "utf-8"))) as file:
+        writer = csv.DictWriter(file, rows[0], **how)  # type: ignore[arg-type]
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+def good(done: Done) -> str:
+    assert (done.returncode, done.err) == (0, ""), done
+    return done.out
+
+
+def bad(done: Done, *said: str) -> None:
+    assert done.returncode == 2, done
+    for words in said:
+        assert words in done.err
+
+
+# ---- fit
+
+
+def test_fit_prints_what_it_inferred_how_good_it_is_and_what_is_telling(tmp_path):
+    out = good(run("fit", FLATS, "--target", "let", "--folds", 3, "-o", tmp_path / "m.parquet"))
+    for line in (
+        r"number +ignore +an id: a whole number of its own in each of 240 rows",
+        r"240 rows: let fast 92, slow 148",
+        r"chosen on held-out rows: .*one temperature 0\.\d+",
+        r"On rows it has not seen: 240 rows, 2 classes, 3 folds, fitted anew on each",
+        r"accuracy +0\.\d+ +0\.\d+ to 0\.\d+ +0\.6167",
+        r"slow +rooms +≥ 3\.5 +10 × +32\.00% +3\.19%",
+        r"model written to .*m\.parquet: \d",
+    ):
+        assert re.search(line, out), line
+    model, own = tb.load(tmp_path / "m.parquet"), tb.fit(str(FLATS), target="let")
+    assert model.tally == own.tally and model.settings.calibrated.form == own.settings.calibrated.form
+
+
+def test_many_rows_are_cross_validated_by_subtraction_and_the_page_says_so(monkeypatch):
+    monkeypatch.setattr("tallybayes.commands.fitting._ANEW", 100)
+    out = good(run("fit", FLATS, "--target", "let", "--set", "note=ignore", "--folds", 4))
+    assert "4 folds by subtraction" in out and "chosen with all rows, which flatters" in out
+
+
+def test_fit_takes_kinds_families_smoothing_prior_pairs_weights_and_receipts(tmp_path):
+    out = tmp_path / "m.parquet"
+    good(
+        run(
+            "fit", FLATS, "--target", "let", "--folds", 0, "--set", "rooms=category", "--set", "rent=kernel",
+            "--smoothing", "laplace:0.5", "--prior", "fast=0.3,slow=0.7", "--pairs", "balcony:heating",
+            "--weights", "number", "--receipts", "-o", out,
+        )
+    )  # fmt: skip
+    model = tb.load(out)
+    assert model.schema["rooms"].kind == "category" and model.families["rent"].describe().startswith("kernel")
+    assert model.settings.smoothing_of("balcony") == tb.Laplace(0.5)
+    assert model.prior() == pytest.approx({"fast": 0.3, "slow": 0.7})
+    assert [c.name for c in model.schema.counted if c.kind == "pair"] == ["balcony × heating"]
+    assert model.schema.weights == "number" and model.schema.receipts
+    assert model.settings.calibrated is not None, "settings of one's own are calibrated, too, unless told otherwise"
+
+
+def test_a_schema_is_saved_shared_and_checked(tmp_path):
+    good(run("fit", FLATS, "--target", "let", *QUICK, "--save-schema", tmp_path / "s.json"))
+    good(run("fit", FLATS, "--schema", tmp_path / "s.json", *QUICK, "-o", tmp_path / "a.parquet"))
+    assert tb.load(tmp_path / "a.parquet").schema == tb.Schema.load(tmp_path / "s.json")
+    bad(run("fit", FLATS, "--schema", tmp_path / "s.json", "--target", "rent"), "predicts 'let', not 'rent'")
+    bad(run("fit", FLATS, "--schema", tmp_path / "none.json"), "none.json cannot be read", "Hint:")
+    (tmp_path / "not.json").write_text("{")
+    bad(run("fit", FLATS, "--schema", tmp_path / "not.json"), "is not JSON")
+
+
+def test_a_model_may_go_to_standard_output_and_come_from_standard_input(model, tmp_path):
+    raw = run("fit", "-", "--target", "let", *QUICK, "-o", "-", given=FLATS.read_bytes())
+    assert raw.returncode == 0 and raw.stdout[:4] == b"PAR1" and "model written" in raw.err
+    shown = good(run("show", "-", "--json", given=raw.stdout))
+    assert json.loads(shown)["rows"] == 240
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["fit", FLATS], "--target COLUMN"),
+        (["fit", FLATS, "--target", "lett"], "did you mean 'let'? name the column to predict with --target COLUMN"),
+        (["fit", "flats.cvs", "--target", "let"], "there is no file flats.cvs"),
+        (["fit", FLATS, "--target", "let", "--set", "rent"], "COLUMN=KIND"),
+        (["fit", FLATS, "--target", "let", "--set", "rnt=number"], "did you mean 'rent'?"),
+        (["fit", FLATS, "--target", "let", "--set", "rent=colonel"], "there is no family 'colonel'"),
+        (["fit", FLATS, "--target", "let", "--smoothing", "laplacian:1"], "did you mean 'laplace'?"),
+        (["fit", FLATS, "--target", "let", "--smoothing", "laplace:x"], "'laplace:x' is no smoothing"),
+        (["fit", FLATS, "--target", "let", "--smoothing", "laplace:-1"], "Hint:"),
+        (["fit", FLATS, "--target", "let", "--prior", "fast=much"], "CLASS=PROBABILITY"),
+        (["fit", FLATS, "--target", "let", "--pairs", "rent"], "COLUMN:COLUMN"),
+        (["fit", FLATS, "--target", "let", "-o", "/no/such/folder/m"], "there is no folder /no/such/folder"),
+        (["fit", FLATS, "--target", "let", "-o", "."], "is a folder"),
+        (["fit", FLATS, "--target", "let", "--folds", "many"], "many"),
+        (["predict", "nothing.parquet", FLATS], "nothing.parquet cannot be read"),
+        (["predict", FLATS, FLATS], "Hint: give a file that tallybayes fit -o MODEL wrote"),
+        (["merge", FLATS, "-o", "x"], "at least two"),
+        (["nonsense"], "No such command"),
+        (["--nonsense"], "No such option"),
+    ],
+)
+def test_bad_input_exits_2_and_says_how_to_mend_it(arguments, said, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = run(*arguments)
+    bad(done, "tallybayes: ", said)
+    assert "Traceback" not in done.err and not done.stdout
+    assert os.listdir(tmp_path) == []
+
+
+# ---- predict, evaluate, explain
+
+
+def test_predictions_are_those_of_the_library_in_every_format(model, tmp_path):
+    expected = tb.load(model).predict_proba(str(FLATS))
+    answers = [("fast", "slow")[i] for i in expected.argmax(axis=1)]
+    table = list(csv.DictReader(good(run("predict", model, FLATS, "--proba", "--keep", "number")).splitlines()))
+    assert [row["prediction"] for row in table] == answers and table[0]["number"] == "1001"
+    np.testing.assert_array_equal([[float(row["P(fast)"]), float(row["P(slow)"])] for row in table], expected)
+    lines = good(run("predict", model, "-", "--format", "jsonl", given=FLATS.read_bytes())).splitlines()
+    assert [json.loads(line) for line in lines] == [{"prediction": a} for a in answers]
+    assert "240 rows" in good(run("predict", model, FLATS, "-o", tmp_path / "out.parquet"))
+    assert pq.read_table(tmp_path / "out.parquet").column("prediction").to_pylist() == answers
+    assert good(run("predict", model, FLATS, "-o", "-")).splitlines()[1:] == [f'"{a}"' for a in answers]
+    uniform = good(run("predict", model, FLATS, "--prior", "fast=0.999,slow=0.001"))
+    assert uniform.count("fast") > answers.count("fast")
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet", "gzip"])
+def test_standard_input_is_recognised_by_its_content(model, form, tmp_path):
+    import gzip
+
+    table = tb.read(str(FLATS))
+    rows = rows_of()
+    if form == "csv":
+        raw = b"\xef\xbb\xbf" + FLATS.read_bytes()
+    elif form == "gzip":
+        raw = gzip.compress(FLATS.read_bytes())
+    elif form == "jsonl":
+        typed = [
+            {k: float(v) if k in ("rooms", "size", "rent") and v else v or None for k, v in r.items()} for r in rows
+        ]
+        raw = "\n".join(map(json.dumps, typed)).encode()
+    else:
+        import pyarrow.csv
+
+        options = pyarrow.csv.ParseOptions(newlines_in_values=True)
+        pq.write_table(pyarrow.csv.read_csv(FLATS, parse_options=options), tmp_path / "x.parquet")
+        raw = (tmp_path / "x.parquet").read_bytes()
+    assert table is not None
+    assert good(run("predict", model, "-", given=raw)) == good(run("predict", model, FLATS))
+
+
+def test_a_sealed_scorer_predicts_and_explains_but_cannot_be_updated(model, tmp_path):
+    sealed = tmp_path / "flats.sealed.parquet"
+    good(run("export", model, "-o", sealed))
+    assert good(run("predict", sealed, FLATS)) == good(run("predict", model, FLATS))
+    good(run("explain", sealed, FLATS))
+    bad(run("update", sealed, FLATS), "a sealed scorer, which has no tally")
+
+
+def test_evaluate_shows_figures_classes_confusion_and_mistakes(model):
+    out = good(run("evaluate", model, FLATS, "--mistakes", 2))
+    found = tb.evaluate(tb.load(model), str(FLATS))
+    assert f"{found['accuracy']:.4f}" in out and f"{found['log_loss']:.4f}" in out
+    for words in ("majority class", "By class", "precision", "is ↓  answered →", "The 2 surest of"):
+        assert words in out
+    row = int(re.search(r"--row (\d+)", out)[1])
+    assert row == found.mistakes(1, explain=False)[0].row
+    facts = json.loads(good(run("evaluate", model, FLATS, "--json")))
+    assert facts["accuracy"] == pytest.approx(found["accuracy"]) and len(facts["by_class"]) == 2
+
+
+def test_explain_is_the_library_s_explanation(model):
+    explained = tb.load(model).explain(str(FLATS), 7, log="decibans")
+    facts = json.loads(good(run("explain", model, FLATS, "--row", 7, "--log", "decibans", "--json")))
+    assert facts["total"] == explained.total.tolist()
+    out = good(run("explain", model, FLATS, "--row", 7, "--what-if"))
+    assert "flats.csv, row 7" in out and "probability" in out and "What would change the answer" in out
+    assert "against" in good(run("explain", model, FLATS, "--against", "fast"))
+    bad(run("explain", model, FLATS, "--row", 240), "there is no row 240 among 240")
+    bad(run("explain", model, FLATS, "--row", -1), "--row")
+
+
+# ---- update, forget, merge
+
+
+def test_update_and_forget_change_the_file_and_undo_each_other(copy, tmp_path):
+    some = write(tmp_path / "some.csv", rows_of()[:20])
+    before = tb.load(copy)
+    assert "240 → 220 rows" in good(run("forget", copy, some))
+    rest = tb.load(copy)
+    assert rest.tally == tb.count(write(tmp_path / "rest.csv", rows_of()[20:]).as_posix(), before.schema)
+    assert "220 → 240 rows" in good(run("update", copy, some))
+    assert tb.load(copy).tally == before.tally and copy.read_bytes() != b""
+    other = tmp_path / "other.parquet"
+    good(run("update", copy, some, "-o", other))
+    assert tb.load(copy).tally == before.tally and tb.load(other).tally.rows == 260
+
+
+def test_a_row_that_was_never_counted_is_not_forgotten_and_the_file_stays(copy, tmp_path):
+    strange = [{**rows_of()[0], "rent": "1.25"}]
+    before = copy.read_bytes()
+    bad(run("forget", copy, write(tmp_path / "strange.csv", strange)), "Hint:")
+    assert copy.read_bytes() == before
+
+
+def test_models_counted_apart_add_up(tmp_path):
+    schema = tmp_path / "schema.json"
+    good(run("fit", FLATS, "--target", "let", *QUICK, "--save-schema", schema, "-o", tmp_path / "all.parquet"))
+    parts = []
+    for i in range(3):
+        data = write(tmp_path / f"part-{i}.csv", rows_of()[i::3])
+        parts.append(tmp_path / f"part-{i}.parquet")
+        good(run("fit", data, "--schema", schema, *QUICK, "-o", parts[-1]))
+    good(run("merge", *parts, "-o", tmp_path / "sum.parquet"))
+    assert tb.load(tmp_path / "sum.parquet").tally == tb.load(tmp_path / "all.parquet").tally
+    pattern = run("fit", tmp_path / "part-*.csv", "--schema", schema, *QUICK, "-o", tmp_path / "glob.parquet")
+    assert pattern.returncode == 0
+    assert tb.load(tmp_path / "glob.parquet").tally == tb.load(tmp_path / "all.parquet").tally
+
+
+# ---- show, report, export, tune, compare
+
+
+def test_show_reads_like_a_page(model):
+    out = good(run("show", model))
+    heads = [
+        "let from 7 columns, 240 rows",
+        "Classes",
+        "Columns",
+        "Left out",
+        "Numbers",
+        "P(balcony given let)",
+        "Most telling",
+    ]
+    assert sorted(map(out.index, heads)) == [out.index(h) for h in heads]
+    assert tb.load(model).tally.digest in out.replace("\n", "")
+    assert "gas" in good(run("show", model, "--column", "heating"))
+    bad(run("show", model, "--column", "heeting"), "did you mean 'heating'?")
+    facts = json.loads(good(run("show", model, "--json")))
+    assert facts["classes"] == ["fast", "slow"] and len(facts["tables"]) == 7
+
+
+def test_report_writes_one_page(model, tmp_path):
+    pytest.importorskip("matplotlib")
+    good(run("report", model, FLATS, "-o", tmp_path / "report.html"))
+    page = (tmp_path / "report.html").read_text("utf-8")
+    assert page.lower().startswith("<!doctype html>") and "balcony" in page
+
+
+@pytest.mark.parametrize("form", ["json", "card", "sealed", "sql", "onnx"])
+def test_export_writes_what_the_library_writes(form, tmp_path):
+    if form == "onnx":
+        pytest.importorskip("onnx")
+    path = tmp_path / "m.tb.parquet"
+    good(run("fit", FLATS, "--target", "let", "--set", "note=ignore", *QUICK, "-o", path))
+    model = tb.load(path)
+    end = {"json": ".json", "card": ".md", "sealed": ".sealed.parquet", "sql": ".sql", "onnx": ".onnx"}[form]
+    good(run("export", path, "-o", tmp_path / f"out{end}"))
+    written = (tmp_path / f"out{end}").read_bytes()
+    assert run("export", path, "--format", form).stdout == written
+    if form == "sql":
+        assert model.to_sql("rows").query.strip().rstrip(";") in written.decode()
+    else:
+        assert written == model.export(None, form)
+
+
+def test_export_needs_to_know_what_to_write(model):
+    bad(run("export", model), "--format sealed|json|onnx|card|sql")
+    bad(run("export", model, "-o", "model.docx"), "there is no export to 'model.docx'")
+
+
+def test_tune_chooses_and_writes_a_model(tmp_path):
+    tuned = ["tune", FLATS, "--target", "let", "--set", "note=ignore", "--smoothing", "laplace:0.1"]
+    out = good(run(*tuned, "--try", "rent=gaussian,bins", "-o", tmp_path / "m.parquet"))
+    assert re.search(r"held-out log loss 0\.\d+ → 0\.\d+", out) and "laplace:" in out
+    assert tb.load(tmp_path / "m.parquet").families["rent"].describe() in ("gaussian", "bins")
+    facts = json.loads(good(run(*tuned, "--json")))
+    assert facts["after"] <= facts["before"]
+
+
+def test_compare_shows_rivals(tmp_path):
+    data = write(tmp_path / "few.csv", [{k: r[k] for k in ("district", "balcony", "let")} for r in rows_of()[:60]])
+    out = good(run("compare", data, "--target", "let", "--folds", 2))
+    assert "tallybayes" in out and "majority class" in out and "seconds per fold" in out
+    assert {
+        r["classifier"] for r in json.loads(good(run("compare", data, "--target", "let", "--folds", 2, "--json")))
+    } >= {"tallybayes"}
+
+
+# ---- a terminal
+
+
+def on_a_terminal(*arguments: object, columns: int) -> str:
+    """What a terminal of so many columns shows, without colours."""
+    leader, follower = pty.openpty()
+    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    environment = {k: v for k, v in os.environ.items() if k != "COLUMNS"} | {"TERM": "xterm"}
+    with subprocess.Popen(
+        [COMMAND, *map(str, arguments)], stdout=follower, stderr=follower, env=environment
+    ) as process:
+        os.close(follower)
+        out = b""
+        with contextlib.suppress(OSError):  # the other end is closed
+            while piece := os.read(leader, 1 << 16):
+                out += piece
+    os.close(leader)
+    assert process.returncode == 0, out
+    return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", out.decode()).replace("\r\n", "\n")
+
+
+@pytest.mark.parametrize("columns", [60, 80, 120])
+def test_pages_fit_the_terminal(model, columns):
+    shown = on_a_terminal("predict", model, FLATS, "--proba", "--keep", "note", columns=columns)
+    assert "200 more rows: all of them with -o FILE, or through a pipe" in shown and "P(slow)" in shown
+    for text in (shown, on_a_terminal("show", model, columns=columns)):
+        assert max(map(len, text.splitlines())) <= columns
+
+
+# ---- files as people have them
+
+
+def test_a_byte_order_mark_semicolons_and_quoted_newlines_are_understood(tmp_path):
+    assert any("\n" in r["note"] for r in rows_of())
+    office = write(tmp_path / "office.csv", rows_of(), encoding="utf-8-sig", delimiter=";")
+    for path, out in ((FLATS, "a"), (office, "b")):
+        good(run("fit", path, "--target", "let", *QUICK, "-o", tmp_path / out))
+    assert tb.load(tmp_path / "a").tally == tb.load(tmp_path / "b").tally
+
+
+def test_decimal_commas_are_noticed_with_a_hint_that_mends_them(tmp_path):
+    rows = [{**r, "size": r["size"].replace(".", ","), "rent": r["rent"].replace(".", ",")} for r in rows_of()]
+    path = write(tmp_path / "comma.csv", rows, delimiter=";")
+    done = run("fit", path, "--target", "let", *QUICK)
+    assert done.returncode == 0 and "'rent' holds numbers with a comma" in done.err and "--decimal ," in done.err
+    good(run("fit", path, "--target", "let", "--decimal", ",", *QUICK, "-o", tmp_path / "m"))
+    good(run("fit", FLATS, "--target", "let", *QUICK, "-o", tmp_path / "same"))
+    assert tb.load(tmp_path / "m").tally == tb.load(tmp_path / "same").tally
+
+
+def test_a_latin_1_file_is_refused_with_a_hint_that_mends_it(tmp_path):
+    path = tmp_path / "latin.csv"
+    path.write_bytes(FLATS.read_text("utf-8").encode("latin-1"))
+    bad(run("fit", path, "--target", "let"), "latin.csv, line 16: bytes that are not UTF-8", "--encoding latin-1")
+    good(run("fit", path, "--target", "let", "--encoding", "latin-1", *QUICK, "-o", tmp_path / "m"))
+    good(run("fit", FLATS, "--target", "let", *QUICK, "-o", tmp_path / "same"))
+    assert tb.load(tmp_path / "m").tally == tb.load(tmp_path / "same").tally
+
+
+def test_bad_lines_are_named_or_skipped(tmp_path):
+    path = tmp_path / "ragged.csv"
+    path.write_text("sky,play\nsunny,yes\nrainy,no,never\nrainy,no\n" + "sunny,yes\n" * 8)
+    bad(run("fit", path, "--target", "play"), "ragged.csv, line 3", "--bad-lines skip")
+    done = run("fit", path, "--target", "play", "--bad-lines", "skip", "--folds", 0)
+    assert done.returncode == 0 and "1 bad line was skipped" in done.err and "10 rows" in done.out
+
+
+# ---- hostile names
+
+
+HOSTILE = [
+    "\x1b]0;owned\x07\x1b[2J",
+    "[bold red]markup[/]",
+    "<script>alert(1)</script>",
+    "'; DROP TABLE rows; --",
+    "x" * 10_000,
+    "a\u202eb\u2028c",
+]
+
+
+def test_no_control_character_of_a_name_or_value_reaches_the_terminal(tmp_path):
+    draw = random.Random(3).choice
+    rows = [
+        {HOSTILE[0]: draw(HOSTILE), HOSTILE[1]: draw(["0.5", "1.5", "2.25"]), HOSTILE[2]: draw(HOSTILE[:3]), "y": y}
+        for y in [HOSTILE[0], HOSTILE[3]] * 30
+    ]
+    data, path = write(tmp_path / "h.csv", rows), tmp_path / "h.parquet"
+    screens = [
+        run("fit", data, "--target", "y", "--folds", 2, "-o", path),
+        run("show", path),
+        run("show", path, "--column", HOSTILE[0]),
+        run("evaluate", path, data),
+        run("explain", path, data, "--what-if"),
+        run("show", path, "--column", "\x1b[31mnone"),
+        run("fit", data, "--target", "\x1b[31mnone"),
+        run("fit", data, "--target", "y", "--set", "\x1b[31mnone=number"),
+    ]
+    for done in screens:
+        for text in (done.out, done.err):
+            assert not set(text) & {"\x1b", "\x07", "\u202e", "\u2028", "\x9b"}
+            assert max(map(len, text.splitlines()), default=0) < 1_000
+    assert [s.returncode for s in screens] == [0, 0, 0, 0, 0, 2, 2, 2]
+    assert "[bold red]markup[/]" in screens[0].out, "markup is text"
+    back = list(csv.reader(good(run("predict", path, data)).splitlines()))
+    assert {row[0] for row in back[1:]} <= {HOSTILE[0], HOSTILE[3]}, "data is passed on as it is"
+
+
+# ---- cut short
+
+
+def test_an_interrupted_fit_leaves_no_file(tmp_path):
+    data = write(tmp_path / "many.csv", rows_of() * 40)
+    out = tmp_path / "m.parquet"
+    code = [COMMAND, "fit", str(data), "--target", "let", "--set", "note=text", "-o", str(out)]
+    with subprocess.Popen(code, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert "what is counted" in process.stdout.readline()
+        time.sleep(0.2)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 1 and "stopped; no file was changed" in err and "Traceback" not in err
+    assert sorted(os.listdir(tmp_path)) == ["many.csv"]
+
+
+def test_a_full_disk_leaves_the_old_model(copy, tmp_path):
+    data = write(tmp_path / "more.csv", rows_of())
+    before = copy.read_bytes()
+    limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4_000, 4_000))  # noqa: E731 - runs in the child
+    done = start("update", copy, data, preexec_fn=limit)
+    assert done.returncode == 1 and "File too large" in done.err and "Traceback" not in done.err
+    assert copy.read_bytes() == before and sorted(os.listdir(tmp_path)) == ["copy.tb.parquet", "more.csv"]
+    assert (
+        start(
+            "predict",
+            copy,
+            data,
+            "-o",
+            tmp_path / "a.csv",
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500)),
+        ).returncode
+        == 1
+    )
+    assert sorted(os.listdir(tmp_path)) == ["copy.tb.parquet", "more.csv"]
+
+
+def test_a_closed_pipe_is_no_complaint(model, tmp_path):
+    data = write(tmp_path / "many.csv", rows_of() * 200)
+    with subprocess.Popen(
+        [COMMAND, "predict", str(model), str(data), "--proba"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 1
+
+
+# ---- what is loaded, and how the page keeps up
+
+
+HEAVY = {"numba", "llvmlite", "pandas", "sklearn", "matplotlib"}
+
+
+def loaded_by(*arguments: object) -> set[str]:
+    code = (
+        "import sys\nfrom tallybayes.cli import main\ntry:\n    main(sys.argv[1:])\nexcept SystemExit as end:\n"
+        "    assert not end.code\nprint(*sorted({m.partition('.')[0] for m in sys.modules}), file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *map(str, arguments)], capture_output=True, text=True, check=True
+    )
+    return set(done.stderr.split())
+
+
+def test_help_loads_click_alone():
+    for arguments in (["--help"], ["fit", "--help"], ["mail", "score", "--help"]):
+        assert not loaded_by(*arguments) & (HEAVY | {"numpy", "pyarrow", "scipy", "duckdb", "rich"})
+
+
+def test_one_prediction_loads_no_heavy_library(model, tmp_path):
+    one = write(tmp_path / "one.csv", rows_of()[:1])
+    assert not loaded_by("predict", model, one, "--proba") & (HEAVY | {"rich"})
+
+
+def test_the_reference_page_is_what_the_commands_say():
+    assert reference(tallybayes) == (ROOT / "docs" / "commands.md").read_text("utf-8"), (
+        "write it again: tallybayes reference > docs/commands.md"
+    )
+
+
+def test_every_command_is_documented_and_run_in_a_page():
+    run_in_pages = {
+        words[2]
+        for page in PAGES
+        for words in (line.split() for line in page.read_text("utf-8").splitlines() if line.startswith("$ tallybayes "))
+        if "--help" not in words
+    }
+    offered = {name for name, command in tallybayes.commands.items() if not command.hidden}
+    assert offered - run_in_pages == set()
+    for name in offered:
+        assert tallybayes.commands[name].short_help or tallybayes.commands[name].help
+        assert len(tallybayes.commands[name].get_short_help_str(200)) < 60
+
+
+def test_completion_knows_the_commands():
+    environment = {
+        **os.environ,
+        "_TALLYBAYES_COMPLETE": "bash_complete",
+        "COMP_WORDS": "tallybayes ",
+        "COMP_CWORD": "1",
+    }
+    done = start(env=environment)
+    assert {"plain,fit", "plain,forget"} <= set(done.out.split())
+
+
+# ---- the words of options
+
+
+def test_smoothings_are_read_as_they_are_written():
+    for text in (
+        "laplace:0.5",
+        "maximum-likelihood",
+        "epsilon:1e-09",
+        "jelinek-mercer:0.25",
+        "absolute-discount:0.5",
+        "good-turing",
+    ):
+        assert smoothing_words(parse_smoothing(text)) == text
+    by_column = Choices.of([], ["a=laplace:2", "b=good-turing"]).settings
+    assert by_column.smoothing == {"a": tb.Laplace(2.0), "b": tb.GoodTuring()}
+    assert Choices.of([]).settings is None
+    assert parse_prior("uniform") == "uniform" and parse_pairs(["no"]) is False and parse_pairs([]) == "auto"
+
+
+def test_a_date_may_be_ignored_or_named_as_a_whole(tmp_path):
+    path = tmp_path / "dates.csv"
+    path.write_text("day,x,y\n" + "".join(f"2024-0{i % 9 + 1}-11,{i % 5 + 0.5},{'ab'[i % 2]}\n" for i in range(40)))
+    assert "day.weekday" in good(run("fit", path, "--target", "y", *QUICK))
+    assert "day.weekday" not in good(run("fit", path, "--target", "y", *QUICK, "--set", "day=ignore"))
+
+
+def test_hints_speak_of_options():
+    assert for_commands("read it with tb.read(path, format='parquet').") == "read it with --read-as parquet."
+    assert for_commands("tb.read(path, bad_lines='skip')") == "--bad-lines skip"
+    assert for_commands("schema.with_column('a b', kind='text')") == "--set 'a b=text'"
