@@ -22,8 +22,10 @@ from .numerics import Bools, Floats, Ints
 
 PENALTIES = (30.0, 3.0, 0.3)
 _LEAST_PART = -60.0  # nats below the best class: a held-out value that a class cannot have is strong, not infinite
+_LEAST_WORDS = -6000.0  # the same of a whole text: hundreds of words may well add up to more than one value can say
 _IMPOSSIBLE = -700.0  # the log prior of a class that a training part has not seen
 _MOST_CELLS = 8_000_000  # terms × rows × classes looked at; more rows than that are thinned out evenly
+_MOST_WORDS = 2_000_000  # the same where there are texts: few terms, so that fewer rows tell their weights
 SPLITS = 5  # parts of the folds that take turns in judging weights fitted on the others
 
 
@@ -56,13 +58,14 @@ class Evidence:
         known = np.isfinite(log_prior[np.arange(len(labels)), labels])
         rows = np.flatnonzero(known)
         size = max(len(parts) * max(log_prior.shape[1] - 1, 1), 1)
-        if len(rows) * size > _MOST_CELLS:
-            rows = rows[:: -(-len(rows) * size // _MOST_CELLS)]
+        most = _MOST_WORDS if tokens else _MOST_CELLS
+        if len(rows) * size > most:
+            rows = rows[:: -(-len(rows) * size // most)]
         prior = np.maximum(log_prior[rows], _IMPOSSIBLE)
         each = np.empty((len(parts), len(rows), log_prior.shape[1] - 1))
         for j, part in enumerate(parts):
             p = np.nan_to_num(part[rows], neginf=-1e300)
-            p = np.maximum(p - p.max(axis=1, keepdims=True), _LEAST_PART)
+            p = np.maximum(p - p.max(axis=1, keepdims=True), _LEAST_WORDS if j in (tokens or {}) else _LEAST_PART)
             each[j] = p[:, 1:] - p[:, :1]
         return cls(
             each, prior[:, 1:] - prior[:, :1], labels[rows], folds[rows],

@@ -3,12 +3,12 @@
 One look at the data (all rows of a small table, 100,000 spread over a large one) is cut into folds. Every form is
 judged by its nested held-out log loss, and a richer form is taken only where it gains at least 0.005 nats per row:
 
-    one temperature for all columns  →  a weight for each column  →  pairs of columns besides
+    one temperature for all columns  →  a weight for each column  →  more read from texts  →  pairs of columns besides
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -23,11 +23,12 @@ from .folds import count_folds
 from .infer import first_look
 from .isotonic import Isotonic
 from .numerics import Floats
-from .readings import read_texts
-from .schema import Schema
+from .readings import further, read_texts, thinned
+from .schema import Column, Schema
 from .settings import Calibrated, Settings
+from .smoothing import Smoothing
 from .sources import Batch, Source, open_source
-from .terms import Neighbours, Terms
+from .terms import NEIGHBOURS, Neighbours, Terms
 from .workers import one_blas_thread
 
 GAIN = 0.005
@@ -71,6 +72,7 @@ def choose(
     """The schema with pairs added, and settings with families, smoothing and weights, that held-out rows support."""
     if form not in FORMS:
         raise SettingsError(f"calibrate={form!r}", hint="take True, False, " + ", ".join(map(repr, FORMS)) + ".")
+    look = thinned(look, schema)
     schema = with_pairs(schema, look, pairs)
     rows = encode.labelled(schema, look)
     counted, n_classes = len(rows.labels), len(rows.classes)
@@ -80,7 +82,8 @@ def choose(
         )
     if counted < FEWEST or n_classes < 2 or not schema.counted:
         return schema, base
-    assign = Neighbours(rows, 10 if counted < 2_000 else 5)
+    names = any(c.text is not None and c.text.chars is not None for c in schema.counted)
+    assign = Neighbours(rows, 10 if counted < 2_000 else 5, 1 if names else NEIGHBOURS)
     folds = count_folds(open_source(look), schema, assign)
     if len(folds.scored()) < 2:
         return schema, base
@@ -92,22 +95,54 @@ def choose(
     weights, losses = calibrate.temperature(evidence)
     ladder = _Ladder(terms, evidence, TEMPERATURE, weights, losses, {TEMPERATURE: _mean(evidence, losses)})
     enough = counted >= WEIGHTS_FROM and counted >= 10 * n_classes
-    if len(terms.terms) > 1 and (form == "weights" or (enough and form != "temperature")):
-        # pairs that somebody chose before need weights of their own
-        ladder.offer(WEIGHTS, terms, anyway=form == "weights" or any(terms.pairs))
-        if pairs is True or (pairs == "auto" and counted >= PAIRS_FROM * n_classes):
-            proposed = propose_pairs(schema.counted, rows.blocks, rows.labels, n_classes, split_of(assign(rows, 0)))
+    if form == "weights" or (enough and form != "temperature"):
+        if len(terms.terms) > 1:  # pairs that somebody chose before need weights of their own
+            ladder.offer(WEIGHTS, terms, anyway=form == "weights" or any(terms.pairs))
+        if pairs is True or pairs == "auto":
+            schema, base = _read_further(ladder, look, schema, base, assign)
+        if len(terms.terms) > 1 and (pairs is True or (pairs == "auto" and counted >= PAIRS_FROM * n_classes)):
+            columns = [c for c in schema.counted if c.name in rows.blocks]
+            proposed = propose_pairs(columns, rows.blocks, rows.labels, n_classes, split_of(assign(rows, 0)))
             added = {c.name: c for each in proposed for c in each}
             if proposed[-1]:
                 wider = schema._with(columns=added.values())
                 more = Terms.of(count_folds(open_source(look), wider, assign), wider, Settings(prior=base.prior))
-                if ladder.offer(PAIRS, terms.beside(more, proposed), anyway=pairs is True):
-                    used = zip(ladder.terms.terms, ladder.weights.weights.tolist(), strict=True)
-                    kept = [added[t.column] for t, w in used if w >= LEAST and t.column in added]
-                    schema = schema._with(columns=[*schema.columns, *kept])
+                if ladder.offer(PAIRS, ladder.terms.beside(more, proposed), anyway=pairs is True):
+                    schema = _with_used(schema, list(added.values()), ladder)
     out = ladder.terms.settings(base, ladder.weights, schema.names)
     curve = _curve(ladder) if form == "isotonic" else None
     return schema, replace(out, isotonic=curve, calibrated=Calibrated(ladder.form, counted, ladder.tried))
+
+
+def _read_further(
+    ladder: _Ladder, look: Batch, schema: Schema, base: Settings, assign: Neighbours
+) -> tuple[Schema, Settings]:
+    """The schema with further columns of its texts, those that held-out rows gain by, and how each is read."""
+    taken: list[str] = []
+    named = isinstance(base.smoothing, Mapping)
+    none = replace(base, families={}, weights={}, lengths={}, smoothing={} if named else base.smoothing)
+    for what, column in further(schema, look):
+        alone = schema._with(columns=[column])
+        folds = count_folds(open_source(look), alone, assign)
+        read = read_texts(folds, alone, none)
+        form = f"{WEIGHTS} and {' and '.join(dict.fromkeys([*taken, what]))}"
+        if ladder.offer(form, ladder.terms + Terms.of(folds, alone, read)):
+            taken.append(what)
+            schema = _with_used(schema, [column], ladder)
+            base = replace(base, families={**base.families, **read.families}, smoothing=_both(base, read))
+    return schema, base
+
+
+def _both(one: Settings, other: Settings) -> Smoothing | dict[str, Smoothing]:
+    if isinstance(one.smoothing, Mapping) and isinstance(other.smoothing, Mapping):
+        return {**one.smoothing, **other.smoothing}
+    return one.smoothing if not isinstance(one.smoothing, Mapping) else dict(one.smoothing)
+
+
+def _with_used(schema: Schema, added: Sequence[Column], ladder: _Ladder) -> Schema:
+    """The schema with those of the added columns that have a weight worth a line."""
+    used = {t.column for t, w in zip(ladder.terms.terms, ladder.weights.weights.tolist(), strict=True) if w >= LEAST}
+    return schema._with(columns=[*schema.columns, *(c for c in added if c.name in used)])
 
 
 def recalibrated(source: Source, schema: Schema, settings: Settings) -> Settings:

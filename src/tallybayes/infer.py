@@ -15,6 +15,7 @@ from . import canon, encode, reading, spelling
 from .block import Codes
 from .cells import Cells
 from .errors import DataError, did_you_mean, excerpt, warn
+from .freetext import are_names, free_text, names
 from .later import scipy
 from .numerics import Floats, Ints
 from .schema import Column, Schema, date_columns
@@ -303,7 +304,9 @@ def _texts(name: str, codes: Codes, what: str, declared: bool = False) -> Column
     if not declared and len(there) >= _FEW_ROWS and alone > 0.5 * len(there):
         words = float(np.mean([len(s.split()) for s in codes.slots]))
         if words >= 3:
-            return Column(name, "text", reason=f"free text, {words:.0f} words on average")
+            return free_text(name, codes.slots, words)
+        if not _ID_NAME.search(name) and are_names(codes.slots):
+            return names(name, distinct)
         return Column(name, "ignore", reason=f"nearly an id: {alone} of {len(there)} rows have a value of their own")
     shown = sorted(codes.slots[i] for i in np.argsort(-count, kind="stable")[:3])
     more = ", …" if distinct > 3 else ""

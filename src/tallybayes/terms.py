@@ -25,15 +25,16 @@ class Neighbours:
     """A fold for each labelled row of a look: runs of up to eight rows of a class, dealt out in a fixed shuffle.
 
     Rows that follow each other are often alike (one speaker, one thread, one day), and weights fitted on rows whose
-    twins were counted believe too much.
+    twins were counted believe too much. Lists of single words stand in the order of the alphabet instead, where eight
+    in a row are a family that the other rows do not know: they are dealt out one by one.
     """
 
-    def __init__(self, rows: Labelled, folds: int) -> None:
+    def __init__(self, rows: Labelled, folds: int, run_length: int = NEIGHBOURS) -> None:
         rng = np.random.default_rng(0)
         self.folds = np.full(int(rows.rows.max(initial=-1)) + 1, -1, dtype=np.int64)
         for y in range(len(rows.classes)):
             own = rows.rows[rows.labels == y]
-            run = np.arange(len(own)) // max(1, min(NEIGHBOURS, len(own) // folds))
+            run = np.arange(len(own)) // max(1, min(run_length, len(own) // folds))
             dealt = rng.permutation(int(run.max(initial=0)) + 1)
             self.folds[own] = (dealt[run] + rng.integers(folds)) % folds
 
@@ -87,6 +88,17 @@ class Terms:
         words = {j for j, t in enumerate(terms) if schema[t.column].kind in ("text", "bag")}
         tokens = {j: row_lengths(folds, terms[j].column) for j in sorted(words)}
         return cls(tuple(terms), tuple(parts), each[0], pairs, tokens)
+
+    def __add__(self, other: Terms) -> Terms:
+        """Both, where the rows are the same and all of them see all terms."""
+        shift = len(self.terms)
+        return replace(
+            self,
+            terms=self.terms + other.terms,
+            parts=self.parts + other.parts,
+            pairs=self.pairs + other.pairs,
+            tokens={**self.tokens, **{j + shift: t for j, t in other.tokens.items()}},
+        )
 
     def beside(self, more: Terms, proposed: Sequence[Sequence[Column]]) -> Terms:
         """These and more terms of the same rows, of which each split of the rows may see only those proposed for it.

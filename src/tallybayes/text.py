@@ -172,6 +172,15 @@ def _words_or_pairs(text: str) -> list[str]:
     return out
 
 
+def without_spaces(text: str) -> int:
+    """How many characters of a text belong to a script that is written without spaces between words.
+
+    >>> without_spaces("abc 日本")
+    2
+    """
+    return sum(len(run) for run in _UNSPACED.findall(text))
+
+
 def clean(text: str) -> str:
     """The text with lone surrogates, which no file can hold, replaced by U+FFFD.
 
