@@ -277,6 +277,8 @@ def test_an_isotonic_curve_is_written(table, dialect):
         model, rows = bent(table, smoothing)
         check(model, rows, dialect)
     assert not np.allclose(answers(model.tally.model(), rows)[0], answers(model, rows)[0])
+    bells = replace(model.settings, families=dict.fromkeys(FIGURES, "gaussian"))
+    check(model.tally.model(bells), rows.slice(0, 300), dialect)  # at the ends of the line the scores drown the curve
 
 
 @pytest.mark.parametrize("dialect", RUN)

@@ -238,7 +238,7 @@ class _Query:
         return SqlScorer(tuple(setup), query)
 
     def _bent(self, curve: Isotonic, passed: Sequence[str]) -> list[str]:
-        """The log-odds of two possible classes led through a curve; the first class keeps its score."""
+        """The log-odds of two possible classes led through a curve: then the scores are 0 and these log-odds."""
         d, once = self.d, f"AS {self.d.materialized}(\n  SELECT"
         odds = f"tb_odds {once} {_list([*passed, 'tb_s0', 'tb_s1', 'tb_s1 - tb_s0 AS tb_o'])}\n  FROM tb_scores\n)"
         points = list(zip(curve.scores, curve.odds, strict=True))
@@ -249,9 +249,10 @@ class _Query:
                 f"WHEN tb_o <= {d.number(next_x)} THEN {d.number(y)} + {d.number(slope)} * (tb_o - {d.number(x)})"
             )
         either = f"tb_s0 <= {d.number(IMPOSSIBLE / 2)} OR tb_s1 <= {d.number(IMPOSSIBLE / 2)}"
-        led = f"tb_s0 + CASE {' '.join(line)} ELSE {d.number(points[-1][1])} END"
+        led = f"CASE {' '.join(line)} ELSE {d.number(points[-1][1])} END"
+        first = f"CASE WHEN {either} THEN tb_s0 ELSE {d.number(0.0)} END AS tb_s0"
         second = f"CASE WHEN {either} THEN tb_s1 ELSE {led} END AS tb_s1"
-        return [odds, f"tb_bent {once} {_list([*passed, 'tb_s0', second])}\n  FROM tb_odds\n)"]
+        return [odds, f"tb_bent {once} {_list([*passed, first, second])}\n  FROM tb_odds\n)"]
 
 
 def _list(items: Sequence[str]) -> str:

@@ -72,7 +72,7 @@ class Options:
     @property
     def block_bytes(self) -> int:
         """How much of a CSV is parsed at once: each thread reads one ahead. Halving it costs a sixth of the time."""
-        return max(self.memory // (16 * max(threads(), 2)), 1 << 20)
+        return max(self.memory // (24 * max(threads(), 2)), 1 << 20)
 
     @property
     def longest_line(self) -> int:
