@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..arrow import array, numpy_of, scalar
-from ..block import WORDS, Bag, N
+from ..block import Bag
 from ..counts import Counts
 from ..errors import SettingsError
 from ..exact import row_shares, score_kernels
@@ -31,45 +31,10 @@ from ..workers import parallel
 from .base import Belief, Context, Family, Linear, Table, Term
 from .categorical import UNSEEN, draw
 from .selection import Selection
+from .vocabulary import bag_rows, vocabulary, word_table
 
 _ENTRIES = 1 << 12  # of a sparse matrix: SciPy's product of fewer is done before a kernel is called
 _MANY = 4096  # words to look up at once: from here on Arrow's hash table is faster than a dict
-
-
-@lru_cache(maxsize=8)
-def _positions(width: int) -> tuple[tuple[str, ...], pa.Array]:
-    """The positions of a matrix as sorted texts."""
-    names = tuple(sorted(map(str, range(width))))
-    return names, array(names, pa.string())
-
-
-def vocabulary(counts: Counts, context: Context, select: Selection) -> Sequence[str]:
-    """The words believed: those selected of the ones seen, every position of a matrix, those a prior names."""
-    sheet = counts.sheet("words", WORDS)
-    positions, texts = _positions(context.width or 0)
-    extra = context.smoothing.extra_slots()
-    if positions and not extra and pc.all(pc.is_in(sheet.slots, value_set=texts)).as_py() is not False:
-        return positions  # whatever is selected: positions stay
-    seen = sheet.slot_names
-    if not select.everything():
-        sheet = sheet.in_order  # of words that tell equally much the first are kept, whatever order they were met in
-        seen = sheet.slot_names
-        kept = select.kept(sheet.table("documents", context.n_classes), bag_rows(counts, context))
-        seen = [w for w, k in zip(seen, kept, strict=True) if k]
-    return sorted({*seen, *positions, *extra})
-
-
-def word_table(counts: Counts, context: Context, amount: str, words: Sequence[str], more: int = 0) -> Floats:
-    """One amount, words × classes, with `more` empty rows."""
-    sheet = counts.sheet("words", WORDS)
-    at = pc.index_in(sheet.slots, value_set=array(words, pa.string())).fill_null(-1)
-    return sheet.table_at(amount, context.n_classes, numpy_of(at).astype(np.int64), len(words) + more)
-
-
-def bag_rows(counts: Counts, context: Context) -> Floats:
-    """How many rows of each class have a bag, empty ones included."""
-    table = counts.sheet("rows", N).table("n", context.n_classes)
-    return table[0] if len(table) else np.zeros(context.n_classes)
 
 
 def _length(n: Floats, rows: Floats) -> Floats:
