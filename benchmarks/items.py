@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import os
+import pathlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import scipy.sparse
 from sklearn.compose import ColumnTransformer
+from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.impute import SimpleImputer
+from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import CategoricalNB, GaussianNB, MultinomialNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import KBinsDiscretizer, OrdinalEncoder
 
 import tallybayes as tb
+
+FOLDER = os.environ.get("TALLYBAYES_DATA") or pathlib.Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
 @dataclass(frozen=True)
@@ -219,6 +226,37 @@ def sparse_predict(scale: float) -> Case:
     )
 
 
+def _texts(rows: int) -> tuple[list[str], list[str]]:
+    """Some messages of 20 Newsgroups with their groups, or made ones where those are not at hand."""
+    if (path := pathlib.Path(FOLDER) / "newsgroups20.parquet").exists():
+        table = pq.read_table(path, columns=["text", "target"])
+        step = max(len(table) // rows, 1)
+        return table["text"].to_pylist()[::step][:rows], table["target"].to_pylist()[::step][:rows]
+    rng = np.random.default_rng(7)
+    words = np.array([f"w{i}x" for i in range(20_000)])
+    y = rng.integers(0, 20, rows)
+    return [" ".join(words[(rng.zipf(1.3, 150) * (1 + c % 3)) % len(words)]) for c in y], [f"group {c}" for c in y]
+
+
+def grid_of_smoothings(scale: float) -> Case:
+    """Ten folds × twenty smoothings of one counted matrix; every row of 20 Newsgroups at scale 8."""
+    texts, y = _texts(max(int(2350 * scale), 600))  # every group in every fold
+    x = CountVectorizer().fit_transform(texts).astype(np.float64)
+    alphas = np.geomspace(0.001, 1.0, 20)
+    schema = tb.Schema([tb.Column("x", "bag", width=x.shape[1])], target="y")
+    settings = [tb.Settings(smoothing=tb.Laplace(float(a))) for a in alphas]
+
+    def ours() -> float:
+        found = tb.cross_validate(x, schema, y, settings=settings, stratify=True)
+        return max(float(np.mean(found.forecasts[n][0].argmax(axis=1) == found.labels)) for n in found.names)
+
+    def theirs() -> float:
+        tried = GridSearchCV(MultinomialNB(), {"alpha": alphas}, cv=10, refit=False).fit(x, y)
+        return float(tried.cv_results_["mean_test_score"].max())
+
+    return Case(ours, theirs, lambda: abs(ours() - theirs()) < 0.05, x.data)
+
+
 def one_row_of_numbers(scale: float) -> Case:
     x, y, schema = _vectors(_rows(10_000, scale), 30, 2)
     ours, theirs = tb.count(x, schema, y).model(), GaussianNB(var_smoothing=0).fit(x, y)
@@ -272,6 +310,7 @@ ITEMS = [
     Item("mixed table 500 k × (8 + 8), 5 % missing, fit", 10, "imputers + bins + CategoricalNB", mixed_fit),
     Item("multinomial fit, sparse 100 k × 50 k", 5, "MultinomialNB", sparse_fit),
     Item("multinomial predict, sparse 100 k × 50 k", 1.5, "MultinomialNB", sparse_predict),
+    Item("10 folds × 20 smoothings, newsgroups as a matrix", 30, "GridSearchCV", grid_of_smoothings),
     Item("one row of 30 numbers", 5, "GaussianNB", one_row_of_numbers),
     Item("one row of 10 strings, a dict", 50, "OrdinalEncoder + CategoricalNB", one_row_of_strings),
     Item("update and forget one row, 100 k words", 1, "counting it into the whole tally", one_row_learnt),

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+import scipy.sparse
 from cases import CASES, Case, schema, table
 from hypothesis import given
 from hypothesis import strategies as st
@@ -230,3 +231,20 @@ def test_one_fold_cannot_be_scored_and_unknown_columns_are_refused() -> None:
     with pytest.raises(tb.SchemaError, match="did you mean 'colour'"):
         found.held_out(tb.Settings(families={"color": "categorical"}))
     assert replace(found, past=True).scored() == [1]
+
+
+@pytest.mark.parametrize("family", [Multinomial(), Multinomial(presence=True), Complement()])
+@pytest.mark.parametrize("form", ["matrix", "wide matrix", "words"])
+def test_positions_of_a_matrix_are_words_even_where_training_lacks_them(family: Any, form: str) -> None:
+    rng = np.random.default_rng(3)
+    width = 5000 if form == "wide matrix" else 12  # a wide one is narrowed to the positions that a fold has
+    matrix = scipy.sparse.random_array((60, width), density=0.1 if width < 100 else 0.003, rng=rng, format="csr")
+    matrix.data = np.ceil(4 * matrix.data)
+    bags: Any = matrix
+    if form == "words":  # positions by name, and a word that is none
+        bags = [{"far" if j == 3 else str(j): n for j, n in enumerate(row) if n} for row in matrix.toarray().tolist()]
+    data = {"m": bags, "y": [("ham", "spam", "unsure")[i % 3] for i in range(60)]}
+    under = tb.Schema([tb.Column("m", "bag", width=width)], target="y")
+    for alpha in (1.0, 0.01):
+        settings = tb.Settings(smoothing=tb.Laplace(alpha), families={"m": family})
+        check_against_refitting(data, under, splits.k_fold(60, 5), settings)

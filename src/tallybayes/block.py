@@ -12,12 +12,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+import pyarrow as pa
 
 from . import exact
+from .arrow import array
 from .canon import number_text
 from .cells import Cells, distinct
 from .counts import Sheet
-from .numerics import Bools, Floats, Ints
+from .numerics import Bools, Floats, Ints, whole_and_small
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -236,10 +238,15 @@ class Bag:
                 return {"words": Sheet.whole(WORDS, self.slots, *short), **sheets}
         row, slot, amount = self.entries()
         each = groups.take(row)
-        key = slot * n_labels + each.labels
-        n = exact.sums(key, len(self.slots) * n_labels, each.factors(amount))
-        documents = exact.sums(key, len(self.slots) * n_labels, each.factors())
-        sheets["words"] = Sheet.dense(self.slots, n_labels, {"n": n, "documents": documents})
+        size = len(self.slots) * n_labels
+        if groups.weights is None and exact.few(len(slot), size) and whole_and_small([amount], len(amount)):
+            both = np.stack([amount.astype(np.int64), np.ones_like(slot)], axis=1)
+            names = array(self.slots, pa.string())
+            sheets["words"] = Sheet.of_entries(WORDS, names, slot, np.zeros_like(slot), each.labels, both)
+        else:
+            key = slot * n_labels + each.labels
+            n, documents = exact.sums(key, size, each.factors(amount)), exact.sums(key, size, each.factors())
+            sheets["words"] = Sheet.dense(self.slots, n_labels, {"n": n, "documents": documents})
         if self.levels is not None:
             level = np.minimum(np.ceil(amount), self.levels).astype(np.int64)
             pairs, pair = np.unique(slot * (self.levels + 1) + level, return_inverse=True)

@@ -76,7 +76,7 @@ class FoldScorer:
         if way is None or words is None or not isinstance(said.block, Bag):
             return None
         if said.words is None:
-            said.words = words.of(said.block, said.ids())
+            said.words = words.of(said.block, said.ids(), self.schema[name].width)
         names = [str(canon.text(c)) for c in self._priors[number].classes]
         return said.words.parts(*way, words.numbers(names))
 

@@ -23,6 +23,7 @@ log = logging.getLogger("tallybayes")
 BREAK_EVEN = 2_000_000
 _ACCUMULATORS = 20_000  # groups at a time: each takes 204 limbs, so this is 32 MB
 _ENTRIES_PER_THREAD = 1 << 18  # of a sparse matrix: a thread costs about as much as so many
+_SPARSE = 4  # places of a table per entry
 _work_done = 0
 
 
@@ -95,6 +96,11 @@ def largest_amount(matrix: Any) -> int:
     return max(found) if all(found) else 0
 
 
+def few(entries: int, places: int) -> bool:
+    """Whether a full table would be so empty that sorting the entries is faster than filling and reading it."""
+    return _SPARSE * entries < places
+
+
 def row_shares(matrix: Any) -> list[tuple[int, int]]:
     """The rows of a sparse matrix as ranges with about as many entries, one for each thread that repays itself."""
     count = min(threads(), 1 + matrix.nnz // _ENTRIES_PER_THREAD)
@@ -108,7 +114,7 @@ def bag_sums(matrix: Any, largest: int, labels: Ints, n_labels: int) -> tuple[In
     None where the short way cannot go: few entries, or amounts that are not whole and small (see `largest_amount`).
     """
     fast = table_kernels(matrix.nnz)
-    if fast is None or not largest or largest * len(labels) >= 2**31:
+    if fast is None or not largest or largest * len(labels) >= 2**31 or few(matrix.nnz, n_labels * matrix.shape[1]):
         return None
     order = np.argsort(labels, kind="stable")  # class by class: one row of the table stays in the cache
     pieces = np.array_split(order, min(threads(), 1 + matrix.nnz // _ENTRIES_PER_THREAD, len(order)))

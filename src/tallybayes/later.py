@@ -21,7 +21,8 @@ class _Module:
 class _Sparse(_Module):
     def issparse(self, value: object) -> bool:
         """Whether this is a sparse matrix; while SciPy is not there nothing can be."""
-        return self._name in sys.modules and bool(import_module(self._name).issparse(value))
+        module: Any = sys.modules.get(self._name)
+        return hasattr(module, "issparse") and bool(module.issparse(value))  # it is there before it is whole
 
 
 special: Any = _Module("scipy.special")

@@ -173,7 +173,7 @@ class _Batch:
             averaged = own.predictive if family.predictive is None else family.predictive
             if family.variance == "own" and not averaged:
                 return self._gaussian(column, block, family.unbiased, own)
-        elif whole and isinstance(block, Bag) and (way := reading(column, own)) is not None:
+        elif whole and isinstance(block, Bag) and column.width is None and (way := reading(column, own)) is not None:
             grid = WordGrid.of(self.tally.columns[name], [(c, 0) for c in self.tally.classes])
             if grid is not None and len(self.tally.classes) > 1:
                 words = grid.training(np.ones(1, dtype=bool))

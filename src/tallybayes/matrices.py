@@ -25,7 +25,7 @@ def vector(raw: Any, column: Column, rows: int, where: Where) -> Vectors:
     """Rows × positions of float64, NaN for missing; the width must be the schema's."""
     if raw is None:
         return Vectors(np.full((rows, column.width or 0), np.nan))
-    if scipy.sparse.issparse(raw):
+    if not isinstance(raw, np.ndarray) and scipy.sparse.issparse(raw):
         raw = raw.toarray()
     if isinstance(raw, pa.FixedSizeListArray) and raw.null_count == 0:
         raw = numpy_of(raw.flatten()).reshape(len(raw), raw.type.list_size)

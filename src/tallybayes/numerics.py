@@ -49,7 +49,7 @@ def exact_sums(groups: Ints, n_groups: int, factors: Sequence[Floats]) -> Limbs:
     """
     if not factors:
         return canonical(Limbs(0, np.bincount(groups, minlength=n_groups).astype(np.int64)[:, None]))
-    if _whole_and_small(factors, len(groups)):
+    if whole_and_small(factors, len(groups)):
         product = factors[0].copy()
         for factor in factors[1:]:
             product *= factor
@@ -62,7 +62,7 @@ def exact_sums(groups: Ints, n_groups: int, factors: Sequence[Floats]) -> Limbs:
     return canonical(add_limbs(parts))
 
 
-def _whole_and_small(factors: Sequence[Floats], rows: int) -> bool:
+def whole_and_small(factors: Sequence[Floats], rows: int) -> bool:
     """Whether plain float64 sums of the product are exact: whole numbers whose sum of sizes stays within 2^53."""
     bound = float(rows)
     for factor in factors:

@@ -68,11 +68,15 @@ def _impossible_moments(column: str, counts: Counts, classes: Sequence[str]) -> 
 
 def _too_many(column: str, counts: Counts, classes: Sequence[str], totals: Floats) -> str | None:
     """A column cannot have more values in a class than the class has rows."""
+    most = totals * (1 + 1e-12)
     for name, sheet in counts.sheets.items():
-        table = sheet.table("documents" if name == "words" else "n", len(classes))
-        # cells and values share out a class's rows; positions and words each have them all
-        used = table.max(axis=0) if name in ("moments", "words", "levels") else table.sum(axis=0)
-        over = np.flatnonzero(used > totals * (1 + 1e-12))
+        amount = "documents" if name == "words" else "n"
+        alone = name in ("moments", "words", "levels")  # cells and values share out a class's rows; these have them all
+        values = sheet.amount[:, sheet.amounts.index(amount)]
+        if alone and not sheet.limb.any() and (values <= most[sheet.label]).all():
+            continue  # the table is not needed
+        table = sheet.table(amount, len(classes))
+        over = np.flatnonzero((table.max(axis=0) if alone else table.sum(axis=0)) > most)
         if len(over):
             return f"column {column!r}, class {classes[int(over[0])]!r} with more values than the class has rows"
     return None

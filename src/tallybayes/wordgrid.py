@@ -20,6 +20,7 @@ import scipy.sparse
 from .block import WORDS, Bag
 from .counts import Counts, Sheet
 from .families import Complement, Multinomial, Selection, default_family, family_for
+from .families.vocabulary import sorted_positions
 from .numerics import Bools, Floats, Ints
 from .schema import Column
 from .settings import Settings
@@ -30,7 +31,7 @@ _TABLE = 8192  # logarithms held per α; a larger count takes its own
 
 def reading(column: Column, settings: Settings) -> tuple[bool, str, float] | None:
     """(complement?, amount, α) where the settings believe a column in a way that this file knows; else None."""
-    if column.kind not in ("text", "bag") or column.width is not None or settings.unseen != "no evidence":
+    if column.kind not in ("text", "bag") or settings.unseen != "no evidence":
         return None
     if isinstance(settings.prior, Dirichlet):  # it may imagine classes that were never counted
         return None
@@ -110,8 +111,11 @@ class TrainingWords:
         values = self.amount[:, WORDS.index(amount)]
         return np.bincount(self.label, weights=values, minlength=self.grid.n_classes).astype(np.int64)
 
-    def of(self, bag: Bag, ids: Ints) -> WordRows:
-        """The rows of a bag with the counts of their words; `ids` are the numbers of the bag's slots."""
+    def of(self, bag: Bag, ids: Ints, width: int | None = None) -> WordRows:
+        """The rows of a bag with the counts of their words; `ids` are the numbers of the bag's slots.
+
+        With a width the positions of a matrix are words whether training has seen them or not.
+        """
         local = np.full(len(self._seen), -1, dtype=np.int64)
         local[ids] = np.arange(len(ids))
         at = local[self.slot]
@@ -124,7 +128,16 @@ class TrainingWords:
             .reshape(len(ids), self.grid.n_classes)
             for i, name in enumerate(WORDS)
         }
-        return WordRows(self, bag, self._seen[ids], tables, int(self._seen.sum()))
+        known, vocabulary = self._seen[ids], int(self._seen.sum())
+        if width is not None:
+            known = known | _is_position(bag.slots, width)
+            vocabulary = width + int(np.sum(self._seen[:-1] & ~_is_position(self.grid.sheet.slots, width)))
+        return WordRows(self, bag, known, tables, vocabulary)
+
+
+def _is_position(slots: Sequence[str] | pa.Array, width: int) -> Bools:
+    texts = slots if isinstance(slots, pa.Array) else pa.array(slots, pa.string())
+    return np.asarray(pc.is_in(texts, value_set=sorted_positions(width)[1]).to_numpy(zero_copy_only=False), dtype=bool)
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,7 +21,7 @@ from ..numerics import Floats, Ints, safe_log
 from ..smoothing import Dirichlet, frequencies
 from .base import Belief, Context, Family, Linear, Table, Term
 from .selection import Selection
-from .wordcounts import bag_rows, vocabulary, word_table
+from .vocabulary import bag_rows, vocabulary, word_table
 from .words import WordsBelief
 
 

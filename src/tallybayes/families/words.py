@@ -31,10 +31,15 @@ from ..workers import parallel
 from .base import Belief, Context, Family, Linear, Table, Term
 from .categorical import UNSEEN, draw
 from .selection import Selection
-from .wordcounts import bag_rows, mean_length, vocabulary, word_table
+from .vocabulary import bag_rows, vocabulary, word_table
 
 _ENTRIES = 1 << 12  # of a sparse matrix: SciPy's product of fewer is done before a kernel is called
 _MANY = 4096  # words to look up at once: from here on Arrow's hash table is faster than a dict
+
+
+def _length(n: Floats, rows: Floats) -> Floats:
+    """The mean length of a row by class; ten words where no row was ever counted."""
+    return np.where(rows > 0, n.sum(axis=0) / np.where(rows > 0, rows, 1.0), 10.0)
 
 
 @dataclass(frozen=True)
@@ -59,7 +64,7 @@ class Multinomial(Family):
         factor = _idf(counts, context, words, more=context.reserve) if self.idf else None
         n = n if factor is None else n * factor[:, None]
         slots = [*words, UNSEEN] if context.reserve else words
-        length = mean_length(n, bag_rows(counts, context))
+        length = _length(n, bag_rows(counts, context))
         if context.is_predictive(self.predictive):
             amounts = _dirichlet_amounts(context, slots)
             return PolyaBelief(
@@ -120,7 +125,7 @@ class Complement(Family):
         words = vocabulary(counts, context, self.select)
         alpha = _imagined(context, words)
         n = word_table(counts, context, "documents" if self.presence else "n", words)
-        length = mean_length(n, bag_rows(counts, context))
+        length = _length(n, bag_rows(counts, context))
         own = _normal(n + alpha)
         if n.shape[1] == 1:  # a single class has no complement
             return ComplementBelief(tuple(words), own, False, length, self.presence, complement=np.zeros_like(n))

@@ -1,4 +1,4 @@
-"""The words that a family believes, and how often each class has them: read from the counts of a bag or a text."""
+"""Which words are believed, and what was counted of them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .selection import Selection
 
 
 @lru_cache(maxsize=8)
-def positions(width: int) -> tuple[tuple[str, ...], pa.Array]:
+def sorted_positions(width: int) -> tuple[tuple[str, ...], pa.Array]:
     """The positions of a matrix as sorted texts."""
     names = tuple(sorted(map(str, range(width))))
     return names, array(names, pa.string())
@@ -27,17 +27,17 @@ def positions(width: int) -> tuple[tuple[str, ...], pa.Array]:
 def vocabulary(counts: Counts, context: Context, select: Selection) -> Sequence[str]:
     """The words believed: those selected of the ones seen, every position of a matrix, those a prior names."""
     sheet = counts.sheet("words", WORDS)
-    places, texts = positions(context.width or 0)
+    positions, texts = sorted_positions(context.width or 0)
     extra = context.smoothing.extra_slots()
-    if places and not extra and pc.all(pc.is_in(sheet.slots, value_set=texts)).as_py() is not False:
-        return places  # whatever is selected: positions stay
+    if positions and not extra and pc.all(pc.is_in(sheet.slots, value_set=texts)).as_py() is not False:
+        return positions  # whatever is selected: positions stay
     seen = sheet.slot_names
     if not select.everything():
         sheet = sheet.in_order  # of words that tell equally much the first are kept, whatever order they were met in
         seen = sheet.slot_names
         kept = select.kept(sheet.table("documents", context.n_classes), bag_rows(counts, context))
         seen = [w for w, k in zip(seen, kept, strict=True) if k]
-    return sorted({*seen, *places, *extra})
+    return sorted({*seen, *positions, *extra})
 
 
 def word_table(counts: Counts, context: Context, amount: str, words: Sequence[str], more: int = 0) -> Floats:
@@ -51,8 +51,3 @@ def bag_rows(counts: Counts, context: Context) -> Floats:
     """How many rows of each class have a bag, empty ones included."""
     table = counts.sheet("rows", N).table("n", context.n_classes)
     return table[0] if len(table) else np.zeros(context.n_classes)
-
-
-def mean_length(n: Floats, rows: Floats) -> Floats:
-    """The mean length of a row by class; ten words where no row was ever counted."""
-    return np.where(rows > 0, n.sum(axis=0) / np.where(rows > 0, rows, 1.0), 10.0)
