@@ -40,7 +40,8 @@ def array(values: Any, kind: Any = None, *, from_pandas: bool = False) -> Any:
 
 def scalar(value: Any, kind: Any = None) -> Any:
     """The same as `pyarrow.scalar`."""
-    return array([value], kind)[0]
+    own = array([value])
+    return (own if kind is None or own.type == kind else own.cast(kind))[0]
 
 
 def numpy_of(column: Any) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..arrow import array, numpy_of
+from ..arrow import array, numpy_of, scalar
 from ..block import WORDS, N
 from ..counts import Counts
 from ..numerics import Floats
@@ -43,7 +43,8 @@ def vocabulary(counts: Counts, context: Context, select: Selection) -> Sequence[
 def word_table(counts: Counts, context: Context, amount: str, words: Sequence[str], more: int = 0) -> Floats:
     """One amount, words × classes, with `more` empty rows."""
     sheet = counts.sheet("words", WORDS)
-    at = pc.index_in(sheet.slots, value_set=array(words, pa.string())).fill_null(-1)
+    at = pc.index_in(sheet.slots, value_set=array(words, pa.string()))
+    at = at.fill_null(scalar(-1, at.type))
     return sheet.table_at(amount, context.n_classes, numpy_of(at).astype(np.int64), len(words) + more)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +14,7 @@ import pyarrow.csv
 from ..workers import threads
 from .options import Options
 
+_PATIENCE = 1000  # milliseconds
 TEXT, NUMBER = pa.string(), pa.float64()
 KINDS = {"category": pa.dictionary(pa.int32(), TEXT), "number": NUMBER}  # what a kind is read as; all else is text
 
@@ -34,6 +37,7 @@ def quick_pieces(
     Rows that have been given are right even then, but for a quote that is never closed: that is noticed at the end.
     """
     feed = _Feed(chunks)
+    held = sys.getrefcount(feed)
     names = [f"c{i}" for i in range(len(dialect.names))]
     reader = pa.csv.open_csv(
         pa.PythonFile(feed, "r"),
@@ -48,11 +52,25 @@ def quick_pieces(
             null_values=[""],
         ),
     )
-    with reader:
-        for batch in reader:
-            yield {chosen[n]: c for n, c in zip(batch.schema.names, batch.columns, strict=True)}
+    try:
+        with reader:
+            for batch in reader:
+                yield {chosen[n]: c for n, c in zip(batch.schema.names, batch.columns, strict=True)}
+    finally:
+        del reader
+        _wait_until_let_go(feed, held)
     if feed.quotes % 2:
         raise pa.ArrowInvalid("an odd number of quotes")
+
+
+def _wait_until_let_go(feed: _Feed, held: int) -> None:
+    """Wait for Arrow's reading thread to drop its hold on the feed: a thread that is still doing so while Python shuts
+    down takes the whole process with it.
+    """
+    for _ in range(_PATIENCE):
+        if sys.getrefcount(feed) <= held + 1:  # one more for the argument of this function
+            return
+        time.sleep(0.001)
 
 
 class _Feed:
