@@ -283,7 +283,7 @@ def test_models_counted_apart_add_up(tmp_path):
 
 
 def test_show_reads_like_a_page(model):
-    out = good(run("show", model))
+    out = " ".join(good(run("show", model)).split())  # the path may be so long that the heading takes two lines
     heads = [
         "let from 7 columns, 240 rows",
         "Classes",
@@ -294,7 +294,7 @@ def test_show_reads_like_a_page(model):
         "Most telling",
     ]
     assert sorted(map(out.index, heads)) == [out.index(h) for h in heads]
-    assert tb.load(model).tally.digest in out.replace("\n", "")
+    assert tb.load(model).tally.digest in out.replace(" ", "")
     assert "gas" in good(run("show", model, "--column", "heating"))
     bad(run("show", model, "--column", "heeting"), "did you mean 'heating'?")
     facts = json.loads(good(run("show", model, "--json")))
