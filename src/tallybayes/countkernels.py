@@ -34,16 +34,18 @@ def add_up(
 ) -> Any:  # pragma: no cover - compiled
     """Count the tokens of a text. Returns how many distinct ones the group has, which `touched` lists.
 
-    Each token has two numbers in `tally`: occurrences and, 32 bits higher, texts; and the stamp of its last text.
+    Each token has a row in `tally` whose last two numbers are its own: occurrences and, 32 bits higher, texts; and the
+    stamp of its last text.
     There is no branch, since whether a token is new to a text or a group nobody can foresee.
     """
+    last = np.uint64(tally.shape[1]) - _ONE
     for k in range(start, stop):
         t = np.uint64(numbers[k])
-        both = tally[t + t]
+        both = tally[t, last - _ONE]
         touched[seen] = t
         seen += np.uint64(both == _ZERO)
-        tally[t + t] = both + _ONE + (np.uint64(tally[t + t + _ONE] != stamp) << np.uint64(32))
-        tally[t + t + _ONE] = stamp
+        tally[t, last - _ONE] = both + _ONE + (np.uint64(tally[t, last] != stamp) << np.uint64(32))
+        tally[t, last] = stamp
     return seen
 
 
@@ -57,10 +59,11 @@ def flush(entries: Any, group: Any, tally: Any, touched: Any, seen: Any) -> Any:
             _longer(entries.number, filled, 2 * last), _longer(entries.n, filled, 2 * last),
             _longer(entries.texts, filled, 2 * last), entries.ends,
         )  # fmt: skip
+    column = tally.shape[1] - 2
     for k in range(last - filled):
         t = np.uint64(touched[k])
-        both = tally[t + t]
-        tally[t + t] = _ZERO
+        both = tally[t, column]
+        tally[t, column] = _ZERO
         entries.number[filled + k], entries.n[filled + k] = t, np.uint32(both)
         entries.texts[filled + k] = np.uint32(both >> np.uint64(32))
     entries.ends[group] = last
@@ -77,7 +80,7 @@ def _longer(array: Any, filled: Any, size: Any) -> Any:  # pragma: no cover - co
 @nb.njit(cache=True, nogil=True)
 def by_group(numbers: Any, ends: Any, order: Any, groups: Any, known: Any) -> Any:  # pragma: no cover - compiled
     """The entries of numbered tokens; `order` lists the texts, group after group, and `groups` where each ends."""
-    tally, touched = np.zeros(2 * known, np.uint64), np.empty(known + 1, np.uint32)
+    tally, touched = np.zeros((known, 2), np.uint64), np.empty(known + 1, np.uint32)
     entries = new_entries(groups.shape[0])
     o = 0
     for g in range(groups.shape[0]):
@@ -92,35 +95,58 @@ def by_group(numbers: Any, ends: Any, order: Any, groups: Any, known: Any) -> An
 
 
 @nb.njit(cache=True, nogil=True)
-def sorted_by_slot(slot: Any, label: Any, n: Any, texts: Any, slots: Any) -> Any:  # pragma: no cover - compiled
-    """Entries in class order put in order of slots, class order kept, equal ones added up: a counting sort.
+def by_token(entries: Any, labels: Any, ends: Any, out: Any) -> None:  # pragma: no cover - compiled
+    """Entries, which stand class by class, put in order of their tokens: a counting sort that keeps the classes' order.
 
-    Slots are numbered from 1 in the entries and from 0 in the result.
+    `out` gets the class, the occurrences and the texts of each; `ends`, zeros for all tokens and three more, gets the
+    place where those of token t begin in ends[t], and where they end in ends[t + 1].
     """
-    known = np.zeros((slots + 1, 2), np.int64)  # how many entries, and one more than the last of them
-    for e in range(slot.shape[0]):
-        t = np.uint64(slot[e])
-        before = known[t, 1] - 1
-        if before >= 0 and label[before] == label[e]:  # two threads had texts of the same class
-            n[before] += n[e]
-            texts[before] += texts[e]
-            n[e] = 0
-        else:
-            known[t, 0] += 1
-            known[t, 1] = e + 1
-    total = 0
-    for i in range(slots + 1):
-        count = known[i, 0]
-        known[i, 0] = total
-        total += count
-    out_slot, out_label, out = np.empty(total, np.int64), np.empty(total, np.int64), np.empty((total, 2), np.int64)
-    for e in range(slot.shape[0]):
-        if n[e] > 0:
-            t = np.uint64(slot[e])
-            p = np.uint64(known[t, 0])
-            known[t, 0] += 1
-            out_slot[p], out_label[p], out[p, 0], out[p, 1] = np.int64(slot[e]) - 1, label[e], n[e], texts[e]
-    return out_slot, out_label, out
+    e = 0
+    for g in range(entries.ends.shape[0]):
+        while e < entries.ends[g]:
+            ends[np.uint64(entries.number[e]) + np.uint64(2)] += 1
+            e += 1
+    for t in range(1, ends.shape[0]):
+        ends[t] += ends[t - 1]
+    e = 0
+    for g in range(entries.ends.shape[0]):
+        label = np.uint32(labels[g])
+        while e < entries.ends[g]:
+            t = np.uint64(entries.number[e]) + _ONE
+            p = np.uint64(ends[t])
+            ends[t] += 1
+            out[p, 0], out[p, 1], out[p, 2] = label, entries.n[e], entries.texts[e]
+            e += 1
+
+
+@nb.njit(cache=True, nogil=True)
+def merged(
+    places: Any, entries: Any, first: Any, last: Any, slot: Any, label: Any, amount: Any
+) -> Any:  # pragma: no cover - compiled
+    """How many entries some words have, those of several threads for one word and class added up.
+
+    `places` are words × threads × (begin, end) among the entries, classes in order from thread to thread. They are
+    written down if there is room; words are numbered from 1 in the places and from 0 in the result.
+    """
+    n, write = _ZERO, slot.shape[0] > 0
+    for t in range(first, last):
+        before = -1
+        for p in range(places.shape[1]):
+            e, end = np.uint64(places[t, p, 0]), np.uint64(places[t, p, 1])
+            if e == end:
+                continue
+            if np.int64(entries[e, 0]) == before:  # only the first class of a thread may be the last of another
+                if write:
+                    amount[n - _ONE, 0] += entries[e, 1]
+                    amount[n - _ONE, 1] += entries[e, 2]
+                e += _ONE
+            before = np.int64(entries[end - _ONE, 0])
+            if write:
+                for k in range(end - e):
+                    i, j = e + np.uint64(k), n + np.uint64(k)
+                    slot[j], label[j], amount[j, 0], amount[j, 1] = t - 1, entries[i, 0], entries[i, 1], entries[i, 2]
+            n += end - e
+    return n
 
 
 @nb.njit(cache=True, nogil=True)

@@ -14,7 +14,7 @@ import numpy as np
 
 from .countkernels import add_up, flush, new_entries
 from .intrinsics import add_four, fold_block, ones, trailing_zeros
-from .wordtable import ONE, ZERO, Keys, key_them, learn, look_up, new_table, roomy
+from .wordtable import ONE, ZERO, Keys, key_them, learn, longer, look_up, new_table, roomy
 
 _BLOCKS = np.int64(32)  # of 64 bytes, whose words are handled together: they and their keys stay in the nearest cache
 _SIX, _LAST = np.uint64(6), np.uint64(63)
@@ -164,11 +164,11 @@ def count(
 ) -> Any:  # pragma: no cover - compiled
     """Cut texts and count their words by group: `order` lists the texts, group after group, `groups` where each ends.
 
-    Returns the table with the new words and the entries. If `numbers` has room, it gets the number of every token, and
+    A word's counts stand beside its key, which has just been read. Returns the table with the new words and the entries. If `numbers` has room, it gets the number of every token, and
     `ends` where the tokens of each text end.
     """
     keep = numbers.shape[0] > 0
-    tally, touched = np.zeros(2 * table.edges.shape[0], np.uint64), np.empty(table.edges.shape[0], np.uint32)
+    touched = np.empty(table.edges.shape[0], np.uint32)
     entries = new_entries(groups.shape[0])
     total, o = ZERO, 0
     for g in range(groups.shape[0]):
@@ -183,35 +183,27 @@ def count(
                 words = n >> ONE
                 if words > ZERO:
                     table = roomy(table, words, desk.runs[words + words - ONE] - desk.runs[0])
-                    if tally.shape[0] < 2 * table.edges.shape[0]:
-                        tally, touched = _more(tally, touched, table.edges.shape[0])
+                    if touched.shape[0] < table.edges.shape[0]:
+                        touched = longer(touched, table.edges.shape[0])
                     key_them(table, desk.folded, desk.runs, words, desk.keys)
                     found, at = (numbers, total) if keep else (desk.numbers, ZERO)
                     learn(table, desk.folded, desk.runs, words, desk.keys, found, at)
-                    seen = add_up(found, at, at + words, tally, touched, seen, np.uint64(o))
+                    seen = add_up(found, at, at + words, table.keys, touched, seen, np.uint64(o))
                     total += words
                 if n & ONE != ZERO:  # a word that goes on in the next blocks
                     desk.runs[0] = desk.runs[n - ONE]
                 n &= ONE
             if keep:
                 ends[d] = total
-        entries = flush(entries, g, tally, touched, seen)
+        entries = flush(entries, g, table.keys, touched, seen)
     return table, entries
-
-
-@nb.njit(cache=True, nogil=True)
-def _more(tally: Any, touched: Any, size: Any) -> Any:  # pragma: no cover - compiled
-    new_tally, new_touched = np.zeros(2 * size, np.uint64), np.empty(size, np.uint32)
-    new_tally[: tally.shape[0]] = tally
-    new_touched[: touched.shape[0]] = touched
-    return new_tally, new_touched
 
 
 @nb.njit(cache=True, nogil=True)
 def indexed(data: Any, edges: Any) -> Any:  # pragma: no cover - compiled
     """The table of the strings data[edges[0]:edges[1]], …, each once; sixteen bytes behind them are read."""
     count = edges.shape[0] - 1
-    table = new_table(count, np.int64(edges[count] - edges[0]))
+    table = new_table(count, np.int64(edges[count] - edges[0]), 0)
     desk = new_desk(0)
     for first in range(0, count, 256):
         some = min(256, count - first)

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from .arrow import array, numpy_of
-from .countkernels import by_group, sorted_by_slot
+from .countkernels import by_group, by_token, merged
 from .numerics import Floats, Ints
 from .textkernels import Texts, count, indexed, new_desk, not_ascii, score
 from .wordtable import new_table, united
@@ -84,28 +84,33 @@ def _cut(texts: Any, order: Ints, labels: Ints, keep: bool, lower: bool) -> _Par
     numbers = np.empty(total // 3 + len(order) + 1 if keep else 0, dtype=np.uint32)
     ends = np.zeros(len(texts.stop) if keep else 0, dtype=np.int64)
     desk = new_desk(int(size.max(initial=0)))
-    table = new_table(total // _BYTES_PER_WORD + 1024, total // _BYTES_PER_WORD * 8)
+    table = new_table(total // _BYTES_PER_WORD + 1024, total // _BYTES_PER_WORD * 8, 2)
     table, entries = count(texts, order, groups, lower, word_characters(), desk, table, numbers, ends)
     return _Part(table, entries, names, numbers, ends[order] if keep else ends)
 
 
-def _all_cut(texts: Any, order: Ints, labels: Ints, keep: bool, lower: bool) -> tuple[Any, list[_Part], list[Any]]:
-    """The table of all words, what each thread found, and which number in the table each of its words has."""
-    parts = parallel([
+def _all_cut(texts: Any, order: Ints, labels: Ints, keep: bool, lower: bool) -> list[_Part]:
+    """What each thread found."""
+    return parallel([
         partial(_cut, texts, order[a:b], labels, keep, lower)
         for a, b in _stretches((texts.stop - texts.begin)[order], _BYTES_PER_THREAD)
     ])  # fmt: skip
+
+
+def _united(parts: Sequence[_Part]) -> tuple[Any, list[Any]]:
+    """The table of all words, and for each part which number in the table each of its words has; None: the same."""
     table, new = parts[0].table, [None]
     for part in parts[1:]:
         table, numbers = united(table, part.table)
         new.append(numbers)
-    return table, parts, new
+    return table, new
 
 
 def numbered(texts: Any, lower: bool) -> tuple[pa.Array, Any, Ints]:
     """The distinct words, the number of every token among them, and where each text's tokens end."""
     order, labels = np.arange(len(texts.begin)), np.zeros(len(texts.begin), dtype=np.int64)
-    table, parts, new = _all_cut(texts, order, labels, True, lower)
+    parts = _all_cut(texts, order, labels, True, lower)
+    table, new = _united(parts)
     numbers, ends, start = [], [], 0
     for part, number in zip(parts, new, strict=True):
         length = int(part.ends[-1]) if len(part.ends) else 0
@@ -118,22 +123,24 @@ def numbered(texts: Any, lower: bool) -> tuple[pa.Array, Any, Ints]:
 
 def counted(texts: Any, labels: Ints, lower: bool) -> tuple[pa.Array, Ints, Ints, Ints]:
     """The distinct words, and entries sorted by word and class: the word's number, the class, (occurrences, texts)."""
-    table, parts, new = _all_cut(texts, np.argsort(labels, kind="stable"), labels, False, lower)
-    return words_of(table), *_gathered(
-        [(p.entries, p.labels, n) for p, n in zip(parts, new, strict=True)], int(table.known[0])
-    )
+    parts = _all_cut(texts, np.argsort(labels, kind="stable"), labels, False, lower)
+    found = [(p.entries, p.labels, int(p.table.known[0])) for p in parts]
+    entries, ends, (table, new) = _by_token(found, partial(_united, parts))
+    return words_of(table), *_merged(entries, ends, new, int(table.known[0]))
 
 
 def by_class(numbers: Any, ends: Ints, labels: Ints, words: int) -> tuple[Ints, Ints, Ints]:
     """The same entries for tokens that have their numbers already."""
     order = np.argsort(labels, kind="stable")
 
-    def part(a: int, b: int) -> tuple[Any, Ints, Any]:
+    def part(a: int, b: int) -> tuple[Any, Ints, int]:
         groups, names = _groups(labels, order[a:b])
-        return by_group(numbers, ends, order[a:b], groups, words), names, np.arange(1, words + 1, dtype=np.uint32)
+        return by_group(numbers, ends, order[a:b], groups, words), names, words - 1
 
     sizes = np.diff(ends, prepend=0)[order]
-    return _gathered(parallel([partial(part, a, b) for a, b in _stretches(sizes, _TOKENS_PER_THREAD)]), words)
+    parts = parallel([partial(part, a, b) for a, b in _stretches(sizes, _TOKENS_PER_THREAD)])
+    entries, token_ends, number = _by_token(parts, lambda: np.arange(1, words + 1))
+    return _merged(entries, token_ends, [number] * len(parts), words)
 
 
 def _groups(labels: Ints, order: Ints) -> tuple[Ints, Ints]:
@@ -142,18 +149,47 @@ def _groups(labels: Ints, order: Ints) -> tuple[Ints, Ints]:
     return ends, labels[order[ends - 1]]
 
 
-def _gathered(parts: Sequence[tuple[Any, Ints, Any]], words: int) -> tuple[Ints, Ints, Ints]:
-    """The entries of several threads, with the labels of their groups and new numbers for their words, in one order."""
-    slot, label, n, texts = [], [], [], []
-    for entries, labels, number in parts:
-        filled = int(entries.ends[-1]) if len(entries.ends) else 0
-        slot.append(entries.number[:filled] if number is None else number[entries.number[:filled]])
-        label.append(np.repeat(labels, np.diff(entries.ends, prepend=0)))
-        n.append(entries.n[:filled].astype(np.int64))
-        texts.append(entries.texts[:filled].astype(np.int64))
-    joined = map(np.concatenate, (slot, label, n, texts))
-    out: tuple[Ints, Ints, Ints] = sorted_by_slot(*joined, words)  # type: ignore[call-arg]
+def _by_token(parts: Sequence[tuple[Any, Ints, int]], beside: Callable[[], Any]) -> tuple[Any, list[Ints], Any]:
+    """The entries of all parts in one array, each part's in order of its tokens; where those of a token end; and what
+    `beside` gives, which runs at the same time.
+
+    A part is its entries, the labels of its groups, and the largest number that a token may have.
+    """
+    start = np.cumsum([0, *(int(e.ends[-1]) if len(e.ends) else 0 for e, _, _ in parts)]).tolist()
+    entries = np.empty((start[-1], 3), dtype=np.uint32)
+    ends = [np.zeros(known + 4, dtype=np.int64) for _, _, known in parts]
+    jobs: list[Callable[[], Any]] = [
+        partial(by_token, found, labels, end, entries[a:b])
+        for (found, labels, _), end, (a, b) in zip(parts, ends, pairwise(start), strict=True)
+    ]
+    other = parallel([*jobs, beside])[-1]
+    for end, a in zip(ends, start, strict=False):
+        end += a
+    return entries, ends, other
+
+
+def _merged(entries: Any, ends: Sequence[Ints], new: Sequence[Any], words: int) -> tuple[Ints, Ints, Ints]:
+    """Word, class and (occurrences, texts), by word and class; `new` numbers the tokens of each part from 1 on."""
+    places = np.zeros((words + 1, len(ends), 2), dtype=np.int64)
+    for p, (end, number) in enumerate(zip(ends, new, strict=True)):
+        at = slice(len(end) - 3) if number is None else number
+        places[at, p, 0], places[at, p, 1] = end[:-3], end[1:-2]
+    edges = _stretches((places[:, :, 1] - places[:, :, 0]).sum(axis=1), _TOKENS_PER_THREAD)
+    nothing = _room(0)
+    sizes = parallel([partial(merged, places, entries, a, b, *nothing) for a, b in edges])
+    start = np.cumsum([0, *sizes])
+    out = _room(int(start[-1]))
+    parallel([
+        partial(merged, places, entries, a, b, *(o[i:j] for o in out))
+        for (a, b), (i, j) in zip(edges, pairwise(start.tolist()), strict=True)
+        if i < j
+    ])  # fmt: skip
     return out
+
+
+def _room(entries: int) -> tuple[Ints, Ints, Ints]:
+    """Room for so many entries, by NumPy, which asks for large pages: filling small ones takes four times as long."""
+    return np.empty(entries, np.int64), np.empty(entries, np.int64), np.empty((entries, 2), np.int64)
 
 
 def words_of(table: Any) -> pa.Array:

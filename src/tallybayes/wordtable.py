@@ -19,6 +19,7 @@ from .intrinsics import eight, prefetch, trailing_zeros
 ONE, ZERO = np.uint64(1), np.uint64(0)
 _K = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: spreads keys over the table (Knuth)
 _L = np.uint64(0xD6E8FEB86659FD93)  # another odd number of mixed bits
+_TOGETHER = 4096  # strings for which room is made at once
 _LONG = np.uint64(0xFF) << np.uint64(56)  # the mark stands where a short string has its length
 _FIRST = np.array([(1 << 8 * min(n, 8)) - 1 for n in range(16)], dtype=np.uint64)  # n bytes: mask of the first eight
 _SECOND = np.array([(1 << 8 * max(n - 8, 0)) - 1 for n in range(16)], dtype=np.uint64)  # … and of the next seven
@@ -28,7 +29,7 @@ class Table(NamedTuple):
     """The strings and where they are found. Numbers start at 1; 0 is an empty slot, or a string not known."""
 
     slots: Any  # uint32, a power of two of them, at most half full
-    keys: Any  # uint64, two for each number
+    keys: Any  # uint64, a row for each number: the key, and what its user keeps beside it
     edges: Any  # uint64: string t is letters[edges[t − 1] : edges[t]]
     letters: Any  # uint8
     known: Any  # one int64: how many strings
@@ -43,13 +44,14 @@ class Keys(NamedTuple):
 
 
 @nb.njit(cache=True, nogil=True)
-def new_table(strings: Any, size: Any) -> Any:  # pragma: no cover - compiled
-    """A table with room for so many strings and bytes."""
+def new_table(strings: Any, size: Any, beside: Any) -> Any:  # pragma: no cover - compiled
+    """A table with room for so many strings and bytes, and so many numbers, zero at first, beside each key."""
     slots = 16
     while slots < 2 * strings:
         slots *= 2
+    rows = slots // 2 + 1
     return Table(
-        np.zeros(slots, np.uint32), np.zeros(slots + 2, np.uint64), np.zeros(slots // 2 + 1, np.uint64),
+        np.zeros(slots, np.uint32), np.zeros((rows, 2 + beside), np.uint64), np.zeros(rows, np.uint64),
         np.empty(size + 16, np.uint8), np.zeros(1, np.int64),
     )  # fmt: skip
 
@@ -73,7 +75,7 @@ def roomy(table: Any, strings: Any, size: Any) -> Any:  # pragma: no cover - com
     known = table.known[0]
     slots, keys, edges, letters = table.slots, table.keys, table.edges, table.letters
     if np.int64(edges[known]) + np.int64(size) + 16 > letters.shape[0]:
-        letters = _longer(letters, 2 * (np.int64(edges[known]) + np.int64(size)) + 16)
+        letters = longer(letters, 2 * (np.int64(edges[known]) + np.int64(size)) + 16)
     if 2 * (known + np.int64(strings)) > slots.shape[0]:
         count = slots.shape[0]
         while count < 2 * (known + np.int64(strings)):
@@ -81,16 +83,19 @@ def roomy(table: Any, strings: Any, size: Any) -> Any:  # pragma: no cover - com
         slots = np.zeros(count, np.uint32)
         shift, mask = _shift(slots), np.uint64(count - 1)
         for t in range(1, known + 1):
-            p = _place(keys[2 * t], keys[2 * t + 1], shift)
+            p = _place(keys[t, 0], keys[t, 1], shift)
             while slots[p] != 0:
                 p = (p + ONE) & mask
             slots[p] = t
-        keys, edges = _longer(keys, count + 2), _longer(edges, count // 2 + 1)
+        wider = np.zeros((count // 2 + 1, keys.shape[1]), np.uint64)
+        wider[: keys.shape[0]] = keys
+        keys, edges = wider, longer(edges, count // 2 + 1)
     return Table(slots, keys, edges, letters, table.known)
 
 
 @nb.njit(cache=True, nogil=True)
-def _longer(array: Any, size: Any) -> Any:  # pragma: no cover - compiled
+def longer(array: Any, size: Any) -> Any:  # pragma: no cover - compiled
+    """A copy of an array with more room behind."""
     out = np.empty(size, array.dtype)
     out[: array.shape[0]] = array
     return out
@@ -117,8 +122,9 @@ def key_them(table: Any, data: Any, runs: Any, count: Any, keys: Any) -> None:  
             second = _LONG | size
         keys.first[k], keys.second[k] = first, second
         keys.place[k] = _place(first, second, shift)
+    width = np.uint64(table.keys.shape[1])
     for i in range(count):  # a second round, so that many reads are under way at once
-        prefetch(table.keys, np.uint64(table.slots[keys.place[np.uint64(i)]]) << ONE)
+        prefetch(table.keys, np.uint64(table.slots[keys.place[np.uint64(i)]]) * width)
 
 
 @nb.njit(cache=True, nogil=True)
@@ -131,7 +137,7 @@ def _found(
         t = np.uint64(table.slots[p])
         if t == ZERO:
             return t, p
-        if ((table.keys[t + t] ^ first) | (table.keys[t + t + ONE] ^ second)) == ZERO:
+        if ((table.keys[t, 0] ^ first) | (table.keys[t, 1] ^ second)) == ZERO:
             if second < _LONG:
                 return t, p
             other, same = table.edges[t - ONE], True
@@ -151,7 +157,7 @@ def _add(
     """Put a new string under its number."""
     start = table.edges[t - ONE]
     table.slots[p] = t
-    table.keys[t + t], table.keys[t + t + ONE] = first, second
+    table.keys[t, 0], table.keys[t, 1] = first, second
     for j in range(size):
         table.letters[start + np.uint64(j)] = data[s + np.uint64(j)]
     table.edges[t] = start + size
@@ -191,19 +197,27 @@ def look_up(table: Any, data: Any, runs: Any, count: Any, keys: Any, numbers: An
 def united(table: Any, other: Any) -> Any:  # pragma: no cover - compiled
     """The first table with the other's strings added, and the numbers that those have in it (the first of them 0)."""
     known = other.known[0]
-    table = roomy(table, known, other.edges[known])
     new = np.zeros(known + 1, np.uint32)
+    for first in range(1, known + 1, _TOGETHER):  # most strings are in both: room for all would mostly stay empty
+        stop = min(first + _TOGETHER, known + 1)
+        table = roomy(table, _TOGETHER, other.edges[stop - 1] - other.edges[first - 1])
+        _unite(table, other, first, stop, new)
+    return table, new
+
+
+@nb.njit(cache=True, nogil=True)
+def _unite(table: Any, other: Any, first: Any, stop: Any, new: Any) -> None:  # pragma: no cover - compiled
+    """Add some of the other's strings to a table that has room for them."""
     v, shift = np.uint64(table.known[0]), _shift(table.slots)
-    for i in range(1, known + 1):
+    for i in range(first, stop):
         u = np.uint64(i)
         s = other.edges[u - ONE]
         size = other.edges[u] - s
-        first, second = other.keys[u + u], other.keys[u + u + ONE]
-        t, p = _found(table, other.letters, s, size, first, second, _place(first, second, shift))
+        first_key, second_key = other.keys[u, 0], other.keys[u, 1]
+        t, p = _found(table, other.letters, s, size, first_key, second_key, _place(first_key, second_key, shift))
         if t == ZERO:
             v += ONE
             t = v
-            _add(table, t, p, first, second, other.letters, s, size)
+            _add(table, t, p, first_key, second_key, other.letters, s, size)
         new[u] = np.uint32(t)
     table.known[0] = v
-    return table, new
