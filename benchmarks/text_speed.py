@@ -1,10 +1,11 @@
 """Raw text to tally and to predictions, beside scikit-learn's CountVectorizer and MultinomialNB in the same process.
 
-    python benchmarks/text_speed.py [--mb 20] [--rounds 5]
+    python benchmarks/text_speed.py [--mb 100] [--rounds 3]
 
 Runs are interleaved and the best of several counts, so that a busy machine spoils both sides alike. The corpora are 20
 Newsgroups from the shared data, where they are there, and a made one of Zipf-distributed words with punctuation and
-capitals. Polars counts the same tokens by class, without a model. Memory is what a fresh process needs at its peak
+capitals, so many megabytes to learn from and a quarter more to answer. It is no easier than real text: its 10,000 most
+frequent words are 79 % of it (20 Newsgroups 88 %, IMDB 95 %), and every class has every word. Polars counts the same tokens by class, without a model. Memory is what a fresh process needs at its peak
 above what it has taken for the imports and the data. One message is scored as a person's program would do it.
 """
 
@@ -164,8 +165,8 @@ def memory(name: str, path: pathlib.Path) -> None:
 def main() -> None:
     """All items."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--mb", type=float, default=20)
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--mb", type=float, default=100)
+    parser.add_argument("--rounds", type=int, default=3)
     given = parser.parse_args()
     news = DATA / "newsgroups20.parquet"
     if news.exists():
@@ -173,11 +174,11 @@ def main() -> None:
         compare("20 Newsgroups", frame[frame["split"] == "train"], frame[frame["split"] == "test"], given.rounds)
         memory("20 Newsgroups", news)
         one_message(given.rounds)
-    frame = made(given.mb)
+    frame = made(given.mb * 5 / 4)
     cut = len(frame) * 4 // 5
     compare("made corpus", frame[:cut], frame[cut:], given.rounds)
     with tempfile.TemporaryDirectory() as folder:
-        frame.to_parquet(pathlib.Path(folder) / "made.parquet")
+        frame[:cut].to_parquet(pathlib.Path(folder) / "made.parquet")
         memory("made corpus", pathlib.Path(folder) / "made.parquet")
 
 

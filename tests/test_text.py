@@ -159,6 +159,29 @@ def test_both_ways_give_one_tally_weights_included(monkeypatch: pytest.MonkeyPat
     assert len(digests) == 1
 
 
+@pytest.mark.parametrize("classes", [1, 2, 9])
+@pytest.mark.parametrize("threads", [2, 5])
+def test_any_number_of_threads_counts_the_same(classes: int, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A class may span several threads, a word be in some of them, and the tables grow."""
+    pytest.importorskip("numba", reason="without Numba there is only the reference")
+    rng = np.random.default_rng(classes)
+    texts = [" ".join(f"w{i}" for i in rng.zipf(1.3, n) % 5000) for n in rng.integers(0, 300, 90)]
+    data = {"body": texts, "class": [f"c{i}" for i in rng.integers(0, classes, 90)]}
+    for ngrams in ((1, 1), (1, 2)):
+        schema = tb.Schema([tb.Column("body", "text", text=Tokeniser(ngrams=ngrams))], target="class")
+        with monkeypatch.context() as patch:
+            patch.setenv("TALLYBAYES_KERNELS", "off")
+            expected = tb.count(data, schema)
+            patch.setenv("TALLYBAYES_KERNELS", "on")
+            patch.setenv("TALLYBAYES_THREADS", str(threads))
+            importlib.import_module("tallybayes.wordscan")
+            patch.setattr("tallybayes.wordscan._BYTES_PER_THREAD", 64)
+            patch.setattr("tallybayes.wordscan._TOKENS_PER_THREAD", 64)
+            found = tb.count(data, schema)
+        assert found == expected
+        assert found.digest == expected.digest
+
+
 @pytest.mark.parametrize("presence", [False, True])
 @pytest.mark.parametrize("reserve", [False, True])
 def test_scoring_while_cutting_agrees_with_the_bag(

@@ -7,26 +7,27 @@ numbers, each α needs a short table of logarithms and one sparse product.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import scipy.sparse
 
 from .block import WORDS, Bag
 from .counts import Counts, Sheet
 from .families import Complement, Multinomial, Selection, default_family, family_for
 from .families.vocabulary import sorted_positions
+from .families.words import product
 from .numerics import Bools, Floats, Ints
 from .schema import Column
 from .settings import Settings
 from .smoothing import Dirichlet, Laplace
 
 _TABLE = 8192  # logarithms held per α; a larger count takes its own
+_PLACES = 1 << 24  # words × classes up to which the total of all folds is held as a full table
 
 
 def reading(column: Column, settings: Settings) -> tuple[bool, str, float] | None:
@@ -83,8 +84,63 @@ class WordGrid:
 
     def training(self, folds: Bools) -> TrainingWords:
         """The words of some folds together."""
-        kept = folds[self.fold]
-        return TrainingWords(self, self.sheet.slot[kept], self.label[kept], self.sheet.amount[kept])
+        return TrainingWords(self, folds)
+
+    @cached_property
+    def _by_fold(self) -> tuple[Ints, Ints]:
+        """The numbers of the entries fold by fold, and where each fold begins."""
+        small = np.min_scalar_type(int(self.fold.max()))  # which NumPy sorts in linear time
+        ends = np.cumsum(np.bincount(self.fold))
+        return np.argsort(self.fold.astype(small), kind="stable"), np.concatenate(([0], ends))
+
+    def entries(self, folds: Bools) -> Ints:
+        """The numbers of the entries of some folds."""
+        order, edges = self._by_fold
+        some = [order[edges[k] : edges[k + 1]] for k in np.flatnonzero(folds[: len(edges) - 1]).tolist()]
+        return np.concatenate(some) if some else order[:0]
+
+    @cached_property
+    def lengths(self) -> Ints:
+        """Folds × classes × amounts: the sum over all words."""
+        key = self.fold * self.n_classes + self.label
+        size = (int(self.fold.max()) + 1) * self.n_classes
+        sums = [np.bincount(key, weights=a, minlength=size) for a in self.sheet.amount.T]
+        return np.stack(sums, axis=1).astype(np.int64).reshape(-1, self.n_classes, len(WORDS))
+
+    @cached_property
+    def documents(self) -> Ints:
+        """In how many rows each word is."""
+        return np.bincount(self.sheet.slot, weights=self.sheet.amount[:, 1], minlength=self.width).astype(np.int64)
+
+    @property
+    def width(self) -> int:
+        """One more than there are words: the last stands for words of no fold."""
+        return len(self.sheet.slots) + 1
+
+    @cached_property
+    def _totals(self) -> dict[int, Ints]:
+        return {}
+
+    def total(self, amount: int) -> Ints | None:
+        """All folds together, words × classes; None where that would be too large a table."""
+        size = self.width * self.n_classes
+        if size > _PLACES:
+            return None
+        if amount not in self._totals:
+            key = self.sheet.slot * self.n_classes + self.label
+            full = np.bincount(key, weights=self.sheet.amount[:, amount], minlength=size)
+            self._totals[amount] = full.astype(np.int64).reshape(self.width, self.n_classes)
+        return self._totals[amount]
+
+    def positions(self, width: int) -> Bools:
+        """Which words are positions of a matrix of this width."""
+        if self._positions.get(width) is None:
+            self._positions[width] = np.append(_is_position(self.sheet.slots, width), False)
+        return self._positions[width]
+
+    @cached_property
+    def _positions(self) -> dict[int, Bools]:
+        return {}
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,15 +148,19 @@ class TrainingWords:
     """The words that a fold is scored by."""
 
     grid: WordGrid
-    slot: Ints
-    label: Ints
-    amount: Ints  # entries × (n, documents)
+    folds: Bools
+
+    @cached_property
+    def _outside(self) -> Ints:
+        return self.grid.entries(~self.folds)
 
     @cached_property
     def _seen(self) -> Bools:
-        seen = np.zeros(len(self.grid.sheet.slots) + 1, dtype=bool)  # the last stands for words of no fold
-        seen[self.slot] = True
-        return seen
+        some = self._outside
+        gone = np.bincount(
+            self.grid.sheet.slot[some], weights=self.grid.sheet.amount[some, 1], minlength=self.grid.width
+        )
+        return np.asarray(self.grid.documents > gone)
 
     def numbers(self, classes: Sequence[str]) -> Ints:
         """The columns of some classes."""
@@ -108,31 +168,43 @@ class TrainingWords:
 
     def lengths(self, amount: str) -> Ints:
         """N_y: the sum over all words, by class."""
-        values = self.amount[:, WORDS.index(amount)]
-        return np.bincount(self.label, weights=values, minlength=self.grid.n_classes).astype(np.int64)
+        each = self.grid.lengths[:, :, WORDS.index(amount)]
+        return np.asarray(each[self.folds[: len(each)]].sum(axis=0))
+
+    def table(self, ids: Ints, amount: str) -> Ints:
+        """What was counted of some words, words × classes: all folds less those outside, or those inside."""
+        column, classes = WORDS.index(amount), self.grid.n_classes
+        total = self.grid.total(column)
+        some = self.grid.entries(self.folds) if total is None else self._outside
+        local = np.full(self.grid.width, -1, dtype=np.int64)
+        local[ids] = np.arange(len(ids))
+        local[-1] = -1
+        at = local[self.grid.sheet.slot[some]]
+        some, at = some[at >= 0], at[at >= 0]
+        key = at * classes + self.grid.label[some]
+        sums = np.bincount(key, weights=self.grid.sheet.amount[some, column], minlength=len(ids) * classes)
+        table = sums.astype(np.int64).reshape(len(ids), classes)
+        return table if total is None else total[ids] - table
 
     def of(self, bag: Bag, ids: Ints, width: int | None = None) -> WordRows:
         """The rows of a bag with the counts of their words; `ids` are the numbers of the bag's slots.
 
         With a width the positions of a matrix are words whether training has seen them or not.
         """
-        local = np.full(len(self._seen), -1, dtype=np.int64)
-        local[ids] = np.arange(len(ids))
-        at = local[self.slot]
-        kept = at >= 0
-        key = at[kept] * self.grid.n_classes + self.label[kept]
-        size = len(ids) * self.grid.n_classes
-        tables = {
-            name: np.bincount(key, weights=self.amount[kept, i], minlength=size)
-            .astype(np.int64)
-            .reshape(len(ids), self.grid.n_classes)
-            for i, name in enumerate(WORDS)
-        }
         known, vocabulary = self._seen[ids], int(self._seen.sum())
         if width is not None:
-            known = known | _is_position(bag.slots, width)
-            vocabulary = width + int(np.sum(self._seen[:-1] & ~_is_position(self.grid.sheet.slots, width)))
-        return WordRows(self, bag, known, tables, vocabulary)
+            position = self.grid.positions(width)
+            known = known | position[ids]
+            if len(ids) and ids.min() < 0:
+                known = known | _is_position(bag.slots, width)
+            vocabulary = width + int(np.sum(self._seen & ~position))
+        return WordRows(self, bag, ids, known, vocabulary)
+
+
+@lru_cache(maxsize=64)
+def _logarithms(alpha: float) -> Floats:
+    """log(n + α) for n = 0, 1, …"""
+    return np.log(np.arange(_TABLE) + alpha)
 
 
 def _is_position(slots: Sequence[str] | pa.Array, width: int) -> Bools:
@@ -146,26 +218,27 @@ class WordRows:
 
     training: TrainingWords
     bag: Bag
+    ids: Ints
     known: Bools
-    tables: Mapping[str, Ints]  # amount → words × classes
     vocabulary: int
     _kept: dict[Any, Any] = field(default_factory=dict)
 
-    def _rows(self, amount: str) -> tuple[scipy.sparse.csr_array, Floats]:
+    def _rows(self, amount: str) -> tuple[Any, Floats]:
         """The amounts that are scored, words never seen left out, and how many each row has."""
         if amount not in self._kept:
-            matrix = self.bag.matrix
-            data = (matrix.data if amount == "n" else np.ones_like(matrix.data)) * self.known[matrix.indices]
-            rows = scipy.sparse.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
+            rows = matrix = self.bag.matrix
+            if amount != "n" or not self.known.all():
+                data = (matrix.data if amount == "n" else np.ones_like(matrix.data)) * self.known[matrix.indices]
+                rows = type(matrix)((data, matrix.indices, matrix.indptr), shape=matrix.shape)
             self._kept[amount] = rows, np.asarray(rows.sum(axis=1), dtype=np.float64)
-        out: tuple[scipy.sparse.csr_array, Floats] = self._kept[amount]
+        out: tuple[Any, Floats] = self._kept[amount]
         return out
 
     def _counted(self, complement: bool, amount: str, classes: Ints) -> tuple[Ints, Ints, Ints]:
         """What stands beside α: per word and class, where that is too large for the table, and per class in all."""
         key = (complement, amount, classes.tobytes())
         if key not in self._kept:
-            n, total = self.tables[amount][:, classes], self.training.lengths(amount)[classes]
+            n, total = self.training.table(self.ids, amount)[:, classes], self.training.lengths(amount)[classes]
             if complement:
                 n, total = n.sum(axis=1, keepdims=True) - n, total.sum() - total
             n = np.ascontiguousarray(n)
@@ -179,9 +252,11 @@ class WordRows:
             return np.zeros((self.bag.rows, 1))
         rows, length = self._rows(amount)
         n, large, total = self._counted(complement, amount, classes)
-        log = np.log(np.arange(_TABLE) + alpha).take(n, mode="clip")
-        log.flat[large] = np.log(n.flat[large] + alpha)
-        out: Floats = rows @ log - length[:, None] * np.log(total + alpha * self.vocabulary)
+        log = _logarithms(alpha).take(n, mode="clip")
+        if len(large):
+            log.flat[large] = np.log(n.flat[large] + alpha)
+        out = product(rows, log)
+        out -= length[:, None] * np.log(total + alpha * self.vocabulary)
         return -out if complement else out
 
     def left_out(self, complement: bool, amount: str, alpha: float, labels: Ints) -> Floats:
@@ -194,12 +269,12 @@ class WordRows:
         row = np.repeat(np.arange(self.bag.rows), np.diff(matrix.indptr))
         word = matrix.indices
         x = matrix.data if amount == "n" else np.ones_like(matrix.data)
-        others = self.tables["documents"].sum(axis=1)[word] > 1
+        others = self.training.table(self.ids, "documents").sum(axis=1)[word] > 1
         alone = np.bincount(row[~others], minlength=self.bag.rows)
         taken = np.bincount(row, weights=x, minlength=self.bag.rows)
         row, word, x = row[others], word[others], x[others]
         length = np.bincount(row, weights=x, minlength=self.bag.rows)
-        n, total = self.tables[amount], self.training.lengths(amount)
+        n, total = self.training.table(self.ids, amount), self.training.lengths(amount)
         if complement:
             n, total = n.sum(axis=1, keepdims=True) - n, total.sum() - total
         out = np.empty((self.bag.rows, self.training.grid.n_classes))
