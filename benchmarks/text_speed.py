@@ -5,8 +5,9 @@
 Runs are interleaved and the best of several counts, so that a busy machine spoils both sides alike. The corpora are 20
 Newsgroups from the shared data, where they are there, and a made one of Zipf-distributed words with punctuation and
 capitals, so many megabytes to learn from and a quarter more to answer. It is no easier than real text: its 10,000 most
-frequent words are 79 % of it (20 Newsgroups 88 %, IMDB 95 %), and every class has every word. Polars counts the same tokens by class, without a model. Memory is what a fresh process needs at its peak
-above what it has taken for the imports and the data. One message is scored as a person's program would do it.
+frequent words are 79 % of it (20 Newsgroups 88 %, IMDB 95 %), and every class has every word. Polars counts the same
+tokens by class, without a model. Memory is what a fresh process needs at its peak above what it has taken for the
+imports and the data. One message is scored as a person's program would do it.
 """
 
 from __future__ import annotations

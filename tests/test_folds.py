@@ -248,3 +248,28 @@ def test_positions_of_a_matrix_are_words_even_where_training_lacks_them(family: 
     for alpha in (1.0, 0.01):
         settings = tb.Settings(smoothing=tb.Laplace(alpha), families={"m": family})
         check_against_refitting(data, under, splits.k_fold(60, 5), settings)
+
+
+@pytest.mark.parametrize("family", [Multinomial(), Multinomial(presence=True), Complement()])
+@pytest.mark.parametrize("places", [1 << 24, 0], ids=["from the total", "from the folds"])
+def test_many_smoothings_at_once_are_the_bits_of_one_by_one(
+    family: Any, places: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(4)
+    words = rng.zipf(1.4, (90, 60)) % 300
+    data = {"text": [" ".join(f"w{i}" for i in row) for row in words], "y": ["abc"[i % 3] for i in range(90)]}
+    data["text"][7] += " often" * 9000  # more than the table of logarithms has
+    under = tb.Schema([tb.Column("text", "text")], target="y")
+    alphas = np.geomspace(0.001, 2, 11).tolist()
+    settings = [tb.Settings(smoothing=tb.Laplace(a), families={"text": family}) for a in alphas]
+    monkeypatch.setattr("tallybayes.wordgrid._PLACES", places)
+    monkeypatch.setattr("tallybayes.wordgrid._ROOM", 500)  # a few rows at a time
+    found = folded(data, under, splits.k_fold(90, 4))
+    monkeypatch.setenv("TALLYBAYES_KERNELS", "off")
+    apart = [found.held_out(s) for s in settings]
+    slow = found.training(2).model(settings[3]).log_joint(data)[splits.k_fold(90, 4) == 2]
+    for wish in ("off", "on"):
+        monkeypatch.setenv("TALLYBAYES_KERNELS", wish)
+        for one, together in zip(apart, found.held_out_each(settings), strict=True):
+            np.testing.assert_array_equal(together.joint, one.joint)
+    np.testing.assert_allclose(apart[3].joint[apart[3].folds == 2], slow, rtol=1e-12)

@@ -240,9 +240,9 @@ class Bag:
         each = groups.take(row)
         size = len(self.slots) * n_labels
         if groups.weights is None and exact.few(len(slot), size) and whole_and_small([amount], len(amount)):
-            both = np.stack([amount.astype(np.int64), np.ones_like(slot)], axis=1)
+            slots, labels, both = exact.sparse_sums(self.matrix, groups.labels, n_labels)
             names = array(self.slots, pa.string())
-            sheets["words"] = Sheet.of_entries(WORDS, names, slot, np.zeros_like(slot), each.labels, both)
+            sheets["words"] = Sheet.of_entries(WORDS, names, slots, np.zeros_like(slots), labels, both)
         else:
             key = slot * n_labels + each.labels
             n, documents = exact.sums(key, size, each.factors(amount)), exact.sums(key, size, each.factors())

@@ -23,6 +23,35 @@ from .wordgrid import TrainingWords, WordRows, reading
 Answer = tuple[Floats, Floats, dict[str, Floats]]  # log prior, log joint, what each column says
 
 
+class Asked:
+    """Several settings, looked at once for all folds: which of them believe a column, or the prior, alike."""
+
+    def __init__(self, schema: Schema, settings: Sequence[Settings], classes: Sequence[tuple[str, ...]]) -> None:
+        for name in {n for s in settings for _, by_column in _by_column(s) for n in by_column}:
+            schema[name]  # an unknown name is an error with a hint, not a setting without effect
+        self.schema, self.settings, self.classes = schema, settings, classes
+        self.names = [c.name for c in schema.counted]
+        self.apart = separable(settings)
+        self.priors, self.prior = _distinct([Settings(prior=s.prior) if self.apart else s for s in settings])
+        self.own = {name: _distinct([for_column(s, name) for s in settings]) for name in self.names}
+        self.ways = {name: [reading(schema[name], own) for own in self.own[name][0]] for name in self.names}
+        self.alphas: dict[str, dict[tuple[bool, str], tuple[float, ...]]] = {}
+        for name, ways in self.ways.items():
+            known = [way for way in ways if way is not None]
+            self.alphas[name] = {w[:2]: tuple(sorted({v[2] for v in known if v[:2] == w[:2]})) for w in known}
+
+
+def _distinct(settings: Sequence[Settings]) -> tuple[list[Settings], list[int]]:
+    """The settings that differ, and for each of those given which it is."""
+    found: list[Settings] = []
+    which = []
+    for one in settings:
+        if one not in found:
+            found.append(one)
+        which.append(found.index(one))
+    return found, which
+
+
 class FoldScorer:
     """What a training tally makes of rows under each of some settings, in the order of classes that the caller gives.
 
@@ -30,79 +59,67 @@ class FoldScorer:
     """
 
     def __init__(
-        self,
-        schema: Schema,
-        settings: Sequence[Settings],
-        classes: Sequence[tuple[str, ...]],
-        only: Callable[[Sequence[str]], Tally],
-        words: Callable[[str], TrainingWords | None],
+        self, asked: Asked, only: Callable[[Sequence[str]], Tally], words: Callable[[str], TrainingWords | None]
     ) -> None:
-        for name in {n for s in settings for _, by_column in _by_column(s) for n in by_column}:
-            schema[name]  # an unknown name is an error with a hint, not a setting without effect
-        self.schema, self.settings, self.classes = schema, settings, classes
-        self.names = [c.name for c in schema.counted]
+        self.asked = asked
         self._only, self._words = cache(only), cache(words)
-        self._beliefs: dict[str, list[tuple[Settings, Belief]]] = {name: [] for name in self.names}
+        self._beliefs: dict[tuple[str, int], Belief] = {}
 
     def answers(
         self, blocks: Mapping[str, Block], ids: Callable[[str], Ints], rows: int, parts: bool
     ) -> Iterator[Answer]:
         """The answer of each setting for some rows; `ids` numbers the words of a block."""
-        said = {name: _Said(blocks[name], partial(ids, name)) for name in self.names}
-        for number, (settings, classes) in enumerate(zip(self.settings, self.classes, strict=True)):
-            each = {name: self._parts(number, name, said[name]) for name in self.names}
-            model = self._priors[number]
-            joint = scorer.calibrated(settings, scorer.scores(model.log_prior, each, settings, blocks, rows))
-            at = [classes.index(str(canon.text(c))) for c in model.classes]
+        asked = self.asked
+        said = {name: _Said(blocks[name], partial(ids, name)) for name in asked.names}
+        for number, (settings, classes) in enumerate(zip(asked.settings, asked.classes, strict=True)):
+            each = {name: self._parts(number, name, said[name]) for name in asked.names}
+            prior, names = self._priors[asked.prior[number]]
+            joint = scorer.calibrated(settings, scorer.scores(prior, each, settings, blocks, rows))
+            if names == classes:
+                yield prior, joint, each if parts else {}
+                continue
+            at = [classes.index(c) for c in names]
             log_prior, full = np.full(len(classes), -np.inf), np.full((rows, len(classes)), -np.inf)
-            log_prior[at], full[:, at] = model.log_prior, joint
+            log_prior[at], full[:, at] = prior, joint
             yield log_prior, full, {n: _spread(p, at, len(classes)) for n, p in each.items()} if parts else {}
 
     def _parts(self, number: int, name: str, said: _Said) -> Floats:
-        own = for_column(self.settings[number], name)
-        for settings, known in said.parts:
-            if settings == own:
-                return known
-        out = self._fast(number, name, own, said)
-        if out is None:
-            out = self._belief(number, name, own).parts(said.block)
-        said.parts.append((own, out))
-        return out
+        own = self.asked.own[name][1][number]
+        if own not in said.parts:
+            fast = self._fast(number, name, own, said)
+            said.parts[own] = self._belief(number, name, own).parts(said.block) if fast is None else fast
+        return said.parts[own]
 
-    def _fast(self, number: int, name: str, own: Settings, said: _Said) -> Floats | None:
+    def _fast(self, number: int, name: str, own: int, said: _Said) -> Floats | None:
         """The parts by the fast twin, where it knows the family and the counts."""
-        way = reading(self.schema[name], own)
+        way = self.asked.ways[name][own]
         words = self._words(name) if way is not None else None
         if way is None or words is None or not isinstance(said.block, Bag):
             return None
         if said.words is None:
-            said.words = words.of(said.block, said.ids(), self.schema[name].width)
-        names = [str(canon.text(c)) for c in self._priors[number].classes]
-        return said.words.parts(*way, words.numbers(names))
+            said.words = words.of(said.block, said.ids(), self.asked.schema[name].width)
+        prior = self.asked.prior[number]
+        if prior not in said.classes:
+            said.classes[prior] = words.numbers(self._priors[prior][1])
+        return said.words.parts(*way, said.classes[prior], self.asked.alphas[name][way[:2]])
 
-    def _belief(self, number: int, name: str, own: Settings) -> Belief:
-        if not self._apart:
-            return self._whole[number].beliefs[name]
-        for settings, known in self._beliefs[name]:
-            if settings == own:
-                return known
-        belief = self._only((name,)).model(own).beliefs[name]
-        self._beliefs[name].append((own, belief))
-        return belief
-
-    @cached_property
-    def _apart(self) -> bool:
-        return separable(self.settings)
+    def _belief(self, number: int, name: str, own: int) -> Belief:
+        if not self.asked.apart:
+            return self._models[self.asked.prior[number]].beliefs[name]
+        if (name, own) not in self._beliefs:
+            self._beliefs[name, own] = self._only((name,)).model(self.asked.own[name][0][own]).beliefs[name]
+        return self._beliefs[name, own]
 
     @cached_property
-    def _whole(self) -> list[Model]:
-        return [self._only(tuple(self.names)).model(s) for s in self.settings]
+    def _models(self) -> list[Model]:
+        """Of the settings with different priors, without columns; of all settings where columns cannot stand alone."""
+        tally = self._only(() if self.asked.apart else tuple(self.asked.names))
+        return [tally.model(s) for s in self.asked.priors]
 
     @cached_property
-    def _priors(self) -> list[Model]:
-        if not self._apart:
-            return self._whole
-        return [self._only(()).model(Settings(prior=s.prior)) for s in self.settings]
+    def _priors(self) -> list[tuple[Floats, tuple[str, ...]]]:
+        """log P(class) and the classes, as text, of each model."""
+        return [(m.log_prior, tuple(str(canon.text(c)) for c in m.classes)) for m in self._models]
 
 
 @dataclass
@@ -111,8 +128,9 @@ class _Said:
 
     block: Block
     ids: Callable[[], Ints]
-    parts: list[tuple[Settings, Floats]] = field(default_factory=list)
+    parts: dict[int, Floats] = field(default_factory=dict)
     words: WordRows | None = None
+    classes: dict[int, Ints] = field(default_factory=dict)  # the columns of the classes under each prior
 
 
 def separable(settings: Sequence[Settings]) -> bool:

@@ -112,9 +112,9 @@ def by_token(entries: Any, labels: Any, ends: Any, out: Any) -> None:  # pragma:
     for g in range(entries.ends.shape[0]):
         label = np.uint32(labels[g])
         while e < entries.ends[g]:
-            t = np.uint64(entries.number[e]) + _ONE
-            p = np.uint64(ends[t])
-            ends[t] += 1
+            after = np.uint64(entries.number[e]) + _ONE
+            p = np.uint64(ends[after])
+            ends[after] += 1
             out[p, 0], out[p, 1], out[p, 2] = label, entries.n[e], entries.texts[e]
             e += 1
 
@@ -130,7 +130,7 @@ def merged(
     """
     n, write = _ZERO, slot.shape[0] > 0
     for t in range(first, last):
-        before = -1
+        before = np.int64(-1)
         for p in range(places.shape[1]):
             e, end = np.uint64(places[t, p, 0]), np.uint64(places[t, p, 1])
             if e == end:

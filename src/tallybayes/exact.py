@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from .later import scipy
 from .numerics import Floats, Ints, Limbs, canonical, exact_sums
 from .workers import parallel, threads
 
@@ -130,6 +131,19 @@ def bag_sums(matrix: Any, largest: int, labels: Ints, n_labels: int) -> tuple[In
     slot, label, amount = np.empty(size, np.int64), np.empty(size, np.int64), np.empty((size, 2), np.int64)
     fast.entries(table, slot, label, amount)
     return slot, label, amount
+
+
+def sparse_sums(matrix: Any, labels: Ints, n_labels: int) -> tuple[Ints, Ints, Ints]:
+    """The same for any whole amounts where few places have one: (classes × rows) · (rows × slots), in sorted order."""
+    order = np.argsort(labels, kind="stable")
+    edges = np.concatenate(([0], np.cumsum(np.bincount(labels, minlength=n_labels))))
+    groups = scipy.sparse.csr_array((np.ones_like(order), order, edges), shape=(n_labels, len(order)))
+    found = []
+    for amounts in (matrix.data.astype(np.int64), np.ones(matrix.nnz, dtype=np.int64)):
+        rows = scipy.sparse.csr_array((amounts, matrix.indices, matrix.indptr), shape=matrix.shape)
+        found.append((groups @ rows).tocsc())
+    slot = np.repeat(np.arange(matrix.shape[1]), np.diff(found[0].indptr))
+    return slot, found[0].indices.astype(np.int64), np.stack([f.data for f in found], axis=1)
 
 
 def moments(labels: Ints, n_labels: int, x: Floats, weights: Floats | None) -> tuple[Limbs, Limbs, Limbs]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from . import canon, encode, scorer, workers
 from .block import Bag, Block, Groups
-from .columnwise import Answer, FoldScorer
+from .columnwise import Answer, Asked, FoldScorer
 from .encode import Labelled
 from .errors import DataError
 from .numerics import Bools, Floats, Ints
@@ -81,7 +81,7 @@ class Folds:
     past: bool = False  # time goes forward: a fold is scored by the folds before it
     _known_ids: dict[tuple[str, int], Ints] = field(default_factory=dict, repr=False)
 
-    @property
+    @cached_property
     def count(self) -> int:
         """How many folds, empty ones included."""
         return 1 + max(fold for _, fold in self.names)
@@ -117,14 +117,14 @@ class Folds:
         kinds = [c.name for c in self.schema.counted if c.kind in ("text", "bag")]
         return {name: WordGrid.of(self.cells.columns[name], self.names) for name in kinds}
 
-    def _scorer(self, k: int, settings: list[Settings], classes: list[tuple[str, ...]]) -> FoldScorer:
+    def _scorer(self, k: int, asked: Asked) -> FoldScorer:
         inside = np.array([j < k if self.past else j != k for j in range(self.count)])
 
         def words(column: str) -> TrainingWords | None:
             grid = self._words[column]
             return None if grid is None else grid.training(inside)
 
-        return FoldScorer(self.schema, settings, classes, partial(self._training, k), words)
+        return FoldScorer(asked, partial(self._training, k), words)
 
     def scored(self) -> list[int]:
         """The folds that have rows, and other rows to be scored by."""
@@ -134,8 +134,14 @@ class Folds:
     def classes(self, settings: Settings) -> tuple[str, ...]:
         """The canonical classes of all folds, and those that a prior imagines, in the order of the columns."""
         imagined = settings.prior.extra_slots() if isinstance(settings.prior, Dirichlet) else set()
-        both = {*(label for label, _ in self.names), *imagined}
-        return tuple(sorted(both, key=lambda c: natural_order(canon.from_text(c, self.schema.label_type))))
+        return self._in_order({*(label for label, _ in self.names), *imagined}) if imagined else self._counted_classes
+
+    @cached_property
+    def _counted_classes(self) -> tuple[str, ...]:
+        return self._in_order({label for label, _ in self.names})
+
+    def _in_order(self, classes: Iterable[str]) -> tuple[str, ...]:
+        return tuple(sorted(classes, key=lambda c: natural_order(canon.from_text(c, self.schema.label_type))))
 
     def held_out(self, settings: Settings | None = None, fold: int | None = None, *, parts: bool = True) -> HeldOut:
         """Every row (or those of one fold) scored once, by the model of the other folds."""
@@ -156,20 +162,23 @@ class Folds:
         streaming = any(p.blocks is None for p in self.pieces)
         # In memory one fold after the other; from a source read again all folds at once, one setting after the other
         every = list(range(len(settings)))
+        asked = [Asked(self.schema, [settings[i] for i in some], [classes[i] for i in some])
+                 for some in ([[i] for i in every] if streaming else [every])]  # fmt: skip
         rounds = (
-            [(folds, [i], self._again()) for i in every] if streaming else [([k], every, self.pieces) for k in folds]
+            [(folds, [i], asked[i], self._again()) for i in every]
+            if streaming
+            else [([k], every, asked[0], self.pieces) for k in folds]
         )
-        for answered in workers.each(lambda r: list(self._round(*r, settings, classes, parts)), rounds):
+        for answered in workers.each(lambda r: list(self._round(*r, parts)), rounds):
             for i, k, piece, at, answer in answered:
                 found[i].add(k, piece, at, *answer)
         return [f.joined(self.schema.label_type, parts) for f in found]
 
     def _round(
-        self, folds: Sequence[int], numbers: Sequence[int], pieces: Iterable[_Piece], settings: Sequence[Settings],
-        classes: Sequence[tuple[str, ...]], parts: bool,
-    ) -> Iterator[tuple[int, int, _Piece, Ints, Answer]]:  # fmt: skip
+        self, folds: Sequence[int], numbers: Sequence[int], asked: Asked, pieces: Iterable[_Piece], parts: bool
+    ) -> Iterator[tuple[int, int, _Piece, Ints, Answer]]:
         """Some folds under some settings, going through the pieces once."""
-        scorers = {k: self._scorer(k, [settings[i] for i in numbers], [classes[i] for i in numbers]) for k in folds}
+        scorers = {k: self._scorer(k, asked) for k in folds}
         for piece in pieces:
             for k, scoring in scorers.items():
                 at = np.flatnonzero(piece.folds == k)
@@ -252,7 +261,25 @@ def _narrow(block: Block) -> tuple[Block, Ints | None]:
     used = np.flatnonzero(there)
     at = (np.cumsum(there) - 1)[matrix.indices]
     narrow = type(matrix)((matrix.data, at, matrix.indptr), shape=(block.rows, len(used)))
-    return Bag([block.slots[i] for i in used.tolist()], narrow, block.has, block.levels), used
+    return Bag(_Some(block.slots, used), narrow, block.has, block.levels), used
+
+
+@dataclass(frozen=True, eq=False)
+class _Some(Sequence[str]):
+    """Some of the slots, taken when somebody asks for them: the fast way knows words by their numbers."""
+
+    slots: Sequence[str]
+    used: Ints
+
+    def __len__(self) -> int:
+        return len(self.used)
+
+    def __getitem__(self, i: Any) -> Any:
+        return self._taken[i]
+
+    @cached_property
+    def _taken(self) -> list[str]:
+        return [self.slots[i] for i in self.used.tolist()]
 
 
 def _unordered(blocks: Mapping[str, Block]) -> dict[str, Block]:

@@ -105,3 +105,19 @@ def add_four(typing: Any, table: Any, a: Any, b: Any, c: Any, d: Any, out: Any, 
 
     place = types.uint64
     return types.void(table, place, place, place, place, out, place), code
+
+
+@intrinsic
+def add_scaled(typing: Any, table: Any, place: Any, by: Any, out: Any, to: Any) -> Any:
+    """Add to eight doubles of `out` the eight from a place of a table, multiplied by a number."""
+
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        source = _pointer(context, builder, signature.args[0], args[0], args[1], _EIGHT)
+        target = _pointer(context, builder, signature.args[3], args[3], args[4], _EIGHT)
+        first = builder.insert_element(ir.Constant(_EIGHT, ir.Undefined), args[2], _INT(0))
+        factor = builder.shuffle_vector(first, first, ir.Constant(ir.VectorType(_INT, 8), [0] * 8))
+        more = builder.fmul(factor, builder.load(source, align=8))
+        builder.store(builder.fadd(builder.load(target, align=8), more), target, align=8)
+        return context.get_dummy_value()
+
+    return types.void(table, types.uint64, types.float64, out, types.uint64), code

@@ -164,8 +164,8 @@ def count(
 ) -> Any:  # pragma: no cover - compiled
     """Cut texts and count their words by group: `order` lists the texts, group after group, `groups` where each ends.
 
-    A word's counts stand beside its key, which has just been read. Returns the table with the new words and the entries. If `numbers` has room, it gets the number of every token, and
-    `ends` where the tokens of each text end.
+    A word's counts stand beside its key, which has just been read. Returns the table with the new words and the
+    entries. If `numbers` has room, it gets the number of every token, and `ends` where the tokens of each text end.
     """
     keep = numbers.shape[0] > 0
     touched = np.empty(table.edges.shape[0], np.uint32)

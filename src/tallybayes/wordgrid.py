@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from .block import WORDS, Bag
 from .counts import Counts, Sheet
+from .exact import score_kernels
 from .families import Complement, Multinomial, Selection, default_family, family_for
 from .families.vocabulary import sorted_positions
 from .families.words import product
@@ -27,6 +28,8 @@ from .settings import Settings
 from .smoothing import Dirichlet, Laplace
 
 _TABLE = 8192  # logarithms held per α; a larger count takes its own
+_SEVERAL = 3  # α for which going through the words once repays itself
+_ROOM = 1 << 17  # sums at a time: a megabyte
 _PLACES = 1 << 24  # words × classes up to which the total of all folds is held as a full table
 
 
@@ -181,10 +184,10 @@ class TrainingWords:
         local[-1] = -1
         at = local[self.grid.sheet.slot[some]]
         some, at = some[at >= 0], at[at >= 0]
-        key = at * classes + self.grid.label[some]
-        sums = np.bincount(key, weights=self.grid.sheet.amount[some, column], minlength=len(ids) * classes)
-        table = sums.astype(np.int64).reshape(len(ids), classes)
-        return table if total is None else total[ids] - table
+        table = np.zeros((len(ids), classes), dtype=np.int64) if total is None else total[ids]
+        change = np.add if total is None else np.subtract
+        change.at(table.reshape(-1), at * classes + self.grid.label[some], self.grid.sheet.amount[some, column])
+        return table
 
     def of(self, bag: Bag, ids: Ints, width: int | None = None) -> WordRows:
         """The rows of a bag with the counts of their words; `ids` are the numbers of the bag's slots.
@@ -201,10 +204,34 @@ class TrainingWords:
         return WordRows(self, bag, ids, known, vocabulary)
 
 
-@lru_cache(maxsize=64)
-def _logarithms(alpha: float) -> Floats:
-    """log(n + α) for n = 0, 1, …"""
-    return np.log(np.arange(_TABLE) + alpha)
+def _log(counts: Ints, alphas: tuple[float, ...]) -> Floats:
+    """log(n + α) for some n, counts × α, and zeros up to a multiple of eight."""
+    out = np.zeros((len(counts), -(-len(alphas) // 8) * 8))
+    out[:, : len(alphas)] = np.log(counts[:, None] + np.array(alphas))
+    return out
+
+
+@lru_cache(maxsize=4)
+def _logarithms(alphas: tuple[float, ...]) -> Floats:
+    """The same for n = 0, 1, …"""
+    return _log(np.arange(_TABLE), alphas)
+
+
+def _products(rows: Any, codes: Any, tables: Floats, count: int) -> list[Floats]:
+    """The rows times tables[codes, i] for each i, as `product` has it: all at once where there are several."""
+    kernels = score_kernels(rows.nnz * count) if count >= _SEVERAL else None
+    if kernels is None:
+        return [product(rows, tables[:, i].take(codes)) for i in range(count)]
+    indptr, indices = rows.indptr.astype(np.int64), rows.indices.astype(np.int64)
+    data = rows.data.astype(np.float64)
+    out = [np.empty((rows.shape[0], codes.shape[1])) for _ in range(count)]
+    step = max(_ROOM // (codes.shape[1] * tables.shape[1]), 1)
+    for first in range(0, rows.shape[0], step):
+        some = np.empty((min(step, rows.shape[0] - first), codes.shape[1], tables.shape[1]))
+        kernels.products_of_each(indptr, indices, data, codes, tables, first, some)
+        for i, one in enumerate(out):
+            one[first : first + step] = some[:, :, i]
+    return out
 
 
 def _is_position(slots: Sequence[str] | pa.Array, width: int) -> Bools:
@@ -234,30 +261,40 @@ class WordRows:
         out: tuple[Any, Floats] = self._kept[amount]
         return out
 
-    def _counted(self, complement: bool, amount: str, classes: Ints) -> tuple[Ints, Ints, Ints]:
-        """What stands beside α: per word and class, where that is too large for the table, and per class in all."""
-        key = (complement, amount, classes.tobytes())
-        if key not in self._kept:
-            n, total = self.training.table(self.ids, amount)[:, classes], self.training.lengths(amount)[classes]
-            if complement:
-                n, total = n.sum(axis=1, keepdims=True) - n, total.sum() - total
-            n = np.ascontiguousarray(n)
-            self._kept[key] = n, np.flatnonzero(n >= _TABLE), total
-        out: tuple[Ints, Ints, Ints] = self._kept[key]
-        return out
+    def _counted(self, complement: bool, amount: str, classes: Ints) -> tuple[Ints, Ints]:
+        """What stands beside α: per word and class, and per class in all."""
+        n, total = self.training.table(self.ids, amount)[:, classes], self.training.lengths(amount)[classes]
+        if complement:
+            n, total = n.sum(axis=1, keepdims=True) - n, total.sum() - total
+        return n, total
 
-    def parts(self, complement: bool, amount: str, alpha: float, classes: Ints) -> Floats:
-        """What the words say of each row, for these classes."""
+    def parts(
+        self, complement: bool, amount: str, alpha: float, classes: Ints, alphas: tuple[float, ...] = ()
+    ) -> Floats:
+        """What the words say of each row, for these classes; `alphas` are all that will be asked for."""
         if complement and len(classes) == 1:  # a single class has no complement
             return np.zeros((self.bag.rows, 1))
+        key = (complement, amount, classes.tobytes())
+        if key not in self._kept:
+            self._kept[key] = self._each(complement, amount, classes, alphas or (alpha,))
+        out: Floats = self._kept[key][alpha]
+        return out
+
+    def _each(self, complement: bool, amount: str, classes: Ints, alphas: tuple[float, ...]) -> dict[float, Floats]:
+        """The parts under each α."""
         rows, length = self._rows(amount)
-        n, large, total = self._counted(complement, amount, classes)
-        log = _logarithms(alpha).take(n, mode="clip")
+        n, total = self._counted(complement, amount, classes)
+        large, place = np.unique(n[n >= _TABLE], return_inverse=True)
+        codes = n.astype(np.int32, order="C")
+        codes[n >= _TABLE] = _TABLE + place
+        tables = _logarithms(alphas)
         if len(large):
-            log.flat[large] = np.log(n.flat[large] + alpha)
-        out = product(rows, log)
-        out -= length[:, None] * np.log(total + alpha * self.vocabulary)
-        return -out if complement else out
+            tables = np.vstack([tables, _log(large, alphas)])
+        out = {}
+        for alpha, inside in zip(alphas, _products(rows, codes, tables, len(alphas)), strict=True):
+            inside -= length[:, None] * np.log(total + alpha * self.vocabulary)
+            out[alpha] = -inside if complement else inside
+        return out
 
     def left_out(self, complement: bool, amount: str, alpha: float, labels: Ints) -> Floats:
         """The parts of each row by everything counted but the row itself, which is of the class `labels` says.
