@@ -73,7 +73,8 @@ def flush(entries: Any, group: Any, tally: Any, touched: Any, seen: Any) -> Any:
 @nb.njit(cache=True, nogil=True)
 def _longer(array: Any, filled: Any, size: Any) -> Any:  # pragma: no cover - compiled
     out = np.empty(size, array.dtype)
-    out[:filled] = array[:filled]
+    for i in range(filled):
+        out[i] = array[i]
     return out
 
 

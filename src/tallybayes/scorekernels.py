@@ -129,7 +129,8 @@ def products_of_each(
     """
     n_classes, width = np.uint64(codes.shape[1]), np.uint64(tables.shape[1])
     flat, total = tables.ravel(), out.ravel()
-    total[:] = 0.0
+    for i in range(total.shape[0]):
+        total[i] = 0.0
     for i in range(out.shape[0]):
         row = np.uint64(i) * n_classes * width
         for e in range(np.uint64(indptr[first + i]), np.uint64(indptr[first + i + 1])):

@@ -88,7 +88,9 @@ def roomy(table: Any, strings: Any, size: Any) -> Any:  # pragma: no cover - com
                 p = (p + ONE) & mask
             slots[p] = t
         wider = np.zeros((count // 2 + 1, keys.shape[1]), np.uint64)
-        wider[: keys.shape[0]] = keys
+        for t in range(known + 1):
+            for j in range(keys.shape[1]):
+                wider[t, j] = keys[t, j]
         keys, edges = wider, longer(edges, count // 2 + 1)
     return Table(slots, keys, edges, letters, table.known)
 
@@ -97,7 +99,8 @@ def roomy(table: Any, strings: Any, size: Any) -> Any:  # pragma: no cover - com
 def longer(array: Any, size: Any) -> Any:  # pragma: no cover - compiled
     """A copy of an array with more room behind."""
     out = np.empty(size, array.dtype)
-    out[: array.shape[0]] = array
+    for i in range(array.shape[0]):  # a slice would compile for seconds
+        out[i] = array[i]
     return out
 
 
