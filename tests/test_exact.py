@@ -6,6 +6,7 @@ import math
 import os
 import warnings
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from strategies import KINDS, SPECIAL, examples, finite, fresh_digest, numbers, schema, tables
 
 import tallybayes as tb
-from tallybayes import exact
+from tallybayes import exact, kernelcache
 from tallybayes.numerics import Limbs, canonical, exact_sums, root_ratio, round_ratio, to_float, whole_numbers
 
 pytestmark = pytest.mark.core
@@ -631,3 +632,17 @@ def test_no_warning_on_the_way():
         x = np.array([1e300, -1e300, 5e-324, 0.0, 2.0**53])
         under = tb.Schema([tb.Column("x", "number", cells=tb.Cells.fitted(x))], target="y")
         tb.count({"x": x, "y": list("ppqqq")}, under).model().predict_proba({"x": x})
+
+
+def test_kernels_compiled_from_other_sources_are_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    index, code = tmp_path / "gramkernels.grams-9.nbi", tmp_path / "gramkernels.grams-9.1.nbc"
+    for change in ("first", "same", "changed"):
+        if change == "changed":  # only what a kernel calls from another file
+            home = tmp_path / "sources"
+            home.mkdir()
+            (home / "wordtable.py").write_text("other = True")
+            monkeypatch.setattr(kernelcache, "_HOME", home)
+        index.touch()
+        code.touch()
+        kernelcache.forget_old(tmp_path)
+        assert index.exists() == (change == "same")

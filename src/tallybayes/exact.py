@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from .kernelcache import refresh
 from .later import scipy
 from .numerics import Floats, Ints, Limbs, canonical, exact_sums
 from .workers import parallel, threads
@@ -63,6 +64,7 @@ def _numba() -> ModuleType:
             """Nothing to say."""
 
     event.register("numba:compile", Compiling())
+    refresh()
     from . import kernels as module
 
     return module

@@ -14,7 +14,7 @@ import numpy as np
 
 from .countkernels import add_up, flush, new_entries
 from .intrinsics import add_four, fold_block, ones, trailing_zeros
-from .wordtable import ONE, ZERO, Keys, key_them, learn, longer, look_up, new_table, roomy
+from .wordtable import ONE, ZERO, Keys, key_them, learn, longer, look_up, roomy
 
 _BLOCKS = np.int64(32)  # of 64 bytes, whose words are handled together: they and their keys stay in the nearest cache
 _SIX, _LAST = np.uint64(6), np.uint64(63)
@@ -200,10 +200,10 @@ def count(
 
 
 @nb.njit(cache=True, nogil=True)
-def indexed(data: Any, edges: Any) -> Any:  # pragma: no cover - compiled
-    """The table of the strings data[edges[0]:edges[1]], …, each once; sixteen bytes behind them are read."""
+def indexed(data: Any, edges: Any, table: Any) -> Any:  # pragma: no cover - compiled
+    """A table with the strings data[edges[0]:edges[1]], …, each once; sixteen bytes behind them are read."""
     count = edges.shape[0] - 1
-    table = new_table(count, np.int64(edges[count] - edges[0]), 0)
+    table = roomy(table, count, edges[count] - edges[0])
     desk = new_desk(0)
     for first in range(0, count, 256):
         some = min(256, count - first)

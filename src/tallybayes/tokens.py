@@ -87,7 +87,7 @@ def _fast_chars(texts: Any, tokeniser: Tokeniser, kernels: Any) -> Tokens:
     total = int(cuts[pieces - 1]) if pieces else 0
     numbers, ends = np.empty(total * (high - low + 1) + 1, dtype=np.uint32), np.empty(count, dtype=np.int64)
     places = np.empty(total + 2, dtype=np.int64)
-    table = kernels.new_table(total // 64 + 1024, total // 8, 0)
+    table = kernels.new_table(total // 64 + 1024, total // 8)
     table = gramkernels.chars(data, cuts, piece_ends, low, high, places, table, numbers, ends)
     return Tokens(kernels.words_of(table), numbers[: ends[-1] if count else 0] - np.uint32(1), ends)
 
@@ -100,7 +100,7 @@ def _fast_grams(found: Tokens, sizes: tuple[int, int], kernels: Any) -> Tokens:
     data[:-4] = found.numbers + np.uint32(1)
     numbers = np.empty(len(found.numbers) * (high - low + 1) + 1, dtype=np.uint32)
     ends = np.empty(len(found.ends), dtype=np.int64)
-    table = kernels.new_table(len(found.numbers) // 8 + 1024, len(found.numbers), 0)
+    table = kernels.new_table(len(found.numbers) // 8 + 1024, len(found.numbers))
     table = gramkernels.grams(data.view(np.uint8), found.ends, low, high, table, numbers, ends)
     words = found.words.cast(pa.large_string())
     word_edges = np.frombuffer(words.buffers()[1], dtype=np.int64)[: len(words) + 1].copy()

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.lib.stride_tricks import sliding_window_view
 
 from .arrow import array, numpy_of
 from .countkernels import by_group, by_token, merged
@@ -26,7 +27,7 @@ from .workers import parallel, threads
 
 _BYTES_PER_THREAD = 1 << 20  # a thread and uniting two tables cost about as much as cutting this much text
 _TOKENS_PER_THREAD = 1 << 18  # a thread costs about as much as counting this many
-_BYTES_PER_WORD = 200  # a first guess at how many distinct words a text has; the tables grow
+_BYTES_PER_WORD = 32  # of text for each distinct word, the fewest that there is room for; the tables grow
 _MOST = 1 << 33  # bytes for one thread: it counts in 32 bits, and a word takes three bytes
 
 
@@ -84,7 +85,7 @@ def _cut(texts: Any, order: Ints, labels: Ints, keep: bool, lower: bool) -> _Par
     numbers = np.empty(total // 3 + len(order) + 1 if keep else 0, dtype=np.uint32)
     ends = np.zeros(len(texts.stop) if keep else 0, dtype=np.int64)
     desk = new_desk(int(size.max(initial=0)))
-    table = new_table(total // _BYTES_PER_WORD + 1024, total // _BYTES_PER_WORD * 8, 2)
+    table = new_table(total // _BYTES_PER_WORD + 1024, total // _BYTES_PER_WORD * 8, beside=2)
     table, entries = count(texts, order, groups, lower, word_characters(), desk, table, numbers, ends)
     return _Part(table, entries, names, numbers, ends[order] if keep else ends)
 
@@ -173,15 +174,16 @@ def _merged(entries: Any, ends: Sequence[Ints], new: Sequence[Any], words: int) 
     places = np.zeros((words + 1, len(ends), 2), dtype=np.int64)
     for p, (end, number) in enumerate(zip(ends, new, strict=True)):
         at = slice(len(end) - 3) if number is None else number
-        places[at, p, 0], places[at, p, 1] = end[:-3], end[1:-2]
-    edges = _stretches((places[:, :, 1] - places[:, :, 0]).sum(axis=1), _TOKENS_PER_THREAD)
-    nothing = _room(0)
-    sizes = parallel([partial(merged, places, entries, a, b, *nothing) for a, b in edges])
-    start = np.cumsum([0, *sizes])
-    out = _room(int(start[-1]))
+        places[at, p] = sliding_window_view(end[:-2], 2)
+    count = min(threads(), 1 + len(entries) // _TOKENS_PER_THREAD)
+    inner = np.searchsorted(ends[0], [ends[0][-1] * i // count for i in range(1, count)]).tolist()
+    edges = list(pairwise([0, *inner, words + 1]))
+    sizes = parallel([partial(merged, places, entries, a, b, *_room(0)) for a, b in edges])
+    start = np.cumsum([0, *sizes]).tolist()
+    out = _room(start[-1])
     parallel([
         partial(merged, places, entries, a, b, *(o[i:j] for o in out))
-        for (a, b), (i, j) in zip(edges, pairwise(start.tolist()), strict=True)
+        for (a, b), (i, j) in zip(edges, pairwise(start), strict=True)
         if i < j
     ])  # fmt: skip
     return out
@@ -231,7 +233,7 @@ class Lookup:
         table[1:-1, :classes] = weights[order]
         if unknown is not None:
             table[0, :classes] = unknown
-        return cls(indexed(data, edges), table, classes)
+        return cls(indexed(data, edges, new_table(len(words), int(edges[-1]))), table, classes)
 
     def dot(self, texts: Any, lower: bool, presence: bool) -> tuple[Floats, Floats]:
         """Σ weights of each text's words, of its distinct words with `presence`; and how many words it has in all."""

@@ -19,7 +19,7 @@ from .intrinsics import eight, prefetch, trailing_zeros
 ONE, ZERO = np.uint64(1), np.uint64(0)
 _K = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: spreads keys over the table (Knuth)
 _L = np.uint64(0xD6E8FEB86659FD93)  # another odd number of mixed bits
-_TOGETHER = 4096  # strings for which room is made at once
+_TOGETHER = 256  # strings for which room is made, and whose places are read, at once
 _LONG = np.uint64(0xFF) << np.uint64(56)  # the mark stands where a short string has its length
 _FIRST = np.array([(1 << 8 * min(n, 8)) - 1 for n in range(16)], dtype=np.uint64)  # n bytes: mask of the first eight
 _SECOND = np.array([(1 << 8 * max(n - 8, 0)) - 1 for n in range(16)], dtype=np.uint64)  # … and of the next seven
@@ -43,15 +43,15 @@ class Keys(NamedTuple):
     place: Any
 
 
-@nb.njit(cache=True, nogil=True)
-def new_table(strings: Any, size: Any, beside: Any) -> Any:  # pragma: no cover - compiled
-    """A table with room for so many strings and bytes, and so many numbers, zero at first, beside each key."""
-    slots = 16
-    while slots < 2 * strings:
-        slots *= 2
-    rows = slots // 2 + 1
+def new_table(strings: int, size: int, beside: int = 0) -> Table:
+    """A table with room for so many strings and bytes, and so many numbers, zero at first, beside each key.
+
+    Room that is not used costs nothing: NumPy asks for memory that the system clears when it is first touched, which a
+    compiled function would do at once. Only the slots, which are used here and there, start fewer and become more.
+    """
+    slots = 1 << (max(strings // 4, 16) - 1).bit_length()
     return Table(
-        np.zeros(slots, np.uint32), np.zeros((rows, 2 + beside), np.uint64), np.zeros(rows, np.uint64),
+        np.zeros(slots, np.uint32), np.zeros((strings + 1, 2 + beside), np.uint64), np.zeros(strings + 1, np.uint64),
         np.empty(size + 16, np.uint8), np.zeros(1, np.int64),
     )  # fmt: skip
 
@@ -87,11 +87,13 @@ def roomy(table: Any, strings: Any, size: Any) -> Any:  # pragma: no cover - com
             while slots[p] != 0:
                 p = (p + ONE) & mask
             slots[p] = t
-        wider = np.zeros((count // 2 + 1, keys.shape[1]), np.uint64)
+    if known + np.int64(strings) >= edges.shape[0]:
+        rows = 2 * (known + np.int64(strings)) + 1
+        wider = np.zeros((rows, keys.shape[1]), np.uint64)
         for t in range(known + 1):
             for j in range(keys.shape[1]):
                 wider[t, j] = keys[t, j]
-        keys, edges = wider, longer(edges, count // 2 + 1)
+        keys, edges = wider, longer(edges, rows)
     return Table(slots, keys, edges, letters, table.known)
 
 
@@ -212,6 +214,12 @@ def united(table: Any, other: Any) -> Any:  # pragma: no cover - compiled
 def _unite(table: Any, other: Any, first: Any, stop: Any, new: Any) -> None:  # pragma: no cover - compiled
     """Add some of the other's strings to a table that has room for them."""
     v, shift = np.uint64(table.known[0]), _shift(table.slots)
+    width = np.uint64(table.keys.shape[1])
+    for i in range(first, stop):  # so that many reads are under way at once
+        prefetch(table.slots, _place(other.keys[i, 0], other.keys[i, 1], shift))
+    for i in range(first, stop):
+        p = _place(other.keys[i, 0], other.keys[i, 1], shift)
+        prefetch(table.keys, np.uint64(table.slots[p]) * width)
     for i in range(first, stop):
         u = np.uint64(i)
         s = other.edges[u - ONE]
