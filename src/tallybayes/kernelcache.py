@@ -20,7 +20,7 @@ def refresh() -> None:
     from numba.core.caching import FunctionCache
 
     with suppress(RuntimeError, OSError):  # no place to keep anything: then nothing is kept, and nothing is old
-        forget_old(Path(FunctionCache(refresh).cache_path))
+        forget_old(Path(FunctionCache(refresh).cache_path))  # type: ignore[no-untyped-call]
 
 
 def forget_old(folder: Path) -> None:
