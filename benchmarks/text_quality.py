@@ -3,8 +3,9 @@
     python benchmarks/text_quality.py [set …]
 
 Both sides choose among the same forms: multinomial or complement, amounts or presence, and the same values of α, by
-their accuracy on the same five inner folds of the training part. Outer folds are the official split where there is one,
-the ten parts of Ling-Spam, ten folds for SMS, else five. Languages (380 classes) are tried on the first fold only.
+their accuracy on the same five inner folds of the training part; complements know no prior, as in scikit-learn. Outer
+folds are the official split where there is one, the ten parts of Ling-Spam, ten folds for SMS, else five. Of the 380
+languages every third is taken, and the first fold: scikit-learn's hundred fits of all would take an hour.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ SETS: dict[str, dict[str, Any]] = {
     "trec_questions": PAIRS,
     "udhr_languages": LETTERS,
 }
+PRIORS = {Multinomial: "counted", Complement: "uniform"}
 Scores = tuple[np.ndarray, np.ndarray]  # per row: whether the answer is right, and −log P(right class)
 
 
@@ -70,7 +72,9 @@ def ours(train: pd.DataFrame, test: pd.DataFrame, tokeniser: tb.Tokeniser) -> tu
     """The default and the tuned model; the settings are those that err least on the inner folds."""
     schema = tb.Schema([tb.Column("text", "text", text=tokeniser)], target="target")
     settings = {
-        f"{family.describe()} {alpha}": tb.Settings(smoothing=tb.Laplace(alpha), families={"text": family})
+        f"{family.describe()} {alpha}": tb.Settings(
+            smoothing=tb.Laplace(alpha), families={"text": family}, prior=PRIORS[type(family)]
+        )
         for family in (Multinomial(), Multinomial(presence=True), Complement(), Complement(presence=True))
         for alpha in ALPHAS
     }
@@ -101,6 +105,8 @@ def theirs(train: pd.DataFrame, test: pd.DataFrame, form: dict[str, Any]) -> dic
 def run(name: str) -> None:
     """One line of a table."""
     frame, form = pd.read_parquet(DATA / f"{name}.parquet"), SETS[name]
+    if name == "udhr_languages":
+        frame = frame[frame["target"].isin(sorted(set(frame["target"]))[::3])].reset_index(drop=True)
     fold = folds(name, frame)
     found: dict[str, list[Scores]] = {}
     chosen, seconds = [], [0.0, 0.0]
