@@ -100,7 +100,7 @@ def largest_amount(matrix: Any) -> int:
 
 
 def few(entries: int, places: int) -> bool:
-    """Whether a full table would be so empty that sorting the entries is faster than filling and reading it."""
+    """Whether a full table would be so empty that another way is faster than filling and reading it."""
     return _SPARSE * entries < places
 
 

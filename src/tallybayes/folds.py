@@ -161,14 +161,13 @@ class Folds:
         found = [_Collected(c, self.count) for c in classes]
         streaming = any(p.blocks is None for p in self.pieces)
         # In memory one fold after the other; from a source read again all folds at once, one setting after the other
-        every = list(range(len(settings)))
-        asked = [Asked(self.schema, [settings[i] for i in some], [classes[i] for i in some])
-                 for some in ([[i] for i in every] if streaming else [every])]  # fmt: skip
-        rounds = (
-            [(folds, [i], asked[i], self._again()) for i in every]
-            if streaming
-            else [([k], every, asked[0], self.pieces) for k in folds]
-        )
+        rounds: Iterable[tuple[Sequence[int], Sequence[int], Asked, Iterable[_Piece]]]
+        if streaming:
+            each = [Asked(self.schema, [s], [c]) for s, c in zip(settings, classes, strict=True)]
+            rounds = [(folds, [i], asked, self._again()) for i, asked in enumerate(each)]
+        else:
+            together = Asked(self.schema, settings, classes)
+            rounds = [([k], range(len(settings)), together, self.pieces) for k in folds]
         for answered in workers.each(lambda r: list(self._round(*r, parts)), rounds):
             for i, k, piece, at, answer in answered:
                 found[i].add(k, piece, at, *answer)

@@ -11,7 +11,7 @@ from typing import Any
 import numba as nb
 import numpy as np
 
-from .wordtable import ONE, Keys, key_them, learn, new_table, roomy  # noqa: F401 - new_table for the callers
+from .wordtable import ONE, Keys, key_them, learn, roomy
 
 _TOGETHER = 512  # n-grams whose keys are made, and then looked up
 

@@ -274,9 +274,10 @@ class WordRows:
         """What the words say of each row, for these classes; `alphas` are all that will be asked for."""
         if complement and len(classes) == 1:  # a single class has no complement
             return np.zeros((self.bag.rows, 1))
-        key = (complement, amount, classes.tobytes())
+        alphas = alphas or (alpha,)
+        key = (complement, amount, classes.tobytes(), alphas)
         if key not in self._kept:
-            self._kept[key] = self._each(complement, amount, classes, alphas or (alpha,))
+            self._kept[key] = self._each(complement, amount, classes, alphas)
         out: Floats = self._kept[key][alpha]
         return out
 
