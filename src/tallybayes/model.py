@@ -116,9 +116,9 @@ class Model(Learning):
                 )
             return source.engine.predict(self, prior)
         if costs is None and unsure_below is None:
-            log_prior = self._log_prior(prior)
-            each = self._each(source, lambda blocks, n: scorer.best(self._scores(blocks, n, log_prior)))
-            return self._labels(scorer.settled(np.concatenate(list(each)), log_prior))
+            start = self._start(prior)
+            each = self._each(source, lambda blocks, n: scorer.best(self._scores(blocks, n, start)))
+            return self._labels(scorer.settled(np.concatenate(list(each)), start))
         best = decide(self.predict_proba(source, prior=prior), self.classes, unsure_below, costs)
         if unsure_below is None:
             return self._labels(best)
@@ -132,13 +132,12 @@ class Model(Learning):
 
     def predict_log_proba(self, rows: Any, *, prior: Any = None) -> Floats:
         """log P(class given row)."""
-        log_prior = self._log_prior(prior)
-        return scorer.log_posterior(self.log_joint(rows, prior=prior), log_prior)
+        return scorer.log_posterior(self.log_joint(rows, prior=prior), self._start(prior))
 
     def log_joint(self, rows: Any, *, prior: Any = None) -> Floats:
         """log P(class) + Σ log P(value given class): the score before it is normalised."""
-        log_prior = self._log_prior(prior)
-        return np.concatenate(list(self._each(rows, lambda blocks, n: self._scores(blocks, n, log_prior))))
+        start = self._start(prior)
+        return np.concatenate(list(self._each(rows, lambda blocks, n: self._scores(blocks, n, start))))
 
     def log_density(self, rows: Any) -> Floats:
         """log P(row), the class summed out: how likely the model finds each row."""
@@ -167,7 +166,7 @@ class Model(Learning):
 
         `log` is "natural", "2", "10" or "decibans"; `number` picks the row where `row` is a table.
         """
-        return explained(self, self._one(row, number), str(log), self._log_prior(prior), prior)
+        return explained(self, self._one(row, number), str(log), self._start(prior), prior)
 
     def what_if(self, row: Any, to: Any = None, number: int = 0) -> WhatIf:
         """The smallest set of changed values that gives one row another answer, or the class `to`; print it.
@@ -211,12 +210,15 @@ class Model(Learning):
     def linear(self) -> LinearView:
         """W, b and a centre x₀ with softmax(W·(x − x₀) + b) = posterior, where every column has such a view."""
         bent = [n for n, b in self.settings.lengths.items() if b != 0.0]
-        if bent:
+        curved = [n for n in ("isotonic", "lead") if getattr(self.settings, n) is not None]
+        if bent or curved:
             raise SettingsError(
-                f"the evidence of column {bent[0]!r} depends on the length of the text, which no linear view knows",
-                hint="take settings without lengths: tally.model(tb.Settings(…)).",
+                f"the evidence of column {bent[0]!r} depends on the length of the text, which no linear view knows"
+                if bent
+                else f"the settings bend the whole score ({curved[0]}), which no linear view knows",
+                hint="take settings without lengths, lead and isotonic: tally.model(tb.Settings(…)).",
             )
-        return linear_view(self.log_prior, self.beliefs, self.settings.weights, self.classes, self._blocks)
+        return linear_view(self.start, self.beliefs, self.settings.weights, self.classes, self._blocks)
 
     def to_sql(self, table: str | Sequence[str], dialect: str = "duckdb", **how: Any) -> Any:
         """The model as SQL for "duckdb", "sqlite", "spark" or "postgres": `prediction` and `P(class)` of every row.
@@ -227,7 +229,7 @@ class Model(Learning):
         """
         from .sqlscore import sql_scorer
 
-        return sql_scorer(self.schema, self.classes, self.log_prior, self.beliefs, self.settings, table, dialect, **how)
+        return sql_scorer(self.schema, self.classes, self.start, self.beliefs, self.settings, table, dialect, **how)
 
     def table(self, column: str) -> Table:
         """The conditional table of one column: P(value given class), or a family's parameters."""
@@ -262,6 +264,13 @@ class Model(Learning):
                 f"there is no class {label!r}", hint=did_you_mean(text, names) + f"the classes are {excerpt(names)}."
             )
         return names.index(text)
+
+    @property
+    def start(self) -> Floats:
+        """Where the score of each class starts: log P(class), and its offset if the settings have one."""
+        if not self.settings.offsets:
+            return self.log_prior
+        return self.log_prior + scorer.offsets(self.settings, self.classes)
 
     def prior(self) -> dict[Any, float]:
         """P(class)."""
@@ -349,14 +358,14 @@ class Model(Learning):
         source = open_source(self.table_of(rows))
         return workers.each(of_batch, enumerate(source.batches(encode.wanted(self.schema, labelled=False))))
 
-    def _scores(self, blocks: Mapping[str, Block], rows: int, log_prior: Floats) -> Floats:
-        """log P(class) + Σ weight · part."""
+    def _scores(self, blocks: Mapping[str, Block], rows: int, start: Floats) -> Floats:
+        """start + Σ weight · part, bent where the settings say so."""
         fast = fused.adders(self.beliefs, blocks, self.settings.weights)
         parts = self._parts(blocks, but=fast)
-        joint = fused.add_all(fast, scorer.scores(log_prior, parts, self.settings, blocks, rows))
-        if self.settings.isotonic is None:
+        joint = fused.add_all(fast, scorer.scores(start, parts, self.settings, blocks, rows))
+        if self.settings.isotonic is None and self.settings.lead is None:
             return joint
-        return scorer.calibrated(self.settings, joint, scorer.prior_shift(log_prior, self.log_prior))
+        return scorer.calibrated(self.settings, joint, scorer.prior_shift(start, self.start))
 
     def _blocks(self, rows: Any) -> list[dict[str, Block]]:
         return list(self._each(rows, lambda blocks, _: blocks))
@@ -364,12 +373,14 @@ class Model(Learning):
     def _parts(self, blocks: Mapping[str, Block], but: Container[str] = ()) -> dict[str, Floats]:
         return {name: belief.parts(blocks[name]) for name, belief in self.beliefs.items() if name not in but}
 
-    def _log_prior(self, prior: Any) -> Floats:
+    def _start(self, prior: Any) -> Floats:
+        """Where scores start under another prior; None for the model's own."""
         if prior is None:
-            return self.log_prior
+            return self.start
         names = tuple(str(canon.text(c)) for c in self.classes)
         totals = np.zeros(len(names)) if self.tally is None else class_totals(self.tally, names)
-        return safe_log(class_prior(replace(self.settings, prior=prior), names, totals))
+        log_prior = safe_log(class_prior(replace(self.settings, prior=prior), names, totals))
+        return log_prior + scorer.offsets(self.settings, self.classes)
 
     def _labels(self, numbers: Ints) -> np.ndarray[Any, Any]:
         if all(isinstance(c, (int, float)) for c in self.classes):
