@@ -102,7 +102,7 @@ class FoldScorer:
     def _priors(self) -> list[Model]:
         if not self._apart:
             return self._whole
-        return [self._only(()).model(Settings(prior=s.prior)) for s in self.settings]
+        return [self._only(()).model(Settings(prior=s.prior, offsets=s.offsets)) for s in self.settings]
 
 
 @dataclass
