@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from . import exact
 from .arrow import array
+from .bagsheet import BagSheet
 from .canon import number_text
 from .cells import Cells, distinct
 from .counts import Sheet
@@ -201,7 +202,6 @@ class Bag:
     has: Bools  # an empty bag differs from a missing one
     levels: int | None = None
     given: Any = None  # per row, the numbers of its slots
-    largest: int = 0  # no amount is above it and all are whole; 0: not known
 
     @property
     def rows(self) -> int:
@@ -214,9 +214,18 @@ class Bag:
         given = None if self.given is None else [self.given[i] for i in numbers.tolist()]
         return replace(self, matrix=self.matrix[numbers], has=self.has[numbers], given=given)
 
+    @property
+    def unchecked(self) -> Any:
+        """The matrix, or one that may hold what a bag may not, where nobody has looked yet."""
+        return self.matrix
+
     def present(self) -> Bools:
         """Which rows have a bag, empty ones included."""
         return self.has
+
+    def unordered(self) -> Bag:
+        """The same bags without the order in which they were written."""
+        return self if self.given is None else replace(self, given=None)
 
     def lengths(self) -> Floats:
         """The sum of the amounts of each row: how many tokens a text has."""
@@ -233,9 +242,10 @@ class Bag:
         rows = groups.take(self.has)
         sheets = {"rows": Sheet.dense([""], n_labels, {"n": exact.sums(rows.labels, n_labels, rows.factors())})}
         if groups.weights is None and self.levels is None:
-            short = exact.bag_sums(self.matrix, self.largest, groups.labels, n_labels)
-            if short is not None:
-                return {"words": Sheet.whole(WORDS, self.slots, *short), **sheets}
+            table = exact.bag_sums(self.unchecked, groups.labels, n_labels)
+            if table is not None:
+                every = np.bincount(groups.labels, minlength=n_labels)
+                return {"words": BagSheet(WORDS, self.slots, table, every, np.arange(n_labels)), **sheets}
         row, slot, amount = self.entries()
         each = groups.take(row)
         size = len(self.slots) * n_labels

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,12 +11,13 @@ import pyarrow as pa
 
 from . import canon
 from .arrow import numpy_of
+from .bagsheet import positions
 from .batches import matrix_column
 from .block import BAG_UNIT, Bag, Codes, Vectors
 from .errors import DataError
-from .exact import largest_amount, table_kernels
+from .exact import is_plain, table_kernels
 from .later import scipy
-from .numerics import Floats, has_infinity
+from .numerics import Bools, Floats, Ints, has_infinity
 from .reading import SMALL_RANGE, Where, is_whole
 from .schema import Column
 
@@ -134,10 +135,38 @@ def _bag_of_matrix(raw: Any, column: Column, where: Where) -> Bag:
     matrix = _compressed(raw) if isinstance(raw, np.ndarray) else scipy.sparse.csr_array(raw, dtype=np.float64)
     if column.width is not None:
         _check_width(matrix.shape[1], column.width, 0, where)
-    largest = largest_amount(matrix)
-    matrix = matrix if largest else _tidy(matrix, where)
-    has = np.ones(matrix.shape[0], dtype=bool)
-    return Bag(positions(matrix.shape[1]), matrix, has, column.levels, largest=largest)
+    return MatrixBag(matrix, where, column.levels)
+
+
+class MatrixBag(Bag):
+    """The bags of a matrix, which is checked when it is first read: counting checks it while adding it up."""
+
+    def __init__(self, matrix: Any, where: Where, levels: int | None) -> None:
+        has = np.ones(matrix.shape[0], dtype=bool)
+        known = {"slots": positions(matrix.shape[1]), "has": has, "levels": levels, "given": None}
+        self.__dict__.update(known, _given=matrix, _where=where)  # a block is frozen
+
+    _given: Any
+    _where: Where
+
+    @property
+    def unchecked(self) -> Any:
+        """The matrix as it was given."""
+        return self._given
+
+    @cached_property
+    def matrix(self) -> Any:
+        """The matrix without zeros, and no index twice in a row."""
+        return self._given if is_plain(self._given) else _tidy(self._given, self._where)
+
+    @property
+    def rows(self) -> int:
+        """How many rows."""
+        return int(self._given.shape[0])
+
+    def take(self, rows: Ints | Bools) -> Bag:
+        """The block of some of the rows."""
+        return Bag(self.slots, self.matrix, self.has, self.levels).take(rows)
 
 
 def _compressed(dense: np.ndarray[Any, Any]) -> Any:
@@ -148,12 +177,6 @@ def _compressed(dense: np.ndarray[Any, Any]) -> Any:
     indptr = np.concatenate(([0], np.cumsum(there))).astype(index)
     amounts = dense.ravel()[flat].astype(np.float64)
     return scipy.sparse.csr_array((amounts, (flat % max(dense.shape[1], 1)).astype(index), indptr), shape=dense.shape)
-
-
-@lru_cache(maxsize=8)
-def positions(width: int) -> tuple[str, ...]:
-    """The slots of a matrix: "0", "1", …; always the same object, so that what was looked up for it can be kept."""
-    return tuple(map(str, range(width)))
 
 
 def _tidy(matrix: Any, where: Where) -> Any:

@@ -72,8 +72,7 @@ def _too_many(column: str, counts: Counts, classes: Sequence[str], totals: Float
     for name, sheet in counts.sheets.items():
         amount = "documents" if name == "words" else "n"
         alone = name in ("moments", "words", "levels")  # cells and values share out a class's rows; these have them all
-        values = sheet.amount[:, sheet.amounts.index(amount)]
-        if alone and not sheet.limb.any() and (values <= most[sheet.label]).all():
+        if alone and sheet.within(amount, most):
             continue  # the table is not needed
         table = sheet.table(amount, len(classes))
         over = np.flatnonzero((table.max(axis=0) if alone else table.sum(axis=0)) > most)
