@@ -136,12 +136,15 @@ class Cells:
         >>> Cells.fitted(np.array([1.0, 2.0, 2.0, 5.0]))
         Cells(centre=2.0, exponent=-7, points=(1.0, 2.0, 5.0), discrete=True)
         """
-        values = np.where(values == 0, 0.0, values)  # −0.0 and 0.0 are one value
-        distinct, times = np.unique(values, return_counts=True)
-        discrete = len(distinct) <= _MOST_POINTS and len(distinct) <= max(16, len(values) // 4)
-        points = distinct if discrete else distinct[(times >= _ATOM * len(values)) & (times >= 5)]
-        rest = values if discrete else values[~np.isin(values, points)]
-        low, middle, high = np.quantile(rest if len(rest) else values, [0.005, 0.5, 0.995], method="nearest")
+        values = np.sort(values)
+        starts = np.flatnonzero(np.concatenate(([True], values[1:] != values[:-1])))  # −0.0 and 0.0 are one value
+        times = np.diff(starts, append=len(values))
+        discrete = len(starts) <= _MOST_POINTS and len(starts) <= max(16, len(values) // 4)
+        often = np.full(len(starts), True) if discrete else (times >= _ATOM * len(values)) & (times >= 5)
+        points = values[starts[often]] + 0.0
+        rest = values if discrete or not often.any() else values[~np.repeat(often, times)]
+        rest = rest if len(rest) else values
+        low, middle, high = rest[np.rint((len(rest) - 1) * np.array([0.005, 0.5, 0.995])).astype(np.int64)] + 0.0
         span = min(float(high) / 2 - float(low) / 2, 8e307) * 2 or abs(float(middle)) or 1.0
         exponent = max(math.ceil(math.log2(span)) - _MIDDLE_BITS - 1, math.frexp(float(middle))[1] - 1000, -1074)
         steps = float(np.rint(np.ldexp(float(middle), -exponent)))
