@@ -20,7 +20,7 @@ from .bagsheet import BagSheet
 from .canon import number_text
 from .cells import Cells, distinct
 from .counts import Sheet
-from .numerics import Bools, Floats, Ints, whole_and_small
+from .numerics import Bools, Floats, Ints, Limbs, whole_and_small
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -135,15 +135,23 @@ class Numbers:
 
     def sum_by(self, groups: Groups) -> dict[str, Sheet]:
         """(1, x, x²) for the class, and a one under the value's cell."""
-        some = self.present()
-        kept, x = (groups, self.values) if some.all() else (groups.take(some), self.values[some])
-        n, x_sum, xx_sum = exact.moments(kept.labels, kept.n_labels, x, kept.weights)
-        sheets = {"moments": Sheet.dense([""], kept.n_labels, {"n": n, "x": x_sum, "xx": xx_sum})}
+        n, x, xx = exact.moments(groups.labels, groups.n_labels, self.values, groups.weights)
+        sheets = {"moments": Sheet.dense([""], groups.n_labels, {"n": n, "x": x, "xx": xx})}
         if self.cells is not None:
-            codes, cell = distinct(self.cells.codes(x))
-            sums = exact.code_sums(cell, len(codes), kept.labels, kept.n_labels, kept.weights)
-            sheets["cells"] = Sheet.dense(self.cells.slot_names(codes), kept.n_labels, {"n": sums})
+            codes, sums = self._by_cell(self.cells, groups)
+            sheets["cells"] = Sheet.dense(self.cells.slot_names(codes), groups.n_labels, {"n": sums})
         return sheets
+
+    def _by_cell(self, cells: Cells, groups: Groups) -> tuple[Ints, Limbs]:
+        """The codes of the cells that hold any values, and what each class has in them."""
+        if groups.weights is None:
+            short = exact.cell_sums(self.values, groups.labels, groups.n_labels, cells)
+            if short is not None:
+                return short
+        there = self.present()
+        kept = groups.take(there)
+        codes, cell = distinct(cells.codes(self.values[there]))
+        return codes, exact.code_sums(cell, len(codes), kept.labels, kept.n_labels, kept.weights)
 
     def text(self, row: int) -> str | None:
         """The number, to ten digits."""

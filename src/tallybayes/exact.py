@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import logging
+import math
 import os
 import sys
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from .cells import REACH, Cells, codes_at
 from .numerics import Floats, Ints, Limbs, canonical, exact_sums
 from .workers import parallel, threads
 
@@ -82,6 +84,23 @@ def code_sums(codes: Ints, n_codes: int, labels: Ints, n_labels: int, weights: F
     some = codes >= 0
     key = codes[some].astype(np.int64) * n_labels + labels[some]
     return exact_sums(key, n_codes * n_labels, [] if weights is None else [weights[some]])
+
+
+def cell_sums(values: Floats, labels: Ints, n_labels: int, cells: Cells) -> tuple[Ints, Limbs] | None:
+    """The codes of the cells that hold any of the values, and how many of each class; NaN is left out.
+
+    None where the short way cannot go: few values, or one out of reach.
+    """
+    places = 2 * REACH + len(cells.points)
+    fast = table_kernels(len(values)) if places * n_labels <= max(len(values), 1 << 14) else None
+    if fast is None or abs(cells.exponent) > 1000:  # beyond, one over the width is no float64
+        return None
+    table = np.zeros((places, n_labels), dtype=np.int64)
+    scale = math.ldexp(1.0, -cells.exponent)
+    if not fast.count_cells(np.ascontiguousarray(values), labels, cells.centre, scale, cells.point_values, table):
+        return None
+    used = np.flatnonzero(table.any(axis=1))
+    return codes_at(used), Limbs(0, table[used].reshape(-1, 1))
 
 
 def is_plain(matrix: Any) -> bool:
@@ -158,10 +177,13 @@ def bag_table(sums: Ints, documents: bool, at: Ints, label: Ints, shape: tuple[i
 
 
 def moments(labels: Ints, n_labels: int, x: Floats, weights: Floats | None) -> tuple[Limbs, Limbs, Limbs]:
-    """Σ w, Σ w·x and Σ w·x² by class, exactly."""
+    """Σ w, Σ w·x and Σ w·x² by class, exactly; NaN adds nothing."""
     if weights is None and (fast := kernels(len(x))) is not None:
         n, x_sum, xx_sum = fast.moments(labels, n_labels, x[:, None])
         return n, canonical(x_sum), canonical(xx_sum)
+    some = ~np.isnan(x)
+    if not some.all():
+        labels, x, weights = labels[some], x[some], None if weights is None else weights[some]
     w = [] if weights is None else [weights]
     return (
         exact_sums(labels, n_labels, w),

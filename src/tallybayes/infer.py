@@ -11,13 +11,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from . import canon, encode, reading, spelling
+from . import canon, encode, reading, spelling, workers
 from .block import Codes
 from .cells import Cells
 from .errors import DataError, did_you_mean, excerpt, warn
 from .freetext import are_names, free_text, names
 from .later import scipy
-from .looked import Looked, Ordered, gives_away
+from .looked import Looked, Ordered, gives_away, read_ahead
 from .schema import Column, Schema, date_columns
 from .sources import LABELS, MATRIX, Batch, Source, on_engine, open_source
 
@@ -57,8 +57,8 @@ def infer(
             hint=did_you_mean(weights, look.names()) + f"the data have {excerpt(look.names())}.",
         )
     columns: list[Column] = []
-    for column in _columns_of(look, skip={name, weights}):
-        looked = Looked(look[column])
+    names = _columns_of(look, skip={name, weights})
+    for column, looked in zip(names, workers.each(lambda c: read_ahead(c, look[c]), names), strict=True):
         proposed = _propose(column, looked, look.written)
         leak = None if keep_leaks else gives_away(looked, proposed, labels)
         if leak:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
+import pyarrow as pa
 
 from . import reading
 from .block import Codes
@@ -67,6 +68,17 @@ class Looked:
             self._known[key] = read()
         out: T = self._known[key]
         return out
+
+
+def read_ahead(name: str, raw: Any) -> Looked:
+    """A column with what is sure to be asked of it read already: columns can be read side by side."""
+    looked = Looked(raw)
+    if isinstance(raw, pa.Array) and raw.null_count < len(raw):
+        if reading.is_text(raw.type):
+            looked.codes(("",))
+        elif pa.types.is_integer(raw.type) or pa.types.is_floating(raw.type):
+            looked.numbers(name, ("",))
+    return looked
 
 
 def gives_away(looked: Looked, proposed: Sequence[Column], labels: Codes) -> str | None:

@@ -7,10 +7,12 @@ from typing import Any
 import numba as nb
 import numpy as np
 
+from .cells import MIDDLE, REACH
 from .intrinsics import prefetch
 
 _TILE = 64
 _AHEAD = 8  # rows of a sparse matrix that are asked for before they are read
+_FIRST_TAIL = int(np.float64(MIDDLE).view(np.int64)) >> 48  # the leading bits of the first distance in the tails
 _EIGHT = np.uint64(8)  # numbers of eight bytes: a line of the cache
 
 
@@ -27,6 +29,48 @@ def count(codes: Any, labels: Any, table: Any) -> None:  # pragma: no cover - co
     for i in range(codes.shape[0]):
         if codes[i] >= 0:
             table[codes[i], labels[i]] += 1
+
+
+@nb.njit(
+    "boolean(Array(float64, 1, 'C', True), int64[::1], float64, float64, float64[::1], int64[:, ::1])",
+    cache=True,
+    nogil=True,
+)
+def count_cells(
+    values: Any, labels: Any, centre: float, scale: float, points: Any, table: Any
+) -> Any:  # pragma: no cover - compiled
+    """Add a one to table[place of the value's cell, label] for each value but NaN; see `cells.codes_at`.
+
+    `scale` is one over the width of a cell, a power of two. Returns False at a value out of reach.
+    """
+    for i in range(values.shape[0]):
+        v = values[i]
+        if v != v:
+            continue
+        low, high = 0, points.shape[0]
+        while low < high:
+            middle = (low + high) >> 1
+            if points[middle] < v:
+                low = middle + 1
+            else:
+                high = middle
+        if low < points.shape[0] and points[low] == v:
+            table[2 * REACH + low, labels[i]] += 1
+            continue
+        distance = v - centre
+        q = distance * scale
+        if abs(q) < MIDDLE:
+            code = np.int64(np.floor(q))
+            if q == 0.0 and distance < 0.0:  # it has underflowed, and is still left of the centre
+                code = np.int64(-1)
+        else:
+            bits = np.float64(abs(q)).view(np.int64)  # exponent, then the four bits that number the cells of a doubling
+            code = MIDDLE + (bits >> 48) - _FIRST_TAIL
+            if code >= REACH:
+                return False
+            code = code if q > 0 else -1 - code
+        table[REACH + code, labels[i]] += 1
+    return True
 
 
 @nb.njit("void(Array(int64, 2, 'C', True), int32[:, ::1], int64[::1], int64[::1])", cache=True, nogil=True)
