@@ -19,6 +19,7 @@ from .families import Belief
 from .families.categorical import CategoricalBelief
 from .families.gaussian import GaussianBelief
 from .numerics import Floats, Ints
+from .wholecodes import of_one_matrix
 
 Adder = Callable[[slice, Floats], None]
 _FEW = 64  # rows below which calling a kernel costs more than NumPy
@@ -34,7 +35,9 @@ def adders(
     kernels = score_kernels(sum(b.values.size if isinstance(b, Vectors) else b.rows for b in blocks.values()))
     if kernels is None:
         return {}
-    found = {n: _adder(kernels, belief, blocks[n], weights.get(n, 1.0)) for n, belief in beliefs.items()}
+    found: dict[str, Adder | None] = dict(_of_matrix(kernels, beliefs, blocks, weights))
+    rest = (n for n in beliefs if n not in found)
+    found.update({n: _adder(kernels, beliefs[n], blocks[n], weights.get(n, 1.0)) for n in rest})
     return {n: add for n, add in found.items() if add is not None}
 
 
@@ -60,8 +63,41 @@ def _adder(kernels: ModuleType, belief: Belief, block: Any, weight: float) -> Ad
     return None
 
 
+def _of_matrix(
+    kernels: ModuleType, beliefs: Mapping[str, Belief], blocks: Mapping[str, Block], weights: Mapping[str, float]
+) -> dict[str, Adder]:
+    """The categories among the columns of one matrix of whole numbers: one of them adds them all."""
+    own = of_one_matrix({n: blocks[n] for n, b in beliefs.items() if type(b) is CategoricalBelief})
+    each = {n: (weights.get(n, 1.0), beliefs[n].by_number) for n in own}  # type: ignore[attr-defined]
+    each = {n: (w, known) for n, (w, known) in each.items() if w != 0 and known is not None}
+    if not each:
+        return {}
+    nothing = (0, np.zeros((1, next(iter(each.values()))[1][1].shape[1])))
+    tables = [(own[n].column, low, w * log) for n, (w, (low, log)) in each.items()]
+    tables += [(tables[0][0], *nothing)] * (-len(tables) % 4)
+    lengths = [len(log) for _, _, log in tables]
+    start = np.cumsum([0, *lengths[:-1]]).astype(np.uint64)
+    table = np.zeros((sum(lengths), -(-nothing[1].shape[1] // 8) * 8))
+    table[:, : nothing[1].shape[1]] = np.concatenate([log for _, _, log in tables])
+    columns, low = (np.array([t[k] for t in tables], dtype=np.int64) for k in (0, 1))
+    values = np.array(lengths, dtype=np.uint64) - np.uint64(1)
+    matrix = next(iter(own.values())).whole.matrix
+    first, *others = each
+    return {
+        first: partial(_matrix, kernels, matrix, columns, low, values, start, table),
+        **dict.fromkeys(others, _nothing),
+    }
+
+
+def _matrix(
+    kernels: ModuleType, matrix: Ints, columns: Ints, low: Ints, values: Any, start: Any, table: Floats, rows: slice,
+    out: Floats,
+) -> None:  # fmt: skip
+    kernels.add_matrix(matrix[rows], columns, low, values, start, table, out)
+
+
 def _nothing(rows: slice, out: Floats) -> None:
-    """A weight of 0 means that the column is not asked, even where it says −inf."""
+    """A column that another one adds with its own, or of weight 0: it is not asked, even where it says −inf."""
 
 
 def _normal(

@@ -13,13 +13,14 @@ from . import canon
 from .arrow import numpy_of
 from .bagsheet import positions
 from .batches import matrix_column
-from .block import BAG_UNIT, Bag, Codes, Vectors
+from .block import BAG_UNIT, Bag, Vectors
 from .errors import DataError
 from .exact import is_plain, table_kernels
 from .later import scipy
 from .numerics import Bools, Floats, Ints, has_infinity
-from .reading import SMALL_RANGE, Where, is_whole
+from .reading import Where, is_whole
 from .schema import Column
+from .wholecodes import MatrixCodes, WholeMatrix
 
 
 def vector(raw: Any, column: Column, rows: int, where: Where) -> Vectors:
@@ -68,26 +69,17 @@ def _check_width(found: int, wanted: int, row: int, where: Where) -> None:
         raise where.error(row, f"a vector of {found} numbers, not {wanted}", "give vectors of one width in every row.")
 
 
-def whole_columns(matrix: Any, columns: Sequence[Column], missing: Sequence[str]) -> dict[str, Codes]:
-    """The category columns of a large matrix of whole numbers, read in one pass; {} where that is not possible."""
+def whole_columns(matrix: Any, columns: Sequence[Column], missing: Sequence[str]) -> dict[str, MatrixCodes]:
+    """The category columns of a large matrix of whole numbers; {} where they cannot be read in one pass."""
     if not (isinstance(matrix, np.ndarray) and matrix.dtype == np.int64 and matrix.ndim == 2):
         return {}
     places = {c.name: at for c in columns if (at := matrix_column(c.reads)) is not None}
     kernels = table_kernels(len(matrix) * len(places)) if places else None
     if kernels is None or max(places.values()) >= matrix.shape[1]:
         return {}
-    out = np.empty((matrix.shape[1], len(matrix)), dtype=np.int32)
-    low, high = np.full(len(out), np.iinfo(np.int64).max), np.full(len(out), np.iinfo(np.int64).min)
-    kernels.turned(np.ascontiguousarray(matrix), out, low, high)
-    found: dict[str, Codes] = {}
-    for column in columns:
-        j = places.get(column.name)
-        if j is None or any(is_whole(m) for m in (*missing, *column.missing)):
-            continue
-        first, last = int(low[j]), int(high[j])
-        if last - first < min(SMALL_RANGE, len(matrix)) and max(abs(first), abs(last)) < 2**31:
-            found[column.name] = Codes([str(v) for v in range(first, last + 1)], out[j] - np.int32(first))
-    return found
+    whole = WholeMatrix(matrix, kernels)
+    marks = {c.name: (*missing, *c.missing) for c in columns if c.name in places}
+    return {n: MatrixCodes(whole, places[n], m) for n, m in marks.items() if not any(map(is_whole, m))}
 
 
 def bag(raw: Any, column: Column, where: Where) -> Bag:

@@ -9,6 +9,8 @@ from typing import Any
 import numba as nb
 import numpy as np
 
+from .intrinsics import add_four
+
 _HALF_LOG_2PI = 0.5 * float(np.log(2 * np.pi))
 _FAR = 1e299  # a sum of this size has left the range of the short way
 _TILE = 64  # rows at a time: their sums stay in the first-level cache
@@ -90,6 +92,35 @@ def add_rows(table: Any, codes: Any, out: Any) -> None:  # pragma: no cover - co
         code = last if code < 0 else code
         for y in range(n_classes):
             out[i, y] += table[code, y]
+
+
+@nb.njit(
+    "void(Array(int64, 2, 'C', True), int64[::1], int64[::1], uint64[::1], uint64[::1], float64[:, ::1], "
+    "float64[:, ::1])",
+    cache=True,
+    nogil=True,
+)
+def add_matrix(
+    matrix: Any, columns: Any, low: Any, values: Any, start: Any, table: Any, out: Any
+) -> None:  # pragma: no cover - compiled
+    """Add a row of a table for each of some columns, four at a time, to out[row, class].
+
+    The rows of a column begin at `start`: one for each of so many values from `low` on, then one for all others. Rows
+    of the table are as long as a multiple of eight, and hold zeros after the classes.
+    """
+    flat, step = table.reshape(-1), np.uint64(table.shape[1])
+    sums, place = np.empty(table.shape[1]), np.empty(columns.shape[0], np.uint64)
+    for i in range(out.shape[0]):
+        for k in range(columns.shape[0]):
+            v = np.uint64(matrix[i, columns[k]] - low[k])  # one below `low` is a large number, too
+            place[k] = (start[k] + min(v, values[k])) * step
+        for y in range(sums.shape[0]):
+            sums[y] = 0.0
+        for k in range(0, columns.shape[0], 4):
+            for y in range(np.uint64(0), step, np.uint64(8)):
+                add_four(flat, place[k] + y, place[k + 1] + y, place[k + 2] + y, place[k + 3] + y, sums, y)
+        for y in range(out.shape[1]):
+            out[i, y] += sums[y]
 
 
 @nb.njit(

@@ -73,6 +73,22 @@ def count_cells(
     return True
 
 
+@nb.njit("void(Array(int64, 2, 'C', True), int64[::1], int64[::1], int64, uint64[::1])", cache=True, nogil=True)
+def count_matrix(matrix: Any, labels: Any, table: Any, n_labels: int, outside: Any) -> None:  # pragma: no cover
+    """Add a one to table[column, value, label], 256 values of each column, for each number in a matrix.
+
+    A column with a value that has no place there shows in `outside`, and its counts mean nothing.
+    """
+    step, first = np.uint64(n_labels), np.uint64(0)
+    for i in range(matrix.shape[0]):
+        first = np.uint64(labels[i])
+        for j in range(matrix.shape[1]):
+            v = np.uint64(matrix[i, j])
+            outside[j] |= v >> np.uint64(8)
+            table[first + (v & np.uint64(255)) * step] += 1
+            first += np.uint64(256) * step
+
+
 @nb.njit("void(Array(int64, 2, 'C', True), int32[:, ::1], int64[::1], int64[::1])", cache=True, nogil=True)
 def turned(matrix: Any, out: Any, low: Any, high: Any) -> None:  # pragma: no cover - compiled
     """The columns of a matrix one after the other in int32, and the smallest and largest value of each.
