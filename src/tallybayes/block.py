@@ -174,6 +174,11 @@ class Vectors:
         """How many rows."""
         return len(self.values)
 
+    @property
+    def unchecked(self) -> Floats:
+        """The values, or such as may be infinite, where nobody has looked yet."""
+        return self.values
+
     def take(self, rows: Ints | Bools) -> Vectors:
         """The block of some of the rows."""
         return Vectors(self.values[rows])
@@ -184,9 +189,11 @@ class Vectors:
 
     def sum_by(self, groups: Groups) -> dict[str, Sheet]:
         """(1, x, x²) for the class, position by position."""
-        n, x, xx = exact.vector_moments(groups.labels, groups.n_labels, self.values, groups.weights)
-        slots = [str(j) for j in range(self.values.shape[1])]
-        return {"moments": Sheet.dense(slots, groups.n_labels, {"n": n, "x": x, "xx": xx})}
+        sums = exact.vector_moments(groups.labels, groups.n_labels, self.unchecked, groups.weights)
+        if sums is None:
+            raise ValueError(f"a vector is not finite: {self.values[~np.isfinite(self.values)][0]}")
+        slots = [str(j) for j in range(self.unchecked.shape[1])]
+        return {"moments": Sheet.dense(slots, groups.n_labels, dict(zip(MOMENTS, sums, strict=True)))}
 
     def text(self, row: int) -> str | None:
         """The first few numbers."""

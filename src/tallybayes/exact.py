@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from .cells import REACH, Cells, codes_at
-from .numerics import Floats, Ints, Limbs, canonical, exact_sums
+from .numerics import Floats, Ints, Limbs, canonical, exact_sums, has_infinity
 from .workers import parallel, threads
 
 log = logging.getLogger("tallybayes")
@@ -206,14 +206,18 @@ def _stacked(pieces: Sequence[Limbs]) -> Limbs:
     return Limbs(lowest, out)
 
 
-def vector_moments(labels: Ints, n_labels: int, x: Floats, weights: Floats | None) -> tuple[Limbs, Limbs, Limbs]:
-    """The same for each position of a matrix: group position · n_labels + class; NaN adds nothing."""
+def vector_moments(labels: Ints, n_labels: int, x: Floats, weights: Floats | None) -> tuple[Limbs, Limbs, Limbs] | None:
+    """The same for each position of a matrix: group position · n_labels + class. None where a value is infinite."""
     width = x.shape[1]
     if weights is None and (fast := kernels(x.size)) is not None:
         step = max(_ACCUMULATORS // n_labels, 1)
         pieces = [fast.moments(labels, n_labels, x[:, i : i + step]) for i in range(0, width, step)]
+        if None in pieces:
+            return None
         n, x_sum, xx_sum = (_stacked([p[k] for p in pieces]) for k in range(3))
         return n, canonical(x_sum), canonical(xx_sum)
+    if has_infinity(x):
+        return None
     row, position = np.nonzero(~np.isnan(x))
     groups = position * n_labels + labels[row]
     values = x[row, position]

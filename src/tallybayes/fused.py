@@ -23,6 +23,7 @@ from .wholecodes import of_one_matrix
 
 Adder = Callable[[slice, Floats], None]
 _FEW = 64  # rows below which calling a kernel costs more than NumPy
+_WIDE, _FOUR = 8, 4  # columns and rows that a vector register and a step of the kernel hold
 _ROWS = 1 << 13  # at a time: their scores stay in the cache while column after column is added
 
 
@@ -32,7 +33,7 @@ def adders(
     """For each column that has a fast twin, what adds weight · part to the scores of some rows; {} for few rows."""
     if any(b.rows < _FEW for b in blocks.values()):
         return {}
-    kernels = score_kernels(sum(b.values.size if isinstance(b, Vectors) else b.rows for b in blocks.values()))
+    kernels = score_kernels(sum(b.unchecked.size if isinstance(b, Vectors) else b.rows for b in blocks.values()))
     if kernels is None:
         return {}
     found: dict[str, Adder | None] = dict(_of_matrix(kernels, beliefs, blocks, weights))
@@ -54,10 +55,13 @@ def _adder(kernels: ModuleType, belief: Belief, block: Any, weight: float) -> Ad
     if weight == 0:
         return _nothing
     if type(belief) is GaussianBelief and isinstance(block, (Numbers, Vectors)):
-        values = block.values[:, None] if isinstance(block, Numbers) else block.values
         at = np.flatnonzero(belief.varies)
         mean, scale = (np.ascontiguousarray(t[at].T) for t in (belief.location, belief.scale))
-        return partial(_normal, kernels, np.ascontiguousarray(values), belief.positions[at], mean, scale, weight)
+        bells = (belief.positions[at], mean, scale, weight)
+        if isinstance(block, Vectors) and block.unchecked.shape[1] >= _WIDE:
+            return partial(_normal_rows, kernels, block, np.ascontiguousarray(block.unchecked), bells)
+        values = block.values[:, None] if isinstance(block, Numbers) else block.values
+        return partial(_normal, kernels, np.ascontiguousarray(values), bells)
     if type(belief) is CategoricalBelief and isinstance(block, Codes):
         return partial(_table, kernels, np.ascontiguousarray(weight * belief.rows_of(block.slots)), block.codes)
     return None
@@ -100,10 +104,18 @@ def _nothing(rows: slice, out: Floats) -> None:
     """A column that another one adds with its own, or of weight 0: it is not asked, even where it says −inf."""
 
 
-def _normal(
-    kernels: ModuleType, x: Floats, columns: Ints, mean: Floats, scale: Floats, weight: float, rows: slice, out: Floats
-) -> None:
-    kernels.add_normal(x[rows], columns, mean, scale, weight, out)
+Bells = tuple[Ints, Floats, Floats, float]  # columns, means, scales, weight
+
+
+def _normal(kernels: ModuleType, x: Floats, bells: Bells, rows: slice, out: Floats) -> None:
+    kernels.add_normal(x[rows], *bells, out)
+
+
+def _normal_rows(kernels: ModuleType, block: Vectors, x: Floats, bells: Bells, rows: slice, out: Floats) -> None:
+    if len(out) < _FOUR:
+        kernels.add_normal(block.values[rows], *bells, out)
+    elif not kernels.add_normal_rows(x[rows], *bells, out):
+        raise ValueError(f"a vector is not finite: {block.values[~np.isfinite(block.values)][0]}")
 
 
 def _table(kernels: ModuleType, table: Floats, codes: Ints, rows: slice, out: Floats) -> None:

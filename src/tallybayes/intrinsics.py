@@ -202,3 +202,53 @@ def slice_sums(
 
     place = types.uint64
     return types.void(x, places, place, place, place, magic, out, lost), code
+
+
+def _four_rows(masked: bool) -> Any:
+    """For four rows, so far apart: Σ ((x − μ)·s)², eight columns at a time; `left` says where each eight begin.
+
+    `bells` has eight μ, eight s and eight constants for each eight columns. Masked, NaN adds nothing, and the constants
+    of all others are subtracted.
+    """
+
+    def rows(typing: Any, x: Any, place: Any, step: Any, left: Any, bells: Any, at: Any, out: Any) -> Any:
+        def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            def load(array: int, place: Any, kind: Any = _EIGHT) -> Any:
+                return builder.load(
+                    _pointer(context, builder, signature.args[array], args[array], place, kind), align=8
+                )
+
+            def eight_columns(k: Any, sums: list[Any]) -> list[Any]:
+                begin, bell = load(3, k, _WORD), builder.add(args[5], builder.mul(k, _WORD(24)))
+                mean, inverse = load(4, bell), load(4, builder.add(bell, _WORD(8)))
+                constant = load(4, builder.add(bell, _WORD(16))) if masked else None
+                out = []
+                for i, total in enumerate(sums):
+                    v = load(0, builder.add(builder.add(args[1], builder.mul(args[2], _WORD(i))), begin))
+                    z = builder.fmul(builder.fsub(v, mean), inverse)
+                    if masked:
+                        there = builder.fcmp_ordered("==", v, v)
+                        z, less = (builder.select(there, part, none) for part in (z, constant))
+                        total = builder.fsub(total, less)
+                    square = builder.fmul(z, z, flags=("contract",))
+                    out.append(builder.fadd(total, square, flags=("contract",)))
+                return out
+
+            none = ir.Constant(_EIGHT, [0.0] * 8)
+            count = context.make_array(signature.args[3])(context, builder, args[3]).nitems
+            kind = ir.FunctionType(ir.DoubleType(), [ir.DoubleType(), _EIGHT])
+            whole: Any = cgutils.get_or_insert_function(  # type: ignore[no-untyped-call]
+                builder.module, kind, "llvm.vector.reduce.fadd.v8f64"
+            )
+            for i, total in enumerate(_loop(builder, _WORD(0), count, [none] * 4, eight_columns)):
+                one = builder.call(whole, [ir.DoubleType()(0.0), total], fastmath=("reassoc",))
+                builder.store(one, _pointer(context, builder, signature.args[6], args[6], _WORD(i), ir.DoubleType()))
+            return context.get_dummy_value()
+
+        return types.void(x, types.uint64, types.uint64, left, bells, types.uint64, out), code
+
+    return rows
+
+
+squares_of_four = intrinsic(_four_rows(masked=False))
+squares_without_nan = intrinsic(_four_rows(masked=True))

@@ -33,31 +33,32 @@ _INFINITY = 0x7FF0000000000000
 _SMALLEST, _LARGEST = -400, 480  # exponents between which neither the lowest nor the highest product leaves float64
 
 
-def moments(labels: Ints, n_labels: int, x: Floats) -> tuple[Limbs, Limbs, Limbs]:
+def moments(labels: Ints, n_labels: int, x: Floats) -> tuple[Limbs, Limbs, Limbs] | None:
     """How many, Σ x and Σ x² for each position and class (group position · n_labels + class), not yet carried.
 
-    NaN adds nothing; other values must be finite.
+    NaN adds nothing. None where a value is infinite.
     """
     width = x.shape[1]
     labels, values = np.ascontiguousarray(labels, dtype=np.int64), np.ascontiguousarray(x, dtype=np.float64)
     if width >= _LANES:
-        n, x_sum, xx_sum = _summed(labels, n_labels, values)
+        finite, n, x_sum, xx_sum = _summed(labels, n_labels, values)
     else:  # several rows of one class side by side
         together = {1: 8, 2: 4, 3: 2, 4: 2}.get(width, 1)
         most = len(x) // together + min(n_labels, len(x))
         packed, of_class, n = np.zeros((most, _LANES)), np.empty(most, np.int64), np.zeros(width * n_labels, np.int64)
         rows = _side_by_side(labels, n_labels, values, together, packed, of_class, n)
-        _, *sums = _summed(of_class[:rows], n_labels, packed[:rows])
+        finite, _, *sums = _summed(of_class[:rows], n_labels, packed[:rows])
         each = (s.reshape(together, _LANES // together, n_labels, -1)[:, :width].sum(axis=0) for s in sums)
         x_sum, xx_sum = (s.reshape(width * n_labels, -1) for s in each)
+    if not finite:
+        return None
     return Limbs(0, n[:, None]), _trimmed(_X_LOWEST, x_sum), _trimmed(_XX_LOWEST, xx_sum)
 
 
-def _summed(labels: Ints, n_labels: int, x: Floats) -> tuple[Ints, Ints, Ints]:
+def _summed(labels: Ints, n_labels: int, x: Floats) -> tuple[bool, Ints, Ints, Ints]:
     groups = x.shape[1] * n_labels
     out = np.zeros(groups, np.int64), np.zeros((groups, _X_LIMBS), np.int64), np.zeros((groups, _XX_LIMBS), np.int64)
-    _moments(labels, n_labels, x, *out)
-    return out
+    return bool(_moments(labels, n_labels, x, *out)), *out
 
 
 def _trimmed(lowest: int, array: Ints) -> Limbs:
@@ -207,11 +208,12 @@ def _side_by_side(
 
 # Arrow's arrays are read-only, which is a type of its own: one signature takes both
 @nb.njit(
-    "void(int64[::1], int64, Array(float64, 2, 'C', True), int64[::1], int64[:, ::1], int64[:, ::1])",
+    "boolean(int64[::1], int64, Array(float64, 2, 'C', True), int64[::1], int64[:, ::1], int64[:, ::1])",
     cache=True,
     nogil=True,
 )
-def _moments(labels: Any, n_labels: int, x: Any, n: Any, x_sum: Any, xx_sum: Any) -> None:  # pragma: no cover
+def _moments(labels: Any, n_labels: int, x: Any, n: Any, x_sum: Any, xx_sum: Any) -> Any:  # pragma: no cover
+    """Add the rows to the sums; False at an infinite number."""
     width = x.shape[1]
     bits = x.reshape(-1).view(np.int64)
     tile = width if width <= _WIDE else _LANES
@@ -232,6 +234,8 @@ def _moments(labels: Any, n_labels: int, x: Any, n: Any, x_sum: Any, xx_sum: Any
                 size, missing = sizes[left - begin + j], 0
                 if size > _INFINITY:
                     size, missing = _largest_number(bits, width, first, rows, left + j)
+                if size == _INFINITY:
+                    return False
                 sizes[left - begin + j] = size
                 top = (size >> 52) - 1022  # every size is below 2^top
                 new = left + j >= done
@@ -266,3 +270,4 @@ def _moments(labels: Any, n_labels: int, x: Any, n: Any, x_sum: Any, xx_sum: Any
                         if not np.isnan(x[i, left + j]):
                             group = (left + j) * n_labels + labels[i]
                             _add_alone(bits[i * width + left + j], x_sum[group], xx_sum[group])
+    return True

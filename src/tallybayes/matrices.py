@@ -32,16 +32,21 @@ def vector(raw: Any, column: Column, rows: int, where: Where) -> Vectors:
     if isinstance(raw, pa.FixedSizeListArray) and raw.null_count == 0:
         raw = numpy_of(raw.flatten()).reshape(len(raw), raw.type.list_size)
     if isinstance(raw, np.ndarray):
-        values = raw.astype(np.float64, copy=False)
-    else:
-        items = raw.to_pylist() if isinstance(raw, pa.Array) else list(raw)
-        width = column.width or next((len(v) for v in items if hasattr(v, "__len__")), 0)
-        values = np.full((len(items), width), np.nan)
-        for i, item in enumerate(items):
-            if item is not None:
-                values[i] = _vector_of(item, width, i, where)
+        if column.width is not None:
+            _check_width(raw.shape[1], column.width, 0, where)
+        return MatrixVectors(raw.astype(np.float64, copy=False), where)
+    items = raw.to_pylist() if isinstance(raw, pa.Array) else list(raw)
+    width = column.width or next((len(v) for v in items if hasattr(v, "__len__")), 0)
+    values = np.full((len(items), width), np.nan)
+    for i, item in enumerate(items):
+        if item is not None:
+            values[i] = _vector_of(item, width, i, where)
     if column.width is not None:
         _check_width(values.shape[1], column.width, 0, where)
+    return Vectors(_finite(values, where))
+
+
+def _finite(values: Floats, where: Where) -> Floats:
     if has_infinity(values):
         row, position = (int(i) for i in np.argwhere(np.isinf(values))[0])
         raise where.error(
@@ -49,7 +54,32 @@ def vector(raw: Any, column: Column, rows: int, where: Where) -> Vectors:
             f"position {position} is {values[row, position]}, which cannot be added up",
             "replace infinities by NaN (missing) or clip them.",
         )
-    return Vectors(values)
+    return values
+
+
+class MatrixVectors(Vectors):
+    """The rows of a matrix, which is checked when it is first read: adding up and scoring notice what is infinite."""
+
+    def __init__(self, matrix: Floats, where: Where) -> None:
+        self.__dict__.update(_given=matrix, _where=where)  # a block is frozen
+
+    _given: Floats
+    _where: Where
+
+    @property
+    def unchecked(self) -> Floats:
+        """The matrix as it was given."""
+        return self._given
+
+    @cached_property
+    def values(self) -> Floats:
+        """The matrix, all of it finite or NaN."""
+        return _finite(self._given, self._where)
+
+    @property
+    def rows(self) -> int:
+        """How many rows."""
+        return len(self._given)
 
 
 def _vector_of(item: Any, width: int, row: int, where: Where) -> Floats:
