@@ -352,6 +352,11 @@ class Counts:
         """The sheet of this name, zero where nothing was counted."""
         return self.sheets.get(name) or Sheet.empty(amounts)
 
+    def exact(self, name: str, amounts: tuple[str, ...], n_labels: int) -> list[tuple[Objects, int]]:
+        """Every amount of a sheet as `Sheet.exact` gives it, worked out once."""
+        sheet = self.sheet(name, amounts)
+        return self.once(("exact", name, n_labels), lambda: [sheet.exact(a, n_labels) for a in amounts])
+
     def labels(self) -> set[int]:
         """The class numbers that have any entry."""
         return {i for sheet in self.sheets.values() for i in sheet.classes()}

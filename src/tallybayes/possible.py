@@ -56,7 +56,7 @@ def _impossible_moments(column: str, counts: Counts, classes: Sequence[str]) -> 
     sheet = counts.sheets.get("moments")
     if sheet is None:
         return None
-    (n, n_exp), (x, x_exp), (xx, xx_exp) = (sheet.exact(a, len(classes)) for a in MOMENTS)
+    (n, n_exp), (x, x_exp), (xx, xx_exp) = counts.exact("moments", MOMENTS, len(classes))
     square, _ = spread(n, n_exp, x, x_exp, xx, xx_exp)
     bad = np.argwhere((square < 0) | ((n == 0) & ((x != 0) | (xx != 0))))
     if len(bad) == 0:

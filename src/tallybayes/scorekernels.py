@@ -183,7 +183,8 @@ def products(indptr: Any, indices: Any, data: Any, table: Any, first: int, out: 
     """The rows from `first` on of a sparse matrix times a table, in the order in which SciPy adds."""
     for i in range(out.shape[0]):
         total = out[i]
-        total[:] = 0.0
+        for y in range(table.shape[1]):
+            total[y] = 0.0
         for e in range(np.uint64(indptr[first + i]), np.uint64(indptr[first + i + 1])):
             amount, weights = data[e], table[np.uint64(indices[e])]
             for y in range(table.shape[1]):

@@ -26,7 +26,7 @@ from .base import Belief, Context, Family, Linear, Table
 
 UNSEEN = "(never seen)"
 _NUMBERS = 1 << 16  # whole numbers of a range up to this have a table by number
-_WHOLE = re.compile(r"0|-?[1-9]\d{0,17}", re.ASCII)
+_WHOLE = re.compile(r"0|-?[1-9]\d{0,18}", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class CategoricalBelief(Belief):
 
         None where they are too far apart for a table.
         """
-        known = {int(v): i for v, i in self._at.items() if _WHOLE.fullmatch(v)}
+        known = {int(v): i for v, i in self._at.items() if _WHOLE.fullmatch(v) and -(2**63) <= int(v) < 2**63}
         low, high = (min(known), max(known)) if known else (0, -1)
         if high - low >= _NUMBERS:
             return None
