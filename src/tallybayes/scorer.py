@@ -43,7 +43,11 @@ def scores(
 ) -> Floats:
     """log P(class) + Σ factor · part, rows × classes; `rows` says how many there are where no column has parts."""
     out = np.empty((next((len(p) for p in parts.values()), 0) if rows is None else rows, log_prior.shape[-1]))
-    out[:] = log_prior
+    if log_prior.ndim == 1 and len(log_prior) < len(out):  # class by class: NumPy takes long over many short rows
+        for y, own in enumerate(log_prior.tolist()):
+            out[:, y] = own
+    else:
+        out[:] = log_prior
     for column, part in parts.items():
         by = factor(settings, column, blocks[column])
         if isinstance(by, np.ndarray):
