@@ -219,7 +219,8 @@ class KernelBelief(CellBelief):
         out[~seen] = _between(low[~seen, None], high[~seen, None], middle, width) @ n
         out[seen] = _near(low[seen], high[seen], middle[~even], width) @ n[~even]
         step = np.ldexp(1.0, self.cells.exponent)
-        reach = int(min(_NOTHING * width / step + 2, 2 * MIDDLE - 1))
+        # a comparison, since a width many times the step has no quotient
+        reach = int(_NOTHING * width / step + 2) if _NOTHING * (width / MIDDLE) < step else 2 * MIDDLE - 1
         reach = reach if reach < MIDDLE else 2 * MIDDLE - 1
         steps = np.arange(reach + 1) * step
         half = _between(steps - step / 2, steps + step / 2, np.zeros(1), width)
