@@ -14,8 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from . import canon, encode
-from .batches import Batch
 from .block import Codes, Numbers
 from .families import Belief
 from .families.blend import MOST, BlendBelief
@@ -26,6 +24,7 @@ from .families.pair import pair_slot
 from .families.student import StudentBelief
 from .families.words import WordsBelief
 from .numerics import Floats
+from .onevalue import NotPlain, block_of_one, plain_number, plain_text
 from .pairs import Side, stretch_names
 from .schema import Column
 from .scorer import factor_of_one
@@ -40,12 +39,6 @@ _LONG = 1 << 12  # characters of a text that is better cut by the kernels
 _MOST_KEPT = 1 << 14  # answers remembered per column
 _LONG_KEY = 200
 _ONE = np.zeros(1, dtype=np.int64)
-_NUMBERS = (float, int, bool, np.float64, np.float32, np.int64, np.int32)
-_SCALARS = frozenset((*_NUMBERS, np.bool_, np.str_))
-
-
-class NotPlain(Exception):
-    """The row has to go the long way."""
 
 
 class _Kept(dict[Any, Any]):
@@ -67,37 +60,6 @@ class _Kept(dict[Any, Any]):
 def _listed(parts: Floats, by: float = 1.0) -> tuple[float, ...]:
     """The parts of one row, weighted."""
     return tuple((parts if by == 1.0 else by * parts).tolist())
-
-
-# ---- values as the long way reads them
-
-
-def _text(value: Any, marks: frozenset[str]) -> str | None:
-    """The canonical text of a category's value."""
-    if type(value) is not str:
-        if value is None:
-            return None
-        if type(value) not in _SCALARS:
-            raise NotPlain
-    text = canon.text(value)
-    return None if text in marks else text
-
-
-def _number(value: Any, marks: frozenset[str]) -> float | None:
-    """The number, None if missing."""
-    if type(value) is not float:
-        if value is None:
-            return None
-        if type(value) not in _NUMBERS:
-            raise NotPlain
-    if marks and canon.text(value) in marks:
-        return None
-    x = float(value)
-    if x - x != 0.0:
-        if x != x:
-            return None
-        raise NotPlain  # an infinity, which is refused
-    return x
 
 
 # ---- a reader for each kind of column
@@ -123,14 +85,6 @@ def reader(column: Column, belief: Belief | None, settings: Settings, missing: S
     return read or _by_block(column, belief, settings, missing)
 
 
-def _block(column: Column, value: Any, missing: Sequence[str]) -> Any:
-    """A value as a block of one row, as the long way makes it."""
-    several = column.kind == "bag" and type(value) is dict
-    if hasattr(value, "__len__") and not isinstance(value, (str, bytes)) and not several:
-        raise NotPlain  # a column of a table, perhaps
-    return encode.block(column, [value], Batch({column.reads: [value]}, 1), missing)
-
-
 def _by_block(column: Column, belief: Belief | None, settings: Settings, missing: Sequence[str]) -> Reader:
     """Any column, by a block of one row."""
 
@@ -138,7 +92,7 @@ def _by_block(column: Column, belief: Belief | None, settings: Settings, missing
         value = row[column.reads]
         if value is None:
             return None
-        block = _block(column, value, missing)
+        block = block_of_one(column, value, missing)
         by = 0.0 if belief is None else factor_of_one(settings, column.name, block)
         return None if belief is None or by == 0.0 else _listed(belief.parts(block)[0], by)
 
@@ -147,7 +101,7 @@ def _by_block(column: Column, belief: Belief | None, settings: Settings, missing
 
 def _category(name: str, belief: Belief | None, by: float, marks: frozenset[str]) -> Reader:
     def ask(value: str) -> Said | None:
-        text = _text(value, marks)
+        text = plain_text(value, marks)
         return None if text is None or belief is None or by == 0 else _listed(belief.parts(Codes([text], _ONE))[0], by)
 
     kept = _Kept(ask)
@@ -155,7 +109,7 @@ def _category(name: str, belief: Belief | None, by: float, marks: frozenset[str]
     def read(row: Row) -> Said | None:
         value = row[name]
         if type(value) is not str:
-            value = _text(value, marks)
+            value = plain_text(value, marks)
             if value is None:
                 return None
         said: Said | None = kept[value]
@@ -188,16 +142,16 @@ def _side(side: Side, missing: Sequence[str]) -> Callable[[Row], str | None]:
     marks, name, names = frozenset((*missing, *side.missing)), side.source, stretch_names(side.cuts)
     numeric = marks - {""}
     if side.kind == "category" and side.part is None:
-        return lambda row: _text(row[name], marks)
+        return lambda row: plain_text(row[name], marks)
 
     def read(row: Row) -> str | None:
         value = row[name]
         if side.part is not None and value is not None:
-            block = _block(Column(name, side.kind, part=side.part, missing=side.missing), value, missing)
+            block = block_of_one(Column(name, side.kind, part=side.part, missing=side.missing), value, missing)
             if isinstance(block, Codes):
                 return block.text(0)
             value = float(block.values[0])
-        x = _number(value, numeric)
+        x = plain_number(value, numeric)
         return None if x is None else names[bisect_right(side.cuts, x)]
 
     return read
@@ -208,7 +162,7 @@ def _of_number(column: Column, belief: Belief | None, by: float, marks: frozense
     heard = None if belief is None or by == 0 else _heard(belief, by, column)
 
     def read(row: Row) -> Said | None:
-        x = _number(row[name], marks)
+        x = plain_number(row[name], marks)
         return None if x is None or heard is None else heard(x)
 
     return read

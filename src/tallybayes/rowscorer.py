@@ -19,7 +19,8 @@ import numpy as np
 from .batches import MATRIX
 from .families import Belief
 from .numerics import Floats
-from .rowreaders import NotPlain, Row, reader
+from .onevalue import NotPlain
+from .rowreaders import Row, reader
 from .schema import Schema
 from .scorer import calibrated, prior_shift
 from .settings import Settings
@@ -58,7 +59,7 @@ class RowScorer:
         """log P(class) + Σ weight · part; None where the long way has to be gone, or no class is possible."""
         try:
             out = self._added(row if type(row) is dict else self._named(row), log_prior.tolist())
-        except (NotPlain, KeyError, OverflowError):
+        except (NotPlain, KeyError):
             return None
         _, _, settings, own_prior = self._made_of
         if settings.isotonic is not None:
