@@ -36,12 +36,12 @@ class Curve:
     values: list[float]
     expected: float
     at_most: bool = False
-    unit: str = "ms"
+    unit: str = "s"
 
     @property
     def exponent(self) -> float:
         """The slope of log value over log size."""
-        return float(np.polyfit(np.log(self.sizes), np.log(self.values), 1)[0])
+        return round(float(np.polyfit(np.log(self.sizes), np.log(self.values), 1)[0]), 2) + 0.0  # no −0.00
 
 
 def best(way: Callable[[], Any], runs: int = 3) -> float:
@@ -123,7 +123,7 @@ def streamed(rows: int) -> float:
 
 def curves(most: int) -> Iterator[Curve]:
     """All curves, one after the other."""
-    memory = [most // 30, most // 10, most // 3, most]
+    memory = [most // 10, most // 5, most // 2, most]
     yield Curve("memory of a stream", "rows", memory, [streamed(n) for n in memory], 0, unit="MB")
     rows = [n for n in (10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000, 10_000_000) if n <= most]
     sources = [stream(n) for n in rows]
@@ -153,7 +153,7 @@ def main() -> None:
     found = []
     for curve in curves(given.most):
         found.append(curve)
-        ends = " → ".join(shown(curve, curve.values[i]) for i in (0, -1))
+        ends = " → ".join(measure(curve.values[i], curve.unit) for i in (0, -1))
         wish = f"{'at most ' if curve.at_most else ''}{curve.expected:g}"
         sizes = f"{curve.sizes[0]:,} to {curve.sizes[-1]:,} {curve.of}"
         print(f"{curve.name:28} exponent {curve.exponent:5.2f}, expected {wish:12} {sizes}: {ends}", flush=True)
@@ -161,10 +161,22 @@ def main() -> None:
         plot(found, given.write)
 
 
-def shown(curve: Curve, value: float) -> str:
-    if curve.unit == "MB":
+def measure(value: float, unit: str) -> str:
+    """Seconds or megabytes to three digits.
+
+    >>> measure(0.000075, "s"), measure(0.955, "s"), measure(345.2, "MB")
+    ('75 µs', '955 ms', '345 MB')
+    """
+    if unit == "MB":
         return f"{value:.0f} MB"
-    return f"{value * 1e6:.0f} µs" if value < 1e-3 else f"{value * 1e3:.3g} ms"
+    return next((f"{value * by:.3g} {u}" for u, by in (("s", 1), ("ms", 1e3)) if value * by >= 0.9999), "") or (
+        f"{value * 1e6:.3g} µs"
+    )
+
+
+def short(number: float) -> str:
+    """A round number as one writes it under an axis: 300 k, 10 M."""
+    return next((f"{number / by:g} {u}" for u, by in (("M", 1e6), ("k", 1e3)) if number >= by), f"{number:g}")
 
 
 def plot(found: list[Curve], path: pathlib.Path) -> None:
@@ -174,17 +186,22 @@ def plot(found: list[Curve], path: pathlib.Path) -> None:
     matplotlib.use("svg")
     matplotlib.rcParams |= {"svg.hashsalt": "tallybayes", "font.size": 9}
     from matplotlib import pyplot as plt
+    from matplotlib.ticker import FuncFormatter, NullLocator
 
     figure, grid = plt.subplots(2, 4, figsize=(11, 5.2), layout="constrained")
     for axes, curve in zip(grid.flat, found, strict=True):
-        sizes, values = np.array(curve.sizes), np.array(curve.values) * (1 if curve.unit == "MB" else 1e3)
+        sizes, values = np.array(curve.sizes), np.array(curve.values)
         middle = np.exp(np.log(sizes).mean()), np.exp(np.log(values).mean())
         line = middle[1] * (sizes / middle[0]) ** curve.expected
         axes.loglog(sizes, line, color="#b0b0b0", linestyle="--", linewidth=1.2)
         axes.loglog(sizes, values, color="#1f6f8b", marker="o", markersize=4, linewidth=1.6)
         low, high = min(values.min(), line.min()), max(values.max(), line.max())
         room = max(np.sqrt(30 * low / high), 1.4)  # a flat line is to look flat
-        axes.set(ylim=(low / room, high * room), xlabel=curve.of, ylabel="MB at most" if curve.unit == "MB" else "ms")
+        axes.set(ylim=(low / room, high * room), xlabel=curve.of, xticks=sizes[:: -(-len(sizes) // 5)])
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: short(v)))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _, unit=curve.unit: measure(v, unit)))
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.yaxis.set_minor_locator(NullLocator())
         wish = f"{'≤ ' if curve.at_most else ''}{curve.expected:g}"
         axes.set_title(f"{curve.name}\nexponent {curve.exponent:.2f} (expected {wish})", fontsize=9)
         axes.spines[["top", "right"]].set_visible(False)
