@@ -124,7 +124,7 @@ def goes_the_short_way(model: tb.Model, row: Any) -> bool:
 
 
 @given(belief=beliefs(), rows=st.lists(ROW, min_size=1, max_size=3), prior=st.sampled_from([None, None, "uniform"]))
-@examples(30)
+@examples(20)
 def test_one_row_says_what_it_says_among_many(belief: Any, rows: list[dict[str, Any]], prior: Any) -> None:
     model = TALLIES[belief[0]].model(belief[1])
     for row in rows:
@@ -148,7 +148,7 @@ def test_plain_rows_of_every_kind_go_the_short_way() -> None:
 @given(
     x=st.lists(st.lists(finite | st.just(math.nan), min_size=3, max_size=3), min_size=1, max_size=3), as_=st.booleans()
 )
-@examples(60)
+@examples(30)
 def test_a_matrix_of_one_row(x: list[list[float]], as_: bool) -> None:
     data = np.column_stack([RNG.normal(size=(40, 2)), np.zeros(40) if as_ else np.arange(40.0)])
     y = np.arange(40) % 3

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import examples
+from strategies import examples, schema, tables
 
 import tallybayes as tb
 from tallybayes import pending
+from tallybayes.rowamounts import checked, label_of, row_amounts
+from tallybayes.slotindex import SlotIndex
 
 SCHEMA = tb.Schema(
     [
@@ -124,3 +126,19 @@ def test_more_rows_wait_where_there_are_more_words(monkeypatch):
         model = model.update({"c": "red", "n": 1.0, "t": "word1", "y": "u"})
         waiting.append(vars(model)["_pending"].waiting)
     assert max(waiting) == 10 and waiting[-1] == 2
+
+
+@given(one=tables(min_size=1, max_size=1))
+@examples(80)
+def test_the_amounts_of_a_row_are_what_its_tally_holds(one):
+    """Every kind, with numbers of any size: read in plain Python or not, the same amounts under the same slots."""
+    row, under = {name: values[0] for name, values in one.columns.items()}, schema()
+    tally = tb.count([row], under)
+    read = checked(under, row)
+    if label_of(under, read) is None:
+        assert tally.rows == 0
+        return
+    found = {(column, sheet): dict(slots) for column, sheet, slots in row_amounts(under, read) if slots}
+    counts = {"": tally.labels, **tally.columns}
+    expected = {(c, s): dict(SlotIndex(sheet).of(0)) for c, each in counts.items() for s, sheet in each.sheets.items()}
+    assert found == {place: slots for place, slots in expected.items() if slots}

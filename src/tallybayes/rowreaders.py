@@ -36,7 +36,7 @@ Reader = Callable[[Row], Said | None]  # None: no evidence
 Heard = Callable[[float], Said]
 
 _LONG = 1 << 12  # characters of a text that is better cut by the kernels
-_MOST_KEPT = 1 << 14  # answers remembered per column
+_MOST_KEPT = 1 << 14  # answers remembered per column, fewer if there are more than sixteen classes
 _LONG_KEY = 200
 _ONE = np.zeros(1, dtype=np.int64)
 
@@ -51,7 +51,7 @@ class _Kept(dict[Any, Any]):
     def __missing__(self, key: Any) -> Any:
         said = self._ask(key)
         if type(key) is not str or len(key) <= _LONG_KEY:
-            if len(self) >= _MOST_KEPT:
+            if len(self) * max(len(said or ()), 16) >= 16 * _MOST_KEPT:
                 self.clear()
             self[key] = said
         return said
