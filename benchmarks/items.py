@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import pathlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 import scipy.sparse
 from sklearn.compose import ColumnTransformer
@@ -32,7 +33,7 @@ class Case:
     ours: Callable[[], Any]
     theirs: Callable[[], Any]
     agree: Callable[[], bool]
-    reads: Any = None  # an array that holds the data
+    reads: Sequence[np.ndarray] = ()  # the arrays that hold the data
     tally: Callable[[], tb.Tally] | None = None  # what fast path and reference must agree on bit for bit
 
 
@@ -69,7 +70,7 @@ def gaussian_fit(rows: int, width: int, classes: int) -> Callable[[float], Case]
             lambda: tb.count(x, schema, y).model(),
             lambda: GaussianNB().fit(x, y),
             agree,
-            x,
+            [x],
             lambda: tb.count(x, schema, y),
         )
 
@@ -84,7 +85,7 @@ def gaussian_predict(rows: int, width: int, classes: int) -> Callable[[float], C
             lambda: ours.predict(x),
             lambda: theirs.predict(x),
             lambda: np.mean(ours.predict(x) == theirs.predict(x)) > 0.9999,
-            x,
+            [x],
         )
 
     return make
@@ -112,7 +113,7 @@ def codes_fit(scale: float) -> Case:
         lambda: tb.count(x, schema, y).model(),
         lambda: CategoricalNB().fit(x, y),
         agree,
-        x,
+        [x],
         lambda: tb.count(x, schema, y),
     )
 
@@ -124,7 +125,7 @@ def codes_predict(scale: float) -> Case:
         lambda: ours.predict(x),
         lambda: theirs.predict(x),
         lambda: np.mean(ours.predict(x) == theirs.predict(x)) > 0.999,
-        x,
+        [x],
     )
 
 
@@ -135,6 +136,13 @@ def _strings(scale: float) -> tuple[pd.DataFrame, tb.Schema]:
     frame = pd.DataFrame({f"c{j}": words[rng.integers(0, 12, rows)] for j in range(10)})
     frame["y"] = rng.choice(["a", "b", "c"], rows)
     return frame, tb.Schema([tb.Column(f"c{j}", "category") for j in range(10)], target="y")
+
+
+def _buffers(frame: pd.DataFrame) -> list[np.ndarray]:
+    """The bytes of a frame as Arrow holds them."""
+    columns = pa.Table.from_pandas(frame, preserve_index=False).columns
+    found = [b for column in columns for chunk in column.chunks for b in chunk.buffers() if b is not None]
+    return [np.frombuffer(b, dtype=np.int64, count=b.size // 8) for b in found]
 
 
 def strings_fit(scale: float) -> Case:
@@ -151,7 +159,8 @@ def strings_fit(scale: float) -> Case:
         lambda: tb.count(frame, schema).model(),
         lambda: CategoricalNB().fit(OrdinalEncoder().fit_transform(x), y),
         agree,
-        tally=lambda: tb.count(frame, schema),
+        _buffers(frame),
+        lambda: tb.count(frame, schema),
     )
 
 
@@ -184,7 +193,9 @@ def mixed_fit(scale: float) -> Case:
         apart = np.mean(model.predict(head) == y[:1000]) - np.mean(theirs().predict(head) == y[:1000])
         return bool(model.tally.rows == rows and apart > -0.05)
 
-    return Case(lambda: tb.fit(table, "y", calibrate=False), theirs, agree, tally=lambda: tb.count(table, schema))
+    return Case(
+        lambda: tb.fit(table, "y", calibrate=False), theirs, agree, _buffers(table), lambda: tb.count(table, schema)
+    )
 
 
 def _sparse(scale: float) -> tuple[Any, np.ndarray, tb.Schema]:
@@ -211,7 +222,7 @@ def sparse_fit(scale: float) -> Case:
         lambda: tb.count(x, schema, y).model(),
         lambda: MultinomialNB().fit(x, y),
         agree,
-        x.data,
+        [x.data, x.indices],
         lambda: tb.count(x, schema, y),
     )
 
@@ -223,7 +234,7 @@ def sparse_predict(scale: float) -> Case:
         lambda: ours.predict(x),
         lambda: theirs.predict(x),
         lambda: np.mean(ours.predict(x) == theirs.predict(x)) > 0.999,
-        x.data,
+        [x.data, x.indices],
     )
 
 
@@ -255,7 +266,7 @@ def grid_of_smoothings(scale: float) -> Case:
         tried = GridSearchCV(MultinomialNB(), {"alpha": alphas}, cv=10, refit=False).fit(x, y)
         return float(tried.cv_results_["mean_test_score"].max())
 
-    return Case(ours, theirs, lambda: abs(ours() - theirs()) < 0.05, x.data)
+    return Case(ours, theirs, lambda: abs(ours() - theirs()) < 0.05, [x.data, x.indices])
 
 
 def one_row_of_numbers(scale: float) -> Case:

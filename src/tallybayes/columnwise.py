@@ -52,10 +52,10 @@ class FoldScorer:
         for number, (settings, classes) in enumerate(zip(self.settings, self.classes, strict=True)):
             each = {name: self._parts(number, name, said[name]) for name in self.names}
             model = self._priors[number]
-            joint = scorer.calibrated(settings, scorer.scores(model.log_prior, each, settings, blocks, rows))
+            joint = scorer.calibrated(settings, scorer.scores(model.start, each, settings, blocks, rows))
             at = [classes.index(str(canon.text(c))) for c in model.classes]
             log_prior, full = np.full(len(classes), -np.inf), np.full((rows, len(classes)), -np.inf)
-            log_prior[at], full[:, at] = model.log_prior, joint
+            log_prior[at], full[:, at] = model.start, joint
             yield log_prior, full, {n: _spread(p, at, len(classes)) for n, p in each.items()} if parts else {}
 
     def _parts(self, number: int, name: str, said: _Said) -> Floats:
@@ -102,7 +102,7 @@ class FoldScorer:
     def _priors(self) -> list[Model]:
         if not self._apart:
             return self._whole
-        return [self._only(()).model(Settings(prior=s.prior)) for s in self.settings]
+        return [self._only(()).model(Settings(prior=s.prior, offsets=s.offsets)) for s in self.settings]
 
 
 @dataclass
@@ -124,7 +124,8 @@ def for_column(settings: Settings, column: str) -> Settings:
     """The settings as far as they concern what one column says: two that are equal here give equal parts."""
     own: dict[str, Any] = {n: {k: v for k, v in m.items() if k == column} for n, m in _by_column(settings)}
     own["smoothing"] = settings.smoothing_of(column)
-    own.update(weights={}, lengths={}, isotonic=None, calibrated=None)  # they act on what the column has said
+    # these act on what the column has said
+    own.update(weights={}, lengths={}, offsets={}, isotonic=None, lead=None, calibrated=None)
     own["prior"] = settings.prior if isinstance(settings.prior, Dirichlet) else "counted"  # it may imagine classes
     return replace(settings, **own)
 
@@ -133,7 +134,7 @@ def _by_column(settings: Settings) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """The fields of the settings that say something for each column."""
     for f in fields(settings):
         value = getattr(settings, f.name)
-        if f.name != "prior" and isinstance(value, Mapping):
+        if f.name not in ("prior", "offsets") and isinstance(value, Mapping):  # these speak of classes
             yield f.name, value
 
 

@@ -116,9 +116,9 @@ class Model(Learning, Scoring):
                 )
             return source.engine.predict(self, prior)
         if costs is None and unsure_below is None:
-            log_prior = self._log_prior(prior)
-            each = self._each(source, lambda blocks, n: scorer.best(self._scores(blocks, n, log_prior)))
-            return self._label_array[scorer.settled(np.concatenate(list(each)), log_prior)]
+            start = self._start(prior)
+            each = self._each(source, lambda blocks, n: scorer.best(self._scores(blocks, n, start)))
+            return self._label_array[scorer.settled(np.concatenate(list(each)), start)]
         best = decide(self.predict_proba(source, prior=prior), self.classes, unsure_below, costs)
         if unsure_below is None:
             return self._label_array[best]
@@ -139,7 +139,7 @@ class Model(Learning, Scoring):
     def log_joint(self, rows: Any, *, prior: Any = None) -> Floats:
         """log P(class) + Σ log P(value given class): the score before it is normalised."""
         joint = self._of_one(rows, prior)
-        return self._log_joint(rows, self._log_prior(prior)) if joint is None else np.array([joint])
+        return self._log_joint(rows, self._start(prior)) if joint is None else np.array([joint])
 
     def log_density(self, rows: Any) -> Floats:
         """log P(row), the class summed out: how likely the model finds each row."""
@@ -168,7 +168,7 @@ class Model(Learning, Scoring):
 
         `log` is "natural", "2", "10" or "decibans"; `number` picks the row where `row` is a table.
         """
-        return explained(self, self._one(row, number), str(log), self._log_prior(prior), prior)
+        return explained(self, self._one(row, number), str(log), self._start(prior), prior)
 
     def what_if(self, row: Any, to: Any = None, number: int = 0) -> WhatIf:
         """The smallest set of changed values that gives one row another answer, or the class `to`; print it.
@@ -212,12 +212,15 @@ class Model(Learning, Scoring):
     def linear(self) -> LinearView:
         """W, b and a centre x₀ with softmax(W·(x − x₀) + b) = posterior, where every column has such a view."""
         bent = [n for n, b in self.settings.lengths.items() if b != 0.0]
-        if bent:
+        curved = [n for n in ("isotonic", "lead") if getattr(self.settings, n) is not None]
+        if bent or curved:
             raise SettingsError(
-                f"the evidence of column {bent[0]!r} depends on the length of the text, which no linear view knows",
-                hint="take settings without lengths: tally.model(tb.Settings(…)).",
+                f"the evidence of column {bent[0]!r} depends on the length of the text, which no linear view knows"
+                if bent
+                else f"the settings bend the whole score ({curved[0]}), which no linear view knows",
+                hint="take settings without lengths, lead and isotonic: tally.model(tb.Settings(…)).",
             )
-        return linear_view(self.log_prior, self.beliefs, self.settings.weights, self.classes, self._blocks)
+        return linear_view(self.start, self.beliefs, self.settings.weights, self.classes, self._blocks)
 
     def to_sql(self, table: str | Sequence[str], dialect: str = "duckdb", **how: Any) -> Any:
         """The model as SQL for "duckdb", "sqlite", "spark" or "postgres": `prediction` and `P(class)` of every row.
@@ -228,7 +231,7 @@ class Model(Learning, Scoring):
         """
         from .sqlscore import sql_scorer
 
-        return sql_scorer(self.schema, self.classes, self.log_prior, self.beliefs, self.settings, table, dialect, **how)
+        return sql_scorer(self.schema, self.classes, self.start, self.beliefs, self.settings, table, dialect, **how)
 
     def table(self, column: str) -> Table:
         """The conditional table of one column: P(value given class), or a family's parameters."""
@@ -263,6 +266,13 @@ class Model(Learning, Scoring):
                 f"there is no class {label!r}", hint=did_you_mean(text, names) + f"the classes are {excerpt(names)}."
             )
         return names.index(text)
+
+    @property
+    def start(self) -> Floats:
+        """Where the score of each class starts: log P(class), and its offset if the settings have one."""
+        if not self.settings.offsets:
+            return self.log_prior
+        return self.log_prior + scorer.offsets(self.settings, self.classes)
 
     def prior(self) -> dict[Any, float]:
         """P(class)."""

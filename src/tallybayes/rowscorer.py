@@ -43,27 +43,28 @@ def lone(rows: Any) -> Any:
 class RowScorer:
     """The readers of a model's columns, and the way from their sum to scores."""
 
-    def __init__(self, schema: Schema, beliefs: Mapping[str, Belief], settings: Settings, log_prior: Floats) -> None:
-        self._made_of = schema, beliefs, settings, log_prior
+    def __init__(self, schema: Schema, beliefs: Mapping[str, Belief], settings: Settings, start: Floats) -> None:
+        self._made_of, self._start = (schema, beliefs, settings, start), start.tolist()
         inputs = {name for c in schema.counted for name in c.inputs}
         self._count, self._whole_matrix = len(inputs), MATRIX in inputs
         read = {c.name: reader(c, beliefs.get(c.name), settings, schema.missing) for c in schema.counted}
         order = [*beliefs, *(n for n in read if n not in beliefs)]  # added up in the order of the long way
-        self._readers = [] if len(log_prior) > _MOST_CLASSES else [read[n] for n in order]
+        self._readers = [] if len(start) > _MOST_CLASSES else [read[n] for n in order]
 
     def __reduce__(self) -> tuple[Any, ...]:
         """What was remembered is not copied: closures cannot be pickled."""
         return RowScorer, self._made_of
 
-    def scores(self, row: Row | Floats, log_prior: Floats) -> list[float] | None:
-        """log P(class) + Σ weight · part; None where the long way has to be gone, or no class is possible."""
+    def scores(self, row: Row | Floats, start: Floats | None = None) -> list[float] | None:
+        """start + Σ weight · part; None where the long way has to be gone, or no class is possible."""
+        begin: list[float] = self._start if start is None else start.tolist()
         try:
-            out = self._added(row if type(row) is dict else self._named(row), log_prior.tolist())
+            out = self._added(row if type(row) is dict else self._named(row), begin)
         except (NotPlain, KeyError):
             return None
-        _, _, settings, own_prior = self._made_of
-        if settings.isotonic is not None:
-            bent = calibrated(settings, np.array([out]), prior_shift(log_prior, own_prior))
+        _, _, settings, own = self._made_of
+        if settings.isotonic is not None or settings.lead is not None:
+            bent = calibrated(settings, np.array([out]), prior_shift(own if start is None else start, own))
             out = bent[0].tolist()
         return out if max(out) > -math.inf else None
 

@@ -35,6 +35,11 @@ class Scoring:
         settings: Settings
         tally: Tally | None
 
+        @property
+        def start(self) -> Floats:
+            """Where the score of each class starts."""
+            ...
+
     def _one(self, row: Any, number: int) -> dict[str, Block]:
         """The blocks of one row."""
         return self._encoded(self._row(row, number))
@@ -77,30 +82,30 @@ class Scoring:
         source = open_source(self.table_of(rows))
         return workers.each(of_batch, enumerate(source.batches(encode.wanted(self.schema, labelled=False))))
 
-    def _scores(self, blocks: Mapping[str, Block], rows: int, log_prior: Floats) -> Floats:
-        """log P(class) + Σ weight · part."""
+    def _scores(self, blocks: Mapping[str, Block], rows: int, start: Floats) -> Floats:
+        """start + Σ weight · part, bent where the settings say so."""
         fast = fused.adders(self.beliefs, blocks, self.settings.weights)
         parts = self._parts(blocks, but=fast)
-        joint = fused.add_all(fast, scorer.scores(log_prior, parts, self.settings, blocks, rows))
-        if self.settings.isotonic is None:
+        joint = fused.add_all(fast, scorer.scores(start, parts, self.settings, blocks, rows))
+        if self.settings.isotonic is None and self.settings.lead is None:
             return joint
-        return scorer.calibrated(self.settings, joint, scorer.prior_shift(log_prior, self.log_prior))
+        return scorer.calibrated(self.settings, joint, scorer.prior_shift(start, self.start))
 
-    def _log_joint(self, rows: Any, log_prior: Floats) -> Floats:
-        return np.concatenate(list(self._each(rows, lambda blocks, n: self._scores(blocks, n, log_prior))))
+    def _log_joint(self, rows: Any, start: Floats) -> Floats:
+        return np.concatenate(list(self._each(rows, lambda blocks, n: self._scores(blocks, n, start))))
 
     def _log_proba(self, rows: Any, prior: Any) -> Floats:
-        log_prior = self._log_prior(prior)
-        return scorer.log_posterior(self._log_joint(rows, log_prior), log_prior)
+        start = self._start(prior)
+        return scorer.log_posterior(self._log_joint(rows, start), start)
 
     def _of_one(self, rows: Any, prior: Any) -> list[float] | None:
         """The scores of a lone row by the short way; None for other data and for rows that it cannot read."""
         row = rowscorer.lone(rows)
-        return None if row is None else self._row_scorer.scores(row, self._log_prior(prior))
+        return None if row is None else self._row_scorer.scores(row, None if prior is None else self._start(prior))
 
     @cached_property
     def _row_scorer(self) -> rowscorer.RowScorer:
-        return rowscorer.RowScorer(self.schema, self.beliefs, self.settings, self.log_prior)
+        return rowscorer.RowScorer(self.schema, self.beliefs, self.settings, self.start)
 
     def _blocks(self, rows: Any) -> list[dict[str, Block]]:
         return list(self._each(rows, lambda blocks, _: blocks))
@@ -108,12 +113,14 @@ class Scoring:
     def _parts(self, blocks: Mapping[str, Block], but: Container[str] = ()) -> dict[str, Floats]:
         return {name: belief.parts(blocks[name]) for name, belief in self.beliefs.items() if name not in but}
 
-    def _log_prior(self, prior: Any) -> Floats:
+    def _start(self, prior: Any) -> Floats:
+        """Where scores start under another prior; None for the model's own."""
         if prior is None:
-            return self.log_prior
+            return self.start
         names = tuple(str(canon.text(c)) for c in self.classes)
         totals = np.zeros(len(names)) if self.tally is None else class_totals(self.tally, names)
-        return safe_log(class_prior(replace(self.settings, prior=prior), names, totals))
+        log_prior = safe_log(class_prior(replace(self.settings, prior=prior), names, totals))
+        return log_prior + scorer.offsets(self.settings, self.classes)
 
     @cached_property
     def _label_array(self) -> np.ndarray[Any, Any]:

@@ -202,8 +202,10 @@ def count(
 @nb.njit(cache=True, nogil=True)
 def _more(tally: Any, touched: Any, size: Any) -> Any:  # pragma: no cover - compiled
     new_tally, new_touched = np.zeros(2 * size, np.uint64), np.empty(size, np.uint32)
-    new_tally[: tally.shape[0]] = tally
-    new_touched[: touched.shape[0]] = touched
+    for i in range(tally.shape[0]):  # see `countkernels`
+        new_tally[i] = tally[i]
+    for i in range(touched.shape[0]):
+        new_touched[i] = touched[i]
     return new_tally, new_touched
 
 

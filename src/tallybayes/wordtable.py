@@ -92,7 +92,8 @@ def roomy(table: Any, strings: Any, size: Any) -> Any:  # pragma: no cover - com
 @nb.njit(cache=True, nogil=True)
 def _longer(array: Any, size: Any) -> Any:  # pragma: no cover - compiled
     out = np.empty(size, array.dtype)
-    out[: array.shape[0]] = array
+    for i in range(array.shape[0]):  # see `countkernels`
+        out[i] = array[i]
     return out
 
 

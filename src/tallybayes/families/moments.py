@@ -94,7 +94,7 @@ def _sums(counts: Counts, n_classes: int) -> tuple[Ints, tuple[Objects, int], tu
     sheet = counts.sheet("moments", MOMENTS)
     places = np.array([int(s or 0) for s in sheet.slot_names], dtype=np.int64)
     order = np.argsort(places)
-    n, x, xx = ((values[order], exponent) for values, exponent in (sheet.exact(a, n_classes) for a in MOMENTS))
+    n, x, xx = ((values[order], exponent) for values, exponent in counts.exact("moments", MOMENTS, n_classes))
     return places[order], n, x, xx
 
 
