@@ -5,7 +5,7 @@
 Runs are interleaved and the best of several counts, so that a busy machine spoils both sides alike. The corpora are 20
 Newsgroups from the shared data, where they are there, and a made one of Zipf-distributed words with punctuation and
 capitals. Polars counts the same tokens by class, without a model. Memory is what a fresh process needs at its peak
-above what it has taken for the imports and the data. One message is scored as a person's program would do it.
+above what it has taken for the imports and the data. `benchmarks/run.py` has the same on fewer texts, and one SMS.
 """
 
 from __future__ import annotations
@@ -98,20 +98,6 @@ def compare(name: str, train: pd.DataFrame, test: pd.DataFrame, rounds: int) -> 
     )
 
 
-def one_message(rounds: int) -> None:
-    """One SMS, from a dict to the answer."""
-    from sklearn.feature_extraction.text import CountVectorizer
-    from sklearn.naive_bayes import MultinomialNB
-    from sklearn.pipeline import make_pipeline
-
-    frame = pd.read_parquet(DATA / "sms_spam.parquet")
-    peer = make_pipeline(CountVectorizer(), MultinomialNB()).fit(frame["text"], frame["target"])
-    model = tb.count(frame, SCHEMA).model()
-    text = frame["text"][2]
-    ours, theirs = best(100 * rounds, lambda: model.predict({"text": text}), lambda: peer.predict([text]))
-    print(f"one SMS: {ours * 1e6:.0f} µs, scikit-learn {theirs * 1e6:.0f} µs: {theirs / ours:.1f} times")
-
-
 _FRESH = """
 import ctypes, sys
 import pandas as pd, pyarrow
@@ -172,7 +158,6 @@ def main() -> None:
         frame = pd.read_parquet(news)
         compare("20 Newsgroups", frame[frame["split"] == "train"], frame[frame["split"] == "test"], given.rounds)
         memory("20 Newsgroups", news)
-        one_message(given.rounds)
     frame = made(given.mb)
     cut = len(frame) * 4 // 5
     compare("made corpus", frame[:cut], frame[cut:], given.rounds)

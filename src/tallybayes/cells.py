@@ -78,6 +78,24 @@ class Cells:
             out[is_point] = _POINT + at[is_point]
         return out
 
+    def code(self, value: float) -> int:
+        """The same for one value, in plain Python."""
+        found = self._point_at.get(value)
+        if found is not None:
+            return found
+        distance = min(max(value - self.centre, -_LARGEST), _LARGEST)
+        size, octave = math.frexp(abs(distance))
+        octave -= self.exponent + _MIDDLE_BITS
+        if octave >= 1 and size > 0:
+            step = (octave - 1) * TAIL + math.floor((2 * size - 1) * TAIL)
+            return MIDDLE + step if distance > 0 else -MIDDLE - 1 - step
+        near = math.ldexp(distance, -self.exponent)
+        return -1 if near == 0 and distance < 0 else math.floor(near)
+
+    @cached_property
+    def _point_at(self) -> dict[float, int]:
+        return {p: _POINT + i for i, p in enumerate(self.points)}
+
     @cached_property
     def point_values(self) -> Floats:
         """The points as an array."""

@@ -30,8 +30,8 @@ _CACHED = 1 << 21  # places of a table, 16 MB: adding in any order is then faste
 _work_done = 0
 
 
-def kernels(cells: int) -> ModuleType | None:
-    """The Numba module, once the cells asked for so far would have repaid its import; None before that.
+def _repaid(cells: int) -> bool:
+    """Whether the cells asked for so far would have repaid the import of Numba; it is then imported.
 
     TALLYBAYES_KERNELS=off keeps it away for good, =on takes it at once; without Numba installed it is never taken.
     """
@@ -39,16 +39,26 @@ def kernels(cells: int) -> ModuleType | None:
     wish = os.environ.get("TALLYBAYES_KERNELS", "auto")
     _work_done += cells
     if wish == "off" or (wish == "auto" and _work_done < BREAK_EVEN):
-        return None
+        return False
     try:
-        return _numba()
+        _numba()
     except ImportError:
+        return False
+    return True
+
+
+def kernels(cells: int) -> ModuleType | None:
+    """The Numba module that adds numbers up, once that repays its import; None before that."""
+    if not _repaid(cells):
         return None
+    from . import kernels as module
+
+    return module
 
 
 @cache
-def _numba() -> ModuleType:
-    """The module, loaded once. Its first run on a machine compiles, and says so; later ones find the result cached."""
+def _numba() -> None:
+    """Numba, loaded once. Its first run on a machine compiles, and says so; later ones find the result cached."""
     event: Any = importlib.import_module("numba.core.event")
 
     class Compiling(event.Listener):  # type: ignore[misc]
@@ -65,9 +75,6 @@ def _numba() -> ModuleType:
             """Nothing to say."""
 
     event.register("numba:compile", Compiling())
-    from . import kernels as module
-
-    return module
 
 
 def sums(groups: Ints, n_groups: int, factors: Sequence[Floats]) -> Limbs:
@@ -231,7 +238,7 @@ def vector_moments(labels: Ints, n_labels: int, x: Floats, weights: Floats | Non
 
 def text_kernels(size: int) -> ModuleType | None:
     """The Numba module that cuts texts, under the same rule; a byte of text is worth about half a cell."""
-    if kernels(size // 2) is None:
+    if not _repaid(size // 2):
         return None
     from . import wordscan
 
@@ -240,7 +247,7 @@ def text_kernels(size: int) -> ModuleType | None:
 
 def count_kernels(tokens: int) -> ModuleType | None:
     """The Numba module that counts tokens, under the same rule; a token is worth about two cells."""
-    if kernels(2 * tokens) is None:
+    if not _repaid(2 * tokens):
         return None
     from . import countkernels
 
@@ -249,7 +256,7 @@ def count_kernels(tokens: int) -> ModuleType | None:
 
 def table_kernels(cells: int) -> ModuleType | None:
     """The Numba module that counts codes and matrix entries, under the same rule."""
-    if kernels(cells) is None:
+    if not _repaid(cells):
         return None
     from . import tablekernels
 
@@ -258,7 +265,7 @@ def table_kernels(cells: int) -> ModuleType | None:
 
 def score_kernels(cells: int) -> ModuleType | None:
     """The Numba module that scores, under the same rule."""
-    if kernels(cells) is None:
+    if not _repaid(cells):
         return None
     from . import scorekernels
 

@@ -7,18 +7,17 @@ S = b + Σ parts(φ, θ)            one part per column and class; the parts bef
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from . import canon, encode, fused, scorer, workers
-from .batches import one_row
+from . import canon, rowscorer, scorer
 from .block import Block
 from .decide import decide
-from .errors import DataError, SettingsError, did_you_mean, excerpt
+from .errors import SettingsError, did_you_mean, excerpt
 from .explain import Explanation
 from .explaining import explained
 from .families import Belief, Family
@@ -28,10 +27,11 @@ from .learning import Learning
 from .linear import LinearView, linear_view
 from .numerics import Floats, Ints, log_sum_exp, safe_log
 from .odds import OddsTable, odds_table
-from .prior import class_prior, class_totals, natural_order
+from .prior import natural_order
 from .schema import Schema
+from .scoring import Scoring
 from .settings import Settings
-from .sources import Batch, open_source
+from .sources import open_source
 from .tally import Tally
 from .written import (
     Tables,
@@ -46,11 +46,9 @@ if TYPE_CHECKING:
     from .counterfactual import WhatIf
     from .plots import Plots
 
-T = TypeVar("T")
-
 
 @dataclass(frozen=True, eq=False)
-class Model(Learning):
+class Model(Learning, Scoring):
     """A naive Bayes classifier. Make one with `tally.model()`, `tb.fit` or `Model.written`; it never changes.
 
     >>> import tallybayes as tb
@@ -107,6 +105,8 @@ class Model(Learning):
         it costs to call a ham spam, the answer is the one that costs least on average (others 1, right ones 0).
         A Spark frame comes back as a frame: the same rows with `prediction` and a column `P(class)` for each class.
         """
+        if costs is None and unsure_below is None and (joint := self._of_one(rows, prior)) is not None:
+            return self._label_array[[joint.index(max(joint))]]
         source = open_source(self.table_of(rows))
         if source.engine is not None:
             if unsure_below is not None or costs is not None:
@@ -118,26 +118,28 @@ class Model(Learning):
         if costs is None and unsure_below is None:
             start = self._start(prior)
             each = self._each(source, lambda blocks, n: scorer.best(self._scores(blocks, n, start)))
-            return self._labels(scorer.settled(np.concatenate(list(each)), start))
+            return self._label_array[scorer.settled(np.concatenate(list(each)), start)]
         best = decide(self.predict_proba(source, prior=prior), self.classes, unsure_below, costs)
         if unsure_below is None:
-            return self._labels(best)
+            return self._label_array[best]
         out = np.empty(len(self.classes) + 1, dtype=object)  # its last stays None
         out[:-1] = self.classes
         return np.asarray(out[best])
 
     def predict_proba(self, rows: Any, *, prior: Any = None) -> Floats:
         """P(class given row), rows × classes in the order of `classes`; each row sums to one."""
-        return np.exp(self.predict_log_proba(rows, prior=prior))
+        joint = self._of_one(rows, prior)
+        return np.exp(self._log_proba(rows, prior)) if joint is None else rowscorer.probabilities(joint)
 
     def predict_log_proba(self, rows: Any, *, prior: Any = None) -> Floats:
         """log P(class given row)."""
-        return scorer.log_posterior(self.log_joint(rows, prior=prior), self._start(prior))
+        joint = self._of_one(rows, prior)
+        return self._log_proba(rows, prior) if joint is None else rowscorer.log_probabilities(joint)
 
     def log_joint(self, rows: Any, *, prior: Any = None) -> Floats:
         """log P(class) + Σ log P(value given class): the score before it is normalised."""
-        start = self._start(prior)
-        return np.concatenate(list(self._each(rows, lambda blocks, n: self._scores(blocks, n, start))))
+        joint = self._of_one(rows, prior)
+        return self._log_joint(rows, self._start(prior)) if joint is None else np.array([joint])
 
     def log_density(self, rows: Any) -> Floats:
         """log P(row), the class summed out: how likely the model finds each row."""
@@ -313,78 +315,3 @@ class Model(Learning):
 
     def _repr_html_(self) -> str:
         return model_html(repr(self), self.graph())
-
-    # ---- reading rows
-
-    def _one(self, row: Any, number: int) -> dict[str, Block]:
-        """The blocks of one row."""
-        return self._encoded(self._row(row, number))
-
-    def _encoded(self, batch: Batch) -> dict[str, Block]:
-        encode.check_columns(self.schema, batch)
-        return encode.bags(encode.blocks(self.schema, batch))
-
-    def _row(self, rows: Any, number: int) -> Batch:
-        """One row as a batch of one."""
-        seen = 0
-        for batch in open_source(self.table_of(rows)).batches():
-            if seen <= number < seen + batch.rows:
-                return batch.slice(number - seen, number - seen + 1)
-            seen += batch.rows
-        raise DataError(
-            f"there is no row {number} among {seen} (the first is row 0)",
-            hint="give the number of a row that exists.",
-        )
-
-    def table_of(self, rows: Any) -> Any:
-        """A dict that is one row as a table of one; it is told from a dict of columns by what it holds."""
-        if hasattr(rows, "to_dict") and hasattr(rows, "index") and not hasattr(rows, "columns"):
-            rows = rows.to_dict()  # a row of a pandas frame
-        if not isinstance(rows, Mapping):
-            return rows
-        if not rows:
-            return [rows]
-        return one_row(rows) if encode.is_row(self.schema, rows) else rows
-
-    def _each(self, rows: Any, answer: Callable[[dict[str, Block], int], T]) -> Iterator[T]:
-        """answer(blocks, rows) for every batch, on several threads."""
-
-        def of_batch(item: tuple[int, Batch]) -> T:
-            number, batch = item
-            if number == 0 and batch.start == 0 and self.beliefs and (batch.rows or batch.columns):
-                encode.check_columns(self.schema, batch)
-            return answer(encode.blocks(self.schema, batch), batch.rows)
-
-        source = open_source(self.table_of(rows))
-        return workers.each(of_batch, enumerate(source.batches(encode.wanted(self.schema, labelled=False))))
-
-    def _scores(self, blocks: Mapping[str, Block], rows: int, start: Floats) -> Floats:
-        """start + Σ weight · part, bent where the settings say so."""
-        fast = fused.adders(self.beliefs, blocks, self.settings.weights)
-        parts = self._parts(blocks, but=fast)
-        joint = fused.add_all(fast, scorer.scores(start, parts, self.settings, blocks, rows))
-        if self.settings.isotonic is None and self.settings.lead is None:
-            return joint
-        return scorer.calibrated(self.settings, joint, scorer.prior_shift(start, self.start))
-
-    def _blocks(self, rows: Any) -> list[dict[str, Block]]:
-        return list(self._each(rows, lambda blocks, _: blocks))
-
-    def _parts(self, blocks: Mapping[str, Block], but: Container[str] = ()) -> dict[str, Floats]:
-        return {name: belief.parts(blocks[name]) for name, belief in self.beliefs.items() if name not in but}
-
-    def _start(self, prior: Any) -> Floats:
-        """Where scores start under another prior; None for the model's own."""
-        if prior is None:
-            return self.start
-        names = tuple(str(canon.text(c)) for c in self.classes)
-        totals = np.zeros(len(names)) if self.tally is None else class_totals(self.tally, names)
-        log_prior = safe_log(class_prior(replace(self.settings, prior=prior), names, totals))
-        return log_prior + scorer.offsets(self.settings, self.classes)
-
-    def _labels(self, numbers: Ints) -> np.ndarray[Any, Any]:
-        if all(isinstance(c, (int, float)) for c in self.classes):
-            return np.array(self.classes)[numbers]
-        labels = np.empty(len(self.classes), dtype=object)
-        labels[:] = self.classes
-        return labels[numbers]

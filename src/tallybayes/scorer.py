@@ -24,8 +24,9 @@ def by_length(settings: Settings, column: str, tokens: Floats) -> Floats:
 
 def factor(settings: Settings, column: str, block: Block) -> float | Floats:
     """What a column's evidence is multiplied by: its weight, and for words tokens^exponent of each row."""
-    if settings.lengths.get(column, 0.0) == 0.0 or not hasattr(block, "lengths"):  # only words have
-        return settings.weights.get(column, 1.0)
+    weight = settings.weights.get(column, 1.0)
+    if weight == 0 or settings.lengths.get(column, 0.0) == 0.0 or not hasattr(block, "lengths"):  # only words have
+        return weight
     return by_length(settings, column, block.lengths())
 
 
