@@ -115,7 +115,7 @@ def figures(name: str, fit: Any) -> dict[str, Any]:
         "accuracy": float(metrics.accuracy(label, proba)),
         "ece": float(metrics.calibration_error(label, proba)),
         "seconds": seconds,
-        "form": ", ".join(forms) or "as counted",
+        "form": " / ".join(forms) or "as counted",
     }
 
 

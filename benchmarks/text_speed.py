@@ -7,7 +7,7 @@ Newsgroups from the shared data, where they are there, and a made one of Zipf-di
 capitals, so many megabytes to learn from and a quarter more to answer. It is no easier than real text: its 10,000 most
 frequent words are 79 % of it (20 Newsgroups 88 %, IMDB 95 %), and every class has every word. Polars counts the same
 tokens by class, without a model. Memory is what a fresh process needs at its peak above what it has taken for the
-imports and the data. One message is scored as a person's program would do it.
+imports and the data. `benchmarks/run.py` has the same on fewer texts, and one SMS.
 """
 
 from __future__ import annotations
@@ -100,20 +100,6 @@ def compare(name: str, train: pd.DataFrame, test: pd.DataFrame, rounds: int) -> 
     )
 
 
-def one_message(rounds: int) -> None:
-    """One SMS, from a dict to the answer."""
-    from sklearn.feature_extraction.text import CountVectorizer
-    from sklearn.naive_bayes import MultinomialNB
-    from sklearn.pipeline import make_pipeline
-
-    frame = pd.read_parquet(DATA / "sms_spam.parquet")
-    peer = make_pipeline(CountVectorizer(), MultinomialNB()).fit(frame["text"], frame["target"])
-    model = tb.count(frame, SCHEMA).model()
-    text = frame["text"][2]
-    ours, theirs = best(100 * rounds, lambda: model.predict({"text": text}), lambda: peer.predict([text]))
-    print(f"one SMS: {ours * 1e6:.0f} µs, scikit-learn {theirs * 1e6:.0f} µs: {theirs / ours:.1f} times")
-
-
 _FRESH = """
 import ctypes, sys
 import pandas as pd, pyarrow
@@ -174,7 +160,6 @@ def main() -> None:
         frame = pd.read_parquet(news)
         compare("20 Newsgroups", frame[frame["split"] == "train"], frame[frame["split"] == "test"], given.rounds)
         memory("20 Newsgroups", news)
-        one_message(given.rounds)
     frame = made(given.mb * 5 / 4)
     cut = len(frame) * 4 // 5
     compare("made corpus", frame[:cut], frame[cut:], given.rounds)

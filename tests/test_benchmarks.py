@@ -17,11 +17,14 @@ import tallybayes as tb
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
 
 from items import ITEMS, Item
+from textitems import TEXT_ITEMS
 
 TINY = 0.004
+ALL = [*ITEMS, *TEXT_ITEMS]
+COUNTED = [item for item in ALL if "fit" in item.name or item.name == "raw text to tally"]
 
 
-@pytest.mark.parametrize("item", ITEMS, ids=lambda item: item.name)
+@pytest.mark.parametrize("item", ALL, ids=lambda item: item.name)
 def test_the_item_runs_and_both_sides_agree(item: Item) -> None:
     case = item.make(TINY)
     case.ours()
@@ -29,7 +32,7 @@ def test_the_item_runs_and_both_sides_agree(item: Item) -> None:
     assert case.agree()
 
 
-@pytest.mark.parametrize("item", [i for i in ITEMS if "fit" in i.name], ids=lambda item: item.name)
+@pytest.mark.parametrize("item", COUNTED, ids=lambda item: item.name)
 def test_kernels_and_reference_count_the_same(item: Item, monkeypatch: pytest.MonkeyPatch) -> None:
     tally = item.make(TINY).tally
     assert tally is not None

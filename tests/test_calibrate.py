@@ -14,7 +14,8 @@ from tallybayes.calibrate import (
     Evidence,
     column_weights,
     fit_weights,
-    nested_losses,
+    losses_of,
+    nested_scores,
     split_of,
     temperature,
 )
@@ -69,11 +70,12 @@ def test_the_loss_is_the_one_in_the_formula(monkeypatch: pytest.MonkeyPatch) -> 
     parts, labels = telling(40, 3, 2, 1.0, 1)
     lengths = np.arange(1.0, 41.0)
     loss, _ = the_objective(monkeypatch, made(parts, labels, tokens={1: lengths}), 2.0)
-    tau, w, b = 0.7, np.array([0.4, 1.3]), -0.3
-    scores = w[0] * parts[0] + (w[1] * lengths**b)[:, None] * parts[1]
+    tau, w, b, o = 0.7, np.array([0.4, 1.3]), -0.3, np.array([0.0, 0.6, -0.3])
+    scores = o + w[0] * parts[0] + (w[1] * lengths**b)[:, None] * parts[1]
     log_p = scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
     expected = -log_p[np.arange(40), labels].sum() + 2.0 * ((w - tau) ** 2).sum() + 0.5 * np.log(tau) ** 2 + 0.5 * b**2
-    assert loss(np.array([tau, *w, b]))[0] * 40 == pytest.approx(expected, rel=1e-12)
+    expected += 10 * ((o - o.mean()) ** 2).sum()
+    assert loss(np.array([tau, *w, b, *o[1:]]))[0] * 40 == pytest.approx(expected, rel=1e-12)
 
 
 def test_honest_terms_get_weight_one() -> None:
@@ -118,11 +120,11 @@ def test_weights_are_never_negative_and_a_misleading_term_gets_none(penalty: flo
 
 @pytest.mark.parametrize("classes", [2, 3])
 def test_scores_that_do_not_vary_say_nothing(classes: int) -> None:
-    labels = np.arange(40) % classes
-    evidence = made(np.zeros((3, 40, classes)), labels)
-    for weights, losses in (temperature(evidence), column_weights(evidence)):
+    labels = np.arange(60) // 10 % classes  # as many of each in every split
+    evidence = made(np.zeros((3, 60, classes)), labels)
+    for weights, scores in (temperature(evidence), column_weights(evidence)):
         assert np.isfinite(weights.weights).all()
-        np.testing.assert_allclose(losses, np.log(classes))
+        np.testing.assert_allclose(losses_of(scores, labels), np.log(classes), atol=1e-6)
 
 
 def test_impossible_values_are_strong_and_not_infinite() -> None:
@@ -143,10 +145,10 @@ def test_a_row_that_weighs_three_is_three_rows() -> None:
     weighted = made(parts, labels, weights=times.astype(float))
     repeated = made(parts[:, again], labels[again], folds=(np.arange(60) % 10)[again])
     for how in (temperature, column_weights):
-        one, losses = how(weighted)
+        one, scores = how(weighted)
         other, many = how(repeated)
         np.testing.assert_allclose(one.weights, other.weights, atol=2e-3)
-        np.testing.assert_allclose(losses[again], many, atol=5e-3)
+        np.testing.assert_allclose(scores[again], many, atol=2e-2)
 
 
 @pytest.mark.parametrize("rows", [0, 1, 2, 10])
@@ -167,19 +169,19 @@ def test_rows_of_a_class_that_their_model_never_saw_are_left_out() -> None:
     assert evidence.folds.tolist() == [0, 2]
 
 
-def test_nested_losses_are_those_of_weights_fitted_without_the_split() -> None:
+def test_nested_scores_are_those_of_weights_fitted_without_the_split() -> None:
     parts, labels = telling(200, 3, 3, 0.5, 13)
     evidence = made(parts, labels)
-    nested = nested_losses(evidence, lambda e: [fit_weights(e, None), fit_weights(e, 3.0)])
+    nested = nested_scores(evidence, lambda e: [fit_weights(e, None), fit_weights(e, 3.0)])
     split = split_of(evidence.folds)
     for s in range(5):
         for k, penalty in enumerate((None, 3.0)):
-            by_hand = fit_weights(evidence.only(split != s), penalty).losses(evidence.only(split == s))
+            by_hand = fit_weights(evidence.only(split != s), penalty).scores(evidence.only(split == s))
             np.testing.assert_array_equal(nested[k][split == s], by_hand)
     # the labels of a split have no say in the weights that judge it
     other = np.where(split == 2, (labels + 1) % 3, labels)
     seen: list[Any] = []
-    nested_losses(made(parts, other), lambda e: seen.append(fit_weights(e, 3.0)) or [seen[-1]])
+    nested_scores(made(parts, other), lambda e: seen.append(fit_weights(e, 3.0)) or [seen[-1]])
     np.testing.assert_array_equal(seen[2].weights, fit_weights(evidence.only(split != 2), 3.0).weights)
 
 
@@ -187,11 +189,22 @@ def test_noise_does_not_improve_the_nested_loss() -> None:
     parts, labels = telling(120, 2, 1, 0.8, 14)
     rng = np.random.default_rng(15)
     noise = rng.normal(0, 1, (40, 120, 2))
-    alone = temperature(made(parts, labels))[1].mean()
+    alone = losses_of(temperature(made(parts, labels))[1], labels).mean()
     wide = made(np.concatenate([parts, noise]), labels)
     assert fit_weights(wide, 0.01).losses(wide).mean() < alone - 0.05  # the rows that weights were fitted on flatter
-    assert column_weights(wide)[1].mean() > alone - 0.005
-    assert nested_losses(wide, lambda e: [fit_weights(e, 0.01)])[0].mean() > alone
+    assert losses_of(column_weights(wide)[1], labels).mean() > alone - 0.005
+    assert losses_of(nested_scores(wide, lambda e: [fit_weights(e, 0.01)])[0], labels).mean() > alone
+
+
+def test_a_class_that_the_columns_favour_is_held_back_by_its_offset() -> None:
+    parts, labels = telling(4000, 3, 2, 0.9, 21)
+    favoured = parts + np.array([0.0, 0.8, -0.4])  # each column says so much for a class, whatever the row
+    found = fit_weights(made(favoured, labels), 3.0)
+    assert found.offsets is not None
+    np.testing.assert_allclose(found.offsets, [-1.6, 0.8], atol=0.2)
+    assert fit_weights(made(favoured, labels), None).offsets is None  # one temperature is one number
+    few = fit_weights(made(favoured[:, :20], labels[:20]), 3.0)
+    assert np.abs(few.offsets).max() < np.abs(found.offsets).max()  # twenty rows do not prove it
 
 
 def test_terms_chosen_with_a_split_are_hidden_from_it() -> None:

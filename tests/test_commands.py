@@ -29,6 +29,7 @@ from tallybayes.cli import tallybayes
 from tallybayes.commands.choices import Choices, parse_pairs, parse_prior, parse_smoothing, smoothing_words
 from tallybayes.commands.hints import for_commands
 from tallybayes.commands.reference import reference
+from tallybayes.filelock import locked
 
 ROOT = Path(__file__).resolve().parents[1]
 FLATS = ROOT / "examples" / "flats.csv"
@@ -458,17 +459,62 @@ def test_no_control_character_of_a_name_or_value_reaches_the_terminal(tmp_path):
 # ---- cut short
 
 
-def test_an_interrupted_fit_leaves_no_file(tmp_path):
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 1), (signal.SIGTERM, 143)])
+def test_an_interrupted_fit_leaves_no_file(number, code, tmp_path):
     data = write(tmp_path / "many.csv", rows_of() * 40)
     out = tmp_path / "m.parquet"
-    code = [COMMAND, "fit", str(data), "--target", "let", "--set", "note=text", "-o", str(out)]
-    with subprocess.Popen(code, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    command = [COMMAND, "fit", str(data), "--target", "let", "--set", "note=text", "-o", str(out)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert "what is counted" in process.stdout.readline()
         time.sleep(0.2)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         _, err = process.communicate(timeout=60)
-    assert process.returncode == 1 and "stopped; no file was changed" in err and "Traceback" not in err
+    assert process.returncode == code and "stopped; no file was changed" in err and "Traceback" not in err
     assert sorted(os.listdir(tmp_path)) == ["many.csv"]
+
+
+def test_sigterm_while_another_command_has_the_model_leaves_it_as_it_was(copy, tmp_path):
+    data = write(tmp_path / "more.csv", rows_of())
+    before = copy.read_bytes()
+    with (
+        locked(copy),
+        subprocess.Popen([COMMAND, "update", str(copy), str(data)], stderr=subprocess.PIPE, text=True) as process,
+    ):
+        assert process.stderr.readline() == f"tallybayes: another command is changing {copy}; waiting\n"
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 143 and err.strip() == "tallybayes: stopped; no file was changed"
+    assert copy.read_bytes() == before and sorted(os.listdir(tmp_path)) == ["copy.tb.parquet", "more.csv"]
+
+
+def test_a_dead_process_holds_no_lock(copy, tmp_path):
+    hold = (
+        "import sys, time; from tallybayes.filelock import locked\n"
+        "with locked(sys.argv[1]): print(1, flush=True); time.sleep(60)"
+    )
+    with subprocess.Popen([sys.executable, "-c", hold, str(copy)], stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == b"1\n"
+        process.kill()
+    assert (tmp_path / ".copy.tb.parquet.lock").exists()
+    assert "240 → 480 rows" in good(run("update", copy, FLATS))
+    assert sorted(os.listdir(tmp_path)) == ["copy.tb.parquet"]
+
+
+def test_two_updates_at_once_lose_no_row(copy, tmp_path):
+    """Eight processes, each with a row of its own: without a lock the last to write would win."""
+    files = [write(tmp_path / f"{i}.csv", rows_of()[i : i + 1]) for i in range(8)]
+    each = [
+        subprocess.Popen([COMMAND, "update", str(copy), str(f)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for f in files
+    ]
+    done = [p.communicate(timeout=120) for p in each]
+    assert [p.returncode for p in each] == [0] * 8, done
+    assert {err for _, err in done} <= {b"", f"tallybayes: another command is changing {copy}; waiting\n".encode()}
+    before = tb.load(copy)
+    assert before.tally.rows == 248
+    good(run("forget", copy, write(tmp_path / "all.csv", rows_of()[:8])))
+    assert tb.load(copy).tally.rows == 240
+    assert not list(tmp_path.glob(".*"))
 
 
 def test_a_full_disk_leaves_the_old_model(copy, tmp_path):

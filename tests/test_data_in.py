@@ -155,3 +155,16 @@ def test_values_have_one_canonical_text() -> None:
     days = [dt.date(2024, 2, 29), dt.datetime(2024, 2, 29), np.datetime64("2024-02-29"), "2024-02-29"]
     texts = {tb.count({"v": [d], "y": ["a"]}, schema).columns["v"].sheets["values"].slot_names[0] for d in days}
     assert texts == {"2024-02-29"}
+
+
+def test_a_mark_for_missing_means_the_same_in_a_frame_a_row_and_a_file(tmp_path):
+    schema = tb.Schema([tb.Column("n", "number", missing=("-999", "nan", "-1e400"))], target="y")
+    table = {"n": [1.0, -999.0, 2.5], "y": ["a", "b", "b"]}
+    rows = [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
+    (tmp_path / "t.csv").write_text("n,y\n1,a\n-999,b\n2.5,b\n")
+    expected = tb.count([rows[0], {**rows[1], "n": None}, rows[2]], schema)
+    for data in (table, rows, str(tmp_path / "t.csv")):
+        assert tb.count(data, schema) == expected
+    assert sum((tb.count(row, schema) for row in rows), tb.Tally.zero(schema)) == expected
+    whole = {"n": np.array([1, -999, 2]), "y": table["y"]}
+    assert tb.count(whole, schema) == tb.count({**whole, "n": [1, None, 2]}, schema)

@@ -228,7 +228,7 @@ def test_a_blend_and_a_pair_can_be_sampled() -> None:
     x = np.array(drawn["x"].to_pylist(), dtype=float)
     assert x[y == "yes"].mean() - x[y == "no"].mean() > 0.5
     nothing = model.tally.model(  # type: ignore[union-attr]
-        tb.Settings(families={"x": tb.families.Blend(shares=(0.0, 0.0, 0.0, 0.0))})
+        tb.Settings(families={"x": tb.families.Blend(shares=(0.0,) * 5)})
     )
     assert nothing.sample(3, seed=1)["x"].to_pylist() == [None] * 3
     assert (nothing.parts(rows)["x"] == 0).all()

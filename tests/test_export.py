@@ -6,6 +6,7 @@ import json
 import math
 import pathlib
 from bisect import bisect_right
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -52,9 +53,11 @@ PAIRED = PAIRED.with_column(
     "month × count", kind="pair", of=(tb.Side("day", part="month"), tb.Side("count", "number", cuts=(2.5, 100.0)))
 )
 FITTED = tb.Settings(
-    families={"size": F.Blend(shares=(0.5, 0.25, 0.125, 0.125)), "count": F.Blend((F.Poisson(), F.Levels()))},
+    families={"size": F.Blend(shares=(0.5, 0.25, 0.125, 0.125, 0.0)), "count": F.Blend((F.Poisson(), F.Levels()))},
     weights={"size": 0.75, "colour × size": 0.5, "note": 0.8, "words": 1.25},
     lengths={"note": -0.5, "words": -0.75},
+    offsets={"ham": 0.5, "spam": -0.5},
+    lead=tb.Lead(1.3, -0.4),
 )
 
 
@@ -222,6 +225,10 @@ def proba_by_hand(scorer: dict[str, Any], row: dict[str, Any]) -> list[float]:
             weight *= max(len(value or []), 1) ** piece["length_exponent"]
         score = [s + weight * p if weight else s for s, p in zip(score, part, strict=True)]
     top = max(score)
+    if "lead" in scorer and sum(s > -math.inf for s in score) > 1:
+        lead = max(top - sorted(score)[-2], scorer["lead"]["least"])
+        factor = scorer["lead"]["scale"] * lead ** scorer["lead"]["exponent"]
+        score = [top + factor * (s - top) for s in score]
     total = sum(math.exp(s - top) for s in score)
     return [math.exp(s - top) / total for s in score]
 
@@ -300,7 +307,8 @@ def test_onnx_knows_pairs_and_blends() -> None:
     under = tb.Schema([c for c in PAIRED.counted if c.kind not in ("text", "bag")], target="label")
     families = {**FITTED.families, "count": "blend"}
     weights = {n: w for n, w in FITTED.weights.items() if n in under.names}
-    model = tb.count(ROWS, under).model(tb.Settings(families=families, weights=weights))
+    bent = {"offsets": FITTED.offsets, "lead": FITTED.lead}
+    model = tb.count(ROWS, under).model(tb.Settings(families=families, weights=weights, **bent))
     for rows in (ROWS, ODD):
         label, p = run_onnx(model, rows)
         assert np.allclose(p, model.predict_proba(rows), rtol=0, atol=1e-9)
@@ -314,13 +322,13 @@ def test_onnx_where_every_class_is_impossible_and_labels_are_numbers() -> None:
         [tb.Column("x", "category"), tb.Column("n", "number", cells=tb.Cells.fitted(np.ones(9)))], target="y"
     )
     under = under._with(label_type="int")
-    model = tb.count(rows, under).model(tb.Settings(smoothing=tb.MaximumLikelihood(), families={"n": "bins"}))
+    plain = tb.Settings(smoothing=tb.MaximumLikelihood(), families={"n": "bins"})
     asked = {"x": ["a", "b", "c", "b"], "n": [1.0, 2.0, 1.0, None]}
-    label, p = run_onnx(model, asked)
-    assert (
-        np.allclose(p, model.predict_proba(asked), rtol=0, atol=1e-12)
-        and label.tolist() == model.predict(asked).tolist()
-    )
+    for settings in (plain, replace(plain, lead=tb.Lead(2.0, -0.5), offsets={"3": 1.0})):
+        model = tb.count(rows, under).model(settings)
+        label, p = run_onnx(model, asked)
+        np.testing.assert_allclose(p, model.predict_proba(asked), rtol=0, atol=1e-12)
+        assert label.tolist() == model.predict(asked).tolist()
 
 
 # ---- hostile names

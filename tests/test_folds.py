@@ -108,6 +108,7 @@ SETTINGS = [
     tb.Settings(families={"text": "complement", "size": "kernel", "bag": "levels"}, prior="uniform"),
     tb.Settings(families={"text": "bernoulli", "size": Bins("frequency", 5), "count": "levels"}, unseen="reserve"),
     tb.Settings(predictive=True, floor=tb.Floor("global", 1e-3)),
+    tb.Settings(offsets={"ham": 0.7, "spam": -0.4}, lead=tb.Lead(0.6, -0.3), weights={"text": 0.5}),
     tb.Settings(families={"text": Multinomial(presence=True, idf=True, select=Selection(min_rows=2))}),
     tb.Settings(smoothing=tb.JelinekMercer(0.5), prior={"ham": 0.2, "spam": 0.5, "unsure": 0.3}),
     tb.Settings(families={"text": Complement(norm=True)}, prior=tb.Dirichlet({"ham": 1, "eggs": 2, "spam": 1})),

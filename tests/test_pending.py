@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import examples
+from strategies import examples, schema, tables
 
 import tallybayes as tb
 from tallybayes import pending
+from tallybayes.rowamounts import checked, label_of, row_amounts
+from tallybayes.slotindex import SlotIndex
 
 SCHEMA = tb.Schema(
     [
@@ -91,9 +93,52 @@ def test_a_row_that_cannot_be_read_is_refused_at_once():
 
 def test_many_rows_are_folded_in(monkeypatch):
     monkeypatch.setattr(pending, "MOST", 3)
-    monkeypatch.setattr("tallybayes.learning.MOST", 3)
     model = tb.count({"c": ["red"], "n": [1.0], "t": ["a"], "y": ["u"]}, SCHEMA).model()
     for _ in range(10):
         model = model.update({"c": "red", "n": 1.0, "t": "a", "y": "u"})
         assert vars(model)["_pending"].waiting <= 3
     assert model.tally.rows == 11
+
+
+def test_words_that_every_row_has_let_a_row_be_forgotten_as_quickly():
+    """Their count equals the rows of the class, so it must be looked at, not bounded."""
+    table = {"c": ["red"] * 40, "n": [1.0] * 40, "t": ["subject ant", "subject bee"] * 20, "y": ["u", "v"] * 20}
+    base = tb.count(table, SCHEMA).model()
+    rows = [{"c": "red", "n": 1.0, "t": f"subject new{i % 3} ant", "y": "u"} for i in range(30)]
+    model = base
+    for row in rows:
+        model = model.update(row)
+    for row in [*rows, {"c": "red", "n": 1.0, "t": "subject ant", "y": "u"}]:
+        model = model.forget(row)
+        assert "beliefs" not in vars(model)  # still waiting
+    assert model.tally.rows == 39
+    assert model.update({"c": "red", "n": 1.0, "t": "subject ant", "y": "u"}).tally == base.tally
+    with pytest.raises(tb.CannotForget):
+        model.forget({"c": "red", "n": 1.0, "t": "ant", "y": "u"})  # would leave more subjects than rows
+
+
+def test_more_rows_wait_where_there_are_more_words(monkeypatch):
+    monkeypatch.setattr(pending, "MOST", 3)
+    words = [f"word{i}" for i in range(320)]
+    model = tb.count({"c": ["red"], "n": [1.0], "t": [" ".join(words)], "y": ["u"]}, SCHEMA).model()
+    waiting = []
+    for _ in range(12):
+        model = model.update({"c": "red", "n": 1.0, "t": "word1", "y": "u"})
+        waiting.append(vars(model)["_pending"].waiting)
+    assert max(waiting) == 10 and waiting[-1] == 2
+
+
+@given(one=tables(min_size=1, max_size=1))
+@examples(80)
+def test_the_amounts_of_a_row_are_what_its_tally_holds(one):
+    """Every kind, with numbers of any size: read in plain Python or not, the same amounts under the same slots."""
+    row, under = {name: values[0] for name, values in one.columns.items()}, schema()
+    tally = tb.count([row], under)
+    read = checked(under, row)
+    if label_of(under, read) is None:
+        assert tally.rows == 0
+        return
+    found = {(column, sheet): dict(slots) for column, sheet, slots in row_amounts(under, read) if slots}
+    counts = {"": tally.labels, **tally.columns}
+    expected = {(c, s): dict(SlotIndex(sheet).of(0)) for c, each in counts.items() for s, sheet in each.sheets.items()}
+    assert found == {place: slots for place, slots in expected.items() if slots}

@@ -203,6 +203,8 @@ def test_every_setting_reaches_the_query():
         "lengths",
         "calibrated",
         "isotonic",
+        "offsets",
+        "lead",
         "classes",
     }
     assert {f.name for f in fields(tb.Settings)} == known
@@ -247,7 +249,7 @@ def blends_and_pairs(table: pa.Table) -> tb.Model:
         schema = schema.with_column(f"pair {i}", kind="pair", of=(sides[one], sides[other]))
     families = {
         "bell": Blend(),
-        "far": Blend(shares=(0.5, 0.0, 0.2, 0.0)),
+        "far": Blend(shares=(0.5, 0.0, 0.2, 0.0, 0.1)),
         "events": Blend(("poisson", "kernel"), (0.0, 0.7)),
     }
     return tb.count(table, schema).model(tb.Settings(families=families, weights={"pair 0": 0.5, "bell": 0.8}))
@@ -279,6 +281,23 @@ def test_an_isotonic_curve_is_written(table, dialect):
     assert not np.allclose(answers(model.tally.model(), rows)[0], answers(model, rows)[0])
     bells = replace(model.settings, families=dict.fromkeys(FIGURES, "gaussian"))
     check(model.tally.model(bells), rows.slice(0, 300), dialect)  # at the ends of the line the scores drown the curve
+
+
+@pytest.mark.parametrize("dialect", RUN)
+@pytest.mark.parametrize("smoothing", [None, tb.MaximumLikelihood()])
+def test_offsets_and_a_bent_lead_are_written(table, asked, dialect, smoothing):
+    plain = tb.count(table, schema_of(table)).model()
+    settings = tb.Settings(
+        smoothing=smoothing or tb.Laplace(), families=dict.fromkeys(FIGURES, "bins"),
+        weights=dict.fromkeys(plain.schema.names, 0.3), lead=tb.Lead(1.4, -0.4),
+        offsets=dict(zip(map(str, plain.classes), (0.7, -0.2, -0.5), strict=True)),
+    )  # fmt: skip
+    model = plain.tally.model(settings)
+    check(model, asked, dialect)
+    assert not np.allclose(answers(plain.tally.model(replace(settings, lead=None)), asked)[0], answers(model, asked)[0])
+    three = tb.count({"x": list("abc") * 2, "y": [1, 2, 3] * 2}, tb.Schema([tb.Column("x", "category")], "y"))
+    tie = three.model(tb.Settings(lead=tb.Lead(2.0, 0.5)))
+    check(tie, pa.table({"id": [0, 1], "x": [None, "a"]}), dialect)  # two or three classes are best together
 
 
 @pytest.mark.parametrize("dialect", RUN)

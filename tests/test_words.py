@@ -201,3 +201,12 @@ def test_bernoulli_categories() -> None:
     assert model.table("f").rows == ["false", "true"]
     with pytest.raises(tb.SettingsError, match="has 3 values and cannot be bernoulli"):
         tb.count({"f": ["u", "v", "w"], "y": ["a", "b", "a"]}, schema).model(settings)
+
+
+def test_hashed_words_of_a_short_text_are_found():
+    schema = tb.Schema([tb.Column("t", "text", text=tb.Tokeniser(hash_bits=10))], target="y")
+    model = tb.count({"t": ["spam eggs ham", "good day sir"], "y": ["a", "b"]}, schema).model()
+    many = model.log_joint({"t": ["spam eggs"] * 500})  # long enough for the way of many texts
+    assert many[0, 0] > many[0, 1]
+    for rows in ({"t": "spam eggs"}, {"t": ["spam eggs"] * 2}):
+        np.testing.assert_allclose(model.log_joint(rows)[0], many[0], rtol=1e-12)

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from .infer import infer
     from .isotonic import Isotonic
     from .joint import JointDistribution
+    from .lead import Lead
     from .leaveoneout import leave_one_out
     from .model import Model
     from .modelfile import load
@@ -76,6 +77,7 @@ __all__ = [
     "JelinekMercer",
     "JointDistribution",
     "Laplace",
+    "Lead",
     "MaximumLikelihood",
     "MissingExtra",
     "Model",
@@ -137,6 +139,7 @@ _HOMES = {
     "JelinekMercer": "smoothing",
     "JointDistribution": "joint",
     "Laplace": "smoothing",
+    "Lead": "lead",
     "MaximumLikelihood": "smoothing",
     "MissingExtra": "errors",
     "Model": "model",

@@ -130,6 +130,7 @@ class Source:
     name: str = "data"  # for messages
     engine: Any = None  # what counts and scores the rows where they live, see `engines`; None: they are read here
     home: str = "local"  # the name of the engine that the data ask for: "local", "duckdb" or "spark"
+    rows: int | None = None  # how many there are, where that is known before they are read
 
     def batches(self, wanted: Wanted | None = None) -> Iterator[Batch]:
         """All rows, in order; columns that are not wanted may be left out, but never all of them."""

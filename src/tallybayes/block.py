@@ -16,10 +16,11 @@ import pyarrow as pa
 
 from . import exact
 from .arrow import array
+from .bagsheet import BagSheet
 from .canon import number_text
 from .cells import Cells, distinct
 from .counts import Sheet
-from .numerics import Bools, Floats, Ints, whole_and_small
+from .numerics import Bools, Floats, Ints, Limbs, whole_and_small
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -134,15 +135,23 @@ class Numbers:
 
     def sum_by(self, groups: Groups) -> dict[str, Sheet]:
         """(1, x, x²) for the class, and a one under the value's cell."""
-        some = self.present()
-        kept, x = (groups, self.values) if some.all() else (groups.take(some), self.values[some])
-        n, x_sum, xx_sum = exact.moments(kept.labels, kept.n_labels, x, kept.weights)
-        sheets = {"moments": Sheet.dense([""], kept.n_labels, {"n": n, "x": x_sum, "xx": xx_sum})}
+        n, x, xx = exact.moments(groups.labels, groups.n_labels, self.values, groups.weights)
+        sheets = {"moments": Sheet.dense([""], groups.n_labels, {"n": n, "x": x, "xx": xx})}
         if self.cells is not None:
-            codes, cell = distinct(self.cells.codes(x))
-            sums = exact.code_sums(cell, len(codes), kept.labels, kept.n_labels, kept.weights)
-            sheets["cells"] = Sheet.dense(self.cells.slot_names(codes), kept.n_labels, {"n": sums})
+            codes, sums = self._by_cell(self.cells, groups)
+            sheets["cells"] = Sheet.dense(self.cells.slot_names(codes), groups.n_labels, {"n": sums})
         return sheets
+
+    def _by_cell(self, cells: Cells, groups: Groups) -> tuple[Ints, Limbs]:
+        """The codes of the cells that hold any values, and what each class has in them."""
+        if groups.weights is None:
+            short = exact.cell_sums(self.values, groups.labels, groups.n_labels, cells)
+            if short is not None:
+                return short
+        there = self.present()
+        kept = groups.take(there)
+        codes, cell = distinct(cells.codes(self.values[there]))
+        return codes, exact.code_sums(cell, len(codes), kept.labels, kept.n_labels, kept.weights)
 
     def text(self, row: int) -> str | None:
         """The number, to ten digits."""
@@ -165,6 +174,11 @@ class Vectors:
         """How many rows."""
         return len(self.values)
 
+    @property
+    def unchecked(self) -> Floats:
+        """The values, or such as may be infinite, where nobody has looked yet."""
+        return self.values
+
     def take(self, rows: Ints | Bools) -> Vectors:
         """The block of some of the rows."""
         return Vectors(self.values[rows])
@@ -175,9 +189,11 @@ class Vectors:
 
     def sum_by(self, groups: Groups) -> dict[str, Sheet]:
         """(1, x, x²) for the class, position by position."""
-        n, x, xx = exact.vector_moments(groups.labels, groups.n_labels, self.values, groups.weights)
-        slots = [str(j) for j in range(self.values.shape[1])]
-        return {"moments": Sheet.dense(slots, groups.n_labels, {"n": n, "x": x, "xx": xx})}
+        sums = exact.vector_moments(groups.labels, groups.n_labels, self.unchecked, groups.weights)
+        if sums is None:
+            raise ValueError(f"a vector is not finite: {self.values[~np.isfinite(self.values)][0]}")
+        slots = [str(j) for j in range(self.unchecked.shape[1])]
+        return {"moments": Sheet.dense(slots, groups.n_labels, dict(zip(MOMENTS, sums, strict=True)))}
 
     def text(self, row: int) -> str | None:
         """The first few numbers."""
@@ -201,7 +217,6 @@ class Bag:
     has: Bools  # an empty bag differs from a missing one
     levels: int | None = None
     given: Any = None  # per row, the numbers of its slots
-    largest: int = 0  # no amount is above it and all are whole; 0: not known
 
     @property
     def rows(self) -> int:
@@ -214,9 +229,18 @@ class Bag:
         given = None if self.given is None else [self.given[i] for i in numbers.tolist()]
         return replace(self, matrix=self.matrix[numbers], has=self.has[numbers], given=given)
 
+    @property
+    def unchecked(self) -> Any:
+        """The matrix, or one that may hold what a bag may not, where nobody has looked yet."""
+        return self.matrix
+
     def present(self) -> Bools:
         """Which rows have a bag, empty ones included."""
         return self.has
+
+    def unordered(self) -> Bag:
+        """The same bags without the order in which they were written."""
+        return self if self.given is None else replace(self, given=None)
 
     def lengths(self) -> Floats:
         """The sum of the amounts of each row: how many tokens a text has."""
@@ -233,9 +257,10 @@ class Bag:
         rows = groups.take(self.has)
         sheets = {"rows": Sheet.dense([""], n_labels, {"n": exact.sums(rows.labels, n_labels, rows.factors())})}
         if groups.weights is None and self.levels is None:
-            short = exact.bag_sums(self.matrix, self.largest, groups.labels, n_labels)
-            if short is not None:
-                return {"words": Sheet.whole(WORDS, self.slots, *short), **sheets}
+            table = exact.bag_sums(self.unchecked, groups.labels, n_labels)
+            if table is not None:
+                every = np.bincount(groups.labels, minlength=n_labels)
+                return {"words": BagSheet(WORDS, self.slots, table, every, np.arange(n_labels)), **sheets}
         row, slot, amount = self.entries()
         each = groups.take(row)
         size = len(self.slots) * n_labels

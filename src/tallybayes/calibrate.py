@@ -1,6 +1,6 @@
 """Column weights: how much of what each column says is to be believed, fitted on rows that the model has not seen.
 
-    S = log P(y) + Σ w_j · tokens_j^b_j · part_j          w_j ≥ 0; the exponent b_j only for columns of words
+    S = log P(y) + o_y + Σ w_j · tokens_j^b_j · part_j    w_j ≥ 0; the exponent b_j only for columns of words
 
 Naive Bayes is over-confident because columns repeat each other, and words of a long text most of all. Weights fitted by
 logistic loss on *held-out* parts mend that, and the score stays a sum. They are drawn towards one weight for all (a
@@ -8,7 +8,9 @@ temperature) by a penalty, whose strength is chosen by folds of the held-out row
 
     Σ_rows −log P(own class) + λ · Σ_j (w_j − τ_g·t_j)² + ½ (log τ_g)²     g: columns, or pairs of columns
 
-t_j is 1, or a family's even share where several families read one column.
+t_j is 1, or a family's even share where several families read one column. Free weights come with an offset o_y for
+each class, since columns that repeat each other may favour one class on the whole; 10 · Σ (o_y − their mean)² is added
+to the loss. Last, the lead of the best class can be bent, see `tallybayes.lead`.
 """
 
 from __future__ import annotations
@@ -26,6 +28,8 @@ _LEAST_WORDS = -6000.0  # the same of a whole text: hundreds of words may well a
 _IMPOSSIBLE = -700.0  # the log prior of a class that a training part has not seen
 _MOST_CELLS = 8_000_000  # terms × rows × classes looked at; more rows than that are thinned out evenly
 _MOST_WORDS = 2_000_000  # the same where there are texts: few terms, so that fewer rows tell their weights
+_OFFSET_PENALTY = 10.0
+_MOST_OFFSET = 10.0  # nats
 SPLITS = 5  # parts of the folds that take turns in judging weights fitted on the others
 
 
@@ -99,19 +103,25 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Weights:
-    """A weight for each term, and an exponent of the length for terms made of words."""
+    """A weight for each term, an exponent of the length for terms made of words, and an offset for each class."""
 
     weights: Floats
     exponents: dict[int, float]
     temperatures: Floats
+    offsets: Floats | None = None  # against the first class
+
+    def scores(self, evidence: Evidence) -> Floats:
+        """The score of each row, as log-odds against the first class."""
+        return _scores(evidence, self.weights, self.exponents, 0.0 if self.offsets is None else self.offsets)
 
     def losses(self, evidence: Evidence) -> Floats:
         """−log P(own class) of each row."""
-        return _losses(_scores(evidence, self.weights, self.exponents), evidence.labels)
+        return losses_of(self.scores(evidence), evidence.labels)
 
 
-def _scores(evidence: Evidence, weights: Floats, exponents: dict[int, float]) -> Floats:
-    out = evidence.log_prior + np.tensordot(_plain(evidence, weights), evidence.parts, axes=(0, 0))
+def _scores(evidence: Evidence, weights: Floats, exponents: dict[int, float], offsets: float | Floats) -> Floats:
+    out = evidence.log_prior + offsets
+    out += np.tensordot(_plain(evidence, weights), evidence.parts, axes=(0, 0))
     for j, log_length in evidence.tokens.items():
         out += (weights[j] * np.exp(exponents[j] * log_length))[:, None] * evidence.parts[j]
     return out
@@ -132,13 +142,14 @@ def _posterior(scores: Floats) -> tuple[Floats, Floats]:
     return top + np.log(total), e / total[:, None]
 
 
-def _losses(scores: Floats, labels: Ints) -> Floats:
+def losses_of(scores: Floats, labels: Ints) -> Floats:
+    """−log P(own class) of each row, by log-odds against the first class."""
     own = np.where(labels == 0, 0.0, scores[np.arange(len(labels)), np.maximum(labels - 1, 0)])
     return np.asarray(_posterior(scores)[0] - own)
 
 
 def fit_weights(evidence: Evidence, penalty: float | None, start: Weights | None = None) -> Weights:
-    """The weights that the held-out rows support; `penalty=None` ties them all to the temperatures."""
+    """The weights and offsets that the held-out rows support; `penalty=None`: the temperatures, no offsets."""
     from scipy.optimize import minimize
 
     terms, tokens = len(evidence.parts), sorted(evidence.tokens)
@@ -148,15 +159,17 @@ def fit_weights(evidence: Evidence, penalty: float | None, start: Weights | None
     inside = evidence.labels > 0
     tied = penalty is None
     total = max(float(evidence.weights.sum()), 1.0)
+    cuts = np.cumsum([groups, 0 if tied else terms, len(tokens)])
 
-    def unpack(x: Floats) -> tuple[Floats, Floats, dict[int, float]]:
-        tau = x[:groups]
-        w = tau[evidence.groups] * evidence.target if tied else x[groups : groups + terms]
-        return tau, w, dict(zip(tokens, x[len(x) - len(tokens) :].tolist(), strict=True))
+    def unpack(x: Floats) -> tuple[Floats, Floats, dict[int, float], Floats]:
+        tau, w, b, o = np.split(x, cuts)
+        if tied:
+            w = tau[evidence.groups] * evidence.target
+        return tau, w, dict(zip(tokens, b.tolist(), strict=True)), o
 
     def loss(x: Floats) -> tuple[float, Floats]:
-        tau, w, b = unpack(x)
-        scores = _scores(evidence, w, b)
+        tau, w, b, o = unpack(x)
+        scores = _scores(evidence, w, b, 0.0 if tied else o)
         log_total, p = _posterior(scores)
         own = np.where(inside, scores[index, np.maximum(evidence.labels - 1, 0)], 0.0)
         residual = p
@@ -176,28 +189,33 @@ def fit_weights(evidence: Evidence, penalty: float | None, start: Weights | None
         if penalty is None:
             g_tau += np.bincount(evidence.groups, g_w * evidence.target, groups)
             return value / total, np.concatenate([g_tau, g_b]) / total
+        apart = np.concatenate([[0.0], o]) - o.sum() / (len(o) + 1)
         off = w - tau[evidence.groups] * evidence.target
-        value += penalty * float(off @ off)
+        value += penalty * float(off @ off) + _OFFSET_PENALTY * float(apart @ apart)
+        g_o = residual.sum(axis=0) + 2 * _OFFSET_PENALTY * apart[1:]
         g_tau -= 2 * penalty * np.bincount(evidence.groups, off * evidence.target, groups)
-        return value / total, np.concatenate([g_tau, g_w + 2 * penalty * off, g_b]) / total
+        return value / total, np.concatenate([g_tau, g_w + 2 * penalty * off, g_b, g_o]) / total
 
     tau0 = np.where(np.arange(groups) == 0, 0.5, 0.2) if start is None else np.maximum(start.temperatures, 1e-3)
     w0 = tau0[evidence.groups] * evidence.target if start is None else start.weights
     b0 = [0.0 if start is None else start.exponents[j] for j in tokens]
-    x0 = np.concatenate([tau0, [] if tied else w0, b0])
+    classes = 0 if tied else evidence.log_prior.shape[1]
+    o0 = np.zeros(classes) if start is None or start.offsets is None else start.offsets
+    x0 = np.concatenate([tau0, [] if tied else w0, b0, o0])
     bounds = [(1e-3, 1e3)] * groups + ([] if tied else [(0.0, None)] * terms) + [(-1.5, 0.5)] * len(tokens)
+    bounds += [(-_MOST_OFFSET, _MOST_OFFSET)] * classes
     found = minimize(
         loss, x0, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 200, "ftol": 1e-8, "gtol": 1e-6}
     )
-    tau, w, b = unpack(found.x)
-    return Weights(np.where(w < 1e-4, 0.0, w), b, tau)
+    tau, w, b, o = unpack(found.x)
+    return Weights(np.where(w < 1e-4, 0.0, w), b, tau, None if tied else o)
 
 
 Fitter = Callable[[Evidence], list[Weights]]
 
 
-def nested_losses(evidence: Evidence, fitter: Fitter) -> Floats:
-    """−log P(own class) of each row under weights fitted without its split, for each of the fitter's answers.
+def nested_scores(evidence: Evidence, fitter: Fitter) -> list[Floats]:
+    """The scores of each row under weights fitted without its split, for each of the fitter's answers.
 
     Where terms were proposed from the data, the rows of a split see only those proposed without them.
     """
@@ -206,19 +224,19 @@ def nested_losses(evidence: Evidence, fitter: Fitter) -> Floats:
     for s in np.unique(split).tolist():
         seen = evidence.view(s)
         fitted = fitter(seen.only(split != s))
-        out = out or [np.zeros(len(split)) for _ in fitted]
-        for losses, weights in zip(out, fitted, strict=True):
-            losses[split == s] = weights.losses(seen.only(split == s))
-    return np.array(out)
+        out = out or [np.zeros(evidence.log_prior.shape) for _ in fitted]
+        for scores, weights in zip(out, fitted, strict=True):
+            scores[split == s] = weights.scores(seen.only(split == s))
+    return out
 
 
 def temperature(evidence: Evidence) -> tuple[Weights, Floats]:
-    """One weight for all columns (and one for all pairs), with the nested loss of each row."""
+    """One weight for all columns (and one for all pairs), with the nested scores of each row."""
     return _best(evidence, lambda e: [fit_weights(e, None)])
 
 
 def column_weights(evidence: Evidence) -> tuple[Weights, Floats]:
-    """A weight for each term by the penalty that nested folds prefer, with the nested loss of each row."""
+    """A weight for each term by the penalty that nested folds prefer, with the nested scores of each row."""
     return _best(evidence, _by_penalty)
 
 
@@ -231,6 +249,7 @@ def _by_penalty(evidence: Evidence) -> list[Weights]:
 
 
 def _best(evidence: Evidence, fitter: Fitter) -> tuple[Weights, Floats]:
-    nested = nested_losses(evidence, fitter)
-    best = int(np.argmin(nested @ evidence.weights))
+    nested = nested_scores(evidence, fitter)
+    losses = [float(losses_of(scores, evidence.labels) @ evidence.weights) for scores in nested]
+    best = int(np.argmin(losses))
     return fitter(evidence.view(-1))[best], nested[best]

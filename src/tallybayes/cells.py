@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -22,6 +22,7 @@ MIDDLE = (
     1 << _MIDDLE_BITS
 )  # with the step that `fitted` takes, the middle 99 % of the first look spans 256 to 512 cells
 TAIL = 16  # a tail cell is at most 1/16 of its distance from the centre
+REACH = MIDDLE + 64 * TAIL  # general cells on either side that are counted by place: 64 doublings
 _LARGEST = float(np.finfo(np.float64).max)
 _POINT = 1 << 40  # codes from here on are points; general cells stay below 2^17 in size
 _MOST_POINTS = 256  # up to this many distinct values each is a point
@@ -43,6 +44,17 @@ def distinct(codes: Ints) -> tuple[Ints, Ints]:
     return np.where(found < width, found + low, found - width + _POINT), (np.cumsum(used) - 1)[place]
 
 
+@cache
+def _names() -> tuple[str, ...]:
+    """The numbers of the general cells within reach."""
+    return tuple(map(str, range(-REACH, REACH)))
+
+
+def codes_at(places: Ints) -> Ints:
+    """The codes of cells counted by place: general cells within reach, then the points."""
+    return np.where(places < 2 * REACH, places - REACH, places - 2 * REACH + _POINT)
+
+
 @dataclass(frozen=True)
 class Cells:
     """A division of the line: `discrete` says that the first look found no value outside the points."""
@@ -60,14 +72,33 @@ class Cells:
         """The code of each value's cell; values must be finite."""
         out = self.general_codes(values)
         if self.points:
-            points = self._points
+            points = self.point_values
             at = np.minimum(np.searchsorted(points, values), len(points) - 1)
             is_point = points[at] == values
             out[is_point] = _POINT + at[is_point]
         return out
 
+    def code(self, value: float) -> int:
+        """The same for one value, in plain Python."""
+        found = self._point_at.get(value)
+        if found is not None:
+            return found
+        distance = min(max(value - self.centre, -_LARGEST), _LARGEST)
+        size, octave = math.frexp(abs(distance))
+        octave -= self.exponent + _MIDDLE_BITS
+        if octave >= 1 and size > 0:
+            step = (octave - 1) * TAIL + math.floor((2 * size - 1) * TAIL)
+            return MIDDLE + step if distance > 0 else -MIDDLE - 1 - step
+        near = math.ldexp(distance, -self.exponent)
+        return -1 if near == 0 and distance < 0 else math.floor(near)
+
     @cached_property
-    def _points(self) -> Floats:
+    def _point_at(self) -> dict[float, int]:
+        return {p: _POINT + i for i, p in enumerate(self.points)}
+
+    @cached_property
+    def point_values(self) -> Floats:
+        """The points as an array."""
         return np.array(self.points, dtype=np.float64)
 
     def general_codes(self, values: Floats) -> Ints:
@@ -90,7 +121,7 @@ class Cells:
         low, high = np.empty(len(codes)), np.empty(len(codes))
         point = codes >= _POINT
         if point.any():
-            low[point] = high[point] = self._points[codes[point] - _POINT]
+            low[point] = high[point] = self.point_values[codes[point] - _POINT]
         general = codes[~point]
         low[~point], high[~point] = self._edge(general, 0), self._edge(general, 1)
         return low, high
@@ -122,7 +153,15 @@ class Cells:
 
     def slot_names(self, codes: Ints) -> list[str]:
         """The slot of each cell: "=3" for a point, the number of a general cell."""
-        return [f"={number_text(self.points[c - _POINT])}" if c >= _POINT else str(c) for c in codes.tolist()]
+        near = _names()
+        return [
+            near[c + REACH]
+            if -REACH <= c < REACH
+            else f"={number_text(self.points[c - _POINT])}"
+            if c >= _POINT
+            else str(c)
+            for c in codes.tolist()
+        ]
 
     def slot_codes(self, names: Iterable[str]) -> Ints:
         """The inverse of `slot_names`."""
@@ -136,12 +175,15 @@ class Cells:
         >>> Cells.fitted(np.array([1.0, 2.0, 2.0, 5.0]))
         Cells(centre=2.0, exponent=-7, points=(1.0, 2.0, 5.0), discrete=True)
         """
-        values = np.where(values == 0, 0.0, values)  # −0.0 and 0.0 are one value
-        distinct, times = np.unique(values, return_counts=True)
-        discrete = len(distinct) <= _MOST_POINTS and len(distinct) <= max(16, len(values) // 4)
-        points = distinct if discrete else distinct[(times >= _ATOM * len(values)) & (times >= 5)]
-        rest = values if discrete else values[~np.isin(values, points)]
-        low, middle, high = np.quantile(rest if len(rest) else values, [0.005, 0.5, 0.995], method="nearest")
+        values = values if bool(np.all(values[1:] >= values[:-1])) else np.sort(values)
+        starts = np.flatnonzero(np.concatenate(([True], values[1:] != values[:-1])))  # −0.0 and 0.0 are one value
+        times = np.diff(starts, append=len(values))
+        discrete = len(starts) <= _MOST_POINTS and len(starts) <= max(16, len(values) // 4)
+        often = np.full(len(starts), True) if discrete else (times >= _ATOM * len(values)) & (times >= 5)
+        points = values[starts[often]] + 0.0
+        rest = values if discrete or not often.any() else values[~np.repeat(often, times)]
+        rest = rest if len(rest) else values
+        low, middle, high = rest[np.rint((len(rest) - 1) * np.array([0.005, 0.5, 0.995])).astype(np.int64)] + 0.0
         span = min(float(high) / 2 - float(low) / 2, 8e307) * 2 or abs(float(middle)) or 1.0
         exponent = max(math.ceil(math.log2(span)) - _MIDDLE_BITS - 1, math.frexp(float(middle))[1] - 1000, -1074)
         steps = float(np.rint(np.ldexp(float(middle), -exponent)))

@@ -1,17 +1,20 @@
 """The command line: the library's verbs, `tallybayes fit | predict | evaluate | explain | …`, and `tallybayes mail`.
 
-Exit codes: 0 done, 1 could not finish (disk, interrupt), 2 bad input or usage; `mail` has its own, see there.
+Exit codes: 0 done, 1 could not finish (disk, interrupt), 2 bad input or usage, 143 ended by SIGTERM; `mail` has its
+own, see there.
 Nothing but click is imported before a command runs, so that help and completion are quick.
 """
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
+import signal
 import sys
 import warnings
-from collections.abc import Sequence
-from typing import NoReturn
+from collections.abc import Iterator, Sequence
+from typing import Any, NoReturn
 
 import click
 
@@ -25,7 +28,7 @@ from .commands.reference import reference_
 from .commands.terminal import complain, say
 from .errors import TallybayesError
 
-DONE, NOT_FINISHED, BAD_INPUT = 0, 1, 2
+DONE, NOT_FINISHED, BAD_INPUT, TERMINATED = 0, 1, 2, 128 + signal.SIGTERM
 
 
 class _InOrder(click.Group):
@@ -55,14 +58,36 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal without UTF-8 sees escapes
     warnings.showwarning = lambda message, *_, **__: say(f"tallybayes: {for_commands(str(message))}", error=True)
-    try:
-        tallybayes.main(given, prog_name="tallybayes", standalone_mode=False)
-        sys.stdout.flush()
-    except BaseException as error:
-        if isinstance(error, SystemExit):
-            raise
-        sys.exit(_failed(error, given))
+    with _ending_on_sigterm() as told:
+        try:
+            tallybayes.main(given, prog_name="tallybayes", standalone_mode=False)
+            sys.stdout.flush()
+        except BaseException as error:
+            if isinstance(error, SystemExit):
+                raise
+            code = _failed(KeyboardInterrupt() if told else error, given)
+            sys.exit(TERMINATED if told and code == NOT_FINISHED else code)
     sys.exit(DONE)
+
+
+@contextlib.contextmanager
+def _ending_on_sigterm() -> Iterator[list[int]]:
+    """Take SIGTERM for Ctrl-C, so that files in the making go away; the list gets the signal if it comes."""
+    told: list[int] = []
+
+    def end(number: int, frame: Any) -> None:
+        told.append(number)
+        raise KeyboardInterrupt
+
+    try:
+        before = signal.signal(signal.SIGTERM, end)
+    except ValueError:  # not the main thread: somebody else's program, and their signals
+        yield told
+        return
+    try:
+        yield told
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _failed(error: BaseException, given: Sequence[str]) -> int:

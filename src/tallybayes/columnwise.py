@@ -32,7 +32,9 @@ class Asked:
         self.schema, self.settings, self.classes = schema, settings, classes
         self.names = [c.name for c in schema.counted]
         self.apart = separable(settings)
-        self.priors, self.prior = _distinct([Settings(prior=s.prior) if self.apart else s for s in settings])
+        self.priors, self.prior = _distinct(
+            [Settings(prior=s.prior, offsets=s.offsets) if self.apart else s for s in settings]
+        )
         self.own = {name: _distinct([for_column(s, name) for s in settings]) for name in self.names}
         self.ways = {name: [reading(schema[name], own) for own in self.own[name][0]] for name in self.names}
         self.alphas: dict[str, dict[tuple[bool, str], tuple[float, ...]]] = {}
@@ -118,8 +120,8 @@ class FoldScorer:
 
     @cached_property
     def _priors(self) -> list[tuple[Floats, tuple[str, ...]]]:
-        """log P(class) and the classes, as text, of each model."""
-        return [(m.log_prior, tuple(str(canon.text(c)) for c in m.classes)) for m in self._models]
+        """What the scores start from, and the classes, as text, of each model."""
+        return [(m.start, tuple(str(canon.text(c)) for c in m.classes)) for m in self._models]
 
 
 @dataclass
@@ -142,7 +144,8 @@ def for_column(settings: Settings, column: str) -> Settings:
     """The settings as far as they concern what one column says: two that are equal here give equal parts."""
     own: dict[str, Any] = {n: {k: v for k, v in m.items() if k == column} for n, m in _by_column(settings)}
     own["smoothing"] = settings.smoothing_of(column)
-    own.update(weights={}, lengths={}, isotonic=None, calibrated=None)  # they act on what the column has said
+    # these act on what the column has said
+    own.update(weights={}, lengths={}, offsets={}, isotonic=None, lead=None, calibrated=None)
     own["prior"] = settings.prior if isinstance(settings.prior, Dirichlet) else "counted"  # it may imagine classes
     return replace(settings, **own)
 
@@ -151,7 +154,7 @@ def _by_column(settings: Settings) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """The fields of the settings that say something for each column."""
     for f in fields(settings):
         value = getattr(settings, f.name)
-        if f.name != "prior" and isinstance(value, Mapping):
+        if f.name not in ("prior", "offsets") and isinstance(value, Mapping):  # these speak of classes
             yield f.name, value
 
 

@@ -171,11 +171,11 @@ class _Search:
 
     def _scores(self, moves: Sequence[Move]) -> Floats:
         """The score of each class with infinities made finite, as a winner and as a loser."""
-        return finite(self.model.log_prior) + sum(finite(p) for p in self._parts(moves).values())
+        return finite(self.model.start) + sum(finite(p) for p in self._parts(moves).values())
 
     def chances(self, moves: Sequence[Move]) -> Floats:
         """P(class) of the row with these changes, as `predict_proba` has it; zeros where all classes are impossible."""
-        joint = self.model.log_prior + sum(self._parts(moves).values())
+        joint = self.model.start + sum(self._parts(moves).values())
         if not np.isfinite(joint).any():
             return np.zeros(len(joint))
         curve = self.model.settings

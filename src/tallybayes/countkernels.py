@@ -73,7 +73,7 @@ def flush(entries: Any, group: Any, tally: Any, touched: Any, seen: Any) -> Any:
 @nb.njit(cache=True, nogil=True)
 def _longer(array: Any, filled: Any, size: Any) -> Any:  # pragma: no cover - compiled
     out = np.empty(size, array.dtype)
-    for i in range(filled):
+    for i in range(filled):  # one by one: Numba takes a second to compile the assignment of a whole array
         out[i] = array[i]
     return out
 

@@ -67,12 +67,6 @@ class Sheet:
         return cls(tuple(amounts), slots, slot, limb + lowest, label, flat[entry])
 
     @classmethod
-    def whole(cls, amounts: tuple[str, ...], slots: Sequence[str], slot: Index, label: Index, amount: Ints) -> Sheet:
-        """The sheet of whole numbers below 2^32 that stand in the order of its keys, none of them all zero."""
-        used, slot = _used(array(slots, pa.string()), slot)
-        return cls(amounts, used, slot, np.zeros_like(slot), label, amount)
-
-    @classmethod
     def of_entries(
         cls, amounts: tuple[str, ...], slots: pa.Array, slot: Index, limb: Index, label: Index, amount: Ints
     ) -> Sheet:
@@ -166,6 +160,20 @@ class Sheet:
         names: list[str] = self.slots.to_pylist()
         return names
 
+    def classes(self) -> Iterable[int]:
+        """The numbers of the classes that have any entry."""
+        out: list[int] = np.flatnonzero(np.bincount(self.label)).tolist()
+        return out
+
+    def within(self, amount: str, most: Floats) -> bool:
+        """Whether an amount is nowhere above that of its class; False also where that is not plain to see."""
+        values = self.amount[:, self.amounts.index(amount)]
+        return not self.limb.any() and bool((values <= most[self.label]).all())
+
+    def plus(self, others: Sequence[Sheet]) -> Sheet | None:
+        """The sum with other sheets where there is a shorter way than `add_sheets` has; else None."""
+        return None
+
     def negative(self, amounts: Iterable[str]) -> tuple[str, int, str] | None:
         """The first (slot, class number, amount) below zero, or None. Canonical limbs make the sign visible."""
         for name in amounts:
@@ -212,6 +220,8 @@ def add_sheets(sheets: Sequence[Sheet]) -> Sheet:
     if len(sheets) == 1:
         return sheets[0]
     first = sheets[0]
+    if (short := first.plus(sheets[1:])) is not None:
+        return short
     if all(s.slots.equals(first.slots) for s in sheets[1:]):
         slots, numbers = first.slots, [s.slot for s in sheets]
     else:
@@ -342,9 +352,14 @@ class Counts:
         """The sheet of this name, zero where nothing was counted."""
         return self.sheets.get(name) or Sheet.empty(amounts)
 
+    def exact(self, name: str, amounts: tuple[str, ...], n_labels: int) -> list[tuple[Objects, int]]:
+        """Every amount of a sheet as `Sheet.exact` gives it, worked out once."""
+        sheet = self.sheet(name, amounts)
+        return self.once(("exact", name, n_labels), lambda: [sheet.exact(a, n_labels) for a in amounts])
+
     def labels(self) -> set[int]:
         """The class numbers that have any entry."""
-        return {i for sheet in self.sheets.values() for i in np.flatnonzero(np.bincount(sheet.label)).tolist()}
+        return {i for sheet in self.sheets.values() for i in sheet.classes()}
 
     def update_digest(self, digest: hashlib._Hash) -> None:
         """Feed the logical content to a hash."""

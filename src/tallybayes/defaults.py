@@ -4,6 +4,9 @@ One look at the data (all rows of a small table, 100,000 spread over a large one
 judged by its nested held-out log loss, and a richer form is taken only where it gains at least 0.005 nats per row:
 
     one temperature for all columns  →  a weight for each column  →  more read from texts  →  pairs of columns besides
+    →  the lead of the best class bent
+
+How strongly tables of categories are smoothed is decided before, by the loss under one temperature.
 """
 
 from __future__ import annotations
@@ -19,14 +22,15 @@ from .candidates import pair_of, propose_pairs
 from .errors import DataError, SettingsError, did_you_mean, excerpt
 from .families import Blend
 from .families.blend import READERS
-from .folds import count_folds
+from .folds import Folds, count_folds
 from .infer import first_look
 from .isotonic import Isotonic
+from .lead import Lead
 from .numerics import Floats
 from .readings import further, read_texts, thinned
 from .schema import Column, Schema
 from .settings import Calibrated, Settings
-from .smoothing import Smoothing
+from .smoothing import Laplace, Smoothing
 from .sources import Batch, Source, open_source
 from .terms import NEIGHBOURS, Neighbours, Terms
 from .workers import one_blas_thread
@@ -36,7 +40,9 @@ FEWEST = 10  # rows; below, the counts are believed as they are
 WEIGHTS_FROM = 100  # rows, and 10 of each class on average: below, one temperature
 PAIRS_FROM = 25  # rows of each class on average: one for each cell of a table of five by five
 LEAST = 0.02  # weight of a pair that is kept: less is a line of every explanation that says nothing
-TEMPERATURE, WEIGHTS, PAIRS = "one temperature", "column weights", "column weights and pairs"
+LEAD_FROM = 1_000  # rows
+TEMPERATURE, WEIGHTS, PAIRS, LEAD = "one temperature", "column weights", "pairs", "lead"
+LESS_SMOOTHED = (0.3, 0.1)  # imagined rows per value instead of 1, where columns of categories gain by it
 FORMS = ("auto", "temperature", "weights", "isotonic")
 Pairs = bool | str | Sequence[tuple[str, str]]
 _PAIRS_HINT = "take 'auto', True, False, or a list of two different columns each: [('sex', 'class')]."
@@ -46,23 +52,57 @@ _PAIRS_HINT = "take 'auto', True, False, or a list of two different columns each
 class _Ladder:
     """The form held so far, and the nested loss of every form that was tried."""
 
-    terms: Terms
+    terms: Terms  # those that all rows together proposed
     evidence: Evidence
-    form: str
+    form: tuple[str, ...]
     weights: Weights
-    losses: Floats
+    scores: Floats  # nested, as log-odds against the first class
+    lead: Lead | None = None
     tried: dict[str, float] = field(default_factory=dict)
 
-    def offer(self, form: str, terms: Terms, *, anyway: bool = False) -> bool:
-        """Take a richer form if it gains enough on the nested rows, or `anyway`; says whether it was taken."""
+    @classmethod
+    def start(cls, terms: Terms, evidence: Evidence) -> _Ladder:
+        """One temperature for all columns."""
+        weights, scores = calibrate.temperature(evidence)
+        loss = _mean(evidence, calibrate.losses_of(scores, evidence.labels))
+        return cls(terms, evidence, (TEMPERATURE,), weights, scores, None, {TEMPERATURE: loss})
+
+    def offer(self, what: str, terms: Terms, *, anyway: bool = False) -> bool:
+        """Take weights of terms if they gain enough on the nested rows, or `anyway`; says whether they were taken."""
         evidence = self.evidence if terms is self.terms else terms.evidence()
-        weights, losses = calibrate.column_weights(evidence)
-        self.tried[form] = _mean(evidence, losses)
-        if anyway or self.tried[self.form] - self.tried[form] >= GAIN:
-            self.terms, self.evidence, self.form = terms.chosen(), evidence, form
-            self.weights, self.losses = weights, losses
+        weights, scores = calibrate.column_weights(evidence)
+        richer = (WEIGHTS, *(f for f in self.form if f not in (TEMPERATURE, WEIGHTS)), what)
+        if self._taken(richer, calibrate.losses_of(scores, evidence.labels), evidence, anyway):
+            self.terms, self.evidence, self.weights, self.scores = terms.chosen(), evidence, weights, scores
             return True
         return False
+
+    def offer_lead(self) -> bool:
+        """The lead of the best class bent, judged split by split like the weights."""
+        e, split = self.evidence, split_of(self.evidence.folds)
+        scores = np.concatenate([np.zeros((len(e.labels), 1)), self.scores], axis=1)
+        losses = np.zeros(len(e.labels))
+        for s in np.unique(split).tolist():
+            lead = Lead.fitted(scores[split != s], e.labels[split != s], e.weights[split != s])
+            bent = lead(scores[split == s])
+            losses[split == s] = calibrate.losses_of(bent[:, 1:] - bent[:, :1], e.labels[split == s])
+        if self._taken((*self.form, LEAD), losses, e, False):
+            self.lead = Lead.fitted(scores, e.labels, e.weights)
+            return True
+        return False
+
+    def _taken(self, form: tuple[str, ...], losses: Floats, evidence: Evidence, anyway: bool) -> bool:
+        form = tuple(dict.fromkeys(form))
+        self.tried[listed(form)] = _mean(evidence, losses)
+        if anyway or self.tried[listed(self.form)] - self.tried[listed(form)] >= GAIN:
+            self.form = form
+            return True
+        return False
+
+
+def listed(form: Sequence[str]) -> str:
+    """A form in words: "column weights, pairs and lead"."""
+    return " and ".join([", ".join(form[:-1]), form[-1]] if len(form) > 1 else form)
 
 
 @one_blas_thread()
@@ -92,12 +132,14 @@ def choose(
     evidence = terms.evidence()
     if len(np.unique(split_of(evidence.folds))) < 2:  # nearly every class has one row: nothing can be judged
         return schema, base
-    weights, losses = calibrate.temperature(evidence)
-    ladder = _Ladder(terms, evidence, TEMPERATURE, weights, losses, {TEMPERATURE: _mean(evidence, losses)})
+    ladder = _Ladder.start(terms, evidence)
     enough = counted >= WEIGHTS_FROM and counted >= 10 * n_classes
+    if enough:
+        ladder, base = _less_smoothed(ladder, folds, schema, base)
+        terms = ladder.terms
     if form == "weights" or (enough and form != "temperature"):
-        if len(terms.terms) > 1:  # pairs that somebody chose before need weights of their own
-            ladder.offer(WEIGHTS, terms, anyway=form == "weights" or any(terms.pairs))
+        # pairs that somebody chose before need weights of their own
+        ladder.offer(WEIGHTS, terms, anyway=form == "weights" or any(terms.pairs))
         if pairs is True or pairs == "auto":
             schema, base = _read_further(ladder, look, schema, base, assign)
         if len(terms.terms) > 1 and (pairs is True or (pairs == "auto" and counted >= PAIRS_FROM * n_classes)):
@@ -109,25 +151,46 @@ def choose(
                 more = Terms.of(count_folds(open_source(look), wider, assign), wider, Settings(prior=base.prior))
                 if ladder.offer(PAIRS, ladder.terms.beside(more, proposed), anyway=pairs is True):
                     schema = _with_used(schema, list(added.values()), ladder)
+        if form == "auto" and counted >= LEAD_FROM:
+            ladder.offer_lead()
     out = ladder.terms.settings(base, ladder.weights, schema.names)
     curve = _curve(ladder) if form == "isotonic" else None
-    return schema, replace(out, isotonic=curve, calibrated=Calibrated(ladder.form, counted, ladder.tried))
+    fitted = Calibrated(listed(ladder.form), counted, ladder.tried)
+    return schema, replace(out, isotonic=curve, lead=ladder.lead, calibrated=fitted)
+
+
+def _less_smoothed(ladder: _Ladder, folds: Folds, schema: Schema, base: Settings) -> tuple[_Ladder, Settings]:
+    """The ladder and settings with less smoothing of all columns of categories, where their held-out rows gain."""
+    named = dict(base.smoothing) if isinstance(base.smoothing, Mapping) else {}
+    free = [c.name for c in schema.counted if c.kind == "category" and c.name not in named]
+    if not free or not (named or base.smoothing == Laplace()):
+        return ladder, base
+    tried = {_under_one(ladder): (ladder, base)}
+    for alpha in LESS_SMOOTHED:
+        settings = replace(base, smoothing={**named, **dict.fromkeys(free, Laplace(alpha))})
+        terms = Terms.of(folds, schema, settings)
+        other = _Ladder.start(terms, terms.evidence())
+        if _under_one(ladder) - _under_one(other) >= GAIN:
+            tried[_under_one(other)] = other, settings
+    return tried[min(tried)]
+
+
+def _under_one(ladder: _Ladder) -> float:
+    """The nested loss under one temperature."""
+    return ladder.tried[TEMPERATURE]
 
 
 def _read_further(
     ladder: _Ladder, look: Batch, schema: Schema, base: Settings, assign: Neighbours
 ) -> tuple[Schema, Settings]:
     """The schema with further columns of its texts, those that held-out rows gain by, and how each is read."""
-    taken: list[str] = []
     named = isinstance(base.smoothing, Mapping)
     none = replace(base, families={}, weights={}, lengths={}, smoothing={} if named else base.smoothing)
     for what, column in further(schema, look):
         alone = schema._with(columns=[column])
         folds = count_folds(open_source(look), alone, assign)
         read = read_texts(folds, alone, none)
-        form = f"{WEIGHTS} and {' and '.join(dict.fromkeys([*taken, what]))}"
-        if ladder.offer(form, ladder.terms + Terms.of(folds, alone, read)):
-            taken.append(what)
+        if ladder.offer(what, ladder.terms + Terms.of(folds, alone, read)):
             schema = _with_used(schema, [column], ladder)
             base = replace(base, families={**base.families, **read.families}, smoothing=_both(base, read))
     return schema, base
@@ -154,7 +217,9 @@ def recalibrated(source: Source, schema: Schema, settings: Settings) -> Settings
         families={n: f for n, f in settings.families.items() if n not in blends},
         weights={},
         lengths={},
+        offsets={},
         isotonic=None,
+        lead=None,
         calibrated=None,
     )
     form = "isotonic" if settings.isotonic is not None else "auto"
@@ -169,10 +234,8 @@ def recalibrated(source: Source, schema: Schema, settings: Settings) -> Settings
 
 def _curve(ladder: _Ladder) -> Isotonic:
     """The isotonic curve through the nested scores of two classes."""
-    second = ladder.evidence.labels == 1
-    losses = np.maximum(ladder.losses, 1e-12)
-    odds = -losses - np.log(-np.expm1(-losses))  # log p − log(1 − p) of the own class, where p = exp(−loss)
-    return Isotonic.fitted(np.where(second, odds, -odds), second.astype(float), ladder.evidence.weights)
+    second = (ladder.evidence.labels == 1).astype(float)
+    return Isotonic.fitted(ladder.scores[:, 0], second, ladder.evidence.weights)
 
 
 def with_pairs(schema: Schema, look: Batch, pairs: Pairs) -> Schema:

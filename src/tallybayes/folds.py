@@ -283,7 +283,7 @@ class _Some(Sequence[str]):
 
 def _unordered(blocks: Mapping[str, Block]) -> dict[str, Block]:
     """Bags without the order of their words, which scoring does not ask for."""
-    return {n: replace(b, given=None) if isinstance(b, Bag) else b for n, b in encode.bags(dict(blocks)).items()}
+    return {n: b.unordered() if isinstance(b, Bag) else b for n, b in encode.bags(dict(blocks)).items()}
 
 
 def _bytes(blocks: Mapping[str, Block]) -> int:

@@ -19,9 +19,11 @@ from .families import Belief
 from .families.categorical import CategoricalBelief
 from .families.gaussian import GaussianBelief
 from .numerics import Floats, Ints
+from .wholecodes import of_one_matrix
 
 Adder = Callable[[slice, Floats], None]
 _FEW = 64  # rows below which calling a kernel costs more than NumPy
+_WIDE, _FOUR = 8, 4  # columns and rows that a vector register and a step of the kernel hold
 _ROWS = 1 << 13  # at a time: their scores stay in the cache while column after column is added
 
 
@@ -31,10 +33,12 @@ def adders(
     """For each column that has a fast twin, what adds weight · part to the scores of some rows; {} for few rows."""
     if any(b.rows < _FEW for b in blocks.values()):
         return {}
-    kernels = score_kernels(sum(b.values.size if isinstance(b, Vectors) else b.rows for b in blocks.values()))
+    kernels = score_kernels(sum(b.unchecked.size if isinstance(b, Vectors) else b.rows for b in blocks.values()))
     if kernels is None:
         return {}
-    found = {n: _adder(kernels, belief, blocks[n], weights.get(n, 1.0)) for n, belief in beliefs.items()}
+    found: dict[str, Adder | None] = dict(_of_matrix(kernels, beliefs, blocks, weights))
+    rest = (n for n in beliefs if n not in found)
+    found.update({n: _adder(kernels, beliefs[n], blocks[n], weights.get(n, 1.0)) for n in rest})
     return {n: add for n, add in found.items() if add is not None}
 
 
@@ -51,23 +55,67 @@ def _adder(kernels: ModuleType, belief: Belief, block: Any, weight: float) -> Ad
     if weight == 0:
         return _nothing
     if type(belief) is GaussianBelief and isinstance(block, (Numbers, Vectors)):
-        values = block.values[:, None] if isinstance(block, Numbers) else block.values
         at = np.flatnonzero(belief.varies)
         mean, scale = (np.ascontiguousarray(t[at].T) for t in (belief.location, belief.scale))
-        return partial(_normal, kernels, np.ascontiguousarray(values), belief.positions[at], mean, scale, weight)
+        bells = (belief.positions[at], mean, scale, weight)
+        if isinstance(block, Vectors) and block.unchecked.shape[1] >= _WIDE:
+            return partial(_normal_rows, kernels, block, np.ascontiguousarray(block.unchecked), bells)
+        values = block.values[:, None] if isinstance(block, Numbers) else block.values
+        return partial(_normal, kernels, np.ascontiguousarray(values), bells)
     if type(belief) is CategoricalBelief and isinstance(block, Codes):
         return partial(_table, kernels, np.ascontiguousarray(weight * belief.rows_of(block.slots)), block.codes)
     return None
 
 
+def _of_matrix(
+    kernels: ModuleType, beliefs: Mapping[str, Belief], blocks: Mapping[str, Block], weights: Mapping[str, float]
+) -> dict[str, Adder]:
+    """The categories among the columns of one matrix of whole numbers: one of them adds them all."""
+    own = of_one_matrix({n: blocks[n] for n, b in beliefs.items() if type(b) is CategoricalBelief})
+    each = {n: (weights.get(n, 1.0), beliefs[n].by_number) for n in own}  # type: ignore[attr-defined]
+    each = {n: (w, known) for n, (w, known) in each.items() if w != 0 and known is not None}
+    if not each:
+        return {}
+    nothing = (0, np.zeros((1, next(iter(each.values()))[1][1].shape[1])))
+    tables = [(own[n].column, low, w * log) for n, (w, (low, log)) in each.items()]
+    tables += [(tables[0][0], *nothing)] * (-len(tables) % 4)
+    lengths = [len(log) for _, _, log in tables]
+    start = np.cumsum([0, *lengths[:-1]]).astype(np.uint64)
+    table = np.zeros((sum(lengths), -(-nothing[1].shape[1] // 8) * 8))
+    table[:, : nothing[1].shape[1]] = np.concatenate([log for _, _, log in tables])
+    columns, low = (np.array([t[k] for t in tables], dtype=np.int64) for k in (0, 1))
+    values = np.array(lengths, dtype=np.uint64) - np.uint64(1)
+    matrix = next(iter(own.values())).whole.matrix
+    first, *others = each
+    return {
+        first: partial(_matrix, kernels, matrix, columns, low, values, start, table),
+        **dict.fromkeys(others, _nothing),
+    }
+
+
+def _matrix(
+    kernels: ModuleType, matrix: Ints, columns: Ints, low: Ints, values: Any, start: Any, table: Floats, rows: slice,
+    out: Floats,
+) -> None:  # fmt: skip
+    kernels.add_matrix(matrix[rows], columns, low, values, start, table, out)
+
+
 def _nothing(rows: slice, out: Floats) -> None:
-    """A weight of 0 means that the column is not asked, even where it says −inf."""
+    """A column that another one adds with its own, or of weight 0: it is not asked, even where it says −inf."""
 
 
-def _normal(
-    kernels: ModuleType, x: Floats, columns: Ints, mean: Floats, scale: Floats, weight: float, rows: slice, out: Floats
-) -> None:
-    kernels.add_normal(x[rows], columns, mean, scale, weight, out)
+Bells = tuple[Ints, Floats, Floats, float]  # columns, means, scales, weight
+
+
+def _normal(kernels: ModuleType, x: Floats, bells: Bells, rows: slice, out: Floats) -> None:
+    kernels.add_normal(x[rows], *bells, out)
+
+
+def _normal_rows(kernels: ModuleType, block: Vectors, x: Floats, bells: Bells, rows: slice, out: Floats) -> None:
+    if len(out) < _FOUR:
+        kernels.add_normal(block.values[rows], *bells, out)
+    elif not kernels.add_normal_rows(x[rows], *bells, out):
+        raise ValueError(f"a vector is not finite: {block.values[~np.isfinite(block.values)][0]}")
 
 
 def _table(kernels: ModuleType, table: Floats, codes: Ints, rows: slice, out: Floats) -> None:

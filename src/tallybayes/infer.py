@@ -11,13 +11,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from . import canon, encode, reading, spelling
+from . import canon, encode, reading, spelling, workers
 from .block import Codes
 from .cells import Cells
 from .errors import DataError, did_you_mean, excerpt, warn
 from .freetext import are_names, free_text, names
 from .later import scipy
-from .numerics import Floats, Ints
+from .looked import Looked, Ordered, gives_away, read_ahead
 from .schema import Column, Schema, date_columns
 from .sources import LABELS, MATRIX, Batch, Source, on_engine, open_source
 
@@ -25,9 +25,6 @@ LOOK = 100_000  # rows looked at: every row of a small table, every k-th of a la
 MATRIX_COLUMNS = 256  # a matrix of more columns than this is one vector column
 MARKS = ("?", "NA", "N/A", "na", "n/a", "NaN", "nan", "null", "NULL", "None", "-", ".")
 _FEW_ROWS = 20  # below this nothing is called an id
-_LEAK_ROWS = 50  # below this nothing is called a leak: chance alone separates the classes
-_LEAK = 0.995  # a column that names the class this often, each row left out, is not evidence but the answer
-_LEAK_BY_ABSENCE = 0.95
 _ID_NAME = re.compile(r"(^|[_\W])(id|uuid|guid|key|index|idx|rowid|row)$|Id$|ID$", re.ASCII)
 
 
@@ -60,9 +57,10 @@ def infer(
             hint=did_you_mean(weights, look.names()) + f"the data have {excerpt(look.names())}.",
         )
     columns: list[Column] = []
-    for column in _columns_of(look, skip={name, weights}):
-        proposed = _propose(column, look[column], look.written)
-        leak = None if keep_leaks else _gives_away(look[column], proposed, labels)
+    names = _columns_of(look, skip={name, weights})
+    for column, looked in zip(names, workers.each(lambda c: read_ahead(c, look[c]), names), strict=True):
+        proposed = _propose(column, looked, look.written)
+        leak = None if keep_leaks else gives_away(looked, proposed, labels)
         if leak:
             warn(
                 f"column {column!r} is ignored: {leak}. Hint: if it is known before the answer is, count it with "
@@ -94,6 +92,8 @@ def first_look(source: Source) -> Batch:
         return drawn
     kept: list[Batch] = []
     step, total, seen = 1, 0, 0
+    while source.rows is not None and -(-source.rows // step) > LOOK:
+        step *= 2
     for batch in source.batches():
         offset = -seen % step
         seen += batch.rows
@@ -189,15 +189,16 @@ def _target(look: Batch, name: str) -> tuple[Codes, str]:
     return labels, "int" if whole else "float"
 
 
-def _propose(name: str, raw: Any, written: bool) -> list[Column]:
+def _propose(name: str, looked: Looked, written: bool) -> list[Column]:
     """One or more columns for a column of the data."""
+    raw = looked.raw
     if isinstance(raw, np.ndarray) or scipy.sparse.issparse(raw):
         return [_matrix(name, raw)]
     if isinstance(raw, list):
         first = next((v for v in raw if v is not None), None)
         if isinstance(first, Mapping):
             return [Column(name, "bag", reason="dicts of word and count")]
-        return [_texts(name, reading.category(raw), "values of several types")]
+        return [_texts(name, looked.codes(), "values of several types")]
     kind = raw.type.value_type if pa.types.is_dictionary(raw.type) else raw.type
     if raw.null_count == len(raw):
         return [Column(name, "ignore", reason="missing in every row")]
@@ -210,11 +211,10 @@ def _propose(name: str, raw: Any, written: bool) -> list[Column]:
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
         return _dates(name, raw, "dates")
     if pa.types.is_boolean(kind):
-        return [_texts(name, reading.category(raw), "true or false")]
+        return [_texts(name, looked.codes(), "true or false")]
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        return [_numbers(name, reading.number(raw, reading.Where(name, 0)))]
-    codes = reading.category(raw, ("",))
-    return _from_text(name, codes, declared=pa.types.is_dictionary(raw.type), written=written)
+        return [_numbers(name, looked.numbers(name, ("",)))]
+    return _from_text(name, looked, declared=pa.types.is_dictionary(raw.type), written=written)
 
 
 def _matrix(name: str, raw: Any) -> Column:
@@ -248,22 +248,22 @@ def _dates(name: str, raw: Any, what: str) -> list[Column]:
     return [Column(**{**vars(c), "cells": cells}) if c.part == "days" else c for c in out]
 
 
-def _numbers(name: str, values: Floats, missing: tuple[str, ...] = ()) -> Column:
-    there = values[~np.isnan(values)]
+def _numbers(name: str, x: Ordered, missing: tuple[str, ...] = ()) -> Column:
+    there, rows = x.values, x.rows
     if len(there) == 0:
         return Column(name, "ignore", reason="missing in every row")
-    distinct = len(np.unique(there))
+    distinct = len(x.distinct())
     whole = bool(np.all(there == np.rint(there)))
-    low, high = (canon.number_text(float(v)) for v in (there.min(), there.max()))
+    low, high = (canon.number_text(float(v)) for v in (there[0], there[-1]))
     if distinct == 1:
         return Column(name, "ignore", reason=f"the same number, {low}, in every row")
-    span = float(there.max()) - float(there.min())
-    if whole and distinct == len(values) >= _FEW_ROWS and (span < 2 * len(values) or _ID_NAME.search(name)):
-        return Column(name, "ignore", reason=f"an id: a whole number of its own in each of {len(values)} rows")
+    span = float(there[-1]) - float(there[0])
+    if whole and distinct == rows >= _FEW_ROWS and (span < 2 * rows or _ID_NAME.search(name)):
+        return Column(name, "ignore", reason=f"an id: a whole number of its own in each of {rows} rows")
     what = f"whole numbers, {distinct} different" if whole else "numbers"
     marks = f"; {excerpt(missing)} read as missing" if missing else ""
-    gone = len(values) - len(there)
-    share = f", missing in {gone / len(values):.0%} of rows" if gone and not marks else ""
+    gone = len(x.absent)
+    share = f", missing in {gone / rows:.0%} of rows" if gone and not marks else ""
     return Column(
         name,
         "number",
@@ -273,16 +273,16 @@ def _numbers(name: str, values: Floats, missing: tuple[str, ...] = ()) -> Column
     )
 
 
-def _from_text(name: str, codes: Codes, declared: bool, written: bool) -> list[Column]:
+def _from_text(name: str, looked: Looked, declared: bool, written: bool) -> list[Column]:
     """A column of texts: dates, numbers, an id, free text or a category."""
+    codes = looked.codes(("",))
     values = codes.slots
     if values and all(spelling.is_iso(v) for v in values):
         return _dates(name, pa.array([codes.text(i) for i in range(codes.rows)]), "dates written as text")
     marks = tuple(m for m in MARKS if m in values)
     plain = [v for v in values if v not in marks]
     if not declared and plain and all(spelling.is_number(v) for v in plain) and (marks or written or len(plain) > 30):
-        column = pa.array([codes.text(i) for i in range(codes.rows)], pa.string())
-        return [_numbers(name, reading.number(column, reading.Where(name, 0), ("", *marks)), marks)]
+        return [_numbers(name, looked.numbers(name, ("", *marks)), marks)]
     if not declared:
         spelling.warn_of_other(name, plain)
     return [_texts(name, codes, "text", declared)]
@@ -314,53 +314,3 @@ def _texts(name: str, codes: Codes, what: str, declared: bool = False) -> Column
     share = f"; missing in {gone / codes.rows:.0%} of rows" if gone else ""
     listed = ", ".join(s[:24] for s in shown)
     return Column(name, "category", reason=f"{what}, {distinct} different values: {listed}{more}{share}")
-
-
-def _gives_away(raw: Any, proposed: list[Column], labels: Codes) -> str | None:
-    """Why a column is the answer in disguise, or None."""
-    if proposed[0].kind not in ("category", "number") or proposed[0].part or isinstance(raw, np.ndarray):
-        return None
-    known = labels.codes >= 0
-    y = labels.codes[known]
-    if len(y) < _LEAK_ROWS or len(np.unique(y)) < 2:
-        return None
-    base = float(np.bincount(y).max() / len(y))
-    codes = _coarse(raw, proposed[0])[known]
-    absent = codes < 0
-    by_absence = _left_out_accuracy(absent.astype(np.int64), y)
-    if absent.any() and by_absence >= _LEAK_BY_ABSENCE and base < _LEAK_BY_ABSENCE - 0.05:
-        return f"it gives the label away: whether it is missing names the class of {by_absence:.1%} of the rows"
-    accuracy = _left_out_accuracy(codes, y)
-    if accuracy >= _LEAK and base < _LEAK - 0.05:
-        return f"it gives the label away: it alone names the class of {accuracy:.1%} of the rows"
-    there = np.bincount(y[~absent], minlength=len(labels.slots))
-    if absent.mean() > 0.5 and there.sum() >= 30 and there.max() >= 0.99 * there.sum() and base < 0.9:
-        name = labels.slots[int(np.argmax(there))]
-        return f"it gives the label away: where it has a value, the class is {name!r}"
-    return None
-
-
-def _coarse(raw: Any, column: Column) -> Ints:
-    """A code per row, −1 for missing: the value of a category, one of at most 40 stretches of a number."""
-    if column.kind == "category":
-        return reading.category(raw, ("", *column.missing)).codes
-    values = reading.number(raw, reading.Where(column.name, 0), ("", *column.missing))
-    there = ~np.isnan(values)
-    distinct = np.unique(values[there])
-    edges = distinct if len(distinct) <= 40 else np.unique(np.quantile(values[there], np.linspace(0, 1, 41)[1:-1]))
-    out = np.full(len(values), -1, dtype=np.int64)
-    out[there] = np.searchsorted(edges, values[there], side="left")
-    return out
-
-
-def _left_out_accuracy(codes: Ints, y: Ints) -> float:
-    """How often the other rows with the same value have, for the most part, the row's class."""
-    codes = codes - codes.min()
-    n_classes = int(y.max()) + 1
-    table = np.bincount(codes * n_classes + y, minlength=(int(codes.max()) + 1) * n_classes).reshape(-1, n_classes)
-    own = table.copy()
-    top = np.sort(table, axis=1)
-    best, second = top[:, -1:], top[:, -2:-1]
-    others = np.where(table == best, np.where(np.sum(table == best, axis=1, keepdims=True) > 1, best, second), best)
-    right = (own - 1 > 0) & (own - 1 >= others)
-    return float(np.sum(np.where(right, own, 0)) / len(y))

@@ -14,11 +14,18 @@ intrinsic: Callable[[Any], Any] = _intrinsic  # its own annotation does not know
 
 _BYTE, _BIT, _INT, _WORD = ir.IntType(8), ir.IntType(1), ir.IntType(32), ir.IntType(64)
 _BLOCK, _EIGHT = ir.VectorType(_BYTE, 64), ir.VectorType(ir.DoubleType(), 8)
+_WORDS = ir.VectorType(_WORD, 8)
 
 
 def _pointer(context: Any, builder: Any, kind: Any, array: Any, place: Any, to: Any) -> Any:
     data = context.make_array(kind)(context, builder, array).data
     return builder.bitcast(builder.gep(data, [place]), to.as_pointer())
+
+
+def _ask(builder: Any, pointer: Any) -> None:
+    kind = ir.FunctionType(ir.VoidType(), [_BYTE.as_pointer(), _INT, _INT, _INT])
+    name = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")  # type: ignore[no-untyped-call]
+    builder.call(name, [pointer, _INT(0), _INT(3), _INT(1)])  # for reading, to stay, data
 
 
 @intrinsic
@@ -56,10 +63,7 @@ def prefetch(typing: Any, array: Any, place: Any) -> Any:
     """Ask for an element that will be read soon."""
 
     def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        pointer = _pointer(context, builder, signature.args[0], args[0], args[1], _BYTE)
-        kind = ir.FunctionType(ir.VoidType(), [_BYTE.as_pointer(), _INT, _INT, _INT])
-        name = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")  # type: ignore[no-untyped-call]
-        builder.call(name, [pointer, _INT(0), _INT(3), _INT(1)])  # for reading, to stay, data
+        _ask(builder, _pointer(context, builder, signature.args[0], args[0], args[1], _BYTE))
         return context.get_dummy_value()
 
     return types.void(array, types.uint64), code
@@ -121,3 +125,146 @@ def add_scaled(typing: Any, table: Any, place: Any, by: Any, out: Any, to: Any) 
         return context.get_dummy_value()
 
     return types.void(table, types.uint64, types.float64, out, types.uint64), code
+
+
+def _loop(builder: Any, start: Any, stop: Any, first: list[Any], body: Callable[[Any, list[Any]], list[Any]]) -> Any:
+    """A loop over places that keeps its state in registers: state = body(place, state)."""
+    before, head = builder.block, builder.append_basic_block("head")
+    inside, after = builder.append_basic_block("inside"), builder.append_basic_block("after")
+    builder.branch(head)
+    builder.position_at_end(head)
+    place, *state = (builder.phi(v.type) for v in (start, *first))
+    builder.cbranch(builder.icmp_unsigned("<", place, stop), inside, after)
+    builder.position_at_end(inside)
+    after_one = [builder.add(place, _WORD(1)), *body(place, state)]
+    for phi, at_first, then in zip((place, *state), (start, *first), after_one, strict=True):
+        phi.add_incoming(at_first, before)
+        phi.add_incoming(then, builder.block)
+    builder.branch(head)
+    builder.position_at_end(after)
+    return state
+
+
+@intrinsic
+def largest_of_eight(typing: Any, bits: Any, first: Any, step: Any, rows: Any, ahead: Any, out: Any) -> Any:
+    """The largest of the bits but the sign's of eight columns, in rows that are so far apart; asks for rows ahead."""
+
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        def at(array: int, place: Any, to: Any) -> Any:
+            return _pointer(context, builder, signature.args[array], args[array], place, to)
+
+        def row(place: Any, state: list[Any]) -> list[Any]:
+            from_here = builder.add(args[1], builder.mul(place, args[2]))
+            _ask(builder, at(0, builder.add(from_here, args[4]), _BYTE))
+            size = builder.and_(builder.load(at(0, from_here, _WORDS), align=8), ir.Constant(_WORDS, [2**63 - 1] * 8))
+            return [builder.select(builder.icmp_signed(">", size, state[0]), size, state[0])]
+
+        (top,) = _loop(builder, _WORD(0), args[3], [ir.Constant(_WORDS, [0] * 8)], row)
+        builder.store(top, at(5, _WORD(0), _WORDS), align=8)
+        return context.get_dummy_value()
+
+    place = types.uint64
+    return types.void(bits, place, place, place, place, out), code
+
+
+@intrinsic
+def slice_sums(
+    typing: Any, x: Any, places: Any, start: Any, stop: Any, left: Any, magic: Any, out: Any, lost: Any
+) -> Any:
+    """Cut eight numbers from each of some places on into slices of 21 bits, a + b + c, and add the slices up.
+
+    `out` gets Σ(a + b), Σc, Σa², Σab, Σ(2ac + b²), Σbc and Σc², eight of each. Adding and subtracting `magic`,
+    1.5·2^(k + 52), rounds to whole numbers of 2^k; the rest is exact. What does not fit into the slices is left out,
+    and `lost` has its bits, a byte for each place. NaN adds nothing.
+    """
+
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        def at(array: int, place: Any, to: Any) -> Any:
+            return _pointer(context, builder, signature.args[array], args[array], place, to)
+
+        def all_of(number: float) -> Any:
+            return ir.Constant(_EIGHT, [number] * 8)
+
+        def cut(number: Any, unit: Any) -> Any:
+            return builder.fsub(builder.fadd(number, unit), unit)
+
+        def plus(total: Any, one: Any, other: Any) -> Any:  # products and sums are exact, whether fused or not
+            return builder.fadd(total, builder.fmul(one, other, flags=("contract",)), flags=("contract",))
+
+        high = builder.load(at(5, _WORD(0), _EIGHT), align=8)
+        middle, low = (builder.fmul(high, all_of(2.0**-bits)) for bits in (21, 42))
+
+        def row(place: Any, sums: list[Any]) -> list[Any]:
+            from_here = builder.add(builder.load(at(1, place, _WORD)), args[4])
+            v = builder.load(at(0, from_here, _EIGHT), align=8)
+            v = builder.select(builder.fcmp_ordered("==", v, v), v, all_of(0.0))
+            a = cut(v, high)
+            rest = builder.fsub(v, a)
+            b = cut(rest, middle)
+            rest = builder.fsub(rest, b)
+            c = cut(rest, low)
+            fits = builder.fcmp_ordered("==", rest, c)
+            builder.store(builder.bitcast(builder.not_(fits), _BYTE), at(7, place, _BYTE))
+            a, b, c = (builder.select(fits, s, all_of(0.0)) for s in (a, b, c))
+            upper, lower, aa, ab, mixed, bc, cc = sums
+            return [
+                builder.fadd(upper, builder.fadd(a, b)), builder.fadd(lower, c), plus(aa, a, a), plus(ab, a, b),
+                plus(plus(mixed, builder.fadd(a, a), c), b, b), plus(bc, b, c), plus(cc, c, c),
+            ]  # fmt: skip
+
+        for k, total in enumerate(_loop(builder, args[2], args[3], [all_of(0.0)] * 7, row)):
+            builder.store(total, at(6, _WORD(8 * k), _EIGHT), align=8)
+        return context.get_dummy_value()
+
+    place = types.uint64
+    return types.void(x, places, place, place, place, magic, out, lost), code
+
+
+def _four_rows(masked: bool) -> Any:
+    """For four rows, so far apart: Σ ((x − μ)·s)², eight columns at a time; `left` says where each eight begin.
+
+    `bells` has eight μ, eight s and eight constants for each eight columns. Masked, NaN adds nothing, and the constants
+    of all others are subtracted.
+    """
+
+    def rows(typing: Any, x: Any, place: Any, step: Any, left: Any, bells: Any, at: Any, out: Any) -> Any:
+        def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            def load(array: int, place: Any, kind: Any = _EIGHT) -> Any:
+                return builder.load(
+                    _pointer(context, builder, signature.args[array], args[array], place, kind), align=8
+                )
+
+            def eight_columns(k: Any, sums: list[Any]) -> list[Any]:
+                begin, bell = load(3, k, _WORD), builder.add(args[5], builder.mul(k, _WORD(24)))
+                mean, inverse = load(4, bell), load(4, builder.add(bell, _WORD(8)))
+                constant = load(4, builder.add(bell, _WORD(16))) if masked else None
+                out = []
+                for i, total in enumerate(sums):
+                    v = load(0, builder.add(builder.add(args[1], builder.mul(args[2], _WORD(i))), begin))
+                    z = builder.fmul(builder.fsub(v, mean), inverse)
+                    if masked:
+                        there = builder.fcmp_ordered("==", v, v)
+                        z, less = (builder.select(there, part, none) for part in (z, constant))
+                        total = builder.fsub(total, less)
+                    square = builder.fmul(z, z, flags=("contract",))
+                    out.append(builder.fadd(total, square, flags=("contract",)))
+                return out
+
+            none = ir.Constant(_EIGHT, [0.0] * 8)
+            count = context.make_array(signature.args[3])(context, builder, args[3]).nitems
+            kind = ir.FunctionType(ir.DoubleType(), [ir.DoubleType(), _EIGHT])
+            whole: Any = cgutils.get_or_insert_function(  # type: ignore[no-untyped-call]
+                builder.module, kind, "llvm.vector.reduce.fadd.v8f64"
+            )
+            for i, total in enumerate(_loop(builder, _WORD(0), count, [none] * 4, eight_columns)):
+                one = builder.call(whole, [ir.DoubleType()(0.0), total], fastmath=("reassoc",))
+                builder.store(one, _pointer(context, builder, signature.args[6], args[6], _WORD(i), ir.DoubleType()))
+            return context.get_dummy_value()
+
+        return types.void(x, types.uint64, types.uint64, left, bells, types.uint64, out), code
+
+    return rows
+
+
+squares_of_four = intrinsic(_four_rows(masked=False))
+squares_without_nan = intrinsic(_four_rows(masked=True))

@@ -1,11 +1,11 @@
 """Numba twins of the exact sums. Import this module only through `exact.kernels`, which knows when it repays.
 
-The rows of a block are laid out column by column and class by class. Each stretch of one column and class is cut
-into three slices of 21 bits below its largest exponent; slices and their products are whole numbers of some power
-of two, and at most 2^11 of them add up without rounding in a float64 (2^11 · 2^42 = 2^53). The few sums of a stretch
-go into integer limbs. A value too far below the largest one to fit into the slices is added alone: a float64 is an
-integer of 53 bits times a power of two, and the power picks the limb. Nothing rounds, so the result equals the NumPy
-way bit for bit.
+Eight columns of a block of rows are added up at a time, class by class, in vector registers. Each number is cut into
+three slices of 21 bits below the largest exponent of its column in the block; slices and their products are whole
+numbers of some power of two, and the sums of at most 1,600 of them are exact in a float64 (1,600 · 1.25 · 2^42 < 2^53).
+The few sums of a stretch go into integer limbs. A value too far below the largest one to fit into the slices is added
+alone: a float64 is an integer of 53 bits times a power of two, and the power picks the limb. Nothing rounds, so the
+result equals the NumPy way bit for bit.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 import numba as nb
 import numpy as np
 
+from .intrinsics import largest_of_eight, slice_sums
 from .numerics import Floats, Ints, Limbs
 
 _X_LOWEST = -34  # 2^(−34·32) lies below the smallest subnormal, 2^−1074
@@ -22,24 +23,42 @@ _X_LIMBS = 68
 _XX_LOWEST = -68
 _XX_LIMBS = 136
 
-_ROWS = 2048  # of a block: a stretch is never longer, and its sums stay whole
-_COLUMNS = 16  # of a block: 16 · 2048 float64 stay in the second-level cache
+_ROWS = 1536  # of a block: a stretch is never longer, and its sums stay whole
+_LANES = 8  # columns that are added up at a time
+_WIDE = 64  # columns whose sizes are looked at row by row; of more, eight at a time, so that they stay in the cache
+_AHEAD = 24  # rows that are asked for before they are read
 _MASK = 0xFFFFFFFF
+_SIZE = 0x7FFFFFFFFFFFFFFF  # all bits but the sign: they are ordered as the sizes are
+_INFINITY = 0x7FF0000000000000
 _SMALLEST, _LARGEST = -400, 480  # exponents between which neither the lowest nor the highest product leaves float64
 
 
-def moments(labels: Ints, n_labels: int, x: Floats) -> tuple[Limbs, Limbs, Limbs]:
+def moments(labels: Ints, n_labels: int, x: Floats) -> tuple[Limbs, Limbs, Limbs] | None:
     """How many, Σ x and Σ x² for each position and class (group position · n_labels + class), not yet carried.
 
-    NaN adds nothing; other values must be finite.
+    NaN adds nothing. None where a value is infinite.
     """
-    groups = x.shape[1] * n_labels
-    n = np.zeros(groups, dtype=np.int64)
-    x_sum = np.zeros((groups, _X_LIMBS), dtype=np.int64)
-    xx_sum = np.zeros((groups, _XX_LIMBS), dtype=np.int64)
-    values = np.ascontiguousarray(x, dtype=np.float64)
-    _moments(np.ascontiguousarray(labels, dtype=np.int64), n_labels, values, n, x_sum, xx_sum)
+    width = x.shape[1]
+    labels, values = np.ascontiguousarray(labels, dtype=np.int64), np.ascontiguousarray(x, dtype=np.float64)
+    if width >= _LANES:
+        finite, n, x_sum, xx_sum = _summed(labels, n_labels, values)
+    else:  # several rows of one class side by side
+        together = {1: 8, 2: 4, 3: 2, 4: 2}.get(width, 1)
+        most = len(x) // together + min(n_labels, len(x))
+        packed, of_class, n = np.zeros((most, _LANES)), np.empty(most, np.int64), np.zeros(width * n_labels, np.int64)
+        rows = _side_by_side(labels, n_labels, values, together, packed, of_class, n)
+        finite, _, *sums = _summed(of_class[:rows], n_labels, packed[:rows])
+        each = (s.reshape(together, _LANES // together, n_labels, -1)[:, :width].sum(axis=0) for s in sums)
+        x_sum, xx_sum = (s.reshape(width * n_labels, -1) for s in each)
+    if not finite:
+        return None
     return Limbs(0, n[:, None]), _trimmed(_X_LOWEST, x_sum), _trimmed(_XX_LOWEST, xx_sum)
+
+
+def _summed(labels: Ints, n_labels: int, x: Floats) -> tuple[bool, Ints, Ints, Ints]:
+    groups = x.shape[1] * n_labels
+    out = np.zeros(groups, np.int64), np.zeros((groups, _X_LIMBS), np.int64), np.zeros((groups, _XX_LIMBS), np.int64)
+    return bool(_moments(labels, n_labels, x, *out)), *out
 
 
 def _trimmed(lowest: int, array: Ints) -> Limbs:
@@ -50,8 +69,10 @@ def _trimmed(lowest: int, array: Ints) -> Limbs:
 
 
 @nb.njit(cache=True, nogil=True)
-def _by_class(labels: Any, n_labels: int, place: Any, starts: Any, free: Any) -> None:  # pragma: no cover - compiled
-    """Where each row stands when the rows are sorted by class, and where each class starts."""
+def _by_class(
+    labels: Any, n_labels: int, first: int, width: int, order: Any, starts: Any, free: Any
+) -> None:  # pragma: no cover - compiled
+    """The places of the rows from `first` on, sorted by class, and where each class starts."""
     for y in range(n_labels + 1):  # one by one: Numba takes two seconds to compile the assignment of a whole array
         starts[y] = 0
     for i in range(labels.shape[0]):
@@ -60,62 +81,35 @@ def _by_class(labels: Any, n_labels: int, place: Any, starts: Any, free: Any) ->
         free[y] = starts[y]
         starts[y + 1] += starts[y]
     for i in range(labels.shape[0]):
-        place[i] = free[labels[i]]
+        order[free[labels[i]]] = (first + i) * width
         free[labels[i]] += 1
 
 
 @nb.njit(cache=True, nogil=True)
-def _turned(x: Any, left: int, columns: int, place: Any, block: Any) -> Any:  # pragma: no cover - compiled
-    """Lay some columns out one after the other, zeros for missing values; returns whether there were any.
-
-    Eight columns are one line of the cache.
-    """
-    missing = False
-    for begin in range(0, columns, 8):
-        if columns - begin >= 8:
-            for i in range(x.shape[0]):
-                row, p = x[i], place[i]
-                for j in range(8):
-                    v = row[left + begin + j]
-                    there = v == v
-                    missing |= not there
-                    block[begin + j, p] = v if there else 0.0
-        else:
-            for i in range(x.shape[0]):
-                row, p = x[i], place[i]
-                for j in range(begin, columns):
-                    v = row[left + j]
-                    there = v == v
-                    missing |= not there
-                    block[j, p] = v if there else 0.0
-    return missing
+def _sizes(bits: Any, width: int, first: int, rows: int, left: int, size: Any) -> None:  # pragma: no cover - compiled
+    """The bits of the largest size in each of some columns of a block; more than infinity's where one is NaN."""
+    if size.shape[0] == _LANES:
+        place, step = np.uint64(first * width + left), np.uint64(width)
+        largest_of_eight(bits, place, step, np.uint64(rows), np.uint64(_AHEAD * width), size)
+        return
+    for j in range(size.shape[0]):
+        size[j] = 0
+    for i in range(first, first + rows):
+        at = i * width + left
+        row = bits[at : at + size.shape[0]]
+        for j in range(size.shape[0]):
+            size[j] = max(size[j], row[j] & _SIZE)
 
 
 @nb.njit(cache=True, nogil=True)
-def _stretch(
-    v: Any, high: Any, middle: Any, low: Any, sums: Any, x_sum: Any, xx_sum: Any
-) -> None:  # pragma: no cover - compiled
-    """Add Σ v and Σ v² to the limbs of one group."""
-    bits = v.view(np.int64)
-    largest = _largest(bits)
-    if largest == 0:
-        return
-    top = (largest >> 52) - 1022  # every size is below 2^top
-    if top < _SMALLEST or top > _LARGEST:
-        for i in range(v.shape[0]):
-            _add_alone(bits[i], x_sum, xx_sum)
-        return
-    unit = top - 21  # the high slices are whole numbers of 2^unit
-    if _slices(v, 1.5 * _power(unit + 52), high, middle, low) > 0:
-        for i in range(v.shape[0]):
-            if high[i] == 0.0 and middle[i] == 0.0 and low[i] == 0.0:
-                _add_alone(bits[i], x_sum, xx_sum)
-    _sums(high[: v.shape[0]], middle, low, sums)
-    for k in range(3):
-        _add(sums[k] * _power(21 * k - unit), unit - 21 * k + 32 * -_X_LOWEST, x_sum)
-    for k in range(6):
-        places = 21 * k if k < 5 else 42  # below 2^(2·unit)
-        _add(sums[3 + k] * _power(places - 2 * unit), 2 * unit - places + 32 * -_XX_LOWEST, xx_sum)
+def _largest_number(bits: Any, width: int, first: int, rows: int, column: int) -> Any:  # pragma: no cover - compiled
+    """The bits of the largest size in a column of a block that is not NaN, and how many are NaN."""
+    top, missing = np.int64(0), 0
+    for i in range(first, first + rows):
+        size = bits[i * width + column] & _SIZE
+        top = max(top, size if size <= _INFINITY else np.int64(0))
+        missing += size > _INFINITY
+    return top, missing
 
 
 @nb.njit(cache=True, nogil=True)
@@ -125,53 +119,14 @@ def _power(exponent: int) -> Any:  # pragma: no cover - compiled
 
 
 @nb.njit(cache=True, nogil=True)
-def _largest(bits: Any) -> Any:  # pragma: no cover - compiled
-    """The bits of the largest size: they are ordered as the sizes are."""
-    top = np.int64(0)
-    for i in range(bits.shape[0]):
-        top = max(top, bits[i] & 0x7FFFFFFFFFFFFFFF)
-    return top
-
-
-@nb.njit(cache=True, nogil=True)
-def _slices(v: Any, magic: float, high: Any, middle: Any, low: Any) -> Any:  # pragma: no cover - compiled
-    """Each value as high + middle + low; all three 0 where that does not reach, and returns how many those are.
-
-    Adding and subtracting 1.5·2^(k + 52) rounds to whole numbers of 2^k; the rest is exact.
-    """
-    next_magic, last_magic = magic * 2.0**-21, magic * 2.0**-42
-    lost = 0
-    for i in range(v.shape[0]):
-        a = (v[i] + magic) - magic
-        rest = v[i] - a
-        b = (rest + next_magic) - next_magic
-        rest = rest - b
-        c = (rest + last_magic) - last_magic
-        fits = rest == c
-        high[i] = a if fits else 0.0
-        middle[i] = b if fits else 0.0
-        low[i] = c if fits else 0.0
-        lost += not fits
-    return lost
-
-
-@nb.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})  # every sum is exact, in whatever order
-def _sums(high: Any, middle: Any, low: Any, out: Any) -> None:  # pragma: no cover - compiled
-    """Σ of each slice, and Σ of the products of the slices by their common unit."""
-    s0 = s1 = s2 = p0 = p1 = p2 = q2 = p3 = p4 = 0.0
-    for i in range(high.shape[0]):
-        a, b, c = high[i], middle[i], low[i]
-        s0 += a
-        s1 += b
-        s2 += c
-        p0 += a * a
-        p1 += a * b
-        p2 += a * c
-        q2 += b * b
-        p3 += b * c
-        p4 += c * c
-    out[0], out[1], out[2] = s0, s1, s2
-    out[3], out[4], out[5], out[6], out[7], out[8] = p0, 2 * p1, 2 * p2, 2 * p3, p4, q2
+def _add_sums(sums: Any, j: int, unit: int, x_sum: Any, xx_sum: Any) -> None:  # pragma: no cover - compiled
+    """Add what `slice_sums` has summed of one column to the limbs of a group; high slices are in units of 2^unit."""
+    for k in range(2):
+        places = 21 * (k + 1)  # below 2^unit
+        _add(sums[k, j] * _power(places - unit), unit - places + 32 * -_X_LOWEST, x_sum)
+    for k in range(5):
+        twice = 2.0 if k == 1 or k == 3 else 1.0  # of mixed products
+        _add(twice * sums[2 + k, j] * _power(21 * k - 2 * unit), 2 * unit - 21 * k + 32 * -_XX_LOWEST, xx_sum)
 
 
 @nb.njit(cache=True, nogil=True)
@@ -218,34 +173,101 @@ def _add_alone(bits: int, x_sum: Any, xx_sum: Any) -> None:  # pragma: no cover 
     xx_sum[k + 4] += w3 >> 32
 
 
-# Arrow's arrays are read-only, which is a type of its own: one signature takes both
 @nb.njit(
-    "void(int64[::1], int64, Array(float64, 2, 'C', True), int64[::1], int64[:, ::1], int64[:, ::1])",
+    "int64(int64[::1], int64, Array(float64, 2, 'C', True), int64, float64[:, ::1], int64[::1], int64[::1])",
     cache=True,
     nogil=True,
 )
-def _moments(labels: Any, n_labels: int, x: Any, n: Any, x_sum: Any, xx_sum: Any) -> None:  # pragma: no cover
+def _side_by_side(
+    labels: Any, n_labels: int, x: Any, together: int, packed: Any, of_class: Any, n: Any
+) -> Any:  # pragma: no cover - compiled
+    """Put several rows of one class into each row of `packed`, and count what is not NaN; returns how many rows."""
+    free, flat, rows, width = np.zeros(n_labels, np.int64), packed.reshape(-1), 0, x.shape[1]
+    for i in range(labels.shape[0]):
+        free[labels[i]] += 1
+    for y in range(n_labels):
+        for j in range(width):
+            n[j * n_labels + y] = free[y]
+        last = rows + (free[y] + together - 1) // together
+        free[y] = rows * together
+        for row in range(rows, last):
+            of_class[row] = y
+        rows = last
+    step = _LANES // together
+    for i in range(labels.shape[0]):
+        y = labels[i]
+        place = free[y] * step
+        free[y] += 1
+        for j in range(width):
+            v = x[i, j]
+            flat[np.uint64(place + j)] = v
+            if v != v:
+                n[j * n_labels + y] -= 1
+    return rows
+
+
+# Arrow's arrays are read-only, which is a type of its own: one signature takes both
+@nb.njit(
+    "boolean(int64[::1], int64, Array(float64, 2, 'C', True), int64[::1], int64[:, ::1], int64[:, ::1])",
+    cache=True,
+    nogil=True,
+)
+def _moments(labels: Any, n_labels: int, x: Any, n: Any, x_sum: Any, xx_sum: Any) -> Any:  # pragma: no cover
+    """Add the rows to the sums; False at an infinite number."""
     width = x.shape[1]
-    # a few numbers more than a block has, so that neighbouring columns do not share the cache's places
-    block = np.empty((_COLUMNS, _ROWS + 8))
-    high, middle, low = np.empty(_ROWS), np.empty(_ROWS), np.empty(_ROWS)
-    sums = np.empty(9)
-    place, starts, free = np.empty(_ROWS, np.int64), np.empty(n_labels + 1, np.int64), np.empty(n_labels + 1, np.int64)
+    bits = x.reshape(-1).view(np.int64)
+    tile = width if width <= _WIDE else _LANES
+    order, lost, sums = np.empty(_ROWS, np.uint64), np.empty(_ROWS, np.uint8), np.empty((7, _LANES))
+    starts, free = np.empty(n_labels + 1, np.int64), np.empty(n_labels + 1, np.int64)
+    sizes, magic = np.empty(tile, np.int64), np.empty(_LANES)
+    whole, alone = np.empty(_LANES, np.bool_), np.empty(_LANES, np.bool_)
     for first in range(0, x.shape[0], _ROWS):
         rows = min(_ROWS, x.shape[0] - first)
-        _by_class(labels[first : first + rows], n_labels, place, starts, free)
-        for left in range(0, width, _COLUMNS):
-            columns = min(_COLUMNS, width - left)
-            missing = _turned(x[first : first + rows], left, columns, place, block)
-            for j in range(columns):
-                group = (left + j) * n_labels
-                for y in range(n_labels):
-                    n[group + y] += starts[y + 1] - starts[y]
-                if missing:
-                    for i in range(rows):
-                        if np.isnan(x[first + i, left + j]):
-                            n[group + labels[first + i]] -= 1
-                for y in range(n_labels):
-                    if starts[y + 1] > starts[y]:
-                        part = block[j, starts[y] : starts[y + 1]]
-                        _stretch(part, high, middle, low, sums, x_sum[group + y], xx_sum[group + y])
+        _by_class(labels[first : first + rows], n_labels, first, width, order, starts, free)
+        begin = -width
+        for done in range(0, width, _LANES):
+            left = min(done, width - _LANES)  # the last columns may be looked at twice, and are added once
+            if left + _LANES > begin + tile:
+                begin = left
+                _sizes(bits, width, first, rows, begin, sizes)
+            for j in range(_LANES):
+                size, missing = sizes[left - begin + j], 0
+                if size > _INFINITY:
+                    size, missing = _largest_number(bits, width, first, rows, left + j)
+                if size == _INFINITY:
+                    return False
+                sizes[left - begin + j] = size
+                top = (size >> 52) - 1022  # every size is below 2^top
+                new = left + j >= done
+                whole[j] = new and size > 0 and _SMALLEST <= top <= _LARGEST
+                alone[j] = new and size > 0 and not whole[j]
+                magic[j] = 1.5 * _power(top - 21 + 52) if whole[j] else 1.0
+                if new:
+                    for y in range(n_labels):
+                        n[(left + j) * n_labels + y] += starts[y + 1] - starts[y]
+                    if missing > 0:
+                        for i in range(first, first + rows):
+                            n[(left + j) * n_labels + labels[i]] -= np.isnan(x[i, left + j])
+            for y in range(n_labels):
+                if starts[y + 1] > starts[y]:
+                    from_here, to = np.uint64(starts[y]), np.uint64(starts[y + 1])
+                    slice_sums(x, order, from_here, to, np.uint64(left), magic, sums, lost)
+                    for j in range(_LANES):
+                        group = (left + j) * n_labels + y
+                        if whole[j]:
+                            unit = (sizes[left - begin + j] >> 52) - 1022 - 21
+                            _add_sums(sums, j, unit, x_sum[group], xx_sum[group])
+                    for o in range(starts[y], starts[y + 1]):
+                        if lost[o] > 0:
+                            for j in range(_LANES):
+                                if whole[j] and (lost[o] >> j) & 1:
+                                    group = (left + j) * n_labels + y
+                                    at = order[o] + np.uint64(left + j)
+                                    _add_alone(bits[at], x_sum[group], xx_sum[group])
+            for j in range(_LANES):
+                if alone[j]:
+                    for i in range(first, first + rows):
+                        if not np.isnan(x[i, left + j]):
+                            group = (left + j) * n_labels + labels[i]
+                            _add_alone(bits[i * width + left + j], x_sum[group], xx_sum[group])
+    return True

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 from . import encode
 from .errors import CannotEstimate
-from .pending import MOST, Pending
+from .pending import Pending
 from .schema import Schema
 from .settings import Settings
 from .sources import open_source
 from .tally import Tally
 
-_ESTIMATED = ("classes", "log_prior", "beliefs", "families", "tally")
+_ESTIMATED = ("classes", "log_prior", "beliefs", "families")
 
 
 class Learning:
@@ -29,9 +29,12 @@ class Learning:
     def __getattr__(self, name: str) -> Any:
         """What a model that was updated row by row has not worked out yet: it is estimated when first asked for."""
         pending = self.__dict__.get("_pending")
-        if pending is None or name not in _ESTIMATED:
+        if pending is None or name not in (*_ESTIMATED, "tally"):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        self.__dict__.update({n: getattr(pending.tally.model(self.settings), n) for n in _ESTIMATED})
+        self.__dict__["tally"] = pending.tally
+        if name != "tally":
+            model = pending.tally.model(self.settings)
+            self.__dict__.update({n: getattr(model, n) for n in _ESTIMATED})
         return self.__dict__[name]
 
     def update(self, data: Any, y: Any = None, *, weights: Any = None) -> Self:
@@ -76,7 +79,7 @@ class Learning:
         if not (plain and isinstance(data, Mapping) and encode.is_row(self.schema, data)):
             return None
         pending: Pending | None = self.__dict__.get("_pending")
-        if pending is not None and pending.waiting < MOST:
+        if pending is not None and not pending.full:
             return pending
         return None if self.tally is None else Pending(self.tally)
 

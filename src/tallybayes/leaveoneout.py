@@ -113,7 +113,8 @@ class _Batch:
                 for i, n in enumerate(self.tally.schema.names)
             }
         blocks = encode.bags(self.read.blocks)
-        joint = log_prior + scorer.scores(np.zeros(len(order)), parts, self.settings, blocks, rows)
+        offsets = scorer.offsets(self.settings, self.tally.classes)
+        joint = log_prior + scorer.scores(offsets, parts, self.settings, blocks, rows)
         joint = scorer.calibrated(self.settings, joint[:, order])
         at = np.argsort(order)
         return HeldOut(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,14 +11,16 @@ import pyarrow as pa
 
 from . import canon
 from .arrow import numpy_of
+from .bagsheet import positions
 from .batches import matrix_column
-from .block import BAG_UNIT, Bag, Codes, Vectors
+from .block import BAG_UNIT, Bag, Vectors
 from .errors import DataError
-from .exact import largest_amount, table_kernels
+from .exact import is_plain, table_kernels
 from .later import scipy
-from .numerics import Floats, has_infinity
-from .reading import SMALL_RANGE, Where, is_whole
+from .numerics import Bools, Floats, Ints, has_infinity
+from .reading import Where, is_whole
 from .schema import Column
+from .wholecodes import MatrixCodes, WholeMatrix
 
 
 def vector(raw: Any, column: Column, rows: int, where: Where) -> Vectors:
@@ -30,16 +32,21 @@ def vector(raw: Any, column: Column, rows: int, where: Where) -> Vectors:
     if isinstance(raw, pa.FixedSizeListArray) and raw.null_count == 0:
         raw = numpy_of(raw.flatten()).reshape(len(raw), raw.type.list_size)
     if isinstance(raw, np.ndarray):
-        values = raw.astype(np.float64, copy=False)
-    else:
-        items = raw.to_pylist() if isinstance(raw, pa.Array) else list(raw)
-        width = column.width or next((len(v) for v in items if hasattr(v, "__len__")), 0)
-        values = np.full((len(items), width), np.nan)
-        for i, item in enumerate(items):
-            if item is not None:
-                values[i] = _vector_of(item, width, i, where)
+        if column.width is not None:
+            _check_width(raw.shape[1], column.width, 0, where)
+        return MatrixVectors(raw.astype(np.float64, copy=False), where)
+    items = raw.to_pylist() if isinstance(raw, pa.Array) else list(raw)
+    width = column.width or next((len(v) for v in items if hasattr(v, "__len__")), 0)
+    values = np.full((len(items), width), np.nan)
+    for i, item in enumerate(items):
+        if item is not None:
+            values[i] = _vector_of(item, width, i, where)
     if column.width is not None:
         _check_width(values.shape[1], column.width, 0, where)
+    return Vectors(_finite(values, where))
+
+
+def _finite(values: Floats, where: Where) -> Floats:
     if has_infinity(values):
         row, position = (int(i) for i in np.argwhere(np.isinf(values))[0])
         raise where.error(
@@ -47,7 +54,32 @@ def vector(raw: Any, column: Column, rows: int, where: Where) -> Vectors:
             f"position {position} is {values[row, position]}, which cannot be added up",
             "replace infinities by NaN (missing) or clip them.",
         )
-    return Vectors(values)
+    return values
+
+
+class MatrixVectors(Vectors):
+    """The rows of a matrix, which is checked when it is first read: adding up and scoring notice what is infinite."""
+
+    def __init__(self, matrix: Floats, where: Where) -> None:
+        self.__dict__.update(_given=matrix, _where=where)  # a block is frozen
+
+    _given: Floats
+    _where: Where
+
+    @property
+    def unchecked(self) -> Floats:
+        """The matrix as it was given."""
+        return self._given
+
+    @cached_property
+    def values(self) -> Floats:
+        """The matrix, all of it finite or NaN."""
+        return _finite(self._given, self._where)
+
+    @property
+    def rows(self) -> int:
+        """How many rows."""
+        return len(self._given)
 
 
 def _vector_of(item: Any, width: int, row: int, where: Where) -> Floats:
@@ -67,26 +99,17 @@ def _check_width(found: int, wanted: int, row: int, where: Where) -> None:
         raise where.error(row, f"a vector of {found} numbers, not {wanted}", "give vectors of one width in every row.")
 
 
-def whole_columns(matrix: Any, columns: Sequence[Column], missing: Sequence[str]) -> dict[str, Codes]:
-    """The category columns of a large matrix of whole numbers, read in one pass; {} where that is not possible."""
+def whole_columns(matrix: Any, columns: Sequence[Column], missing: Sequence[str]) -> dict[str, MatrixCodes]:
+    """The category columns of a large matrix of whole numbers; {} where they cannot be read in one pass."""
     if not (isinstance(matrix, np.ndarray) and matrix.dtype == np.int64 and matrix.ndim == 2):
         return {}
     places = {c.name: at for c in columns if (at := matrix_column(c.reads)) is not None}
     kernels = table_kernels(len(matrix) * len(places)) if places else None
     if kernels is None or max(places.values()) >= matrix.shape[1]:
         return {}
-    out = np.empty((matrix.shape[1], len(matrix)), dtype=np.int32)
-    low, high = np.full(len(out), np.iinfo(np.int64).max), np.full(len(out), np.iinfo(np.int64).min)
-    kernels.turned(np.ascontiguousarray(matrix), out, low, high)
-    found: dict[str, Codes] = {}
-    for column in columns:
-        j = places.get(column.name)
-        if j is None or any(is_whole(m) for m in (*missing, *column.missing)):
-            continue
-        first, last = int(low[j]), int(high[j])
-        if last - first < min(SMALL_RANGE, len(matrix)) and max(abs(first), abs(last)) < 2**31:
-            found[column.name] = Codes([str(v) for v in range(first, last + 1)], out[j] - np.int32(first))
-    return found
+    whole = WholeMatrix(matrix, kernels)
+    marks = {c.name: (*missing, *c.missing) for c in columns if c.name in places}
+    return {n: MatrixCodes(whole, places[n], m) for n, m in marks.items() if not any(map(is_whole, m))}
 
 
 def bag(raw: Any, column: Column, where: Where) -> Bag:
@@ -134,10 +157,38 @@ def _bag_of_matrix(raw: Any, column: Column, where: Where) -> Bag:
     matrix = _compressed(raw) if isinstance(raw, np.ndarray) else scipy.sparse.csr_array(raw, dtype=np.float64)
     if column.width is not None:
         _check_width(matrix.shape[1], column.width, 0, where)
-    largest = largest_amount(matrix)
-    matrix = matrix if largest else _tidy(matrix, where)
-    has = np.ones(matrix.shape[0], dtype=bool)
-    return Bag(positions(matrix.shape[1]), matrix, has, column.levels, largest=largest)
+    return MatrixBag(matrix, where, column.levels)
+
+
+class MatrixBag(Bag):
+    """The bags of a matrix, which is checked when it is first read: counting checks it while adding it up."""
+
+    def __init__(self, matrix: Any, where: Where, levels: int | None) -> None:
+        has = np.ones(matrix.shape[0], dtype=bool)
+        known = {"slots": positions(matrix.shape[1]), "has": has, "levels": levels, "given": None}
+        self.__dict__.update(known, _given=matrix, _where=where)  # a block is frozen
+
+    _given: Any
+    _where: Where
+
+    @property
+    def unchecked(self) -> Any:
+        """The matrix as it was given."""
+        return self._given
+
+    @cached_property
+    def matrix(self) -> Any:
+        """The matrix without zeros, and no index twice in a row."""
+        return self._given if is_plain(self._given) else _tidy(self._given, self._where)
+
+    @property
+    def rows(self) -> int:
+        """How many rows."""
+        return int(self._given.shape[0])
+
+    def take(self, rows: Ints | Bools) -> Bag:
+        """The block of some of the rows."""
+        return Bag(self.slots, self.matrix, self.has, self.levels).take(rows)
 
 
 def _compressed(dense: np.ndarray[Any, Any]) -> Any:
@@ -148,12 +199,6 @@ def _compressed(dense: np.ndarray[Any, Any]) -> Any:
     indptr = np.concatenate(([0], np.cumsum(there))).astype(index)
     amounts = dense.ravel()[flat].astype(np.float64)
     return scipy.sparse.csr_array((amounts, (flat % max(dense.shape[1], 1)).astype(index), indptr), shape=dense.shape)
-
-
-@lru_cache(maxsize=8)
-def positions(width: int) -> tuple[str, ...]:
-    """The slots of a matrix: "0", "1", …; always the same object, so that what was looked up for it can be kept."""
-    return tuple(map(str, range(width)))
 
 
 def _tidy(matrix: Any, where: Where) -> Any:

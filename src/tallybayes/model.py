@@ -7,18 +7,17 @@ S = b + Σ parts(φ, θ)            one part per column and class; the parts bef
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from . import canon, encode, fused, scorer, workers
-from .batches import one_row
+from . import canon, rowscorer, scorer
 from .block import Block
 from .decide import decide
-from .errors import DataError, SettingsError, did_you_mean, excerpt
+from .errors import SettingsError, did_you_mean, excerpt
 from .explain import Explanation
 from .explaining import explained
 from .families import Belief, Family
@@ -28,10 +27,11 @@ from .learning import Learning
 from .linear import LinearView, linear_view
 from .numerics import Floats, Ints, log_sum_exp, safe_log
 from .odds import OddsTable, odds_table
-from .prior import class_prior, class_totals, natural_order
+from .prior import natural_order
 from .schema import Schema
+from .scoring import Scoring
 from .settings import Settings
-from .sources import Batch, open_source
+from .sources import open_source
 from .tally import Tally
 from .written import (
     Tables,
@@ -46,11 +46,9 @@ if TYPE_CHECKING:
     from .counterfactual import WhatIf
     from .plots import Plots
 
-T = TypeVar("T")
-
 
 @dataclass(frozen=True, eq=False)
-class Model(Learning):
+class Model(Learning, Scoring):
     """A naive Bayes classifier. Make one with `tally.model()`, `tb.fit` or `Model.written`; it never changes.
 
     >>> import tallybayes as tb
@@ -107,6 +105,8 @@ class Model(Learning):
         it costs to call a ham spam, the answer is the one that costs least on average (others 1, right ones 0).
         A Spark frame comes back as a frame: the same rows with `prediction` and a column `P(class)` for each class.
         """
+        if costs is None and unsure_below is None and (joint := self._of_one(rows, prior)) is not None:
+            return self._label_array[[joint.index(max(joint))]]
         source = open_source(self.table_of(rows))
         if source.engine is not None:
             if unsure_below is not None or costs is not None:
@@ -116,29 +116,30 @@ class Model(Learning):
                 )
             return source.engine.predict(self, prior)
         if costs is None and unsure_below is None:
-            log_prior = self._log_prior(prior)
-            each = self._each(source, lambda blocks, n: scorer.best(self._scores(blocks, n, log_prior)))
-            return self._labels(scorer.settled(np.concatenate(list(each)), log_prior))
+            start = self._start(prior)
+            each = self._each(source, lambda blocks, n: scorer.best(self._scores(blocks, n, start)))
+            return self._label_array[scorer.settled(np.concatenate(list(each)), start)]
         best = decide(self.predict_proba(source, prior=prior), self.classes, unsure_below, costs)
         if unsure_below is None:
-            return self._labels(best)
+            return self._label_array[best]
         out = np.empty(len(self.classes) + 1, dtype=object)  # its last stays None
         out[:-1] = self.classes
         return np.asarray(out[best])
 
     def predict_proba(self, rows: Any, *, prior: Any = None) -> Floats:
         """P(class given row), rows × classes in the order of `classes`; each row sums to one."""
-        return np.exp(self.predict_log_proba(rows, prior=prior))
+        joint = self._of_one(rows, prior)
+        return np.exp(self._log_proba(rows, prior)) if joint is None else rowscorer.probabilities(joint)
 
     def predict_log_proba(self, rows: Any, *, prior: Any = None) -> Floats:
         """log P(class given row)."""
-        log_prior = self._log_prior(prior)
-        return scorer.log_posterior(self.log_joint(rows, prior=prior), log_prior)
+        joint = self._of_one(rows, prior)
+        return self._log_proba(rows, prior) if joint is None else rowscorer.log_probabilities(joint)
 
     def log_joint(self, rows: Any, *, prior: Any = None) -> Floats:
         """log P(class) + Σ log P(value given class): the score before it is normalised."""
-        log_prior = self._log_prior(prior)
-        return np.concatenate(list(self._each(rows, lambda blocks, n: self._scores(blocks, n, log_prior))))
+        joint = self._of_one(rows, prior)
+        return self._log_joint(rows, self._start(prior)) if joint is None else np.array([joint])
 
     def log_density(self, rows: Any) -> Floats:
         """log P(row), the class summed out: how likely the model finds each row."""
@@ -167,7 +168,7 @@ class Model(Learning):
 
         `log` is "natural", "2", "10" or "decibans"; `number` picks the row where `row` is a table.
         """
-        return explained(self, self._one(row, number), str(log), self._log_prior(prior), prior)
+        return explained(self, self._one(row, number), str(log), self._start(prior), prior)
 
     def what_if(self, row: Any, to: Any = None, number: int = 0) -> WhatIf:
         """The smallest set of changed values that gives one row another answer, or the class `to`; print it.
@@ -211,12 +212,15 @@ class Model(Learning):
     def linear(self) -> LinearView:
         """W, b and a centre x₀ with softmax(W·(x − x₀) + b) = posterior, where every column has such a view."""
         bent = [n for n, b in self.settings.lengths.items() if b != 0.0]
-        if bent:
+        curved = [n for n in ("isotonic", "lead") if getattr(self.settings, n) is not None]
+        if bent or curved:
             raise SettingsError(
-                f"the evidence of column {bent[0]!r} depends on the length of the text, which no linear view knows",
-                hint="take settings without lengths: tally.model(tb.Settings(…)).",
+                f"the evidence of column {bent[0]!r} depends on the length of the text, which no linear view knows"
+                if bent
+                else f"the settings bend the whole score ({curved[0]}), which no linear view knows",
+                hint="take settings without lengths, lead and isotonic: tally.model(tb.Settings(…)).",
             )
-        return linear_view(self.log_prior, self.beliefs, self.settings.weights, self.classes, self._blocks)
+        return linear_view(self.start, self.beliefs, self.settings.weights, self.classes, self._blocks)
 
     def to_sql(self, table: str | Sequence[str], dialect: str = "duckdb", **how: Any) -> Any:
         """The model as SQL for "duckdb", "sqlite", "spark" or "postgres": `prediction` and `P(class)` of every row.
@@ -227,7 +231,7 @@ class Model(Learning):
         """
         from .sqlscore import sql_scorer
 
-        return sql_scorer(self.schema, self.classes, self.log_prior, self.beliefs, self.settings, table, dialect, **how)
+        return sql_scorer(self.schema, self.classes, self.start, self.beliefs, self.settings, table, dialect, **how)
 
     def table(self, column: str) -> Table:
         """The conditional table of one column: P(value given class), or a family's parameters."""
@@ -262,6 +266,13 @@ class Model(Learning):
                 f"there is no class {label!r}", hint=did_you_mean(text, names) + f"the classes are {excerpt(names)}."
             )
         return names.index(text)
+
+    @property
+    def start(self) -> Floats:
+        """Where the score of each class starts: log P(class), and its offset if the settings have one."""
+        if not self.settings.offsets:
+            return self.log_prior
+        return self.log_prior + scorer.offsets(self.settings, self.classes)
 
     def prior(self) -> dict[Any, float]:
         """P(class)."""
@@ -304,76 +315,3 @@ class Model(Learning):
 
     def _repr_html_(self) -> str:
         return model_html(repr(self), self.graph())
-
-    # ---- reading rows
-
-    def _one(self, row: Any, number: int) -> dict[str, Block]:
-        """The blocks of one row."""
-        return self._encoded(self._row(row, number))
-
-    def _encoded(self, batch: Batch) -> dict[str, Block]:
-        encode.check_columns(self.schema, batch)
-        return encode.bags(encode.blocks(self.schema, batch))
-
-    def _row(self, rows: Any, number: int) -> Batch:
-        """One row as a batch of one."""
-        seen = 0
-        for batch in open_source(self.table_of(rows)).batches():
-            if seen <= number < seen + batch.rows:
-                return batch.slice(number - seen, number - seen + 1)
-            seen += batch.rows
-        raise DataError(
-            f"there is no row {number} among {seen} (the first is row 0)",
-            hint="give the number of a row that exists.",
-        )
-
-    def table_of(self, rows: Any) -> Any:
-        """A dict that is one row as a table of one; it is told from a dict of columns by what it holds."""
-        if hasattr(rows, "to_dict") and hasattr(rows, "index") and not hasattr(rows, "columns"):
-            rows = rows.to_dict()  # a row of a pandas frame
-        if not isinstance(rows, Mapping):
-            return rows
-        if not rows:
-            return [rows]
-        return one_row(rows) if encode.is_row(self.schema, rows) else rows
-
-    def _each(self, rows: Any, answer: Callable[[dict[str, Block], int], T]) -> Iterator[T]:
-        """answer(blocks, rows) for every batch, on several threads."""
-
-        def of_batch(item: tuple[int, Batch]) -> T:
-            number, batch = item
-            if number == 0 and batch.start == 0 and self.beliefs and (batch.rows or batch.columns):
-                encode.check_columns(self.schema, batch)
-            return answer(encode.blocks(self.schema, batch), batch.rows)
-
-        source = open_source(self.table_of(rows))
-        return workers.each(of_batch, enumerate(source.batches(encode.wanted(self.schema, labelled=False))))
-
-    def _scores(self, blocks: Mapping[str, Block], rows: int, log_prior: Floats) -> Floats:
-        """log P(class) + Σ weight · part."""
-        fast = fused.adders(self.beliefs, blocks, self.settings.weights)
-        parts = self._parts(blocks, but=fast)
-        joint = fused.add_all(fast, scorer.scores(log_prior, parts, self.settings, blocks, rows))
-        if self.settings.isotonic is None:
-            return joint
-        return scorer.calibrated(self.settings, joint, scorer.prior_shift(log_prior, self.log_prior))
-
-    def _blocks(self, rows: Any) -> list[dict[str, Block]]:
-        return list(self._each(rows, lambda blocks, _: blocks))
-
-    def _parts(self, blocks: Mapping[str, Block], but: Container[str] = ()) -> dict[str, Floats]:
-        return {name: belief.parts(blocks[name]) for name, belief in self.beliefs.items() if name not in but}
-
-    def _log_prior(self, prior: Any) -> Floats:
-        if prior is None:
-            return self.log_prior
-        names = tuple(str(canon.text(c)) for c in self.classes)
-        totals = np.zeros(len(names)) if self.tally is None else class_totals(self.tally, names)
-        return safe_log(class_prior(replace(self.settings, prior=prior), names, totals))
-
-    def _labels(self, numbers: Ints) -> np.ndarray[Any, Any]:
-        if all(isinstance(c, (int, float)) for c in self.classes):
-            return np.array(self.classes)[numbers]
-        labels = np.empty(len(self.classes), dtype=object)
-        labels[:] = self.classes
-        return labels[numbers]

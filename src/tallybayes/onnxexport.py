@@ -6,7 +6,7 @@ rows × positions for a vector. Outputs are `label` and `probabilities`. Only st
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from . import canon
 from .errors import MissingExtra, SettingsError
 from .families.gaussian import HALF_LOG_2PI
 from .families.student import log_gamma_step
+from .lead import LEAST, Lead
 from .numerics import Floats
 from .scorerjson import pieces
 from .sealed import Sealed
@@ -32,15 +33,15 @@ def onnx_bytes(sealed: Sealed) -> bytes:
             "exporting to ONNX needs the package onnx", hint="install it: pip install 'tallybayes[onnx]'."
         ) from None
     graph = _Graph(onnx)
-    log_prior = sealed._model.log_prior
-    total = graph.constant(log_prior[None, :])
+    start = sealed._model.start
+    total = graph.constant(start[None, :])
     for piece in pieces(sealed, "ONNX"):
         if piece["kind"] not in ("category", "number", "vector", "pair"):
             raise SettingsError(
                 f"column {piece['name']!r} is a {piece['kind']}, which ONNX has no standard operators for",
                 hint="export to 'sealed' or 'json', or leave the column out of the model.",
             )
-        part = _FORMS[piece["form"]](graph, piece, len(log_prior))
+        part = _FORMS[piece["form"]](graph, piece, len(start))
         if part is not None and piece["weight"] != 0:
             if piece["weight"] != 1:
                 part = graph.node("Mul", part, graph.constant(np.array(piece["weight"])))
@@ -72,10 +73,14 @@ class _Graph:
     def whole(self, *values: int) -> str:
         return self.constant(np.array(values, dtype=np.int64))
 
-    def node(self, operator: str, *inputs: str, out: str | None = None, domain: str = "", **attributes: Any) -> str:
-        name = out or f"t{len(self.nodes)}"
-        self.nodes.append(self.onnx.helper.make_node(operator, list(inputs), [name], domain=domain, **attributes))
-        return name
+    def node(
+        self, operator: str, *inputs: str, out: str | None = None, beside: Sequence[str] = (), domain: str = "",
+        **attributes: Any,
+    ) -> str:  # fmt: skip
+        """The name of the first output; `beside` names further ones that the operator must have."""
+        names = [out or f"t{len(self.nodes)}", *beside]
+        self.nodes.append(self.onnx.helper.make_node(operator, list(inputs), names, domain=domain, **attributes))
+        return names[0]
 
     def input(self, piece: dict[str, Any]) -> str:
         if any(i.name == piece["name"] for i in self.inputs):  # a pair reads what other columns read
@@ -213,13 +218,26 @@ _FORMS: dict[str, Callable[[_Graph, dict[str, Any], int], str | None]] = {
 }  # fmt: skip
 
 
+def _bent(graph: _Graph, apart: str, lead: Lead) -> str:
+    """Distances to the best class times scale · lead^exponent; as they are where no second class is possible."""
+    two = graph.node("TopK", apart, graph.whole(2), axis=1, beside=("places",))
+    second = graph.node("Neg", graph.node("Slice", two, graph.whole(1), graph.whole(2), graph.whole(1)))
+    size = graph.node("Clip", second, graph.constant(np.array(LEAST)), graph.constant(np.array(1e300)))
+    power = graph.node("Pow", size, graph.constant(np.array(lead.exponent)))
+    times = graph.node("Mul", power, graph.constant(np.array(lead.scale)))
+    alone = graph.node("Greater", second, graph.constant(np.array([[1e300]])))
+    return graph.node("Where", alone, apart, graph.node("Mul", apart, times))
+
+
 def _answers(graph: _Graph, total: str, sealed: Sealed) -> None:
     """Where every class is impossible the prior answers; then exp(score − largest) over its sum."""
     n = len(sealed.classes)
-    prior = graph.constant(sealed._model.log_prior[None, :])
+    prior = graph.constant(sealed._model.start[None, :])
     axis = graph.whole(1)
     top = graph.node("ReduceMax", total, axis, keepdims=1)
     least = graph.constant(np.array([[-np.finfo(np.float64).max]]))
+    if sealed._model.settings.lead is not None and n > 1:
+        total = _bent(graph, graph.node("Sub", total, top), sealed._model.settings.lead)
     total = graph.node("Where", graph.node("Less", top, least), prior, total)
     above = graph.node("Exp", graph.node("Sub", total, graph.node("ReduceMax", total, axis, keepdims=1)))
     kind = graph.onnx.TensorProto

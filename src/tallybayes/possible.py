@@ -56,7 +56,7 @@ def _impossible_moments(column: str, counts: Counts, classes: Sequence[str]) -> 
     sheet = counts.sheets.get("moments")
     if sheet is None:
         return None
-    (n, n_exp), (x, x_exp), (xx, xx_exp) = (sheet.exact(a, len(classes)) for a in MOMENTS)
+    (n, n_exp), (x, x_exp), (xx, xx_exp) = counts.exact("moments", MOMENTS, len(classes))
     square, _ = spread(n, n_exp, x, x_exp, xx, xx_exp)
     bad = np.argwhere((square < 0) | ((n == 0) & ((x != 0) | (xx != 0))))
     if len(bad) == 0:
@@ -72,8 +72,7 @@ def _too_many(column: str, counts: Counts, classes: Sequence[str], totals: Float
     for name, sheet in counts.sheets.items():
         amount = "documents" if name == "words" else "n"
         alone = name in ("moments", "words", "levels")  # cells and values share out a class's rows; these have them all
-        values = sheet.amount[:, sheet.amounts.index(amount)]
-        if alone and not sheet.limb.any() and (values <= most[sheet.label]).all():
+        if alone and sheet.within(amount, most):
             continue  # the table is not needed
         table = sheet.table(amount, len(classes))
         over = np.flatnonzero((table.max(axis=0) if alone else table.sum(axis=0)) > most)

@@ -124,6 +124,9 @@ def number(raw: Any, where: Where, missing: Sequence[str] = ()) -> Floats:
                 hint="declare the column as a category, or turn it into numbers first.",
             )
         values = numpy_of(raw.cast(pa.float64(), safe=False))
+        marks = [float(m) for m in missing if _is_float(m) and canon.text(float(m)) == m]  # such as -999
+        if marks and (marked := np.isin(values, marks)).any():
+            values = np.where(marked, np.nan, values)
     else:
         values = np.array([_one_number(v, i, where, missing) for i, v in enumerate(raw)], dtype=np.float64)
     if has_infinity(values):

@@ -9,22 +9,24 @@ from typing import Any
 import numba as nb
 import numpy as np
 
-from .intrinsics import add_scaled
+from .intrinsics import add_four, add_scaled, squares_of_four, squares_without_nan
 
 _HALF_LOG_2PI = 0.5 * float(np.log(2 * np.pi))
+_ROOT_HALF = float(np.sqrt(0.5))
 _FAR = 1e299  # a sum of this size has left the range of the short way
 _TILE = 64  # rows at a time: their sums stay in the first-level cache
 
 
 @nb.njit(cache=True, nogil=True)
-def _carefully(v: Any, mean: Any, scale: Any, constant: Any) -> Any:  # pragma: no cover - compiled
+def _carefully(x: Any, columns: Any, mean: Any, scale: Any, constant: Any) -> Any:  # pragma: no cover - compiled
     """The same sum for one row and class where a step of the short way may overflow; see `moments.distance`."""
     total = 0.0
-    for k in range(v.shape[0]):
-        if v[k] == v[k]:
-            z = (v[k] - mean[k]) / scale[k]
+    for k in range(columns.shape[0]):
+        v = x[columns[k]]
+        if v == v:
+            z = (v - mean[k]) / scale[k]
             if not abs(z) < np.inf:
-                z = (v[k] / 2 - mean[k] / 2) / scale[k] * 2
+                z = (v / 2 - mean[k] / 2) / scale[k] * 2
             z = min(max(z, -1e150), 1e150)
             total += constant[k] - 0.5 * z * z
     return total
@@ -72,8 +74,53 @@ def add_normal(x: Any, columns: Any, mean: Any, scale: Any, weight: float, out: 
                         total[i] -= 0.5 * z * z
             for i in range(rows):
                 if not abs(total[i]) < _FAR:
-                    total[i] = _carefully(tile[:, i], mean[y], scale[y], constant[y])
+                    total[i] = _carefully(x[first + i], columns, mean[y], scale[y], constant[y])
                 out[first + i, y] += weight * total[i]
+
+
+@nb.njit(
+    "boolean(Array(float64, 2, 'C', True), int64[::1], float64[:, ::1], float64[:, ::1], float64, float64[:, ::1])",
+    cache=True,
+    nogil=True,
+)
+def add_normal_rows(x: Any, columns: Any, mean: Any, scale: Any, weight: float, out: Any) -> Any:  # pragma: no cover
+    """The same as `add_normal` of at least eight columns and four rows, faster: nothing is turned.
+
+    Returns whether every number of x is finite, in other columns, too.
+    """
+    n_classes, width, step = mean.shape[0], x.shape[1], np.uint64(x.shape[1])
+    eights = (width + 7) // 8
+    left, bells = np.empty(eights, np.uint64), np.zeros((n_classes, eights, 24))
+    constant, whole, squares = np.empty((n_classes, mean.shape[1])), np.zeros(n_classes), np.empty(4)
+    for k in range(eights):
+        left[k] = min(8 * k, width - 8)  # the last columns may be read twice: where they count already, s is 0
+    for y in range(n_classes):
+        for k in range(mean.shape[1]):
+            constant[y, k] = -np.log(scale[y, k]) - _HALF_LOG_2PI
+            whole[y] += constant[y, k]
+            at = columns[k] // 8
+            j = columns[k] - np.int64(left[at])
+            bells[y, at, j], bells[y, at, 8 + j] = mean[y, k], _ROOT_HALF / scale[y, k]
+            bells[y, at, 16 + j] = constant[y, k]
+    flat, finite = bells.reshape(-1), True
+    for first in range(0, x.shape[0], 4):
+        begin = min(first, x.shape[0] - 4)
+        place, short = np.uint64(begin * width), True
+        for y in range(n_classes):
+            bell = np.uint64(y * eights * 24)
+            if short:
+                squares_of_four(x, place, step, left, flat, bell, squares)
+                short = squares[0] + squares[1] + squares[2] + squares[3] < _FAR
+            if not short:
+                squares_without_nan(x, place, step, left, flat, bell, squares)
+            for i in range(first - begin, 4):
+                total = (whole[y] if short else 0.0) - squares[i]
+                if not abs(total) < _FAR:
+                    for k in range(width):
+                        finite &= abs(x[begin + i, k]) != np.inf
+                    total = _carefully(x[begin + i], columns, mean[y], scale[y], constant[y])
+                out[begin + i, y] += weight * total
+    return finite
 
 
 @nb.njit(
@@ -95,6 +142,35 @@ def add_rows(table: Any, codes: Any, out: Any) -> None:  # pragma: no cover - co
 
 
 @nb.njit(
+    "void(Array(int64, 2, 'C', True), int64[::1], int64[::1], uint64[::1], uint64[::1], float64[:, ::1], "
+    "float64[:, ::1])",
+    cache=True,
+    nogil=True,
+)
+def add_matrix(
+    matrix: Any, columns: Any, low: Any, values: Any, start: Any, table: Any, out: Any
+) -> None:  # pragma: no cover - compiled
+    """Add a row of a table for each of some columns, four at a time, to out[row, class].
+
+    The rows of a column begin at `start`: one for each of so many values from `low` on, then one for all others. Rows
+    of the table are as long as a multiple of eight, and hold zeros after the classes.
+    """
+    flat, step = table.reshape(-1), np.uint64(table.shape[1])
+    sums, place = np.empty(table.shape[1]), np.empty(columns.shape[0], np.uint64)
+    for i in range(out.shape[0]):
+        for k in range(columns.shape[0]):
+            v = np.uint64(matrix[i, columns[k]] - low[k])  # one below `low` is a large number, too
+            place[k] = (start[k] + min(v, values[k])) * step
+        for y in range(sums.shape[0]):
+            sums[y] = 0.0
+        for k in range(0, columns.shape[0], 4):
+            for y in range(np.uint64(0), step, np.uint64(8)):
+                add_four(flat, place[k] + y, place[k + 1] + y, place[k + 2] + y, place[k + 3] + y, sums, y)
+        for y in range(out.shape[1]):
+            out[i, y] += sums[y]
+
+
+@nb.njit(
     [
         f"void(Array({i}, 1, 'C', True), Array({i}, 1, 'C', True), Array(float64, 1, 'C', True), "
         "Array(float64, 2, 'C', True), int64, float64[:, ::1])"
@@ -107,7 +183,8 @@ def products(indptr: Any, indices: Any, data: Any, table: Any, first: int, out: 
     """The rows from `first` on of a sparse matrix times a table, in the order in which SciPy adds."""
     for i in range(out.shape[0]):
         total = out[i]
-        total[:] = 0.0
+        for y in range(table.shape[1]):
+            total[y] = 0.0
         for e in range(np.uint64(indptr[first + i]), np.uint64(indptr[first + i + 1])):
             amount, weights = data[e], table[np.uint64(indices[e])]
             for y in range(table.shape[1]):

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
+from . import canon
 from .block import Block
 from .errors import warn
 from .exact import score_kernels
+from .isotonic import Isotonic
 from .numerics import Bools, Floats, Ints, log_sum_exp
 from .settings import Settings
 
@@ -21,8 +24,9 @@ def by_length(settings: Settings, column: str, tokens: Floats) -> Floats:
 
 def factor(settings: Settings, column: str, block: Block) -> float | Floats:
     """What a column's evidence is multiplied by: its weight, and for words tokens^exponent of each row."""
-    if settings.lengths.get(column, 0.0) == 0.0 or not hasattr(block, "lengths"):  # only words have
-        return settings.weights.get(column, 1.0)
+    weight = settings.weights.get(column, 1.0)
+    if weight == 0 or settings.lengths.get(column, 0.0) == 0.0 or not hasattr(block, "lengths"):  # only words have
+        return weight
     return by_length(settings, column, block.lengths())
 
 
@@ -40,7 +44,11 @@ def scores(
 ) -> Floats:
     """log P(class) + Σ factor · part, rows × classes; `rows` says how many there are where no column has parts."""
     out = np.empty((next((len(p) for p in parts.values()), 0) if rows is None else rows, log_prior.shape[-1]))
-    out[:] = log_prior
+    if log_prior.ndim == 1 and len(log_prior) < len(out):  # class by class: NumPy takes long over many short rows
+        for y, own in enumerate(log_prior.tolist()):
+            out[:, y] = own
+    else:
+        out[:] = log_prior
     for column, part in parts.items():
         by = factor(settings, column, blocks[column])
         if isinstance(by, np.ndarray):
@@ -50,25 +58,33 @@ def scores(
     return out
 
 
-def prior_shift(log_prior: Floats, own_prior: Floats) -> float:
-    """How much another prior moves the log-odds of the second of two classes; 0 where one of them is impossible."""
-    with np.errstate(invalid="ignore"):
-        shift = float(np.subtract(log_prior[-1] - log_prior[0], own_prior[-1] - own_prior[0]))
-    return shift if np.isfinite(shift) else 0.0
+def offsets(settings: Settings, classes: Sequence[Any]) -> Floats:
+    """What the settings add to the score of each class."""
+    return np.array([settings.offsets.get(str(canon.text(c)), 0.0) for c in classes], dtype=np.float64)
 
 
-def calibrated(settings: Settings, joint: Floats, shift: float = 0.0) -> Floats:
-    """Whole scores, those of two classes bent by the isotonic curve if there is one; the likelier class keeps its own.
+def prior_shift(start: Floats, own_start: Floats) -> Floats:
+    """How much another prior moves the score of each class; 0 where a class is impossible under one of them."""
+    both = np.isfinite(start) & np.isfinite(own_start)
+    return np.subtract(start, own_start, out=np.zeros_like(own_start), where=both)
 
-    The curve belongs to the prior it was fitted under: `shift` is how far another one has moved the log-odds.
+
+def calibrated(settings: Settings, joint: Floats, shift: float | Floats = 0.0) -> Floats:
+    """Whole scores, bent by the isotonic curve of two classes or by the lead; the best class keeps its own.
+
+    Both belong to the prior they were fitted under: `shift` is how far another one has moved each score.
     """
-    if settings.isotonic is None or joint.shape[1] != 2:
-        return joint
+    if settings.isotonic is not None and joint.shape[1] == 2:
+        return _by_curve(settings.isotonic, joint, float(np.subtract(*np.broadcast_to(shift, 2)[::-1])))
+    return joint if settings.lead is None else settings.lead(joint - shift) + shift
+
+
+def _by_curve(curve: Isotonic, joint: Floats, shift: float) -> Floats:
     out = joint.copy()
     with np.errstate(invalid="ignore"):
         odds = joint[:, 1] - joint[:, 0]
     there = np.isfinite(odds)
-    odds = settings.isotonic(odds[there] - shift) + shift
+    odds = curve(odds[there] - shift) + shift
     first, second = joint[there].T
     # not by adding to what may be −1e18: the answer would drown
     out[there, 0] = np.where(second > first, second - odds, first)

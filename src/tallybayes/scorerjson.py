@@ -1,7 +1,8 @@
 """A scorer as JSON: every number that answers need, laid out so that a short program in any language can score.
 
     score(class) = log_prior[class] + Σ over columns: weight · part[class];  a missing value's part is 0
-    P(class)     = exp(score − log Σ exp(score))
+    bent(class)  = best + scale · lead^exponent · (score − best)             where there is a "lead"
+    P(class)     = exp(bent − log Σ exp(bent))
 
 How each form of column makes its part is said in docs/model_file.md. Minus infinity is written as null.
 """
@@ -28,6 +29,7 @@ from .families.poisson import PoissonBelief
 from .families.presence import BernoulliWordsBelief
 from .families.student import StudentBelief
 from .families.words import WordsBelief
+from .lead import LEAST
 from .numerics import Floats, safe_log
 from .pairs import stretch_names
 from .schema import Column, Schema
@@ -36,10 +38,11 @@ from .settings import Settings
 from .steps import StepsBelief
 
 VERSION = 1
-_SAID = {"weights", "lengths"}  # settings that a scorer states
+_SAID = {"weights", "lengths", "lead"}  # settings that a scorer states
 _DONE = {
     "smoothing",
     "prior",
+    "offsets",
     "families",
     "floor",
     "predictive",
@@ -139,12 +142,14 @@ def _pair(belief: InteractionBelief, column: Column, schema: Schema) -> dict[str
 
 def scorer_json(sealed: Sealed) -> str:
     """The scorer as one JSON object."""
+    lead = sealed._model.settings.lead
     out = {
         "tallybayes_scorer": VERSION,
         "target": sealed.schema.target,
         "classes": [str(canon.text(c)) for c in sealed.classes],
         "label_type": sealed.schema.label_type,
-        "log_prior": sealed._model.log_prior,
+        "log_prior": sealed._model.start,
+        **({} if lead is None else {"lead": {"scale": lead.scale, "exponent": lead.exponent, "least": LEAST}}),
         "columns": pieces(sealed, "JSON"),
     }
     return json.dumps(_plain(out), allow_nan=False, separators=(",", ":"))

@@ -10,6 +10,7 @@ import numpy as np
 
 from .errors import SettingsError, did_you_mean
 from .isotonic import Isotonic
+from .lead import Lead
 from .smoothing import Dirichlet, Laplace, Smoothing
 
 UNSEEN = ("no evidence", "reserve")
@@ -41,7 +42,7 @@ class Floor:
 class Calibrated:
     """Where the weights of some settings come from, and how much has changed since.
 
-    form:     "one temperature", "column weights" or "column weights and pairs"
+    form:     "one temperature", "column weights", "column weights and pairs", "column weights, pairs and lead" …
     rows:     rows they were fitted on
     losses:   nested held-out log loss of each form that was tried
     changed:  rows added or forgotten since
@@ -71,7 +72,9 @@ class Settings:
     weights:     {column: factor} on a column's evidence
     lengths:     {column of words: exponent}; its evidence is also multiplied by tokens^exponent, since the words of a
                  long text repeat each other
+    offsets:     {class: nats} added to its score, since columns that repeat each other may favour a class
     isotonic:    for two classes, a rising curve from the score to calibrated log-odds
+    lead:        bends how far the best class is ahead, for scores that are too sure
     calibrated:  where the weights come from, if they were fitted
     classes:     labels that the model knows even if no row has them
     """
@@ -84,7 +87,9 @@ class Settings:
     floor: Floor = field(default_factory=Floor)
     weights: Mapping[str, float] = field(default_factory=dict)
     lengths: Mapping[str, float] = field(default_factory=dict)
+    offsets: Mapping[str, float] = field(default_factory=dict)
     isotonic: Isotonic | None = None
+    lead: Lead | None = None
     calibrated: Calibrated | None = None
     classes: tuple[str, ...] = ()
 
@@ -122,6 +127,12 @@ class Settings:
             raise SettingsError(
                 f"the length exponent of column {bad[0]!r} is {self.lengths[bad[0]]!r}",
                 hint="take a number, usually between -1 and 0.",
+            )
+
+        bad = [c for c, o in self.offsets.items() if not np.isfinite(o)]
+        if bad:
+            raise SettingsError(
+                f"the offset of class {bad[0]!r} is {self.offsets[bad[0]]!r}", hint="take a number of nats, or none."
             )
 
     def smoothing_of(self, column: str) -> Smoothing:

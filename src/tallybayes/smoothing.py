@@ -99,7 +99,8 @@ class Laplace(Smoothing):
         """(n + α) / (N + α·K)."""
         if self.alpha == 0:
             return frequencies(n)
-        out: Floats = (n + self.alpha) / (n.sum(axis=0, keepdims=True) + self.alpha * len(n))
+        out: Floats = n + self.alpha
+        out /= n.sum(axis=0, keepdims=True) + self.alpha * len(n)  # in place: a large table is not made twice
         return out
 
 

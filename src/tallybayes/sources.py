@@ -155,7 +155,7 @@ def _open(data: Any) -> Source:
 
 
 def _memory(batch: Batch) -> Source:
-    return Source(lambda: batch.cut(BATCH_ROWS))
+    return Source(lambda: batch.cut(BATCH_ROWS), rows=batch.rows)
 
 
 def _from_pandas(frame: Any) -> Batch:
@@ -223,7 +223,7 @@ def _beside(source: Source, extra: Mapping[str, Any]) -> Source:
             if _length(c) != seen:
                 raise _uneven(n, _length(c), str(seen))
 
-    return Source(lambda: joined(source.batches()), source.once, source.arrow, home=source.home)
+    return Source(lambda: joined(source.batches()), source.once, source.arrow, home=source.home, rows=source.rows)
 
 
 def _flat(values: Any) -> Any:

@@ -2,7 +2,7 @@
 
     slots     per column: the value's text, the number of its interval, or the number itself
     scores    b + Σ weight · part, a column per class; a part is looked up, or a formula of the number
-    bent      of two classes, where the model has an isotonic curve: the log-odds led through it
+    bent      where the model has a curve: the log-odds of two classes led through it, or the lead of the best class
     answer    exp(score − largest) / Σ exp(score − largest)
 
 Small tables of weights stand in the query as CASE; large ones are a table that `setup` makes, joined by slot. Texts and
@@ -23,6 +23,7 @@ from .errors import SettingsError, did_you_mean
 from .families.base import Belief
 from .families.blend import MOST, bounded
 from .isotonic import Isotonic
+from .lead import LEAST, Lead
 from .numerics import Floats, log_sum_exp
 from .outputs import PREDICTION, output_names
 from .schema import Schema
@@ -49,7 +50,7 @@ class SqlScorer:
 def sql_scorer(
     schema: Schema,
     classes: Sequence[Any],
-    log_prior: Floats,
+    start: Floats,
     beliefs: Mapping[str, Belief],
     settings: Settings,
     table: TableName,
@@ -85,7 +86,7 @@ def sql_scorer(
             f"the column {clash[0]!r} of the table is called like one that the query adds",
             hint="leave it out: keep=[…] names the columns that come along.",
         )
-    return query.scorer(table, kept, classes, log_prior, settings.isotonic)
+    return query.scorer(table, kept, classes, start, settings.isotonic if len(classes) == 2 else None, settings.lead)
 
 
 @dataclass
@@ -193,8 +194,9 @@ class _Query:
         ])  # fmt: skip
 
     def scorer(
-        self, table: TableName, keep: Sequence[str], classes: Sequence[Any], log_prior: Floats, curve: Isotonic | None
-    ) -> SqlScorer:
+        self, table: TableName, keep: Sequence[str], classes: Sequence[Any], start: Floats, curve: Isotonic | None,
+        lead: Lead | None,
+    ) -> SqlScorer:  # fmt: skip
         """The whole query, from the inside out."""
         d, n = self.d, self.n_classes
         kept = [f"t.{d.name(name)} AS tb_kept{i}" for i, name in enumerate(keep)]
@@ -204,13 +206,15 @@ class _Query:
         passed = [f"tb_kept{i}" for i in range(len(keep))]
         through = [*passed, *(["tb_id"] if ids else [])]
         rows = f"tb_rows {once} {_list([*through, *self.slots, 'tb_one'])}\n  FROM tb_read AS x\n)"
-        prior = written(log_prior)
-        sums = [f"{' + '.join([d.number(prior[c]), *(p[c] for p in self.parts)])} AS tb_s{c}" for c in range(n)]
+        first = written(start)
+        sums = [f"{' + '.join([d.number(first[c]), *(p[c] for p in self.parts)])} AS tb_s{c}" for c in range(n)]
         joined = "".join(f"\n  {j}" for j in self.joins)
         scores = f"tb_scores {once} {_list([*passed, *sums])}\n  FROM tb_rows AS r{joined}\n)"
         each = ", ".join(f"tb_s{c}" for c in range(n))
         top = f"{d.greatest}({each})" if n > 1 else each
-        bent = self._bent(curve, passed) if curve is not None and n == 2 else []
+        bent = self._bent(curve, passed) if curve is not None else []
+        if lead is not None and not bent and n > 1:
+            bent = self._led(lead, passed)
         source = "tb_bent" if bent else "tb_scores"
         tops = f"tb_tops {once} {_list([*passed, each])}, {top} AS tb_top\n  FROM {source}\n)"
         exps = [
@@ -220,7 +224,7 @@ class _Query:
         ]
         shares = f"tb_shares {once} {_list([*passed, each, 'tb_top', *exps])}\n  FROM tb_tops\n)"
         possible = f"tb_top > {d.number(IMPOSSIBLE / 2)}"
-        answer = np.exp(log_prior - log_sum_exp(log_prior))
+        answer = np.exp(start - log_sum_exp(start))
         best = " ".join(f"WHEN tb_s{c} = tb_top THEN {d.literal(label)}" for c, label in enumerate(_labels(classes)))
         prediction = f"CASE WHEN NOT {possible} THEN {d.literal(_labels(classes)[int(np.argmax(answer))])} {best} END"
         total = " + ".join(f"tb_e{c}" for c in range(n))
@@ -236,6 +240,26 @@ class _Query:
         query = f"WITH {parts}\nSELECT {_list(shown)}\nFROM tb_shares"
         setup = d.weights(self.weights_table, self.rows) if self.rows else []
         return SqlScorer(tuple(setup), query)
+
+    def _led(self, lead: Lead, passed: Sequence[str]) -> list[str]:
+        """Distances to the best class times scale · lead^exponent, where a second class is possible."""
+        d, once, n = self.d, f"AS {self.d.materialized}(\n  SELECT", self.n_classes
+        each = [f"tb_s{c}" for c in range(n)]
+        top = f"{d.greatest}({', '.join(each)}) AS tb_best"
+        best = f"tb_best {once} {_list([*passed, *each, top])}\n  FROM tb_scores\n)"
+        ties = " + ".join(f"CASE WHEN {s} = tb_best THEN 1 ELSE 0 END" for s in each)
+        others = ", ".join(f"CASE WHEN {s} = tb_best THEN {d.number(2 * IMPOSSIBLE)} ELSE {s} END" for s in each)
+        second = f"CASE WHEN {ties} > 1 THEN tb_best ELSE {d.greatest}({others}) END AS tb_second"
+        seconds = f"tb_seconds {once} {_list([*passed, *each, 'tb_best', second])}\n  FROM tb_best\n)"
+        ahead = f"CASE WHEN tb_best - tb_second > {d.number(LEAST)} THEN tb_best - tb_second ELSE {d.number(LEAST)} END"
+        times = f"CASE WHEN tb_second > {d.number(IMPOSSIBLE / 2)} THEN {d.number(lead.scale)} * POWER({ahead}, "
+        times += f"{d.number(lead.exponent)}) ELSE {d.number(1.0)} END AS tb_times"
+        factors = f"tb_factors {once} {_list([*passed, *each, 'tb_best', times])}\n  FROM tb_seconds\n)"
+        led = [
+            f"CASE WHEN {s} > {d.number(IMPOSSIBLE / 2)} THEN tb_best + tb_times * ({s} - tb_best) ELSE {s} END AS {s}"
+            for s in each
+        ]
+        return [best, seconds, factors, f"tb_bent {once} {_list([*passed, *led])}\n  FROM tb_factors\n)"]
 
     def _bent(self, curve: Isotonic, passed: Sequence[str]) -> list[str]:
         """The log-odds of two possible classes led through a curve: then the scores are 0 and these log-odds."""

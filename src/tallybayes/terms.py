@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from . import canon
 from .block import Bag
 from .calibrate import Evidence, Weights
 from .encode import Labelled
@@ -153,7 +154,14 @@ class Terms:
             if len(own) > 1 and total[name] > 0:
                 families[name] = Blend(READERS, tuple(w / total[name] for w in own))
         lengths = {self.terms[j].column: b for j, b in weights.exponents.items()}
-        return replace(base, families=families, weights=total, lengths=lengths)
+        return replace(base, families=families, weights=total, lengths=lengths, offsets=self._offsets(weights))
+
+    def _offsets(self, weights: Weights) -> dict[str, float]:
+        """The offset of each class, their mean 0; none if they were not fitted."""
+        if weights.offsets is None:
+            return {}
+        each = np.concatenate([[0.0], weights.offsets])
+        return dict(zip((str(canon.text(c)) for c in self.held.classes), (each - each.mean()).tolist(), strict=True))
 
 
 def row_lengths(folds: Folds, column: str) -> Floats:

@@ -109,7 +109,7 @@ class Texts:
         Short texts are cut by Python; long ones are scored by the kernels while they are cut.
         """
         size = self.texts.nbytes
-        if size < _SHORT:
+        if size < _SHORT and self.tokeniser.hash_bits is None:
             found = [[] if t is None else self.tokeniser.tokens(t) for t in self.texts.to_pylist()]
             self.__dict__["_lengths"] = np.array([len(t) for t in found], dtype=np.float64)
             short: Floats = belief.summed(found)

@@ -122,9 +122,9 @@ def tune(
     ['low']
     """
     base = settings or Settings()
-    if base.lengths or base.isotonic is not None:
+    if base.lengths or base.offsets or base.isotonic is not None or base.lead is not None:
         raise SettingsError(
-            "settings with fitted length exponents or an isotonic curve, which belong to other families",
+            "settings with fitted length exponents, offsets, lead or isotonic curve: these belong to other families",
             hint="tune first, then fit them anew: tb.fit(data, target, settings=tuned.settings, calibrate=True).",
         )
     if isinstance(data, Tally):

@@ -153,6 +153,8 @@ def model_supports(model: Model, blocks: Mapping[str, Block], prior: Any) -> lis
     elif isinstance(chosen, str) and chosen == "counted":
         imagined = np.zeros(len(names))
     out: list[Support | None] = [of_prior(class_totals(model.tally, names), imagined)]
+    if model.settings.offsets:
+        out.append(None)  # their own line, which no row stands behind alone
     number = np.array([names.index(c) for c in model.tally.classes], dtype=np.int64)
     kept = np.array_equal(number, np.arange(len(number)))
     for name, belief in model.beliefs.items():
@@ -161,7 +163,8 @@ def model_supports(model: Model, blocks: Mapping[str, Block], prior: Any) -> lis
         found = supports_of(belief, counted, belief.terms(blocks[name], 0), blocks[name])
         factor = scorer.factor_of_one(model.settings, name, blocks[name])
         out += [None if s is None else s.times(factor) for s in found]
-    return out if model.settings.isotonic is None else [*out, None]  # the curve's own line
+    bent = model.settings.isotonic is not None or model.settings.lead is not None
+    return [*out, None] if bent else out  # the curve's own line
 
 
 def supports_of(belief: Belief, counted: Counted, terms: Sequence[Term], block: Any) -> list[Support | None]:

@@ -101,7 +101,7 @@ def roomy(table: Any, strings: Any, size: Any) -> Any:  # pragma: no cover - com
 def longer(array: Any, size: Any) -> Any:  # pragma: no cover - compiled
     """A copy of an array with more room behind."""
     out = np.empty(size, array.dtype)
-    for i in range(array.shape[0]):  # a slice would compile for seconds
+    for i in range(array.shape[0]):  # see `countkernels`
         out[i] = array[i]
     return out
 

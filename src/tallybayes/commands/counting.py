@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .data import Data, reads_data
-from .models import MODEL, load_model, place, save_model
+from .models import MODEL, changing, load_model, place, save_model
 from .terminal import say
 
 if TYPE_CHECKING:
@@ -31,11 +31,12 @@ _WEIGHTS = click.option("--weights", metavar="COLUMN", help="The column that hol
 @_INSTEAD
 @reads_data
 def update(model: str, data: Data, weights: str | None, output: str | None) -> None:
-    """Count the rows of DATA, too. MODEL is replaced at once or not at all."""
-    known = load_model(model)
-    with data.open("counting") as source:
-        new = known.update(source, weights=weights)
-    _save(known, new, output or model)
+    """Count the rows of DATA, too. MODEL is replaced at once or not at all; two at once wait for each other."""
+    with changing(output or model, model):
+        known = load_model(model)
+        with data.open("counting") as source:
+            new = known.update(source, weights=weights)
+        _save(known, new, output or model)
 
 
 @click.command(short_help="Uncount rows, as if never seen.")
@@ -48,10 +49,11 @@ def forget(model: str, data: Data, weights: str | None, output: str | None) -> N
 
     Families and weights that were chosen with these rows stay; `fit` again to choose anew.
     """
-    known = load_model(model)
-    with data.open("forgetting") as source:
-        new = known.forget(source, weights=weights)
-    _save(known, new, output or model)
+    with changing(output or model, model):
+        known = load_model(model)
+        with data.open("forgetting") as source:
+            new = known.forget(source, weights=weights)
+        _save(known, new, output or model)
 
 
 @click.command(short_help="Add up models counted apart.")
@@ -71,11 +73,16 @@ def merge(models: Sequence[str], output: str) -> None:
     They must have been counted under one schema: `fit --save-schema FILE` writes it, `fit --schema FILE` shares it. The
     settings are those of the first.
     """
+    if len(models) < 2:
+        raise click.UsageError("give at least two models to add up")
+    with changing(output, *models):
+        _merge(models, output)
+
+
+def _merge(models: Sequence[str], output: str) -> None:
     from ..errors import CannotEstimate, warn
     from ..tally import add_tallies
 
-    if len(models) < 2:
-        raise click.UsageError("give at least two models to add up")
     each = [load_model(path) for path in models]
     tallies = [m.tally for m in each if m.tally is not None]
     if len(tallies) < len(each):

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from .terminal import say
 
 if TYPE_CHECKING:
     from ..model import Model
@@ -61,6 +65,19 @@ def load_model(path: str, *, sealed: bool = False) -> Model:
 def _read(path: str) -> bytes:
     with open(path, "rb") as file:
         return file.read()
+
+
+@contextlib.contextmanager
+def changing(output: str, *models: str) -> Iterator[None]:
+    """Let no other command change a model between its reading and its writing; only where it is both."""
+    from ..filelock import locked
+
+    files = {os.path.realpath(path) for path in models if path != "-"}
+    if output == "-" or os.path.realpath(output) not in files or not os.path.exists(output):
+        yield
+        return
+    with locked(output, lambda: say(f"tallybayes: another command is changing {output}; waiting", error=True)):
+        yield
 
 
 def save_bytes(path: str, content: bytes) -> None:

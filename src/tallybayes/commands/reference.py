@@ -21,6 +21,7 @@ What a person reads goes to a terminal as tables; what a pipe gets is plain.
 | 0 | done |
 | 1 | could not finish: the disk is full, a file cannot be written, interrupted; nothing is left half-written |
 | 2 | bad input or usage; the message says what was found, where, and how to mend it |
+| 143 | ended by SIGTERM, as Ctrl-C would have ended it; nothing is left half-written |
 
 `mail` answers by its exit code: 0 spam, 1 ham, 2 unsure, 3 error.
 

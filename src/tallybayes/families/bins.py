@@ -59,11 +59,11 @@ class Bins(Family):
         belief = self.estimate(counts, context)
         n = _by_bin(h, belief.cuts)
         which = belief.which(h.middle)
-        left = np.empty_like(n)
+        left, names = np.empty_like(n), _names(belief.cuts)
         for b in range(len(n)):
             less = n.copy()
             less[b] = np.maximum(less[b] - 1, 0.0)
-            left[b] = context.probabilities(less, _names(belief.cuts))[b]
+            left[b] = context.probabilities(less, names)[b]
         return belief.log_cells(h.codes), safe_log(left[which])
 
     def _cuts(self, h: Histogram) -> Floats:
@@ -90,10 +90,14 @@ def _by_bin(h: Histogram, cuts: Floats) -> Floats:
     return n
 
 
-def _entropy(n: Floats) -> Floats:
-    """Entropy in bits of the class shares along the last axis."""
-    p = n / np.maximum(n.sum(axis=-1, keepdims=True), 1e-300)
-    out: Floats = -np.sum(np.where(p > 0, p * np.log2(np.where(p > 0, p, 1.0)), 0.0), axis=-1)
+def _bits(n: Floats) -> tuple[Floats, Floats]:
+    """How many rows there are along the last axis, N, and N times the entropy in bits of the class shares."""
+    size = n.sum(axis=-1)
+    return size, _n_log_n(size) - _n_log_n(n).sum(axis=-1)
+
+
+def _n_log_n(n: Floats) -> Floats:
+    out: Floats = n * np.log2(np.maximum(n, 1e-300))
     return out
 
 
@@ -104,22 +108,20 @@ def _mdl_cuts(n: Floats) -> list[int]:
     while stack:
         start, stop = stack.pop()
         total = n[start:stop].sum(axis=0)
-        size = total.sum()
+        size, bits = map(float, _bits(total))
         if stop - start < 2 or size < 2:
             continue
         left = np.cumsum(n[start : stop - 1], axis=0)
         right = total - left
-        left_size, right_size = left.sum(axis=1), right.sum(axis=1)
-        e_left, e_right, e = _entropy(left), _entropy(right), float(_entropy(total))
-        gain = e - (left_size * e_left + right_size * e_right) / size
+        (left_size, left_bits), (right_size, right_bits) = _bits(left), _bits(right)
+        gain = (bits - left_bits - right_bits) / size
         gain[(left_size == 0) | (right_size == 0)] = -1.0
         best = int(np.argmax(gain))
+        if gain[best] < 0:
+            continue
         k, k1, k2 = (int(np.count_nonzero(c)) for c in (total, left[best], right[best]))
-        price = (
-            np.log2(max(size - 1, 1.0))
-            + np.log2(3.0 ** min(k, 600) - 2)
-            - (k * e - k1 * e_left[best] - k2 * e_right[best])
-        )
+        entropies = k * bits / size - k1 * left_bits[best] / left_size[best] - k2 * right_bits[best] / right_size[best]
+        price = np.log2(max(size - 1, 1.0)) + np.log2(3.0 ** min(k, 600) - 2) - entropies
         if gain[best] > price / size:
             found.append(start + best)
             stack += [(start, start + best + 1), (start + best + 1, stop)]

@@ -30,6 +30,7 @@ READERS: tuple[Family, ...] = (
     Gaussian(predictive=True),
     Bins("mdl"),
     Bins("frequency", 10),
+    Bins("frequency", 25),
 )
 
 

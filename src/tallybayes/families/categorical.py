@@ -10,6 +10,7 @@ never seen is no evidence, or falls into one reserved slot (K + 1 values) if the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,6 +25,8 @@ from ..numerics import Floats, Ints, safe_log
 from .base import Belief, Context, Family, Linear, Table
 
 UNSEEN = "(never seen)"
+_NUMBERS = 1 << 16  # whole numbers of a range up to this have a table by number
+_WHOLE = re.compile(r"0|-?[1-9]\d{0,18}", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -93,6 +96,18 @@ class CategoricalBelief(Belief):
         """log P(value given class) of a block's slots, and zeros after them: the row of code −1, missing."""
         at = [self._at.get(s, len(self.values)) for s in slots]
         return np.vstack([self._log[at], np.zeros((1, self._log.shape[1]))]) if at else np.zeros_like(self._log[:1])
+
+    @cached_property
+    def by_number(self) -> tuple[int, Floats] | None:
+        """The smallest value that is a whole number, log P of all such from there to the largest, and of any other.
+
+        None where they are too far apart for a table.
+        """
+        known = {int(v): i for v, i in self._at.items() if _WHOLE.fullmatch(v) and -(2**63) <= int(v) < 2**63}
+        low, high = (min(known), max(known)) if known else (0, -1)
+        if high - low >= _NUMBERS:
+            return None
+        return low, self._log[[known.get(v, len(self.values)) for v in range(low, high + 2)]]
 
     def parts(self, block: Codes) -> Floats:
         """log P(value given class); 0 for missing."""

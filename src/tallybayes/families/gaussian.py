@@ -112,7 +112,7 @@ class GaussianBelief(BellBelief):
         """log N(x; μ_y, σ²_y), summed over positions; 0 for missing."""
         if isinstance(block, Numbers) or np.isnan(block.values).any():
             return super().parts(block)
-        places, mean, scale, constant = self._by_class
+        places, mean, scale, constant = self.by_class
         step = max(_AT_ONCE // max(mean.size, 1), 1)
         out = np.empty((block.rows, len(mean)))
         for start in range(0, block.rows, step):
@@ -121,7 +121,7 @@ class GaussianBelief(BellBelief):
         return out
 
     @cached_property
-    def _by_class(self) -> tuple[Ints, Floats, Floats, Floats]:
+    def by_class(self) -> tuple[Ints, Floats, Floats, Floats]:
         """Positions that vary, μ and σ by class and position, and what no value changes: −Σ log σ − ½ log 2π."""
         at = np.flatnonzero(self.varies)
         scale = self.scale[at].T

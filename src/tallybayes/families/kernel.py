@@ -27,6 +27,7 @@ from .categorical import draw
 from .histogram import CellBelief, Histogram, cauchy_mass, middles, read_cells
 
 _NARROWEST = float(np.finfo(float).smallest_subnormal)  # a bandwidth may be tiny, but not zero
+_NOTHING = 39.0  # bandwidths: the mass beyond is zero in a float64
 _BANDWIDTHS = np.geomspace(1 / 128, 1.0, 10)  # candidates, in deviations of the whole column
 
 
@@ -91,12 +92,30 @@ def _silverman(h: Histogram) -> Floats:
 
 def _likeliest(belief: KernelBelief, bandwidths: Floats) -> Floats:
     """For each class the bandwidth under which its own values, each left out, are likeliest."""
-    n = belief.h.n
+    n, places = belief.h.n, belief.places(belief.h.codes)
     scores = []
     for width in bandwidths:
         tried = replace(belief, bandwidth=np.full(belief.n_classes, width))
-        scores.append(np.sum(np.where(n > 0, n * tried.log_mass(belief.h.codes, left_out=1), 0.0), axis=0))
+        scores.append(np.sum(np.where(n > 0, n * _log(tried.mass_at(places, left_out=1)), 0.0), axis=0))
     return np.asarray(bandwidths[np.argmax(scores, axis=0)])
+
+
+def _log(mass: Floats) -> Floats:
+    return np.log(np.maximum(mass, 1e-300))
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where some cells lie, which does not depend on the bandwidth."""
+
+    codes: Ints
+    point: Bools
+    low: Floats  # of the cells that are no points
+    high: Floats
+    middle: Floats
+    common: Floats  # their mass under the curve that all classes share
+    counted: Floats  # what the points have
+    line: KernelBelief  # the same belief of the values that are no points
 
 
 @dataclass(frozen=True)
@@ -109,11 +128,11 @@ class KernelBelief(CellBelief):
 
     def mass(self, codes: Ints, left_out: int = 0) -> Floats:
         """P(cell given class) of any cells; with `left_out=1`, as if one row of the cell had not been counted."""
-        return (self._over_points if self.cells.discrete else self._over_line)(codes, left_out)
+        return self._over_points(codes, left_out) if self.cells.discrete else self.mass_at(self.places(codes), left_out)
 
     def log_mass(self, codes: Ints, left_out: int = 0) -> Floats:
         """log P(cell given class), at least −690."""
-        return np.log(np.maximum(self.mass(codes, left_out), 1e-300))
+        return _log(self.mass(codes, left_out))
 
     def log_cells(self, codes: Ints) -> Floats:
         """log density: mass over width; a point has mass only."""
@@ -121,18 +140,29 @@ class KernelBelief(CellBelief):
         width = np.where(self.cells.is_point(codes), 1.0, np.minimum(high - low, 1e308))
         return self.log_mass(codes) - np.log(width)[:, None]
 
-    def _over_line(self, codes: Ints, left_out: int) -> Floats:
+    def places(self, codes: Ints) -> Places:
+        """Where some cells lie."""
+        point = self.cells.is_point(codes)
+        low, high = self.cells.edges(codes[~point])
+        line = replace(self, h=self.h.only(~self.h.point)) if self.h.point.any() else self
+        common = self._cauchy(codes[~point])
+        return Places(codes, point, low, high, middles(low, high), common, self._counted(codes[point]), line)
+
+    def mass_at(self, places: Places, left_out: int) -> Floats:
+        """P(cell given class): the mass that `mass` has of a column that is not discrete, and of one that is."""
+        if self.cells.discrete:
+            return self._over_points(places.codes, left_out)
+        return self._over_line(places, left_out)
+
+    def _over_line(self, at: Places, left_out: int) -> Floats:
         """Atoms at the points, (n_a + 1/slots)/(n + 1) each; the smooth curve has the rest."""
-        at = self.cells.is_point(codes)
         n = np.maximum(self.h.n.sum(axis=0) - left_out, 0.0)
         slots = len(self.cells.points) + 1
-        out = np.empty((len(codes), self.n_classes))
-        out[at] = (np.maximum(self._counted(codes[at]) - left_out, 0.0) + 1 / slots) / (n + 1)
-        line = replace(self, h=self.h.only(~self.h.point))
+        out = np.empty((len(at.codes), self.n_classes))
+        out[at.point] = (np.maximum(at.counted - left_out, 0.0) + 1 / slots) / (n + 1)
+        line = replace(at.line, bandwidth=self.bandwidth)
         share = (line.total(left_out) + 1 / slots) / (n + 1)
-        low, high = self.cells.edges(codes[~at])
-        cells = codes[~at]
-        out[~at] = share * line.mixed(low, high, middles(low, high), self._cauchy(cells), left_out, cells)
+        out[~at.point] = share * line.mixed(at.low, at.high, at.middle, at.common, left_out, at.codes[~at.point])
         return out
 
     def _over_points(self, codes: Ints, left_out: int) -> Floats:
@@ -150,6 +180,8 @@ class KernelBelief(CellBelief):
         return out
 
     def _counted(self, codes: Ints) -> Floats:
+        if len(codes) == 0:
+            return np.zeros((0, self.n_classes))
         place = {c: i for i, c in enumerate(self.h.codes.tolist())}
         none = np.zeros(self.n_classes)
         rows = [self.h.n[place[c]] if c in place else none for c in codes.tolist()]
@@ -182,17 +214,23 @@ class KernelBelief(CellBelief):
         if cells is None or not -1000 < self.cells.exponent < 1000:  # beyond, a step over- or underflows
             return _between(low[:, None], high[:, None], self.h.middle, width) @ n
         even, seen = self.cells.is_even(self.h.codes), self.cells.is_even(cells)
+        middle = self.h.middle
         out = np.empty((len(low), n.shape[1]))
-        out[~seen] = _between(low[~seen, None], high[~seen, None], self.h.middle, width) @ n
-        out[seen] = _between(low[seen, None], high[seen, None], self.h.middle[~even], width) @ n[~even]
-        steps = np.arange(1 - 2 * MIDDLE, 2 * MIDDLE) * np.ldexp(1.0, self.cells.exponent)
-        half = np.ldexp(0.5, self.cells.exponent)
-        mass = _between(steps - half, steps + half, np.zeros(1), width)
+        out[~seen] = _between(low[~seen, None], high[~seen, None], middle, width) @ n
+        out[seen] = _near(low[seen], high[seen], middle[~even], width) @ n[~even]
+        step = np.ldexp(1.0, self.cells.exponent)
+        # a comparison, since a width many times the step has no quotient
+        reach = int(_NOTHING * width / step + 2) if _NOTHING * (width / MIDDLE) < step else 2 * MIDDLE - 1
+        reach = reach if reach < MIDDLE else 2 * MIDDLE - 1
+        steps = np.arange(reach + 1) * step
+        half = _between(steps - step / 2, steps + step / 2, np.zeros(1), width)
+        mass = np.concatenate((half[:0:-1], half))
         line = np.zeros((2 * MIDDLE, n.shape[1]))
         line[self.h.codes[even] + MIDDLE] = n[even]
-        at = cells[seen] + MIDDLE
+        wide = len(mass) > len(line)
+        at = cells[seen] + MIDDLE + (reach if not wide else reach + 1 - 2 * MIDDLE)
         for k in range(n.shape[1]):
-            out[seen, k] += np.convolve(line[:, k], mass, mode="valid")[at]
+            out[seen, k] += np.convolve(line[:, k], mass, mode="valid" if wide else "full")[at]
         return out
 
     def _cauchy(self, codes: Ints) -> Floats:
@@ -223,6 +261,14 @@ class KernelBelief(CellBelief):
     def table(self) -> Table:
         """The bandwidths."""
         return Table("kernel density", ["bandwidth"], self.bandwidth[None, :])
+
+
+def _near(low: Floats, high: Floats, middle: Floats, width: float) -> Floats:
+    """The same for every pair of an interval and a middle; most are too far apart to be worth a look."""
+    out = np.zeros((len(low), len(middle)))
+    pair = np.nonzero((middle - high[:, None] < _NOTHING * width) & (low[:, None] - middle < _NOTHING * width))
+    out[pair] = _between(low[pair[0]], high[pair[0]], middle[pair[1]], width)
+    return out
 
 
 def _between(low: Floats, high: Floats, middle: Floats, width: float) -> Floats:

@@ -16,7 +16,7 @@ from ..numerics import Bools, Floats, Ints, Objects, root_ratio, round_ratio, sp
 from .base import Belief, Context, Term
 
 GUARD = 1e3  # a guarded floor takes no column for more than so many times wider than the one it is added to
-_FAR = 1e150  # a distance of more deviations than this would overflow when squared
+FAR = 1e150  # a distance of more deviations than this would overflow when squared
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def _sums(counts: Counts, n_classes: int) -> tuple[Ints, tuple[Objects, int], tu
     sheet = counts.sheet("moments", MOMENTS)
     places = np.array([int(s or 0) for s in sheet.slot_names], dtype=np.int64)
     order = np.argsort(places)
-    n, x, xx = ((values[order], exponent) for values, exponent in (sheet.exact(a, n_classes) for a in MOMENTS))
+    n, x, xx = ((values[order], exponent) for values, exponent in counts.exact("moments", MOMENTS, n_classes))
     return places[order], n, x, xx
 
 
@@ -113,9 +113,9 @@ def distance(x: Floats, mean: Floats, sd: Floats) -> Floats:
     """(x − μ)/σ, without overflow on the way and short of overflow when squared."""
     with np.errstate(over="ignore", invalid="ignore"):
         z: Floats = (x - mean) / sd
-        if z.size and not np.abs(z).max() <= _FAR:  # also where it is not a number
+        if z.size and not np.abs(z).max() <= FAR:  # also where it is not a number
             z = np.where(np.isfinite(z), z, (x / 2 - mean / 2) / sd * 2)
-            z = np.clip(z, -_FAR, _FAR)
+            z = np.clip(z, -FAR, FAR)
     return z
 
 

@@ -10,9 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..arrow import array, numpy_of, scalar
+from ..bagsheet import BagSheet, positions
 from ..block import WORDS, N
-from ..counts import Counts
-from ..numerics import Floats
+from ..counts import Counts, Sheet
+from ..numerics import Floats, Ints
 from .base import Context
 from .selection import Selection
 
@@ -24,25 +25,42 @@ def sorted_positions(width: int) -> tuple[tuple[str, ...], pa.Array]:
     return names, array(names, pa.string())
 
 
+@lru_cache(maxsize=8)
+def _places(width: int) -> Ints:
+    """Where each position stands among the sorted ones."""
+    out = np.empty(width, dtype=np.int64)
+    out[np.array([int(name) for name in sorted_positions(width)[0]], dtype=np.int64)] = np.arange(width)
+    return out
+
+
+def _of_matrix(sheet: Sheet, width: int | None) -> bool:
+    """Whether the sheet's names are the positions of a matrix of this width."""
+    return isinstance(sheet, BagSheet) and width is not None and sheet.names is positions(width)
+
+
 def vocabulary(counts: Counts, context: Context, select: Selection) -> Sequence[str]:
     """The words believed: those selected of the ones seen, every position of a matrix, those a prior names."""
     sheet = counts.sheet("words", WORDS)
-    positions, texts = sorted_positions(context.width or 0)
+    every, texts = sorted_positions(context.width or 0)
     extra = context.smoothing.extra_slots()
-    if positions and not extra and pc.all(pc.is_in(sheet.slots, value_set=texts)).as_py() is not False:
-        return positions  # whatever is selected: positions stay
+    if every and not extra:
+        known = _of_matrix(sheet, context.width)
+        if known or pc.all(pc.is_in(sheet.slots, value_set=texts)).as_py() is not False:
+            return every  # whatever is selected: positions stay
     seen = sheet.slot_names
     if not select.everything():
         sheet = sheet.in_order  # of words that tell equally much the first are kept, whatever order they were met in
         seen = sheet.slot_names
         kept = select.kept(sheet.table("documents", context.n_classes), bag_rows(counts, context))
         seen = [w for w, k in zip(seen, kept, strict=True) if k]
-    return sorted({*seen, *positions, *extra})
+    return sorted({*seen, *every, *extra})
 
 
 def word_table(counts: Counts, context: Context, amount: str, words: Sequence[str], more: int = 0) -> Floats:
     """One amount, words × classes, with `more` empty rows."""
     sheet = counts.sheet("words", WORDS)
+    if isinstance(sheet, BagSheet) and _of_matrix(sheet, context.width) and len(words) == context.width:
+        return sheet.table_by(amount, context.n_classes, _places(len(words)), len(words) + more)
     at = pc.index_in(sheet.slots, value_set=array(words, pa.string()))
     at = at.fill_null(scalar(-1, at.type))
     return sheet.table_at(amount, context.n_classes, numpy_of(at).astype(np.int64), len(words) + more)

@@ -30,7 +30,7 @@ def nomogram(model: Model, label: Any, against: Any, most: int) -> NomogramDispl
     other = model.class_number(against) if against is not None else (1 - at if two else None)
     scales = [s for name in model.beliefs if (s := _scale(model, name, at, other)) is not None]
     scales.sort(key=lambda s: -_reach(s.points))
-    prior = float(_against(model.log_prior[None, :], at, other)[0])
+    prior = float(_against(model.start[None, :], at, other)[0])
     name = "all classes on average" if other is None else str(model.classes[other])
     return NomogramDisplay(
         str(model.classes[at]), name, scales[:most], prior, other is not None, max(len(scales) - most, 0)

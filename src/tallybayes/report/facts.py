@@ -43,10 +43,10 @@ def judged(model: Model, data: Any, y: Any = None) -> Judged:
             encode.check_columns(model.schema, batch)
         blocks = encode.bags(encode.blocks(model.schema, batch))
         parts = {name: belief.parts(blocks[name]) for name, belief in model.beliefs.items()}
-        joint = np.tile(model.log_prior, (batch.rows, 1))
+        joint = np.tile(model.start, (batch.rows, 1))
         if parts:
-            joint = scorer.calibrated(model.settings, scorer.scores(model.log_prior, parts, model.settings, blocks))
-        log_p.append(scorer.log_posterior(joint, model.log_prior))
+            joint = scorer.calibrated(model.settings, scorer.scores(model.start, parts, model.settings, blocks))
+        log_p.append(scorer.log_posterior(joint, model.start))
         for name, part in parts.items():
             bits[name] += _bits(model.log_prior, scorer.scores(model.log_prior, {name: part}, model.settings, blocks))
             gone[name] += float(np.count_nonzero(~blocks[name].present()))
