@@ -42,7 +42,7 @@ def to_tally(scale: float) -> Case:
         lambda: tb.count(train, SCHEMA),
         lambda: MultinomialNB().fit(CountVectorizer().fit_transform(train["text"]), train["target"]),
         agree,
-        data,
+        [data],
         lambda: tb.count(train, SCHEMA),
     )
 

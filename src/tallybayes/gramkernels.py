@@ -24,9 +24,10 @@ def _number(
     size = np.uint64(0)
     for k in range(count):
         size += runs[2 * k + 1] - runs[2 * k]
-    table = roomy(table, count, size)
-    key_them(table, data, runs, count, keys)
-    learn(table, data, runs, count, keys, out, at)
+    some = np.uint64(count)  # one type of number for all callers, so that these are compiled once
+    table = roomy(table, some, size)
+    key_them(table, data, runs, some, keys)
+    learn(table, data, runs, some, keys, out, np.uint64(at))
     return table
 
 

@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 _HOME = Path(__file__).parent
-SOURCES = ("*kernels.py", "intrinsics.py", "wordtable.py")
+SOURCES = ("*kernels.py", "intrinsics.py", "lazykernel.py", "wordtable.py")
 _STAMP = "kernels.sha256"
 
 

@@ -16,6 +16,7 @@ import numba as nb
 import numpy as np
 
 from .intrinsics import largest_of_eight, slice_sums
+from .lazykernel import lazy
 from .numerics import Floats, Ints, Limbs
 
 _X_LOWEST = -34  # 2^(−34·32) lies below the smallest subnormal, 2^−1074
@@ -173,11 +174,7 @@ def _add_alone(bits: int, x_sum: Any, xx_sum: Any) -> None:  # pragma: no cover 
     xx_sum[k + 4] += w3 >> 32
 
 
-@nb.njit(
-    "int64(int64[::1], int64, Array(float64, 2, 'C', True), int64, float64[:, ::1], int64[::1], int64[::1])",
-    cache=True,
-    nogil=True,
-)
+@lazy("int64(int64[::1], int64, Array(float64, 2, 'C', True), int64, float64[:, ::1], int64[::1], int64[::1])")
 def _side_by_side(
     labels: Any, n_labels: int, x: Any, together: int, packed: Any, of_class: Any, n: Any
 ) -> Any:  # pragma: no cover - compiled
@@ -207,11 +204,7 @@ def _side_by_side(
 
 
 # Arrow's arrays are read-only, which is a type of its own: one signature takes both
-@nb.njit(
-    "boolean(int64[::1], int64, Array(float64, 2, 'C', True), int64[::1], int64[:, ::1], int64[:, ::1])",
-    cache=True,
-    nogil=True,
-)
+@lazy("boolean(int64[::1], int64, Array(float64, 2, 'C', True), int64[::1], int64[:, ::1], int64[:, ::1])")
 def _moments(labels: Any, n_labels: int, x: Any, n: Any, x_sum: Any, xx_sum: Any) -> Any:  # pragma: no cover
     """Add the rows to the sums; False at an infinite number."""
     width = x.shape[1]

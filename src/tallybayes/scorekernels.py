@@ -10,6 +10,7 @@ import numba as nb
 import numpy as np
 
 from .intrinsics import add_four, add_scaled, squares_of_four, squares_without_nan
+from .lazykernel import lazy
 
 _HALF_LOG_2PI = 0.5 * float(np.log(2 * np.pi))
 _ROOT_HALF = float(np.sqrt(0.5))
@@ -32,11 +33,7 @@ def _carefully(x: Any, columns: Any, mean: Any, scale: Any, constant: Any) -> An
     return total
 
 
-@nb.njit(
-    "void(Array(float64, 2, 'C', True), int64[::1], float64[:, ::1], float64[:, ::1], float64, float64[:, ::1])",
-    cache=True,
-    nogil=True,
-)
+@lazy("void(Array(float64, 2, 'C', True), int64[::1], float64[:, ::1], float64[:, ::1], float64, float64[:, ::1])")
 def add_normal(x: Any, columns: Any, mean: Any, scale: Any, weight: float, out: Any) -> None:  # pragma: no cover
     """Add weight · Σ [−½((x − μ)/σ)² − log σ − ½ log 2π] over some columns of x to out[row, class].
 
@@ -78,11 +75,7 @@ def add_normal(x: Any, columns: Any, mean: Any, scale: Any, weight: float, out: 
                 out[first + i, y] += weight * total[i]
 
 
-@nb.njit(
-    "boolean(Array(float64, 2, 'C', True), int64[::1], float64[:, ::1], float64[:, ::1], float64, float64[:, ::1])",
-    cache=True,
-    nogil=True,
-)
+@lazy("boolean(Array(float64, 2, 'C', True), int64[::1], float64[:, ::1], float64[:, ::1], float64, float64[:, ::1])")
 def add_normal_rows(x: Any, columns: Any, mean: Any, scale: Any, weight: float, out: Any) -> Any:  # pragma: no cover
     """The same as `add_normal` of at least eight columns and four rows, faster: nothing is turned.
 
@@ -123,13 +116,9 @@ def add_normal_rows(x: Any, columns: Any, mean: Any, scale: Any, weight: float, 
     return finite
 
 
-@nb.njit(
-    [
-        "void(float64[:, ::1], Array(int32, 1, 'C', True), float64[:, ::1])",
-        "void(float64[:, ::1], Array(int64, 1, 'C', True), float64[:, ::1])",
-    ],
-    cache=True,
-    nogil=True,
+@lazy(
+    "void(float64[:, ::1], Array(int32, 1, 'C', True), float64[:, ::1])",
+    "void(float64[:, ::1], Array(int64, 1, 'C', True), float64[:, ::1])",
 )
 def add_rows(table: Any, codes: Any, out: Any) -> None:  # pragma: no cover - compiled
     """Add table[code] to each row of `out`; the last row of the table is for code −1."""
@@ -141,11 +130,9 @@ def add_rows(table: Any, codes: Any, out: Any) -> None:  # pragma: no cover - co
             out[i, y] += table[code, y]
 
 
-@nb.njit(
+@lazy(
     "void(Array(int64, 2, 'C', True), int64[::1], int64[::1], uint64[::1], uint64[::1], float64[:, ::1], "
-    "float64[:, ::1])",
-    cache=True,
-    nogil=True,
+    "float64[:, ::1])"
 )
 def add_matrix(
     matrix: Any, columns: Any, low: Any, values: Any, start: Any, table: Any, out: Any
@@ -170,14 +157,12 @@ def add_matrix(
             out[i, y] += sums[y]
 
 
-@nb.njit(
-    [
+@lazy(
+    *[
         f"void(Array({i}, 1, 'C', True), Array({i}, 1, 'C', True), Array(float64, 1, 'C', True), "
         "Array(float64, 2, 'C', True), int64, float64[:, ::1])"
         for i in ("int32", "int64")
-    ],
-    cache=True,
-    nogil=True,
+    ]
 )
 def products(indptr: Any, indices: Any, data: Any, table: Any, first: int, out: Any) -> None:  # pragma: no cover
     """The rows from `first` on of a sparse matrix times a table, in the order in which SciPy adds."""
@@ -191,11 +176,7 @@ def products(indptr: Any, indices: Any, data: Any, table: Any, first: int, out: 
                 total[y] += amount * weights[y]
 
 
-@nb.njit(
-    "void(int64[::1], int64[::1], float64[::1], int32[:, ::1], float64[:, ::1], int64, float64[:, :, ::1])",
-    cache=True,
-    nogil=True,
-)
+@lazy("void(int64[::1], int64[::1], float64[::1], int32[:, ::1], float64[:, ::1], int64, float64[:, :, ::1])")
 def products_of_each(
     indptr: Any, indices: Any, data: Any, codes: Any, tables: Any, first: int, out: Any
 ) -> None:  # pragma: no cover - compiled
@@ -221,7 +202,7 @@ def products_of_each(
                     to += np.uint64(8)
 
 
-@nb.njit("void(float64[:, ::1], int64[::1])", cache=True, nogil=True)
+@lazy("void(float64[:, ::1], int64[::1])")
 def largest(scores: Any, best: Any) -> None:  # pragma: no cover - compiled
     """The number of the highest score of each row, the first of equal ones; −1 where none is above −inf."""
     for i in range(scores.shape[0]):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba as nb
 import numpy as np
 
 from .cells import MIDDLE, REACH
 from .intrinsics import prefetch
+from .lazykernel import lazy
 
 _TILE = 64
 _AHEAD = 8  # rows of a sparse matrix that are asked for before they are read
@@ -16,13 +16,9 @@ _FIRST_TAIL = int(np.float64(MIDDLE).view(np.int64)) >> 48  # the leading bits o
 _EIGHT = np.uint64(8)  # numbers of eight bytes: a line of the cache
 
 
-@nb.njit(
-    [
-        "void(Array(int32, 1, 'C', True), int64[::1], int64[:, ::1])",
-        "void(Array(int64, 1, 'C', True), int64[::1], int64[:, ::1])",
-    ],
-    cache=True,
-    nogil=True,
+@lazy(
+    "void(Array(int32, 1, 'C', True), int64[::1], int64[:, ::1])",
+    "void(Array(int64, 1, 'C', True), int64[::1], int64[:, ::1])",
 )
 def count(codes: Any, labels: Any, table: Any) -> None:  # pragma: no cover - compiled
     """Add a one to table[code, label] for each row with a code of at least 0."""
@@ -31,11 +27,7 @@ def count(codes: Any, labels: Any, table: Any) -> None:  # pragma: no cover - co
             table[codes[i], labels[i]] += 1
 
 
-@nb.njit(
-    "boolean(Array(float64, 1, 'C', True), int64[::1], float64, float64, float64[::1], int64[:, ::1])",
-    cache=True,
-    nogil=True,
-)
+@lazy("boolean(Array(float64, 1, 'C', True), int64[::1], float64, float64, float64[::1], int64[:, ::1])")
 def count_cells(
     values: Any, labels: Any, centre: float, scale: float, points: Any, table: Any
 ) -> Any:  # pragma: no cover - compiled
@@ -73,7 +65,7 @@ def count_cells(
     return True
 
 
-@nb.njit("void(Array(int64, 2, 'C', True), int64[::1], int64[::1], int64, uint64[::1])", cache=True, nogil=True)
+@lazy("void(Array(int64, 2, 'C', True), int64[::1], int64[::1], int64, uint64[::1])")
 def count_matrix(matrix: Any, labels: Any, table: Any, n_labels: int, outside: Any) -> None:  # pragma: no cover
     """Add a one to table[column, value, label], 256 values of each column, for each number in a matrix.
 
@@ -89,7 +81,7 @@ def count_matrix(matrix: Any, labels: Any, table: Any, n_labels: int, outside: A
             first += np.uint64(256) * step
 
 
-@nb.njit("void(Array(int64, 2, 'C', True), int32[:, ::1], int64[::1], int64[::1])", cache=True, nogil=True)
+@lazy("void(Array(int64, 2, 'C', True), int32[:, ::1], int64[::1], int64[::1])")
 def turned(matrix: Any, out: Any, low: Any, high: Any) -> None:  # pragma: no cover - compiled
     """The columns of a matrix one after the other in int32, and the smallest and largest value of each.
 
@@ -112,11 +104,7 @@ _ROWS = [
 ]
 
 
-@nb.njit(
-    [f"boolean({r}, int64[::1], int64[::1], int64, int64, float64, int64[:, ::1])" for r in _ROWS],
-    cache=True,
-    nogil=True,
-)
+@lazy(*[f"boolean({r}, int64[::1], int64[::1], int64, int64, float64, int64[:, ::1])" for r in _ROWS])
 def sum_entries(
     indptr: Any, indices: Any, data: Any, order: Any, labels: Any, least: int, width: int, most: float, table: Any
 ) -> Any:  # pragma: no cover - compiled
@@ -156,7 +144,7 @@ def sum_entries(
     return True
 
 
-@nb.njit("void(int64[:, ::1], int64, int64, int64, int64[::1], int64[::1], float64[:, ::1])", cache=True, nogil=True)
+@lazy("void(int64[:, ::1], int64, int64, int64, int64[::1], int64[::1], float64[:, ::1])")
 def spread(table: Any, shift: int, first: int, last: int, at: Any, label: Any, out: Any) -> None:  # pragma: no cover
     """One of the two amounts of the slots first … last that `sum_entries` has summed: out[at[slot], label[class]]."""
     for j in range(first, last):

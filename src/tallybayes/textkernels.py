@@ -83,8 +83,8 @@ def _words(texts: Any, d: Any, lower: bool, is_word: Any, desk: Any) -> Any:  # 
     desk.bits[whole + ONE] = ZERO
     blocks = np.int64(whole) + 1
     if texts.beyond[d]:
-        _unmark(desk.folded, np.int64(size), is_word, desk.bits, False)
-        _unmark(desk.folded, np.int64(size), is_word, desk.bits, True)
+        _unmark(desk.folded, np.int64(size), is_word, desk.bits, np.bool_(False))
+        _unmark(desk.folded, np.int64(size), is_word, desk.bits, np.bool_(True))
     before = ZERO
     for b in range(blocks):  # a character alone is no word
         m = desk.bits[b]
@@ -95,7 +95,7 @@ def _words(texts: Any, d: Any, lower: bool, is_word: Any, desk: Any) -> Any:  # 
 
 
 @nb.njit(cache=True, nogil=True)
-def _unmark(folded: Any, size: Any, is_word: Any, marks: Any, lone: bool) -> None:  # pragma: no cover - compiled
+def _unmark(folded: Any, size: Any, is_word: Any, marks: Any, lone: Any) -> None:  # pragma: no cover - compiled
     """Take away the bits of characters beyond ASCII that are no word characters; or then of those that stand alone."""
     i = 0
     while i < size:
@@ -203,14 +203,14 @@ def count(
 def indexed(data: Any, edges: Any, table: Any) -> Any:  # pragma: no cover - compiled
     """A table with the strings data[edges[0]:edges[1]], …, each once; sixteen bytes behind them are read."""
     count = edges.shape[0] - 1
-    table = roomy(table, count, edges[count] - edges[0])
-    desk = new_desk(0)
+    table = roomy(table, np.uint64(count), edges[count] - edges[0])
+    desk = new_desk(np.int64(0))
     for first in range(0, count, 256):
         some = min(256, count - first)
         for k in range(some):
             desk.runs[2 * k], desk.runs[2 * k + 1] = edges[first + k], edges[first + k + 1]
-        key_them(table, data, desk.runs, some, desk.keys)
-        learn(table, data, desk.runs, some, desk.keys, desk.numbers, ZERO)
+        key_them(table, data, desk.runs, np.uint64(some), desk.keys)
+        learn(table, data, desk.runs, np.uint64(some), desk.keys, desk.numbers, ZERO)
     return table
 
 

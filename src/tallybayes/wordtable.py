@@ -205,7 +205,7 @@ def united(table: Any, other: Any) -> Any:  # pragma: no cover - compiled
     new = np.zeros(known + 1, np.uint32)
     for first in range(1, known + 1, _TOGETHER):  # most strings are in both: room for all would mostly stay empty
         stop = min(first + _TOGETHER, known + 1)
-        table = roomy(table, _TOGETHER, other.edges[stop - 1] - other.edges[first - 1])
+        table = roomy(table, np.uint64(_TOGETHER), other.edges[stop - 1] - other.edges[first - 1])
         _unite(table, other, first, stop, new)
     return table, new
 

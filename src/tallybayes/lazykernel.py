@@ -1,0 +1,45 @@
+"""Compiled functions that are compiled when they are first called: a first run waits only for what its data need."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from threading import Lock
+from typing import Any
+
+import numba as nb
+import numpy as np
+
+_LOCK = Lock()
+
+
+class LazyKernel:
+    """A function of arrays with fixed signatures, each compiled or read from the cache at the first call it fits."""
+
+    def __init__(self, function: Callable[..., Any], signatures: Sequence[str]) -> None:
+        self.compiled = nb.njit(cache=True, nogil=True)(function)
+        self.signatures = signatures
+        self.ready: set[tuple[np.dtype[Any], ...]] = set()
+        self.__doc__ = function.__doc__
+
+    def __call__(self, *given: Any) -> Any:
+        """The function's answer."""
+        types = tuple([a.dtype for a in given if type(a) is np.ndarray])
+        if types not in self.ready:
+            with _LOCK:
+                self.compiled.disable_compile(False)
+                self.compiled.compile(self._fitting(types))
+                self.compiled.disable_compile()  # arrays that differ only in being writable are no new signature
+                self.ready.add(types)
+        return self.compiled(*given)
+
+    def _fitting(self, types: tuple[np.dtype[Any], ...]) -> Any:
+        for signature in self.signatures:
+            found, _ = nb.core.sigutils.normalize_signature(signature)  # type: ignore[no-untyped-call]
+            if tuple(nb.np.numpy_support.as_dtype(t.dtype) for t in found if isinstance(t, nb.types.Array)) == types:
+                return found
+        raise TypeError(f"a kernel was given arrays of {', '.join(map(str, types))}; it takes {self.signatures}")
+
+
+def lazy(*signatures: str) -> Callable[[Callable[..., Any]], LazyKernel]:
+    """Make a kernel of a function that is called from Python only, never from another kernel."""
+    return lambda function: LazyKernel(function, signatures)
