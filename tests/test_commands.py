@@ -637,3 +637,8 @@ def test_hints_speak_of_options():
     assert for_commands("read it with tb.read(path, format='parquet').") == "read it with --read-as parquet."
     assert for_commands("tb.read(path, bad_lines='skip')") == "--bad-lines skip"
     assert for_commands("schema.with_column('a b', kind='text')") == "--set 'a b=text'"
+
+
+def test_the_package_itself_is_the_command() -> None:
+    done = subprocess.run([sys.executable, "-m", "tallybayes", "--help"], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("Usage: tallybayes")

@@ -332,3 +332,21 @@ def test_hostile_names_harm_neither_terminal_nor_notebook() -> None:
         page = thing._repr_html_()
         assert "<script" not in page and "\x1b" not in page and len(page) < 100_000
         assert page.count("<bdi>") == page.count("</bdi>") > 10
+
+
+def test_a_narrow_terminal_shows_fewer_classes_and_no_stumps() -> None:
+    from rich.console import Console
+
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 10, 400)
+    data = {"reading of the meter": rng.normal(y, 1).tolist(), "y": [f"class {v}" for v in y]}
+    why = tb.fit(data, target="y", calibrate=False).explain({"reading of the meter": 4.2})
+    for width in (80, 120, 200):
+        console = Console(width=width, force_terminal=False)
+        with console.capture() as drawn:
+            console.print(why)
+        page = drawn.get()
+        assert "…" not in page
+        assert "reading of the meter" in " ".join(page.split())
+        assert 2 <= page.count("Σ") <= 6
+    assert page.count("Σ") == 6

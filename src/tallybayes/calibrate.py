@@ -205,7 +205,7 @@ def fit_weights(evidence: Evidence, penalty: float | None, start: Weights | None
     bounds = [(1e-3, 1e3)] * groups + ([] if tied else [(0.0, None)] * terms) + [(-1.5, 0.5)] * len(tokens)
     bounds += [(-_MOST_OFFSET, _MOST_OFFSET)] * classes
     found = minimize(
-        loss, x0, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 200, "ftol": 1e-8, "gtol": 1e-6}
+        loss, x0, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 200, "ftol": 1e-6, "gtol": 1e-6}
     )
     tau, w, b, o = unpack(found.x)
     return Weights(np.where(w < 1e-4, 0.0, w), b, tau, None if tied else o)

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _MOST_LINES = 40  # of an explanation that is printed; what is left out stands in one line, so that the sum holds
 _MOST_CLASSES = 6
+_BETWEEN = 3  # characters between columns of a terminal's table
+_LABELS = 30  # characters that labels need before they are cut into lines
 LOGS = {"natural": 1.0, "2": math.log(2), "10": math.log(10), "decibans": math.log(10) / 10}
 
 
@@ -143,9 +145,9 @@ class Explanation:
             "probabilities": self.probabilities.tolist(),
         }
 
-    def shown(self) -> tuple[list[int], list[Contribution]]:
+    def shown(self, classes: int = _MOST_CLASSES) -> tuple[list[int], list[Contribution]]:
         """What fits a page: the numbers of the likeliest classes, and the contributions, the weakest put into one."""
-        likely = sorted(np.argsort(-self.probabilities, kind="stable")[:_MOST_CLASSES].tolist())
+        likely = sorted(np.argsort(-self.probabilities, kind="stable")[:classes].tolist())
         lines = list(self.contributions)
         if len(lines) <= _MOST_LINES:
             return likely, lines
@@ -156,9 +158,9 @@ class Explanation:
         together = Contribution("", f"({len(rest)} more, each weaker)", np.sum([c.parts for c in rest], axis=0))
         return likely, [*(c for i, c in enumerate(lines) if i in kept), together]
 
-    def _table(self) -> tuple[str, list[list[str]]]:
+    def _table(self, classes: int = _MOST_CLASSES) -> tuple[str, list[list[str]]]:
         """The headline, and the running-total table as texts."""
-        at, lines = self.shown()
+        at, lines = self.shown(classes)
         names = [printable(self.classes[i], 20) for i in at]
         total = self.total
         every = LOGS[self.log]
@@ -182,9 +184,15 @@ class Explanation:
     def __repr__(self) -> str:
         return str(self)
 
-    def __rich__(self) -> Any:
-        title, rows = self._table()
-        return rich_table(title, rows, left=1, foot=1)
+    def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
+        """As many classes as the terminal has room for, two at least."""
+        for classes in range(_MOST_CLASSES, 1, -1):
+            title, rows = self._table(classes)
+            columns = list(zip(*rows, strict=True))
+            figures = sum(max(map(len, column)) + _BETWEEN for column in columns[1:])
+            if figures + min(max(map(len, columns[0])), _LABELS) <= options.max_width:
+                break
+        yield rich_table(title, rows, left=1, foot=1)
 
     def _repr_html_(self) -> str:
         title, rows = self._table()

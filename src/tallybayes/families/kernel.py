@@ -266,7 +266,9 @@ class KernelBelief(CellBelief):
 def _near(low: Floats, high: Floats, middle: Floats, width: float) -> Floats:
     """The same for every pair of an interval and a middle; most are too far apart to be worth a look."""
     out = np.zeros((len(low), len(middle)))
-    pair = np.nonzero((middle - high[:, None] < _NOTHING * width) & (low[:, None] - middle < _NOTHING * width))
+    with np.errstate(over="ignore"):  # what is further apart than any number is far enough
+        far = _NOTHING * np.float64(width)
+        pair = np.nonzero((middle - high[:, None] < far) & (low[:, None] - middle < far))
     out[pair] = _between(low[pair[0]], high[pair[0]], middle[pair[1]], width)
     return out
 
