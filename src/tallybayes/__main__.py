@@ -1,7 +1,6 @@
 """`python -m tallybayes` is the command `tallybayes`."""
 
-import sys
-
 from .cli import main
 
-sys.exit(main())
+if __name__ == "__main__":
+    main()
