@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import os
 import random
@@ -10,7 +11,10 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
+import weakref
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -373,6 +377,30 @@ def test_two_processes_learn_at_once(tmp_path):
             assert recorded[read_message(message(100 + i, "spam")).id] == "spam"
             assert recorded[read_message(message(200 + i, "ham")).id] == "ham"
         assert len(recorded) == 55
+
+
+def test_threads_share_one_filter(trained):
+    with Filter(trained) as box, ThreadPoolExecutor(4) as pool:
+        learnt = pool.map(lambda one: box.learn(one[1], one[0]), labelled(40, start=1000))
+        answers = pool.map(lambda i: box.score(message(i)).answer, range(20))
+        assert all(learnt)
+        assert set(answers) <= {"spam", "ham", "unsure"}
+        assert box.learnt == {"spam": 60, "ham": 60}
+        consistent(box)
+
+
+def test_a_filter_that_nobody_closed_goes_in_whichever_thread_collects_it(tmp_path, monkeypatch):
+    trouble: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", trouble.append)
+    dropped = Filter(tmp_path / "state")
+    dropped.itself = dropped  # only the collector of circles ends it
+    watch = weakref.ref(dropped.store)
+    del dropped
+    collector = threading.Thread(target=gc.collect)
+    collector.start()
+    collector.join()
+    assert watch() is None
+    assert trouble == []
 
 
 def test_a_locked_state_is_waited_for_and_then_refused(tmp_path):

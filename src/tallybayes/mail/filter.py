@@ -105,7 +105,7 @@ class Trained:
 
 
 class Filter:
-    """A spam filter over one state file, safe under kill -9 and for several processes at once.
+    """A spam filter over one state file, safe under kill -9 and for several processes and threads at once.
 
     A file that does not exist is made with these settings, unless `create=False`; an existing file brings its own, and
     settings given beside it are for this object only.

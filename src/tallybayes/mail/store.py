@@ -5,8 +5,8 @@
     messages   message id → class, sender, fingerprint, and the row as it was counted
 
 A change is one transaction: it adds a small tally to `counts` and writes `messages`, or does neither. SQLite's
-rollback journal makes that true under kill -9, and its locks under several processes. Counts that become zero leave
-the file, and `secure_delete` overwrites what leaves it.
+rollback journal makes that true under kill -9, and its locks under several processes; threads that share a store take
+turns. Counts that become zero leave the file, and `secure_delete` overwrites what leaves it.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import threading
 import urllib.parse
 import weakref
 import zlib
@@ -79,11 +80,14 @@ class Store:
         busy_seconds: float = BUSY_SECONDS,
     ) -> None:
         self.path = os.fspath(path)
+        self._turn = threading.RLock()  # one thread at a time: a transaction belongs to the connection
         self._prepare_file(create=schema is not None)
         with self._explained():
             address = f"file:{urllib.parse.quote(os.path.abspath(self.path))}?mode=rw"
-            self._db = sqlite3.connect(address, uri=True, isolation_level=None, timeout=busy_seconds)
-            weakref.finalize(self, self._db.close)  # a store that nobody closed is closed with its last use
+            self._db = sqlite3.connect(
+                address, uri=True, isolation_level=None, timeout=busy_seconds, check_same_thread=False
+            )
+            weakref.finalize(self, self._db.close)  # a store that nobody closed goes with its last use, in any thread
         try:
             with self._explained():
                 # EXTRA: an acknowledged change outlives a power cut; 64 MB: a batch locks readers out only at its end
@@ -288,9 +292,10 @@ class Store:
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """SQLite's errors as ours."""
+        """This thread's turn, and SQLite's errors as ours."""
         try:
-            yield
+            with self._turn:
+                yield
         except sqlite3.Error as error:
             raise self._error(error) from error
 
