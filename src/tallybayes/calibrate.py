@@ -83,8 +83,9 @@ class Evidence:
     def only(self, rows: Ints | Bools) -> Evidence:
         """Some of the rows."""
         tokens = {j: t[rows] for j, t in self.tokens.items()}
+        parts = np.ascontiguousarray(self.parts[:, rows])  # NumPy would lay the rows first, and each product copy them
         return replace(
-            self, parts=self.parts[:, rows], log_prior=self.log_prior[rows], labels=self.labels[rows],
+            self, parts=parts, log_prior=self.log_prior[rows], labels=self.labels[rows],
             folds=self.folds[rows], weights=self.weights[rows], tokens=tokens,
         )  # fmt: skip
 
