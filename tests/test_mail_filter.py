@@ -676,14 +676,14 @@ HARD = {
 def test_hostile_messages_are_learnt_scored_and_forgotten(trained):
     with Filter(trained) as box:
         before = box.digest
-        start = time.perf_counter()
+        start = time.process_time()  # that of other processes does not count
         for raw in HARD.values():
             assert box.score(raw).answer in ("spam", "ham", "unsure")
             box.learn(raw, "spam")
         consistent(box)
         for raw in HARD.values():
             box.unlearn(raw)
-        assert time.perf_counter() - start < 30
+        assert time.process_time() - start < 30
         assert box.digest == before
 
 

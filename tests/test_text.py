@@ -360,9 +360,9 @@ def test_time_grows_linearly_on_hostile_text(name: str, wish: str, monkeypatch: 
 
     def seconds(text: str, tokeniser: Tokeniser) -> float:
         array = text_array([text], ())
-        start = time.perf_counter()
+        start = time.process_time()
         tokenised(array, tokeniser)
-        return time.perf_counter() - start
+        return time.process_time() - start
 
     text = HOSTILE[name] * (4 if wish == "on" else 1)  # large beside every cache
     for tokeniser in (Tokeniser(), Tokeniser(accents=False), Tokeniser(chars=(2, 3), across=True)):
