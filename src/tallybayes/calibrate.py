@@ -20,6 +20,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from . import workers
 from .numerics import Bools, Floats, Ints
 
 PENALTIES = (30.0, 3.0, 0.3)
@@ -28,6 +29,7 @@ _LEAST_WORDS = -6000.0  # the same of a whole text: hundreds of words may well a
 _IMPOSSIBLE = -700.0  # the log prior of a class that a training part has not seen
 _MOST_CELLS = 8_000_000  # terms × rows × classes looked at; more rows than that are thinned out evenly
 _MOST_WORDS = 2_000_000  # the same where there are texts: few terms, so that fewer rows tell their weights
+_THREADS_FROM = 1_000_000  # numbers; below, threads wait for the interpreter rather than for the products
 _OFFSET_PENALTY = 10.0
 _MOST_OFFSET = 10.0  # nats
 SPLITS = 5  # parts of the folds that take turns in judging weights fitted on the others
@@ -221,13 +223,18 @@ def nested_scores(evidence: Evidence, fitter: Fitter) -> list[Floats]:
     Where terms were proposed from the data, the rows of a split see only those proposed without them.
     """
     split = split_of(evidence.folds)
+
+    def judged(s: int) -> tuple[Bools, list[Floats]]:
+        seen, rows = evidence.view(s), split == s
+        fitted, held = fitter(seen.only(~rows)), seen.only(rows)
+        return rows, [weights.scores(held) for weights in fitted]
+
+    splits = np.unique(split).tolist()
     out: list[Floats] = []
-    for s in np.unique(split).tolist():
-        seen = evidence.view(s)
-        fitted = fitter(seen.only(split != s))
-        out = out or [np.zeros(evidence.log_prior.shape) for _ in fitted]
-        for scores, weights in zip(out, fitted, strict=True):
-            scores[split == s] = weights.scores(seen.only(split == s))
+    for rows, each in workers.each(judged, splits) if evidence.parts.size > _THREADS_FROM else map(judged, splits):
+        out = out or [np.zeros(evidence.log_prior.shape) for _ in each]
+        for scores, of_split in zip(out, each, strict=True):
+            scores[rows] = of_split
     return out
 
 
