@@ -59,6 +59,7 @@ TEXTS = [
     "trec_questions",
     "udhr_languages",
 ]
+Folds = list[tuple[np.ndarray, np.ndarray]]
 TARGET = {"auto_mpg": "mpg", "titanic3": "survived"}
 NOT_FEATURES = {
     "auto_mpg": ["car_name"],
@@ -73,7 +74,7 @@ NOT_FEATURES = {
 }
 
 
-def load(name: str) -> tuple[pd.DataFrame, str, list[tuple[np.ndarray, np.ndarray]]]:
+def load(name: str) -> tuple[pd.DataFrame, str, Folds]:
     """The frame, its target and (training rows, test rows) of each fold."""
     frame = pd.read_parquet(DATA / f"{name}.parquet").drop(columns=NOT_FEATURES.get(name, []))
     target = TARGET.get(name, "target")
@@ -85,28 +86,38 @@ def load(name: str) -> tuple[pd.DataFrame, str, list[tuple[np.ndarray, np.ndarra
     if "part" in frame:
         part = frame.pop("part").to_numpy()
         return frame, target, [(np.flatnonzero(part != p), np.flatnonzero(part == p)) for p in np.unique(part)]
+    return frame, target, stratified(frame, target)
+
+
+def stratified(frame: pd.DataFrame, target: str) -> Folds:
+    """Five shuffled folds with the classes in proportion."""
     folds = StratifiedKFold(5, shuffle=True, random_state=20240607)
-    return frame, target, list(folds.split(frame, frame[target].astype(str)))
+    return list(folds.split(frame, frame[target].astype(str)))
 
 
-def held_out(frame: pd.DataFrame, target: str, folds: Any, fit: Any) -> Iterator[tuple[np.ndarray, np.ndarray, str]]:
+def held_out(frame: pd.DataFrame, target: str, folds: Folds, fit: Any) -> Iterator[tuple[np.ndarray, np.ndarray, str]]:
     """(probabilities over all classes, right class numbers, form of the weights) of each fold; no model is kept."""
     labels = frame[target].astype(str).to_numpy()
     classes = sorted(set(labels))
     for train, test in folds:
         model = fit(frame.iloc[train].reset_index(drop=True), target)
         p = np.zeros((len(test), len(classes)))
-        p[:, [classes.index(str(c)) for c in model.classes]] = model.predict_proba(
+        known = model.classes_ if hasattr(model, "classes_") else model.classes
+        p[:, [classes.index(str(c)) for c in known]] = model.predict_proba(
             frame.iloc[test].drop(columns=target).reset_index(drop=True)
         )
-        form = getattr(model.settings, "calibrated", None)
+        form = getattr(getattr(model, "settings", None), "calibrated", None)
         del model  # one of hundreds of classes fills gigabytes
         yield p, np.array([classes.index(c) for c in labels[test]]), "as counted" if form is None else form.form
 
 
 def figures(name: str, fit: Any) -> dict[str, Any]:
     """Log loss, accuracy, calibration error and seconds for one set."""
-    frame, target, folds = load(name)
+    return figures_of(*load(name), fit)
+
+
+def figures_of(frame: pd.DataFrame, target: str, folds: Folds, fit: Any) -> dict[str, Any]:
+    """The same for a table and its folds."""
     started = time.perf_counter()
     p, y, forms = zip(*held_out(frame, target, folds, fit), strict=True)
     seconds = time.perf_counter() - started
