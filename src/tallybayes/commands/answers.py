@@ -10,7 +10,7 @@ import click
 
 from .choices import parse_prior
 from .data import Data, reads_data
-from .models import MODEL, load_model, place
+from .models import MODEL, load_model, output_to
 from .terminal import grid, heading, say, show, show_json
 
 if TYPE_CHECKING:
@@ -25,14 +25,7 @@ _PRIOR = click.option("--prior", help="Other class probabilities: uniform, or CL
 
 @click.command(short_help="Answer for every row.")
 @MODEL
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(),
-    callback=place,
-    metavar="FILE",
-    help="Write to this file; - for standard output.",
-)
+@output_to("Write to this file; - for standard output.")
 @click.option(
     "--format",
     "out_format",

@@ -8,20 +8,13 @@ from typing import TYPE_CHECKING
 import click
 
 from .data import Data, reads_data
-from .models import MODEL, changing, load_model, place, save_model
+from .models import MODEL, changing, load_model, output_to, save_model
 from .terminal import say
 
 if TYPE_CHECKING:
     from ..model import Model
 
-_INSTEAD = click.option(
-    "-o",
-    "--output",
-    type=click.Path(),
-    callback=place,
-    metavar="MODEL",
-    help="Write here and leave MODEL as it is; - for standard output.",
-)
+_INSTEAD = output_to("Write here and leave MODEL as it is; - for standard output.", metavar="MODEL")
 _WEIGHTS = click.option("--weights", metavar="COLUMN", help="The column that holds the weight of each row.")
 
 
@@ -58,15 +51,7 @@ def forget(model: str, data: Data, weights: str | None, output: str | None) -> N
 
 @click.command(short_help="Add up models counted apart.")
 @click.argument("models", nargs=-1, required=True, type=click.Path(), metavar="MODEL MODEL…")
-@click.option(
-    "-o",
-    "--output",
-    required=True,
-    type=click.Path(),
-    callback=place,
-    metavar="MODEL",
-    help="The file to write; - for standard output.",
-)
+@output_to("The file to write; - for standard output.", metavar="MODEL", required=True)
 def merge(models: Sequence[str], output: str) -> None:
     """Add up models that were counted apart, as if one had counted all rows.
 

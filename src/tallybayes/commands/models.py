@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -28,15 +28,15 @@ def place(context: click.Context, option: click.Parameter, path: str | None) -> 
     return path
 
 
+def output_to(help: str, *, metavar: str = "FILE", required: bool = False) -> Callable[[Any], Any]:
+    """The option -o: where a command writes."""
+    return click.option(
+        "-o", "--output", type=click.Path(), callback=place, metavar=metavar, required=required, help=help
+    )
+
+
 MODEL = click.argument("model", type=click.Path())
-OUT_MODEL = click.option(
-    "-o",
-    "--output",
-    type=click.Path(),
-    callback=place,
-    metavar="MODEL",
-    help="The file to write; - for standard output.",
-)
+OUT_MODEL = output_to("The file to write; - for standard output.", metavar="MODEL")
 
 
 def load_model(path: str, *, sealed: bool = False) -> Model:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .data import Data, reads_data
-from .models import MODEL, load_model, place, save_bytes
+from .models import MODEL, load_model, output_to, save_bytes
 from .terminal import heading, say, show, show_json
 
 if TYPE_CHECKING:
@@ -71,15 +71,7 @@ def _facts(model: Model, columns: tuple[str, ...]) -> dict[str, Any]:
 
 @click.command(short_help="One HTML page about a model.")
 @MODEL
-@click.option(
-    "-o",
-    "--output",
-    required=True,
-    type=click.Path(),
-    callback=place,
-    metavar="FILE",
-    help="The page; - for standard output.",
-)
+@output_to("The page; - for standard output.", required=True)
 @reads_data
 def report(model: str, data: Data, output: str) -> None:
     """One page of HTML about MODEL on the rows of DATA: figures, pictures, mistakes, the model as a nomogram.
@@ -99,14 +91,7 @@ def report(model: str, data: Data, output: str) -> None:
 @click.command(short_help="Write a model for other programs.")
 @MODEL
 @click.option("--format", "out_format", type=click.Choice(FORMATS), help="What to write, where FILE does not say so.")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(),
-    callback=place,
-    metavar="FILE",
-    help="Write to this file; - for standard output.",
-)
+@output_to("Write to this file; - for standard output.")
 @click.option("--table", default="rows", show_default=True, help="sql: the table that holds the rows.")
 @click.option(
     "--dialect",
