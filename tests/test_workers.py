@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -56,3 +59,24 @@ def test_a_wish_that_is_no_number_is_refused(wish: str, monkeypatch: pytest.Monk
     monkeypatch.setenv("TALLYBAYES_THREADS", wish)
     with pytest.raises(tb.SettingsError, match="TALLYBAYES_THREADS"):
         workers.threads()
+
+
+FIRST_FIT = """
+import numpy as np, tallybayes as tb
+from threadpoolctl import threadpool_info
+from tallybayes import calibrate
+fitted, seen = calibrate.fit_weights, set()
+def watched(*given):
+    out = fitted(*given)
+    seen.update((lib["filepath"], lib["num_threads"]) for lib in threadpool_info() if lib["user_api"] == "blas")
+    return out
+calibrate.fit_weights = watched
+rng = np.random.default_rng(0)
+tb.fit({"x": rng.normal(size=150), "c": rng.choice(list("ab"), 150), "y": rng.choice(["u", "v"], 150)}, target="y")
+assert {n for _, n in seen} == {1}, seen  # of NumPy's library, and of SciPy's, which the first fit loads
+"""
+
+
+def test_the_first_fit_of_a_process_keeps_linear_algebra_on_one_thread_too() -> None:
+    threads = {f"{name}_NUM_THREADS": "2" for name in ("OPENBLAS", "MKL", "OMP")}
+    subprocess.run([sys.executable, "-c", FIRST_FIT], check=True, env={**os.environ, **threads})

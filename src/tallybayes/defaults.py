@@ -19,6 +19,7 @@ import numpy as np
 from . import calibrate, encode
 from .calibrate import Evidence, Weights, split_of
 from .candidates import pair_of, propose_pairs
+from .encode import Labelled
 from .errors import DataError, SettingsError, did_you_mean, excerpt
 from .families import Blend
 from .families.blend import READERS
@@ -105,7 +106,6 @@ def listed(form: Sequence[str]) -> str:
     return " and ".join([", ".join(form[:-1]), form[-1]] if len(form) > 1 else form)
 
 
-@one_blas_thread()
 def choose(
     look: Batch, schema: Schema, base: Settings, pairs: Pairs = "auto", form: str = "auto"
 ) -> tuple[Schema, Settings]:
@@ -122,6 +122,15 @@ def choose(
         )
     if counted < FEWEST or n_classes < 2 or not schema.counted:
         return schema, base
+    with one_blas_thread():
+        return _chosen(look, rows, schema, base, pairs, form)
+
+
+def _chosen(
+    look: Batch, rows: Labelled, schema: Schema, base: Settings, pairs: Pairs, form: str
+) -> tuple[Schema, Settings]:
+    """The same for rows that are enough to choose by."""
+    counted, n_classes = len(rows.labels), len(rows.classes)
     names = any(c.text is not None and c.text.chars is not None for c in schema.counted)
     assign = Neighbours(rows, 10 if counted < 2_000 else 5, 1 if names else NEIGHBOURS)
     folds = count_folds(open_source(look), schema, assign)

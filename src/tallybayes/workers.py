@@ -30,6 +30,7 @@ def one_blas_thread() -> Iterator[None]:
     """Linear algebra on this thread alone: on small matrices its threads wait for each other ten times as long as they
     work.
     """
+    import scipy.linalg.blas  # noqa: F401 - has a library of its own, and one that is loaded later knows no limit
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(1, "blas"):
