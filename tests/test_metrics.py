@@ -135,9 +135,25 @@ def test_bootstrap_interval_of_a_mean_is_as_wide_as_it_should_be() -> None:
     assert (high - low) / 2 == pytest.approx(half, rel=0.1)
     for name, (value, low, high) in found.items():
         assert low <= high, name
-        assert name == "calibration_error" or low <= value <= high, name  # drawing again adds noise to |gaps|
+        assert low <= value <= high, name
     assert found == resampling.bootstrap(y, p, list(metrics.METRICS), resamples=2000, seed=1)
     assert found["accuracy"] != resampling.bootstrap(y, p, ["accuracy"], resamples=2000, seed=2)["accuracy"]
+
+
+@pytest.mark.parametrize(("sure", "error"), [(1.0, 0.0), (0.5, 0.0965), (1.7, 0.0796)])
+def test_the_interval_of_the_calibration_error_covers_it(sure: float, error: float) -> None:
+    """Chance alone makes |gaps| positive: the bare bootstrap never covers the 0 of forecasts that are calibrated."""
+    rng = np.random.default_rng(11)
+    covered = []
+    for seed in range(60):
+        odds = rng.normal(0, 1.5, 200)
+        y = (rng.random(200) < 1 / (1 + np.exp(-odds))).astype(int)
+        p = 1 / (1 + np.exp(-sure * odds))  # `error` was measured on two million such rows
+        found = resampling.bootstrap(y, np.stack([1 - p, p], axis=1), ["calibration_error"], resamples=100, seed=seed)
+        value, low, high = found["calibration_error"]
+        assert 0 <= low <= value <= high
+        covered.append(low <= error <= high)
+    assert np.mean(covered) > 0.85
 
 
 def test_one_class_and_constant_forecasts() -> None:

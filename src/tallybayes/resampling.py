@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .metrics import Formula, Scored, formula
+from .metrics import METRICS, Formula, Scored, calibration_by_chance, formula
 from .numerics import Floats
 
 _AT_ONCE = 1 << 22  # weights held at a time
@@ -31,6 +31,7 @@ def interval(
 
     Several forecasts of the same rows (repetitions) are averaged, draw by draw. A formula of several numbers, one per
     class, gets a bound for each; a draw for which a figure does not exist (no row of a class) does not count for it.
+    The calibration error has bounds of its own, see `_of_calibration`.
     """
     figure = np.mean([f(s, s.weights[None, :])[0] for s in scored], axis=0)
     found = []
@@ -38,6 +39,9 @@ def interval(
         w = w[w.sum(axis=1) > 0]  # with weights a draw may hold nothing
         found.append(np.mean([f(s, w) for s in scored], axis=0))
     each = np.concatenate(found).reshape(-1, np.size(figure))
+    if f is METRICS["calibration_error"]:
+        low, high = _of_calibration(scored[0], float(figure), each[:, 0], seed, level)
+        return np.asarray(figure), np.asarray(low), np.asarray(high)
     bounds = np.full((2, each.shape[1]), np.nan)
     for j in range(each.shape[1]):
         there = each[~np.isnan(each[:, j]), j]
@@ -45,6 +49,24 @@ def interval(
             bounds[:, j] = np.quantile(there, [(1 - level) / 2, (1 + level) / 2])
     low, high = (b.reshape(np.shape(figure)) for b in bounds)
     return np.asarray(figure), low, high
+
+
+def _of_calibration(s: Scored, figure: float, each: Floats, seed: int, level: float) -> tuple[float, float]:
+    """Bounds of the calibration error, which adds up |gaps|: chance alone makes it positive, and drawing rows again
+    adds as much once more.
+
+    So the upper bound is lower by what drawing added, and the lower one by twice as much, once for the drawing and once
+    for the figure itself; it is 0 where forecasts that are right as often as they say would have such a figure, too.
+    """
+    outside = (1 - level) / 2
+    low, high = np.quantile(each, [outside, 1 - outside])
+    added = max(float(each.mean()) - figure, 0.0)
+    rng = np.random.default_rng(seed)
+    step = max(1, _AT_ONCE // len(s.labels))
+    sizes = [min(step, len(each) - start) for start in range(0, len(each), step)]
+    chance = np.concatenate([calibration_by_chance(s, rng, count) for count in sizes])
+    by_chance = figure <= np.quantile(chance, 1 - outside)
+    return 0.0 if by_chance else min(max(float(low) - 2 * added, 0.0), figure), max(float(high) - added, figure)
 
 
 def bootstrap(
