@@ -86,8 +86,8 @@ def test_unsure_looks_at_the_answer_that_would_be_given() -> None:
     assert decide(p, "ab", unsure_below=0.6, costs=[[0, 10], [1, 0]]).tolist() == [0, UNSURE, UNSURE]
 
 
-@pytest.mark.parametrize("bad", [-0.1, 1.1, float("nan")])
-def test_unsure_below_is_a_probability(bad: float) -> None:
+@pytest.mark.parametrize("bad", [-0.1, 1.1, float("nan"), "0.8"])
+def test_unsure_below_is_a_probability(bad: Any) -> None:
     with pytest.raises(tb.SettingsError, match="unsure_below"):
         decide(np.array([[0.5, 0.5]]), "ab", unsure_below=bad)
 

@@ -138,15 +138,23 @@ def test_small_sets_are_no_worse_than_under_one_temperature() -> None:
 
 
 def test_test_rows_have_no_say() -> None:
+    """What a fold's rows are, and what class they have, changes nothing in the forecasts that others get."""
     rows = independent(300, copies=1)
-    train = some(rows, range(200))
-    once = tb.fit(train, target="y")
-    for rest in (some(rows, range(200, 300)), {n: ["LEAK"] * 100 for n in rows}):
-        both = {n: train[n] + rest[n] for n in rows}
-        again = tb.fit(some(both, range(200)), target="y")
-        assert again.settings == once.settings
-        assert again.schema == once.schema
-        assert again.tally == once.tally
+    part = ["train"] * 200 + ["test"] * 100
+
+    def forecasts(data: dict[str, Any], parts: list[str]) -> np.ndarray:
+        found = tb.cross_validate({**data, "part": parts}, "y", by="part")
+        tested = found.folds == found.fold_names.index("test")
+        return found.forecasts["fit"][0][tested][:100]
+
+    honest = forecasts(rows, part)
+    other = {"yes": "no", "no": "yes"}
+    turned = {**rows, "y": [*rows["y"][:200], *(other[v] for v in rows["y"][200:])]}
+    np.testing.assert_array_equal(forecasts(turned, part), honest)
+    leak = {n: [*v, *(["yes"] * 100 if n == "y" else [v[0]] * 100)] for n, v in rows.items()}
+    np.testing.assert_array_equal(forecasts(leak, [*part, *["test"] * 100]), honest)
+    known = forecasts(leak, [*part, *["train"] * 100])  # the same rows among those trained on do have a say
+    assert np.abs(known - honest).max() > 0.01
 
 
 def test_a_held_out_word_or_value_is_not_known_to_the_model_that_scores_it() -> None:
@@ -217,6 +225,40 @@ def test_recalibrating_keeps_pairs_and_curves() -> None:
     assert again.settings.isotonic is not None
     assert again.settings.weights["a × b"] > 0
     np.testing.assert_allclose(again.predict_proba(rows), model.predict_proba(rows), atol=1e-6)
+
+
+def test_a_curve_goes_out_of_use_with_a_third_class_and_the_model_says_so() -> None:
+    rows = xor(300)
+    model = tb.fit(rows, target="y", calibrate="isotonic", pairs=False)
+    assert model.settings.calibrated is not None
+    assert model.settings.calibrated.form.endswith("isotonic curve")
+    assert "isotonic curve, fitted on 300 rows" in repr(model)
+    third = {n: [*v, *v[:30]] if n != "y" else [*v, *["third"] * 30] for n, v in rows.items()}
+    with pytest.warns(tb.TallybayesWarning, match="isotonic curve is for two classes and is out of use"):
+        wider = model.update(some(third, range(300, 330)))
+    renewed = wider.recalibrate(third)
+    assert renewed.settings.isotonic is None
+    assert renewed.settings.calibrated is not None
+    assert renewed.settings.calibrated.rows == 330
+
+
+@pytest.mark.parametrize("asked", ["temperature", "weights", "isotonic"])
+def test_a_form_that_cannot_be_fitted_is_not_dropped_in_silence(asked: str) -> None:
+    few = independent(8)
+    with pytest.warns(tb.TallybayesWarning, match=f"calibrate='{asked}' was asked for, but 8 labelled rows"):
+        model = tb.fit(few, target="y", calibrate=asked)
+    assert model.settings.calibrated is None
+
+
+def test_a_text_that_is_not_in_the_data_is_missing() -> None:
+    rows = independent(150)
+    texts = {**rows, "note": ["some words"] * 75 + ["others here"] * 75}
+    schema = tb.infer(rows, target="y").with_column("note", kind="text")
+    model = tb.fit(texts, schema=schema)
+    with pytest.warns(tb.TallybayesWarning, match="not in the data are taken as missing: 'note'"):
+        again = model.recalibrate(rows)
+    assert again.settings.calibrated is not None
+    assert again.settings.calibrated.rows == 150
 
 
 def test_a_blend_and_a_pair_can_be_sampled() -> None:

@@ -259,6 +259,8 @@ def test_f1_split_by_a_column_and_by_groups(data: dict[str, Any]) -> None:
     assert len(parts["train"]["y"]) + len(parts["test"]["y"]) == 120
     assert 24 <= len(parts["test"]["y"]) <= 48
     assert tb.split(data, "y", seed=1)["test"]["size"].tolist() != tb.split(data, "y", seed=2)["test"]["size"].tolist()
+    with pytest.raises(tb.SettingsError, match="by 'part' and by groups of 'site' at once"):
+        tb.split({**data, "part": part}, "y", by="part", groups="site")
     loose = tb.split(data, "y", stratify=False)
     assert [len(p["y"]) for p in loose.values()] == [72, 24, 24]
 
@@ -319,10 +321,17 @@ def test_constant_scores() -> None:
         ({"by": "gone"}, "row 2 .* has no value"),
         ({"groups": "gone"}, "row 2 .* has no value"),
         ({"by": "Site"}, "did you mean 'site'"),
-        ({"order": "gone"}, "some row has no value"),
+        ({"order": "gone"}, "row 2 .* has no value"),
         ({"order": "dy"}, "did you mean 'day'"),
         ({"order": "odd"}, "cannot be ordered"),
         ({"folds": 1}, "folds=1"),
+        ({"folds": 2.5}, "folds=2.5"),
+        ({"folds": True}, "folds=True"),
+        ({"folds": "loo"}, "folds='loo'"),
+        ({"groups": "y"}, "folds by 'y', which is the column to predict"),
+        ({"by": "site", "repeats": 2}, "2 repeats of folds by a column"),
+        ({"order": "day", "repeats": 2}, "2 repeats of time"),
+        ({"folds": "leave-one-out", "repeats": 3}, "3 repeats of leaving out"),
         ({"folds": 3, "stratify": True, "by": "site"}, "at once"),
         ({"settings": []}, "no settings"),
         ({"settings": [1]}, "settings=1"),

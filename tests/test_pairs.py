@@ -315,6 +315,7 @@ def test_pairs_by_name_are_counted_without_calibration_too(how: dict[str, Any]) 
         ("yes", "pairs='yes'"),
         (None, "pairs=None"),
         (["ab"], "the pair 'ab'"),
+        ([5], "the pair 5"),
         (("a", "b"), "the pair 'a'"),
         ([("a", "b", "c")], "the pair"),
         ([("a", "a")], "the pair"),

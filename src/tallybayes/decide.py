@@ -25,7 +25,7 @@ def decide(p: Floats, classes: Sequence[Any], unsure_below: float | None = None,
     best = np.asarray(best, dtype=np.int64)
     if unsure_below is None:
         return best
-    if not 0 <= unsure_below <= 1:
+    if isinstance(unsure_below, str) or not 0 <= unsure_below <= 1:
         raise SettingsError(f"unsure_below={unsure_below!r}", hint="take a probability from 0 to 1, e.g. 0.8.")
     return np.where(p[np.arange(len(p)), best] < unsure_below, UNSURE, best)
 

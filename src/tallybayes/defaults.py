@@ -20,7 +20,7 @@ from . import calibrate, encode
 from .calibrate import Evidence, Weights, split_of
 from .candidates import pair_of, propose_pairs
 from .encode import Labelled
-from .errors import DataError, SettingsError, did_you_mean, excerpt
+from .errors import DataError, SettingsError, did_you_mean, excerpt, warn
 from .families import Blend
 from .families.blend import READERS
 from .folds import Folds, count_folds
@@ -42,7 +42,7 @@ WEIGHTS_FROM = 100  # rows, and 10 of each class on average: below, one temperat
 PAIRS_FROM = 25  # rows of each class on average: one for each cell of a table of five by five
 LEAST = 0.02  # weight of a pair that is kept: less is a line of every explanation that says nothing
 LEAD_FROM = 1_000  # rows
-TEMPERATURE, WEIGHTS, PAIRS, LEAD = "one temperature", "column weights", "pairs", "lead"
+TEMPERATURE, WEIGHTS, PAIRS, LEAD, CURVE = "one temperature", "column weights", "pairs", "lead", "isotonic curve"
 LESS_SMOOTHED = (0.3, 0.1)  # imagined rows per value instead of 1, where columns of categories gain by it
 FORMS = ("auto", "temperature", "weights", "isotonic")
 Pairs = bool | str | Sequence[tuple[str, str]]
@@ -120,10 +120,17 @@ def choose(
         raise SettingsError(
             f"isotonic calibration of {n_classes} classes", hint="it is for two; leave calibrate= away."
         )
-    if counted < FEWEST or n_classes < 2 or not schema.counted:
-        return schema, base
-    with one_blas_thread():
-        return _chosen(look, rows, schema, base, pairs, form)
+    out = base
+    if counted >= FEWEST and n_classes >= 2 and schema.counted:
+        with one_blas_thread():
+            schema, out = _chosen(look, rows, schema, base, pairs, form)
+    if out is base and form != "auto":
+        warn(
+            f"calibrate={form!r} was asked for, but {counted} labelled rows of {n_classes} classes in {len(schema.counted)} "
+            f"columns are too few to fit it to; the counts are believed as they are. Hint: give at least {FEWEST} rows, "
+            "and some of each class."
+        )
+    return schema, out
 
 
 def _chosen(
@@ -164,7 +171,7 @@ def _chosen(
             ladder.offer_lead()
     out = ladder.terms.settings(base, ladder.weights, schema.names)
     curve = _curve(ladder) if form == "isotonic" else None
-    fitted = Calibrated(listed(ladder.form), counted, ladder.tried)
+    fitted = Calibrated(listed((*ladder.form, *[CURVE] * (curve is not None))), counted, ladder.tried)
     return schema, replace(out, isotonic=curve, lead=ladder.lead, calibrated=fitted)
 
 
@@ -231,8 +238,12 @@ def recalibrated(source: Source, schema: Schema, settings: Settings) -> Settings
         lead=None,
         calibrated=None,
     )
-    form = "isotonic" if settings.isotonic is not None else "auto"
-    _, out = choose(look, schema, free, False, form)
+    labels = encode.labels(schema, look).codes
+    known = labels[labels >= 0]
+    n_classes = len(np.unique(known))
+    curve = settings.isotonic is not None and n_classes == 2  # with a third class there is none
+    enough = len(known) >= FEWEST and n_classes >= 2
+    out = choose(look, schema, free, False, "isotonic" if curve else "auto")[1] if enough else free
     if out.calibrated is None:
         raise DataError(
             "these rows are too few to fit weights to: fewer than 10, or of one class",
@@ -258,7 +269,7 @@ def with_pairs(schema: Schema, look: Batch, pairs: Pairs) -> Schema:
     known = {frozenset(c.of) for c in schema.counted if c.of is not None}
     added = []
     for pair in pairs:
-        if isinstance(pair, str) or len(pair) != 2 or pair[0] == pair[1]:
+        if not isinstance(pair, (list, tuple)) or len(pair) != 2 or pair[0] == pair[1]:
             raise SettingsError(f"the pair {pair!r}", hint=_PAIRS_HINT)
         for name in pair:
             if name not in columns:

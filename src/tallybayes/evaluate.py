@@ -99,7 +99,14 @@ def cross_validate(
     >>> tb.cross_validate(table, "y", settings=tb.Settings(), stratify=True)["accuracy"]
     1.0
     """
-    plan = Plan(folds if isinstance(folds, int) else 10, stratify, groups, by, order, seed)
+    if isinstance(folds, bool) or not (isinstance(folds, (int, np.integer)) or folds == LEAVE_ONE_OUT):
+        raise SettingsError(f"folds={folds!r}", hint=f"take a whole number of at least 2, or {LEAVE_ONE_OUT!r}.")
+    if repeats > 1 and (by is not None or order or folds == LEAVE_ONE_OUT):
+        what = "leaving out each row" if folds == LEAVE_ONE_OUT else "folds by a column" if by is not None else "time"
+        raise SettingsError(
+            f"{repeats} repeats of {what}, which are all the same", hint="leave out repeats=, or take seeded folds."
+        )
+    plan = Plan(10 if isinstance(folds, str) else int(folds), stratify, groups, by, order, seed)
     source, schema, given = opened(data, schema, y, weights, plan)
     if settings is not None:
         named = _named(settings)
@@ -135,6 +142,11 @@ def opened(data: Any, schema: Any, y: Any, weights: Any, plan: Plan) -> tuple[So
     else:
         name, y = labels_or_name(schema, y)
         target, given = name or LABELS, False
+    if target in plan.columns:
+        raise SettingsError(
+            f"folds by {target!r}, which is the column to predict",
+            hint="name another column; stratify=True gives every fold its share of every class.",
+        )
     column = weights if isinstance(weights, str) else None
     source = open_source(data, y, weights=None if column else weights, target=target).repeatable()
     if not given:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from . import encode
-from .errors import CannotEstimate
+from .errors import CannotEstimate, warn
 from .pending import Pending
 from .schema import Schema
 from .settings import Settings
@@ -21,6 +21,7 @@ class Learning:
     """The part of a model that takes rows in and lets them go; every change gives a new model."""
 
     if TYPE_CHECKING:
+        classes: tuple[Any, ...]
         schema: Schema
         settings: Settings
         tally: Tally | None
@@ -71,6 +72,11 @@ class Learning:
             since = settings.calibrated.changed + abs(tally.rows - self.tally.rows)
             settings = replace(settings, calibrated=replace(settings.calibrated, changed=since))
         out: Any = replace(tally.model(settings), notes=self.notes)
+        if settings.isotonic is not None and len(out.classes) > 2 >= len(self.classes):
+            warn(
+                f"the isotonic curve is for two classes and is out of use now that there are {len(out.classes)}. "
+                "Hint: model.recalibrate(rows) fits weights without it."
+            )
         return cast(Self, out)
 
     def _waiting(self, data: Any, y: Any, weights: Any) -> Pending | None:

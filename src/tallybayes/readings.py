@@ -143,6 +143,8 @@ def further(schema: Schema, look: Batch) -> Iterator[tuple[str, Column]]:
 
 def text_bytes(look: Batch, source: str) -> int:
     """About how many bytes of text a column of a look has."""
+    if source not in look:  # taken as missing, with a warning
+        return 0
     raw = look[source]
     if isinstance(raw, pa.Array) and not pa.types.is_dictionary(raw.type):
         return int(raw.nbytes)

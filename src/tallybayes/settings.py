@@ -42,7 +42,7 @@ class Floor:
 class Calibrated:
     """Where the weights of some settings come from, and how much has changed since.
 
-    form:     "one temperature", "column weights", "column weights and pairs", "column weights, pairs and lead" …
+    form:     "one temperature", "column weights and pairs", "column weights, pairs and lead", "… and isotonic curve"
     rows:     rows they were fitted on
     losses:   nested held-out log loss of each form that was tried
     changed:  rows added or forgotten since

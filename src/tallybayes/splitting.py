@@ -44,6 +44,11 @@ def split(
     >>> {name: len(part["x"]) for name, part in parts.items()}
     {'train': 6, 'held_out': 2, 'test': 2}
     """
+    if by is not None and groups is not None:
+        raise SettingsError(
+            f"parts by {by!r} and by groups of {groups!r} at once",
+            hint="choose one: by= already says every row's part.",
+        )
     target, y = labels_or_name(target, y)
     source = open_source(data, y, target=target or LABELS).repeatable()
     if by is not None:
@@ -217,9 +222,10 @@ class Plan:
                 )
             column = batch[self.order]
             out += column.to_pylist() if isinstance(column, pa.Array) else list(column)
-        if any(v is None or v != v for v in out):
+        gone = next((i for i, v in enumerate(out) if v is None or v != v), None)
+        if gone is not None:
             raise DataError(
-                f"column {self.order!r} orders the rows, and some row has no value there",
+                f"column {self.order!r} orders the rows, and row {gone} (the first is row 0) has no value there",
                 hint="fill the column in, or leave out the rows without a value.",
             )
         try:
