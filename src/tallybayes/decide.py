@@ -15,7 +15,7 @@ UNSURE = -1
 _PLAIN = "give every cost as a plain number."
 
 
-def decide(p: Floats, classes: Sequence[Any], unsure_below: float | None = None, costs: Any = None) -> Ints:
+def decide(p: Floats, classes: Sequence[Any], unsure_below: Any = None, costs: Any = None) -> Ints:
     """The number of the class for each row, −1 for unsure.
 
     With costs the class is taken that is cheapest on average: argmin over answers of Σ P(truth) · cost[truth, answer].

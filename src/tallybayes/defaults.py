@@ -126,9 +126,8 @@ def choose(
             schema, out = _chosen(look, rows, schema, base, pairs, form)
     if out is base and form != "auto":
         warn(
-            f"calibrate={form!r} was asked for, but {counted} labelled rows of {n_classes} classes in {len(schema.counted)} "
-            f"columns are too few to fit it to; the counts are believed as they are. Hint: give at least {FEWEST} rows, "
-            "and some of each class."
+            f"calibrate={form!r} was asked for, but {counted} labelled rows of {n_classes} classes are too few for it; "
+            f"the counts are believed as they are. Hint: give at least {FEWEST} rows, some of each class."
         )
     return schema, out
 

@@ -40,8 +40,8 @@ def interval(
         found.append(np.mean([f(s, w) for s in scored], axis=0))
     each = np.concatenate(found).reshape(-1, np.size(figure))
     if f is METRICS["calibration_error"]:
-        low, high = _of_calibration(scored[0], float(figure), each[:, 0], seed, level)
-        return np.asarray(figure), np.asarray(low), np.asarray(high)
+        own = _of_calibration(scored[0], float(figure), each[:, 0], seed, level)
+        return np.asarray(figure), np.asarray(own[0]), np.asarray(own[1])
     bounds = np.full((2, each.shape[1]), np.nan)
     for j in range(each.shape[1]):
         there = each[~np.isnan(each[:, j]), j]

@@ -47,7 +47,7 @@ def split(
     if by is not None and groups is not None:
         raise SettingsError(
             f"parts by {by!r} and by groups of {groups!r} at once",
-            hint="choose one: by= already says every row's part.",
+            hint="choose one of by and groups.",
         )
     target, y = labels_or_name(target, y)
     source = open_source(data, y, target=target or LABELS).repeatable()
