@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,36 @@ def test_f4_tuning_by_held_out_rows_finds_the_planted_family() -> None:
     assert best["log loss"] == pytest.approx(found.after, abs=1e-9)
     assert "nested" not in repr(found)
     assert "kernel" in repr(found)
+
+
+def test_f4_counts_are_tried_as_levels_and_texts_with_fewer_words() -> None:
+    rng = np.random.default_rng(8)
+    y = rng.integers(0, 2, 300)
+    data = {
+        "parity": (2 * rng.integers(0, 4, 300) + np.where(rng.random(300) < 0.9, y, 1 - y)).astype(float).tolist(),
+        "text": [" ".join([*rng.choice(["win", "see"], 3), f"only{i}"]) for i in range(300)],
+        "y": [["even", "odd"][v] for v in y],
+    }
+    parity = tb.Column("parity", "number", cells=tb.Cells(0.0, 0, points=tuple(range(8))))
+    schema = tb.Schema([parity, tb.Column("text", "text")], target="y")
+    found = tb.tune(data, schema, seed=2)
+    assert isinstance(found, tb.Tuned)
+    tried = {(c.column, c.family, c.smoothing): c.loss for c in found.tried}
+    candidates = {
+        F.Levels(): "parity",
+        F.Multinomial(presence=True, select=F.Selection(min_rows=2)): "text",
+        F.Multinomial(presence=True, select=F.Selection(top=1_000)): "text",
+    }
+    for family, column in candidates.items():
+        smoothing = tb.Laplace(0.3)
+        other = replace(
+            found.settings,
+            families={**found.settings.families, column: family},
+            smoothing={**found.settings.smoothing, column: smoothing},
+        )
+        again = tb.cross_validate(data, schema, settings=other, folds=5, stratify=True, seed=2)
+        assert tried[column, family, smoothing] == pytest.approx(again["log_loss"], abs=1e-9)
+        assert again["log_loss"] < 0.45  # no bell and no Poisson sees odd and even
 
 
 def test_f4_the_figures_are_those_of_cross_validation() -> None:

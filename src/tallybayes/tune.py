@@ -19,7 +19,19 @@ from .errors import SettingsError, TallybayesWarning, did_you_mean, excerpt
 from .evaluate import cross_validate
 from .evaluation import Evaluation
 from .evidence import likeliest_alpha
-from .families import BernoulliWords, Bins, Complement, Family, Gaussian, Kernel, Multinomial, Poisson, family_for
+from .families import (
+    BernoulliWords,
+    Bins,
+    Complement,
+    Family,
+    Gaussian,
+    Kernel,
+    Levels,
+    Multinomial,
+    Poisson,
+    Selection,
+    family_for,
+)
 from .folds import Folds, HeldOut, count_folds
 from .infer import infer, labels_or_name
 from .metrics import log_loss
@@ -207,10 +219,13 @@ def _usual(column: Column) -> list[Family]:
         shapes: list[Family] = [Gaussian(), Gaussian(variance="shared"), Gaussian(predictive=True)]
         if column.cells is None:
             return shapes
-        counts = [Poisson()] if all(p >= 0 and p == round(p) for p in column.cells.points or (-1,)) else []
+        whole = all(p >= 0 and p == round(p) for p in column.cells.points or (-1,))
+        counts: list[Family] = [Poisson(), Levels()] if whole else []
         return [*shapes, Kernel(), Bins(), Bins("frequency", 10), *counts]
     if column.kind in ("text", "bag"):
-        return [Multinomial(), Multinomial(presence=True), Complement(), Complement(presence=True), BernoulliWords()]
+        cuts = [Multinomial(presence=True, select=cut) for cut in (Selection(min_rows=2), Selection(top=1_000))]
+        plain = [Multinomial(), Multinomial(presence=True), Complement(), Complement(presence=True), BernoulliWords()]
+        return [*plain, *cuts]
     return [
         family_for({"category": "categorical", "vector": "gaussian", "pair": "interaction"}[column.kind], column.kind)
     ]
