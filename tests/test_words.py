@@ -175,6 +175,8 @@ def test_families_refuse_wrong_options() -> None:
         lambda: tb.families.Bins("mdl", 0),
         lambda: tb.families.Bins("best"),
         lambda: tb.families.Poisson(shape=-1.0),
+        lambda: tb.families.Selection(top=0),
+        lambda: tb.families.Selection(max_share=0.0),
         lambda: tb.Floor("column", -1.0),
         lambda: tb.Floor("row"),
     ):

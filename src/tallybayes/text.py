@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import sys
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
@@ -61,11 +61,19 @@ class Tokeniser:
     def __post_init__(self) -> None:
         for name in ("ngrams", "chars"):
             given = getattr(self, name)
-            if given is None:
+            if given is None and name == "chars":
                 continue
-            if len(tuple(given)) != 2 or not 1 <= given[0] <= given[1] <= 20:
-                raise SchemaError(f"{name}={given!r}", hint=f"take two numbers from … to …, e.g. {name}=(1, 2).")
+            pair = isinstance(given, (list, tuple)) and len(given) == 2 and all(isinstance(n, int) for n in given)
+            if not pair or not 1 <= given[0] <= given[1] <= 20:
+                raise SchemaError(
+                    f"{name}={given!r}", hint=f"take two whole numbers from … to …, at most 20: {name}=(1, 2)."
+                )
             object.__setattr__(self, name, (int(given[0]), int(given[1])))
+        for name in ("lower", "accents", "across"):
+            if not isinstance(getattr(self, name), bool):
+                raise SchemaError(f"{name}={getattr(self, name)!r}", hint="take True or False.")
+        if not isinstance(self.pattern, str):
+            raise SchemaError(f"the pattern {self.pattern!r}", hint=r"take 'words', 'auto' or a text such as r'\w+'.")
         if self.pattern not in (WORDS, AUTO):
             try:
                 re.compile(self.pattern)
@@ -83,10 +91,15 @@ class Tokeniser:
                     + "; or give your own list of words.",
                 )
         else:
+            wrong = [w for w in self.stop if not isinstance(w, str)] if isinstance(self.stop, Iterable) else [self.stop]
+            if wrong:
+                raise SchemaError(
+                    f"the stop word {wrong[0]!r}", hint="give a list of texts, or the name of a language."
+                )
             object.__setattr__(self, "stop", tuple(sorted(set(self.stop))))
         if self.stem is not None:
             stemmer(self.stem)
-        if self.hash_bits is not None and not 8 <= self.hash_bits <= 30:
+        if self.hash_bits is not None and not (isinstance(self.hash_bits, int) and 8 <= self.hash_bits <= 30):
             raise SchemaError(f"hash_bits={self.hash_bits!r}", hint="take 8 to 30; 22 holds four million slots.")
 
     # ---- the reference
@@ -122,7 +135,8 @@ class Tokeniser:
             return _WORD.findall(text)
         if self.pattern == AUTO:
             return _words_or_pairs(text)
-        return [m if isinstance(m, str) else "".join(m) for m in self._own.findall(text)]
+        found = (m if isinstance(m, str) else "".join(m) for m in self._own.findall(text))
+        return [m for m in found if m]  # a pattern such as x* also matches between any two characters
 
     @cached_property
     def _own(self) -> re.Pattern[str]:

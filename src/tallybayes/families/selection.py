@@ -28,7 +28,12 @@ class Selection:
     by: str = "information"
 
     def __post_init__(self) -> None:
-        if self.by not in MEASURES or not 0 < self.max_share <= 1 or self.min_rows < 0 or (self.top or 1) < 1:
+        if (
+            self.by not in MEASURES
+            or not 0 < self.max_share <= 1
+            or self.min_rows < 0
+            or (self.top is not None and self.top < 1)
+        ):
             raise SettingsError(
                 f"words selected with min_rows={self.min_rows!r}, max_share={self.max_share!r}, top={self.top!r}, "
                 f"by={self.by!r}",
