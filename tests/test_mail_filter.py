@@ -270,14 +270,21 @@ def test_the_reasons_add_up_to_the_answer(trained):
     assert sum(odds for *_, odds in shown) == pytest.approx(sum(odds for *_, odds in every))
 
 
-def test_scoring_changes_nothing_and_sees_what_others_learn(trained):
+def test_scoring_changes_nothing_and_sees_what_others_learn(trained, monkeypatch):
     with Filter(trained) as box, Filter(trained) as other:
         before = box.digest
         first = box.score(message(90, "spam"))
         assert box.score(message(90, "spam")) == first and box.digest == before
         assert box.model is box.model
+        asked = []
+        count = box.store.learnt
+        monkeypatch.setattr(box.store, "learnt", lambda: asked.append(1) or count())
+        assert box.score(message(90, "spam")) == first and not asked  # what has not changed is not counted again
         other.train(labelled(10, start=100))
         assert box.model.tally.rows == 60
+        assert box.learnt == other.learnt == {"ham": 30, "spam": 30}
+        box.unlearn(message(100))
+        assert box.learnt == other.learnt == {"ham": 29, "spam": 30}
 
 
 def test_settings_stay_with_the_file(tmp_path):
@@ -610,6 +617,8 @@ def test_learn_and_unlearn_from_the_shell(tmp_path):
     done = run("mail", "unlearn", state, tmp_path / "m")
     assert done.returncode == 3 and b"has not been learnt" in done.stderr
     assert run("mail", "learn", state, given=message(3)).returncode == 3
+    done = run("mail", "learn", state, "--spam", "--ham", given=message(3))
+    assert done.returncode == 3 and b"--spam or --ham, not both" in done.stderr
     assert run("mail", "unlearn", tmp_path / "nothing", given=message(3)).returncode == 3
 
 
@@ -632,6 +641,41 @@ def test_train_from_folders(tmp_path):
     assert run("mail", "train", state, tmp_path / "nowhere").returncode == 3
     done = run("mail", "train", state, tmp_path / "mail" / "ham")
     assert done.returncode == 3 and b"without a label" in done.stderr
+
+
+def test_a_folder_is_not_learnt_against_its_name(tmp_path):
+    for label, raw in labelled(2):
+        (tmp_path / "mail" / label).mkdir(parents=True, exist_ok=True)
+        (tmp_path / "mail" / label / f"{len(raw)}.eml").write_bytes(raw)
+    done = run("mail", "train", tmp_path / "state", "--ham", tmp_path / "mail")
+    assert done.returncode == 3 and b"is in a folder called spam, given as --ham\nHint: " in done.stderr
+    (tmp_path / "mail" / "spam").rename(tmp_path / "mail" / "work")  # any other name says nothing
+    assert run("mail", "train", tmp_path / "state", "--ham", tmp_path / "mail").returncode == 0
+
+
+def test_train_reads_an_mbox_from_standard_input_and_what_kind_says(tmp_path):
+    lines = b"".join(b"From a@x.example Mon Jan  1 10:00:00 2024\n" + message(i, "spam") + b"\n" for i in range(3))
+    done = run("mail", "train", tmp_path / "state", "--spam", "-", given=lines)
+    assert done.stdout.startswith(b"3 learnt")
+    done = run("mail", "train", tmp_path / "other", "--spam", "-", "--kind", "message", given=lines)
+    assert done.stdout.startswith(b"1 learnt")
+
+
+@pytest.mark.parametrize("verb", [["score"], ["learn", "--spam"], ["unlearn"]])
+def test_a_message_that_is_none_is_refused(trained, tmp_path, verb):
+    with Filter(trained) as box:
+        before = box.digest
+    (tmp_path / "empty").write_bytes(b"\r\n\n")
+    for place, words in (
+        ("-", b"standard input holds no message: it is empty"),
+        (tmp_path / "empty", b"holds no message"),
+        (tmp_path / "nothing", b"cannot be read: No such file"),
+        (tmp_path, b"cannot be read: Is a directory"),
+    ):
+        done = run("mail", verb[0], trained, place, *verb[1:])
+        assert done.returncode == 3 and words in done.stderr and b"\nHint: " in done.stderr, done.stderr
+    with Filter(trained) as box:
+        assert box.digest == before
 
 
 HOSTILE = (

@@ -9,6 +9,7 @@ import mailbox
 import sys
 import time
 from collections.abc import Callable
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -251,11 +252,15 @@ def test_line_ends_change_nothing(newline: bytes) -> None:
 
 def test_id() -> None:
     assert read_message(mail("Message-ID:  <1@a.example> ")).id == "<1@a.example>"
-    assert read_message(mail("Message-ID: " + "x" * 999)).id == "x" * 200
+    long = [read_message(mail("Message-ID: <" + "x" * 999 + end)).id for end in ("1@a>", "2@a>", "1@a>")]
+    assert long[0] == long[2] != long[1]  # not one message because they begin alike
+    assert all(name.startswith("<" + "x" * 199 + "… sha256:") and len(name) < 300 for name in long)
     assert read_message(mail("Message-ID: <a\x1b[2J@b>")).id == "<a\ufffd[2J@b>"
     for empty in (b"Message-ID: \n\nx", b"Message-ID: <>\n\nx", b"Subject: a\n\nx"):
         assert read_message(empty).id.startswith("sha256:")
     assert read_message(b"\n1").id != read_message(b"\n2").id
+    envelope = b"From a@x.example Mon Jan  1 10:00:00 2024\n"
+    assert read_message(envelope + b"Subject: a\n\nx").id == read_message(b"Subject: a\n\nx").id
 
 
 def test_fingerprint_is_shared_by_near_identical_messages() -> None:
@@ -292,6 +297,7 @@ def test_strip_html() -> None:
     [
         ("a<!-- open", "a"),
         ("a<!-->b", "ab"),
+        ("vi&shy;si\u2060b\ufeffle", "visible"),
         ("a<b open", "a"),
         ('a<b x="open>b', "ab"),
         ("a<script>b", "a"),
@@ -334,10 +340,30 @@ def test_strip_html_leaves_no_whole_tag(page: str) -> None:
         ("http://evil.example/x", "ann@bank.example", False),
         ("mailto:a@evil.example", "bank.example", False),
         ("/relative", "bank.example", False),
+        # what browsers make of an address
+        ("h&#10;ttp://evil.exa&#9;mple/x", "bank.example", True),
+        ("&#1; http://evil.example/x", "bank.example", True),
+        ("http:/evil.example", "bank.example", True),
+        ("https:evil.example", "bank.example", True),
+        ("http:///evil.example", "bank.example", True),
+        ("http://evil%2eexample/x", "bank.example", True),
+        ("http://bank&#12290;example/x", "bank.example", False),
+        # what eyes make of a text
+        ("http://evil.example/x", "bank&#8203;.exam&zwnj;ple", True),
+        ("http://evil.example/x", "bank\uff0eexample", True),
+        ("http://evil.example/x", "\uff57\uff57\uff57.bank.example", True),
+        # names in other scripts may be written either way
+        ("http://xn--bnk-qla.example/x", "bänk.example", False),
+        ("http://bänk.example/x", "xn--bnk-qla.example", False),
+        ("http://xn--bnk-qla.example/x", "bank.example", True),
+        ("http://evil.example/x", "http://пример.рф", True),
+        ("http://xn--e1afmkfd.xn--p1ai/x", "http://пример.рф", False),
+        ("http://xn--99999999999/x", "bank.example", True),
+        ("http://evil.example/x", "Готово.Дальше", False),
     ],
 )
 def test_link_mismatch(href: str, shown: str, mismatch: bool) -> None:
-    assert shows_another_place(Link(href, shown)) is mismatch
+    assert shows_another_place(Link(unescape(href), unescape(shown))) is mismatch
     assert html(f'<p>x <a class="y" href="{href}">{shown}</a>')["link_mismatch"] is mismatch
 
 
@@ -442,6 +468,10 @@ def test_truncated_mime() -> None:
     assert one_thing(MULTI, "without the line that parts them")["body"] == ""
     for cut in range(0, len(whole), 7):
         one_thing(whole[:cut])
+    letters = base64.b64encode(b"meeting at noon, bring notes")
+    for cut in range(len(letters)):
+        row = one_thing(mail("Content-Transfer-Encoding: base64") + letters[:cut])
+        assert row["body"] == "meeting at noon, bring notes"[: cut * 6 // 8]
 
 
 def test_thousands_of_nested_parts() -> None:
@@ -723,6 +753,7 @@ def test_maildir(tmp_path: Path) -> None:
         made.add(raw)
     (tmp_path / "m/cur/1:2,S").write_bytes(RAW[5])
     (tmp_path / "m/cur/.hidden").write_bytes(b"no")
+    (tmp_path / "m/cur/2:2,").write_bytes(b"")  # what a killed program left
     assert sorted(raw for _, raw, _ in read_mail(tmp_path / "m")) == sorted(RAW[:6])
     messages = read_mail(tmp_path / "m", kind="maildir")
     next(messages)
@@ -753,6 +784,15 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
     given_input(RAW[0])
     assert [len(raw) for _, raw, _ in read_mail("-", max_bytes=10)] == [11]
     given_input(box(tmp_path / "b", RAW[:3]).read_bytes())
+    assert [raw for _, raw, _ in read_mail("-")] == [raw for _, raw, _ in read_mail(tmp_path / "b")]
+    assert len(list(read_mail(tmp_path / "b"))) == 3
+    given_input(b"\n\nno headers")
+    assert [raw for _, raw, _ in read_mail("-")] == [b"\n\nno headers"]
+    given_input(b"\n" * 50)
+    assert [len(raw) for _, raw, _ in read_mail("-", max_bytes=10)] == [11]
+    given_input(b"From here to there\n\nis far")
+    assert len(list(read_mail("-"))) == 1
+    given_input(box(tmp_path / "b2", RAW[:3]).read_bytes())
     assert [where for _, _, where in read_mail("-", kind="mbox")][2] == "standard input, message 3"
     for data, kind, words in (
         (b"", "auto", "is empty"),

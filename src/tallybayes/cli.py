@@ -22,7 +22,7 @@ from .commands.answers import evaluate, explain, predict
 from .commands.counting import forget, merge, update
 from .commands.fitting import compare, fit, tune
 from .commands.hints import for_commands
-from .commands.mail import ERROR, TRY_AGAIN, mail, pass_on, read_message
+from .commands.mail import ERROR, TRY_AGAIN, mail, pass_on
 from .commands.pages import export, report, show_
 from .commands.reference import reference_
 from .commands.terminal import complain, say
@@ -97,7 +97,7 @@ def _failed(error: BaseException, given: Sequence[str]) -> int:
         complain(error)
     try:
         if in_filter and isinstance(error, click.UsageError):
-            pass_on(read_message("-"))  # even a wrong call loses no message
+            pass_on(sys.stdin.buffer.read())  # even a wrong call loses no message
         sys.stdout.flush()
     except (OSError, ValueError, AttributeError):  # nobody reads, or the disk is full: do not try again on the way out
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

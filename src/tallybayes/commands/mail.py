@@ -45,7 +45,16 @@ def mail() -> None:
 )
 @click.option("--spam-from", type=float, help="The answer is spam from this probability upwards (0.9). New files only.")
 @click.option("--ham-to", type=float, help="The answer is ham up to this probability (0.1). New files only.")
-def train(state: str, places: Sequence[str], spam: Sequence[str], ham: Sequence[str], **settings: Any) -> None:
+@click.option(
+    "--kind",
+    type=click.Choice(["auto", "message", "mbox", "maildir", "folder"]),
+    default="auto",
+    metavar="KIND",
+    help="message, mbox, maildir or folder, where a look at the places does not tell.",
+)
+def train(
+    state: str, places: Sequence[str], spam: Sequence[str], ham: Sequence[str], kind: str, **settings: Any
+) -> None:
     """Learn many messages. A PLACE is a folder with the folders spam and ham in it."""
     from ..mail.boxes import read_mail
     from ..mail.filter import Filter
@@ -55,10 +64,10 @@ def train(state: str, places: Sequence[str], spam: Sequence[str], ham: Sequence[
 
     def messages() -> Iterator[tuple[str | None, bytes, str]]:
         for place in places:
-            yield from read_mail(place)
+            yield from read_mail(place, kind=kind)
         for label, given in (("spam", spam), ("ham", ham)):
             for place in given:
-                yield from ((label, raw, where) for _, raw, where in read_mail(place))
+                yield from (_labelled(label, *found) for found in read_mail(place, kind=kind))
 
     with Filter(state, _new_settings(state, settings)) as box:
         done = box.train(_counted_aloud(messages()))
@@ -72,7 +81,7 @@ def train(state: str, places: Sequence[str], spam: Sequence[str], ham: Sequence[
 @click.option("--explain", is_flag=True, help="Also print the reasons: natural log-odds, above 0 for spam.")
 def score(state: str, message: str, explain: bool) -> None:
     """Print the answer about one message: spam (exit code 0), ham (1) or unsure (2)."""
-    verdict = _verdict(state, read_message(message))
+    verdict = _verdict(state, one_message(message))
     say(f"{verdict}  ({verdict.reason})")
     if explain:
         for line in _reasons(verdict):
@@ -85,7 +94,7 @@ def score(state: str, message: str, explain: bool) -> None:
 @_STATE
 def filter_(state: str) -> None:
     """Pass the message on standard input through, with the answer in a header: for procmail and the like."""
-    raw = read_message("-")
+    raw = sys.stdin.buffer.read()
     try:
         out, code = with_header(raw, f"{_verdict(state, raw)}"), 0
     except BaseException as error:  # whatever happens, the message must come out
@@ -98,15 +107,16 @@ def filter_(state: str) -> None:
 @mail.command()
 @_STATE
 @_MESSAGE
-@click.option("--spam", "label", flag_value="spam", help="The message is spam.")
-@click.option("--ham", "label", flag_value="ham", help="The message is wanted.")
-def learn(state: str, message: str, label: str | None) -> None:
+@click.option("--spam", is_flag=True, help="The message is spam.")
+@click.option("--ham", is_flag=True, help="The message is wanted.")
+def learn(state: str, message: str, spam: bool, ham: bool) -> None:
     """Learn one message. If it was learnt with the other label, that is forgotten first."""
     from ..mail.filter import Filter
 
-    if label is None:
-        raise click.UsageError("say which it is: --spam or --ham")
-    raw = read_message(message)
+    if spam == ham:
+        raise click.UsageError("say which it is: --spam or --ham" + ", not both" * spam)
+    label = "spam" if spam else "ham"
+    raw = one_message(message)
     with Filter(state) as box:
         say(f"learnt as {label}" if box.learn(raw, label) else f"known as {label} already; nothing changed")
 
@@ -118,7 +128,7 @@ def unlearn(state: str, message: str) -> None:
     """Forget a learnt message, as if it had never come."""
     from ..mail.filter import Filter
 
-    raw = read_message(message)
+    raw = one_message(message)
     with Filter(state, create=False) as box:
         say(f"forgotten; it had been learnt as {box.unlearn(raw)}")
 
@@ -185,12 +195,39 @@ def _counted_aloud(messages: Iterable[Any], every: int = 1000) -> Iterator[Any]:
         print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
-def read_message(message: str) -> bytes:
-    """The bytes of a message: a file, or - for standard input."""
+def one_message(message: str) -> bytes:
+    """The bytes of a message, from a file or standard input; one that cannot be read, or holds nothing, is refused."""
+    from ..canon import printable
+    from ..errors import DataError
+
     if message == "-":
-        return sys.stdin.buffer.read()
-    with open(message, "rb") as file:
-        return file.read()
+        where, raw = "standard input", sys.stdin.buffer.read()
+    else:
+        where = repr(printable(message, 200))
+        try:
+            with open(message, "rb") as file:
+                raw = file.read()
+        except OSError as error:
+            raise DataError(
+                f"{where} cannot be read: {error.strerror}",
+                hint="name a file with one message, or pipe the message in; `mail train` reads folders.",
+            ) from None
+    if not raw.strip():
+        raise DataError(f"{where} holds no message: it is empty", hint="give a message with its headers.")
+    return raw
+
+
+def _labelled(label: str, found: str | None, raw: bytes, where: str) -> tuple[str, bytes, str]:
+    """A message with the label that was given for its place, unless its folder is named after the other one."""
+    from ..canon import printable
+    from ..errors import DataError
+
+    if found in ("spam", "ham") and found != label:
+        raise DataError(
+            f"{printable(where, 200)} is in a folder called {found}, given as --{label}",
+            hint="give the place without --spam and --ham to learn each folder as it is called.",
+        )
+    return label, raw, where
 
 
 def pass_on(out: bytes) -> None:

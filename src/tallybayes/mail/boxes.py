@@ -31,9 +31,9 @@ def read_mail(
     """The messages of a place, each as (label, bytes, where).
 
     A place is a file with one message, an mbox file, a Maildir, a folder of .eml files, a folder with a folder for
-    each class, whose names are the labels, or "-" for one message on standard input. `kind` ("message", "mbox",
-    "maildir", "folder") overrides the guess. Of a message larger than `max_bytes` the first `max_bytes` + 1 are given,
-    so that `read_message` can tell.
+    each class, whose names are the labels, or "-" for standard input: one message, or an mbox. `kind` ("message",
+    "mbox", "maildir", "folder") overrides the guess. Of a message larger than `max_bytes` the first `max_bytes` + 1 are
+    given, so that `read_message` can tell.
     """
     if kind not in KINDS:
         raise DataError(
@@ -100,17 +100,24 @@ def _messages(files: list[tuple[str | None, Path]], most: int, kind: str = "") -
             if kind == "maildir" and isinstance(error, FileNotFoundError):
                 continue
             raise _unreadable(path, error) from None
+        if kind == "maildir" and not data:
+            continue  # what a mail program left behind when it was killed
         if kind == "folder":
             _check_message(data[:2000].lstrip(b"\r\n").replace(b"\r\n", b"\n"), path)
         yield label, data, str(path)
 
 
 def _from_input(kind: str, most: int) -> Iterator[Found]:
-    if kind == "mbox":
-        yield from _mbox(sys.stdin.buffer, "standard input", most)
+    given: BinaryIO = sys.stdin.buffer
+    before, first = b"", given.readline(_PIECE) if kind == "auto" else b""
+    while first in (b"\n", b"\r\n") and len(before) < most:
+        before, first = before + first, given.readline(_PIECE)
+    if kind == "mbox" or (kind == "auto" and first.startswith(b"From ") and _FROM.match(first)):
+        yield from _mbox(given, "standard input", most, first)
     elif kind in ("auto", "message"):
-        data = sys.stdin.buffer.read(most + 1)
-        while len(data) > most and sys.stdin.buffer.read(1 << 20):  # a pipe that is not emptied fails its writer
+        data = before + first
+        data = (data + given.read(max(most + 1 - len(data), 0)))[: most + 1]
+        while len(data) > most and given.read(1 << 20):  # a pipe that is not emptied fails its writer
             pass
         if not data:
             raise DataError("standard input holds no message: it is empty", hint="pipe a message in.")
@@ -144,12 +151,13 @@ def _mbox_file(path: Path, most: int) -> Iterator[Found]:
         raise _unreadable(path, error) from None
 
 
-def _mbox(file: BinaryIO, where: str, most: int) -> Iterator[Found]:
-    """The messages between "From " lines that follow an empty line, with ">From " unquoted."""
+def _mbox(file: BinaryIO, where: str, most: int, first: bytes = b"") -> Iterator[Found]:
+    """The messages between "From " lines that follow an empty line, with ">From " unquoted; `first` was read before."""
     kept: list[bytes] = []
     size = number = 0
     blank, line_start = True, True  # whether the line before was empty, whether this piece begins a line
-    while line := file.readline(_PIECE):
+    while line := first or file.readline(_PIECE):
+        first = b""
         if line_start:
             if blank and line.startswith(b"From ") and _FROM.match(line):
                 if number:

@@ -127,6 +127,7 @@ class Filter:
                 ) from None
         self.settings = settings
         self._model: tuple[tuple[int, int], Model] | None = None
+        self._learnt: tuple[tuple[int, int], dict[str, int]] | None = None
 
     def close(self) -> None:
         """Give the file back."""
@@ -212,8 +213,11 @@ class Filter:
 
     @property
     def learnt(self) -> dict[str, int]:
-        """How many messages of each class have been learnt."""
-        return {**dict.fromkeys(LABELS, 0), **self.store.learnt()}
+        """How many messages of each class have been learnt; counted again only after a change, by whichever process."""
+        version = self.store.version
+        if self._learnt is None or self._learnt[0] != version:
+            self._learnt = (version, {**dict.fromkeys(LABELS, 0), **self.store.learnt()})
+        return dict(self._learnt[1])
 
     @property
     def tally(self) -> Tally:

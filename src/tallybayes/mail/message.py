@@ -98,7 +98,8 @@ def read_message(
         "greets_owner": _greets(content.settings.owner, body or ""),
     }
     fingerprint = _fingerprint(body or "", [subject or "", domain_of(sender), *content.attachments])
-    return Message(_id(head.get("message-id", ""), read), row, sender, fingerprint, tuple(content.notes))
+    own = read[read.find(b"\n") + 1 :] if start else read  # whether or not a mailbox has put its line before it
+    return Message(_id(head.get("message-id", ""), own), row, sender, fingerprint, tuple(content.notes))
 
 
 def mail_schema(**words: Any) -> Schema:
@@ -162,9 +163,12 @@ def _body(content: Content) -> tuple[str | None, list[Link]]:
 
 
 def _id(header: str, data: bytes) -> str:
-    """The Message-ID, printable and at most 200 characters long, or a hash of the bytes."""
-    name = "".join(ch if ch.isprintable() else "\ufffd" for ch in header[:200].strip())
-    return name if name.strip("<> ") else "sha256:" + hashlib.sha256(data).hexdigest()
+    """The Message-ID, printable, the end of a very long one as a hash; or a hash of the bytes."""
+    name = "".join(ch if ch.isprintable() else "\ufffd" for ch in header.strip())
+    if not name.strip("<> "):
+        return "sha256:" + hashlib.sha256(data).hexdigest()
+    most = 200
+    return name if len(name) <= most else f"{name[:most]}… sha256:{hashlib.sha256(name.encode()).hexdigest()}"
 
 
 def _domains_agree(sender: str, head: dict[str, str]) -> bool | None:

@@ -7,10 +7,12 @@ HTML is read in one pass from left to right that never goes back, so the time is
 from __future__ import annotations
 
 import binascii
+import contextlib
 import encodings.aliases
 import html
 import re
 import string
+import unicodedata
 import urllib.parse
 from collections.abc import Callable
 from typing import NamedTuple
@@ -31,6 +33,7 @@ _NAME = re.compile(r"/?([a-zA-Z][^\s/>]{0,20})")
 # One attribute. Every part is optional, so it never fails; it is empty only before ">" and at the end.
 _ATTRIBUTE = re.compile(r"""[\s/]*([^\s/>=]*)(?:\s*=\s*("[^"]*"|'[^']*'|[^\s>"'][^\s>]*)?)?""")
 _LONG_CODE = re.compile(r"&#(?:[0-9]{8,}|[xX][0-9a-fA-F]{8,});?")
+_NEVER_SEEN = dict.fromkeys((0xAD, 0x2060, 0xFEFF))  # soft hyphen, word joiner, byte order mark: "vi&shy;sible"
 _ZEROS = re.compile(r"&#([xX]?)0+(?=[0-9a-fA-F])")
 
 
@@ -123,17 +126,23 @@ def _attributes(text: str, at: int) -> tuple[int, str | None]:
         if found is None or found.end() == at:
             return min(at + 1, len(text)), href
         if href is None and found[2] is not None and found[1].lower() == "href":
-            href = _plain(found[2].strip("\"'")).strip()
+            href = _spelt_out(found[2].strip("\"'"))
         at = found.end()
 
 
 def _plain(piece: str) -> str:
-    """A piece between tags with its entities decoded, on one line."""
+    """A piece between tags with its entities decoded, on one line, without what is never seen inside a word."""
+    piece = _spelt_out(piece).replace("\n", " ")
+    return piece if piece.isascii() else piece.translate(_NEVER_SEEN)
+
+
+def _spelt_out(piece: str) -> str:
+    """A piece with its entities decoded."""
     if "&" in piece:
         if "&#" in piece:  # a number of 5,000 digits makes html.unescape raise
             piece = _LONG_CODE.sub("\ufffd", _ZEROS.sub(r"&#\1", piece))
         piece = html.unescape(piece)
-    return piece.replace("\n", " ")
+    return piece
 
 
 def _line(text: str) -> str:
@@ -142,8 +151,13 @@ def _line(text: str) -> str:
 
 # ---- where a link leads
 
-_HOST = re.compile(r"(?:https?:)?[/\\]{2}([^/\\?#\s]*)", re.IGNORECASE)
-_SHOWN = re.compile(r"(?<![\w.@-])(https?://|www\.)?((?:[\w-]{1,63}\.){1,8}[a-z]{2,18})(?![\w@-])")
+_HOST = re.compile(r"(?:https?:[/\\]*|[/\\]{2,})([^/\\?#\s]*)", re.IGNORECASE)  # browsers take any number of slashes
+_SHOWN = re.compile(
+    r"(?<![\w.@-])(https?://|www\.)?((?:[\w-]{1,63}\.){1,8}(?:[a-z]{2,18}|xn--[a-z0-9-]{2,59}|[^\W\d_a-z]{2,18}))(?![\w@-])"
+)
+_CONTROLS = "".join(map(chr, range(33)))
+_LEFT_OUT = dict.fromkeys(map(ord, "\t\r\n"))  # anywhere in an address, as browsers do
+_DOTS = dict.fromkeys(map(ord, "\u3002\uff61"), ".")  # that stand for the one between the labels of a name
 _FILES = re.compile(
     "asp|aspx|bat|csv|doc|docx|eml|exe|gif|html?|ics|jpe?g|js|json|md|mp[34]|odt|pdf|php|png|pptx?|py|rtf|svg|tar|txt|xlsx?"
     "|xml|zip"
@@ -158,10 +172,11 @@ def host_of(address: str) -> str:
     >>> host_of("https://bank.example@Evil.Example:8080/login"), host_of("mailto:ann@example.org")
     ('evil.example', '')
     """
-    found = _HOST.match(address[:2000].strip())
+    found = _HOST.match(address[:2000].translate(_LEFT_OUT).strip(_CONTROLS))
     if found is None:
         return ""
-    host = "".join(filter(str.isprintable, found[1].rpartition("@")[2].lower()))
+    name = found[1].rpartition("@")[2]
+    host = "".join(filter(str.isprintable, _as_read(urllib.parse.unquote(name) if "%" in name else name)))
     if host.startswith("["):  # IPv6
         return host.partition("]")[0][:60] + "]"
     return host.partition(":")[0].strip(".")[:253]
@@ -189,12 +204,42 @@ def shows_another_place(link: Link) -> bool:
     False
     """
     host = host_of(link.href)
-    if not host or "." not in link.text:
+    text = _as_read(link.text[:300])
+    if not host or "." not in text:
         return False
-    alone = " " not in link.text  # "bank.example" shows a domain; "Done.Click here" and "invoice.pdf" do not
-    found = _SHOWN.findall(link.text[:300].lower())
-    domains = [d for sure, d in found if sure or (alone and not _FILES.fullmatch(d.rpartition(".")[2]))]
-    return bool(domains) and owner_of(host) not in map(owner_of, domains)
+    alone = " " not in text  # "bank.example" shows a domain; "Done.Click here" and "invoice.pdf" do not
+    domains = []
+    for sure, domain in _SHOWN.findall(text):
+        end = domain.rpartition(".")[2]
+        if sure or (alone and end.isascii() and not _FILES.fullmatch(end)):
+            domains.append(domain)
+    return bool(domains) and _own_letters(owner_of(host)) not in map(_own_letters, map(owner_of, domains))
+
+
+def _as_read(text: str) -> str:
+    """A short text as eyes and browsers take it: lower case, wide letters as plain ones, without invisible characters.
+
+    >>> _as_read("BANK\u200b\uff0eexample")
+    'bank.example'
+    """
+    if not text.isascii():
+        plain = unicodedata.normalize("NFKC", text).translate(_DOTS)
+        text = "".join(ch for ch in plain if unicodedata.category(ch) != "Cf")
+    return text.lower()
+
+
+def _own_letters(host: str) -> str:
+    """A host's name in its own script, which a link may show instead.
+
+    >>> _own_letters("xn--bnk-qla.example")
+    'bänk.example'
+    """
+    labels = host.split(".")
+    for i, label in enumerate(labels):
+        if label.startswith("xn--") and len(label) <= 63:
+            with contextlib.suppress(UnicodeError):
+                labels[i] = label[4:].encode("ascii").decode("punycode")
+    return ".".join(labels)
 
 
 # ---- bytes and headers to text
@@ -234,7 +279,7 @@ def from_base64(data: bytes) -> bytes:
         return binascii.a2b_base64(data)
     except binascii.Error:
         data = data.translate(None, _NOT_BASE64)
-        return binascii.a2b_base64(data[: len(data) // 4 * 4])
+        return binascii.a2b_base64(data[: len(data) - (len(data) % 4 == 1)] + b"==")  # a cut may part the last bytes
 
 
 def readable(header: str) -> str:
