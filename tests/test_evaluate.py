@@ -154,6 +154,22 @@ def test_the_whole_fit_ignores_what_decides_folds_and_takes_weights() -> None:
     assert {c.column for c in found.mistakes(1)[0].explanation.contributions} <= {"prior", "x"}
 
 
+def test_the_majority_class_is_that_of_the_weights() -> None:
+    rng = np.random.default_rng(4)
+    y = np.array(["a", "b"] * 60)
+    data = {"x": rng.normal(size=120) + (y == "a"), "y": y}
+    weights = np.where(y == "a", 9.0, 1.0)
+    share = -(0.9 * np.log(0.9) + 0.1 * np.log(0.1))  # every fold has as many of each
+    ways = [
+        tb.cross_validate(data, "y", weights=weights, folds=3, stratify=True),
+        tb.cross_validate(data, "y", weights=weights, folds=3, stratify=True, settings=tb.Settings()),
+        tb.compare(data, "y", weights=weights, folds=3, rivals=["majority class"], memory=False).evaluation,
+    ]
+    for found in ways:
+        assert found.baseline["log_loss"] == pytest.approx(share, rel=1e-9)
+    assert ways[2].figure("log_loss", "majority class")[0] == pytest.approx(share, rel=1e-9)
+
+
 def test_evaluate_a_model_on_held_out_rows(data: dict[str, Any]) -> None:
     under = mixed_schema(data)
     first, last = np.arange(120) < 80, np.arange(120) >= 80

@@ -174,7 +174,7 @@ def compare(
     for k in numbers:
         inside = fold == k
         training, asked = (some_rows(source, truth.mask(m)) for m in (~inside, inside))
-        prior[inside] = np.bincount(truth.labels[~inside], minlength=len(truth.names)) / (~inside).sum()
+        prior[inside] = truth.shares(~inside)
         for name, learner in all_learners.items():
             start = time.perf_counter()
             fitted = learner.fit(training, truth)

@@ -52,8 +52,7 @@ def by_refitting(source: Source, schema: Schema, fitter: Fitter, plan: Plan, rep
             p[np.ix_(inside, at)] = model.predict_proba(some_rows(source, truth.mask(inside)))
             if repeat == 0:
                 models[k] = model
-                share = np.bincount(truth.labels[training], minlength=len(truth.names))
-                prior[inside] = share / share.sum()
+                prior[inside] = truth.shares(training)
         forecasts.append(p)
         if repeat == 0:
             first_fold, names = fold, fold_names
@@ -101,6 +100,11 @@ class Truth:
     def columns(self, model: Model) -> list[int]:
         """Where a model's classes stand among these."""
         return [self.names.index(str(canon.text(c))) for c in model.classes]
+
+    def shares(self, some: Bools) -> Floats:
+        """The share of each class in the weight of some rows."""
+        n = np.bincount(self.labels[some], None if self.weights is None else self.weights[some], len(self.names))
+        return np.asarray(n / n.sum(), dtype=np.float64)
 
     def mask(self, some: Bools) -> Bools:
         """Labelled rows as a mask over all rows of the source."""
