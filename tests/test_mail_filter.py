@@ -556,6 +556,20 @@ def test_an_answer_nobody_can_read_is_an_error(trained):
         assert b"No space left" in done.stderr and b"Exception ignored" not in done.stderr
 
 
+def test_a_pipe_that_nobody_reads_is_an_error_and_no_answer(trained):
+    for verb, code in (("score", 3), ("filter", 75)):
+        reading, writing = os.pipe()
+        os.close(reading)
+        try:
+            done = subprocess.run(
+                [COMMAND, "mail", verb, trained], input=message(90), stdout=writing, stderr=subprocess.PIPE
+            )
+        finally:
+            os.close(writing)
+        assert done.returncode == code, (verb, done)
+        assert b"Broken pipe" in done.stderr and b"Exception ignored" not in done.stderr
+
+
 PASSED = {
     "plain": message(90, "spam"),
     "crlf": message(90, "ham").replace(b"\n", b"\r\n"),

@@ -31,12 +31,23 @@ from .errors import TallybayesError
 DONE, NOT_FINISHED, BAD_INPUT, TERMINATED = 0, 1, 2, 128 + signal.SIGTERM
 
 
+class _NobodyReads(Exception):
+    """A broken pipe by a name that click does not know: it would exit with 1, which of mail says ham."""
+
+
 class _InOrder(click.Group):
     """A group that lists its commands in the order in which a person meets them."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names as they were added."""
         return list(self.commands)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """What the command gives."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise _NobodyReads(*error.args) from None
 
 
 @click.group(cls=_InOrder, context_settings={"help_option_names": ["-h", "--help"]})
@@ -65,6 +76,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         except BaseException as error:
             if isinstance(error, SystemExit):
                 raise
+            if isinstance(error, _NobodyReads):
+                error = BrokenPipeError(*error.args)
             code = _failed(KeyboardInterrupt() if told else error, given)
             sys.exit(TERMINATED if told and code == NOT_FINISHED else code)
     sys.exit(DONE)
