@@ -179,3 +179,11 @@ def test_rivals_by_name_and_of_ones_own(monkeypatch: pytest.MonkeyPatch) -> None
         tb.compare(data, under, rivals=["majority clas"])
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     assert peers.peers(under) == {}
+
+
+def test_one_class_has_one_answer() -> None:
+    rng = np.random.default_rng(9)
+    found = tb.compare({"x": rng.normal(size=20), "c": ["u", "v"] * 10, "y": ["a"] * 20}, "y", folds=2, memory=False)
+    assert len(found.names) > 4
+    for name in found.names:
+        assert found.evaluation.figure("log_loss", name)[0] == 0.0

@@ -209,6 +209,13 @@ def test_closer_looks(data: dict[str, Any]) -> None:
     assert found.baseline["accuracy"] == pytest.approx(share)
     with pytest.raises(tb.SettingsError, match="did you mean 'spam'"):
         found.roc("spm")
+    with pytest.raises(tb.SettingsError, match="setting number 2, of 2"):
+        found.by_class(2)
+    for n in (-1, 2.5, "x"):
+        with pytest.raises(tb.SettingsError, match="mistakes"):
+            found.mistakes(n)  # type: ignore[arg-type]
+    with pytest.raises(tb.SettingsError, match=r"a model of type str[\s\S]*tb.load"):
+        tb.evaluate("model.tb.parquet", data)  # type: ignore[arg-type]
     with pytest.raises(tb.SettingsError, match="did you mean 'one'"):
         found.figure("accuracy", "onee")
     with pytest.raises(tb.SettingsError, match="did you mean 'log_loss'"):

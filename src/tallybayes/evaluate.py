@@ -38,6 +38,10 @@ def evaluate(model: Model, data: Any, y: Any = None, *, weights: Any = None, see
     >>> evaluate(model, {"Sky": ["sunny", "rainy", "rainy"], "Play": ["yes", "no", "yes"]})["accuracy"]
     0.6666666666666666
     """
+    if not hasattr(model, "predict_proba"):
+        raise SettingsError(
+            f"a model of type {type(model).__name__}", hint="give the model first, tb.load(path) if it is a file's."
+        )
     schema = model.schema if not isinstance(weights, str) else model.schema.with_weights(weights)
     beside = None if isinstance(weights, str) else weights
     source = open_source(data, y, weights=beside, target=schema.target).repeatable()

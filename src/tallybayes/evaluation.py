@@ -106,7 +106,14 @@ class Evaluation:
         return self._known[key]
 
     def _name(self, setting: str | int | None) -> str:
-        return self.names[setting or 0] if setting is None or isinstance(setting, int) else setting
+        if setting is not None and not isinstance(setting, int):
+            return setting
+        if not -len(self.names) <= (setting or 0) < len(self.names):
+            raise SettingsError(
+                f"setting number {setting}, of {len(self.names)}",
+                hint="the first is number 0; evaluation.names has their names.",
+            )
+        return self.names[setting or 0]
 
     def figure(self, metric: str, setting: str | int | None = None) -> tuple[float, float, float]:
         """(figure, lower, upper) of a metric: a 95 % interval from a bootstrap over rows."""
@@ -209,6 +216,8 @@ class Evaluation:
 
     def mistakes(self, n: int = 5, setting: str | int | None = None, *, explain: bool = True) -> Mistakes:
         """The surest wrong answers, each explained by the model that gave it: a hint to columns that are missing."""
+        if not isinstance(n, (int, np.integer)) or n < 0:
+            raise SettingsError(f"{n!r} mistakes", hint="take a whole number of at least 0.")
         name = self._name(setting)
         s = self._scored(name)[0]
         wrong = np.flatnonzero(s.hit == 0)

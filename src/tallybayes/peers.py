@@ -35,6 +35,9 @@ class Peer:
     def predict_proba(self, rows: Rows) -> Floats:
         """The estimator's probabilities, 0 for a class that it has not seen."""
         out = np.zeros((rows.rows, self.n_classes))
+        if len(self.estimator.classes_) == 1:  # boosting answers for two classes even then
+            out[:, self.estimator.classes_] = 1.0
+            return out
         with _one_thread():
             out[:, self.estimator.classes_] = self.estimator.predict_proba(self.matrix(rows))
         return out
