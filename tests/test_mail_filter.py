@@ -26,6 +26,7 @@ from tallybayes.mail import store as store_module
 from tallybayes.mail.filter import Filter, FilterSettings
 from tallybayes.mail.learnt import Learnt, rows_tally
 from tallybayes.mail.message import mail_schema, read_message
+from tallybayes.mail.settings import MailSettings
 from tallybayes.mail.store import StateError, Store
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -192,6 +193,24 @@ def test_other_labels_are_refused(box, label):
     with pytest.raises(tb.DataError, match="folder/x"):
         box.train([("ham", message(1)), (label, message(2), "folder/x")])
     assert box.digest == before
+
+
+def test_what_is_no_message_no_setting_and_no_open_file_is_refused(tmp_path, box):
+    for wrong in ([message(1)], [(message(1),)], {"spam": [message(1)]}):
+        with pytest.raises(tb.DataError, match="Hint: "):
+            box.train(wrong)
+    for wrong in ({"spam": "0.9"}, {"spam": 0.1, "ham": 0.2}, {"minimum": 0}, {"minimum": 2.5}, {"ham": float("nan")}):
+        with pytest.raises(tb.SettingsError, match="Hint: "):
+            FilterSettings(**wrong)
+    for wrong in ({"owner": None}, {"max_parts": 0}, {"max_bytes": 1.5}):
+        with pytest.raises(tb.SettingsError, match="Hint: "):
+            MailSettings(**wrong)
+    with pytest.raises(StateError, match="is a folder"):
+        Filter(tmp_path)
+    gone = Filter(tmp_path / "gone")
+    gone.close()
+    with pytest.raises(StateError, match="open it again"):
+        gone.score(message(1))
 
 
 def test_a_message_never_learnt_cannot_be_unlearnt(box):

@@ -46,13 +46,16 @@ class FilterSettings:
     mail: MailSettings = field(default_factory=MailSettings)
 
     def __post_init__(self) -> None:
-        if not 0 <= self.ham < self.spam <= 1:
+        numbers = all(isinstance(p, (int, float)) for p in (self.ham, self.spam))
+        if not numbers or not 0 <= self.ham < self.spam <= 1:
             raise SettingsError(
                 f"spam from {self.spam!r} upwards and ham up to {self.ham!r}",
                 hint="take two probabilities, ham below spam, e.g. spam=0.9, ham=0.1.",
             )
-        if self.minimum < 1:
-            raise SettingsError(f"minimum={self.minimum!r}", hint="take at least 1 message of each class.")
+        if not isinstance(self.minimum, int) or self.minimum < 1:
+            raise SettingsError(
+                f"minimum={self.minimum!r}", hint="take a whole number, at least 1 message of each class."
+            )
 
     @classmethod
     def from_dict(cls, given: dict[str, Any]) -> FilterSettings:
@@ -266,7 +269,13 @@ def _batches(messages: Iterable[Sequence[Any]]) -> Iterator[list[tuple[str, byte
     """Labelled messages in pieces that one transaction takes; a label other than spam and ham is refused."""
     batch: list[tuple[str, bytes]] = []
     size = 0
-    for label, raw, *where in messages:
+    for given in messages:
+        if not isinstance(given, (list, tuple)) or len(given) < 2:
+            raise DataError(
+                f"a {type(given).__name__} where a label and a message should be",
+                hint="give (label, bytes) of each message, or what read_mail gives.",
+            )
+        label, raw, *where = given
         if label not in LABELS:
             place = f" ({printable(where[0], 200)})" if where else ""
             raise DataError(

@@ -23,6 +23,8 @@ class MailSettings:
     def __post_init__(self) -> None:
         for f in fields(self):
             value = getattr(self, f.name)
+            if f.name == "owner" and not isinstance(value, str):
+                raise SettingsError(f"owner={value!r}", hint="give names with commas between them: 'Ada, Lovelace'.")
             if f.name != "owner" and (not isinstance(value, int) or value < 1):
                 raise SettingsError(
                     f"{f.name}={value!r}", hint=f"take a whole number, 1 or more; {f.default} is usual."

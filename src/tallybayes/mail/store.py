@@ -218,6 +218,8 @@ class Store:
 
     def _prepare_file(self, create: bool) -> None:
         """Make an empty file that only its owner can read: learnt mail is private."""
+        if os.path.isdir(self.path):
+            raise StateError(f"{self.path} is a folder", hint="name a file in it.")
         if os.path.exists(self.path):
             return
         if not create:
@@ -306,6 +308,8 @@ class Store:
         if name.startswith("SQLITE_CORRUPT") or "no such table" in str(error):
             return self._damaged(str(error))
         hint = "make room on the disk, or mend the rights of the file and its folder; nothing has been changed."
+        if isinstance(error, sqlite3.ProgrammingError):
+            hint = "it has been closed; open it again: Filter(path)."
         if name.startswith("SQLITE_BUSY"):
             hint = "another process is writing; try again, or end it if it hangs."
         return StateError(f"{self.path}: {error}", hint=hint)
