@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import pyarrow as pa
 
-from . import exact
+from . import entrysums, exact
 from .arrow import array
 from .bagsheet import BagSheet
 from .canon import number_text
@@ -257,15 +257,15 @@ class Bag:
         rows = groups.take(self.has)
         sheets = {"rows": Sheet.dense([""], n_labels, {"n": exact.sums(rows.labels, n_labels, rows.factors())})}
         if groups.weights is None and self.levels is None:
-            table = exact.bag_sums(self.unchecked, groups.labels, n_labels)
-            if table is not None:
+            found = entrysums.bag_sums(self.unchecked, groups.labels, n_labels)
+            if found is not None:
                 every = np.bincount(groups.labels, minlength=n_labels)
-                return {"words": BagSheet(WORDS, self.slots, table, every, np.arange(n_labels)), **sheets}
+                return {"words": BagSheet(WORDS, self.slots, found, every, np.arange(n_labels)), **sheets}
         row, slot, amount = self.entries()
         each = groups.take(row)
         size = len(self.slots) * n_labels
-        if groups.weights is None and exact.few(len(slot), size) and whole_and_small([amount], len(amount)):
-            slots, labels, both = exact.sparse_sums(self.matrix, groups.labels, n_labels)
+        if groups.weights is None and entrysums.few(len(slot), size) and whole_and_small([amount], len(amount)):
+            slots, labels, both = entrysums.sparse_sums(self.matrix, groups.labels, n_labels)
             names = array(self.slots, pa.string())
             sheets["words"] = Sheet.of_entries(WORDS, names, slots, np.zeros_like(slots), labels, both)
         else:
