@@ -1,7 +1,7 @@
-"""Sums of sparse matrices by class: whole small amounts in a full table, or in a sparse product where few places are used.
+"""Sums of sparse matrices by class: whole small amounts in a full table, or where it would stay empty a sparse product.
 
-Cells of 32 bits hold an amount and a number of rows side by side while they are added to: half as much memory is written
-as in a table of 64 bits, and memory is what counting waits for. A class whose cells could overflow is carried into the
+Cells of 32 bits hold an amount and a number of rows side by side while they are added to: half as much memory as a
+table of 64 bits has, and memory is what counting waits for. A class whose cells could overflow is carried into the
 table of 64 bits first.
 """
 
@@ -23,7 +23,9 @@ from .workers import parallel, threads
 _ENTRIES_PER_THREAD = 1 << 18  # a thread costs about as much as so many
 _SPARSE = 4  # places of a table per entry
 _CACHED = 1 << 22  # places of a table, 16 MB: adding in any order is then faster than reading rows out of order
-_ROW_BITS = 16  # of a small cell at most, for the number of rows; the others are for the amounts
+_CELL_BITS = 32  # of a small cell
+_ROW_BITS = 16  # of those at most, for the number of rows; the others are for the amounts
+_WORTH = 2  # slots of a class that are carried in the time in which one entry is added
 _CELLS = (np.uint32, np.uint64)  # the second are never carried: their halves hold any sum
 
 
@@ -34,11 +36,11 @@ class BagSums(NamedTuple):
     totals: Ints  # classes × 2: the same summed over the slots, apart
 
 
-class _NotPlain(Exception):  # noqa: N818 - a signal within this file
+class _NotPlain(Exception):
     """An amount is not whole and small, or a slot is twice in a row."""
 
 
-class _Crowded(Exception):  # noqa: N818 - a signal within this file
+class _Crowded(Exception):
     """Amounts are so large that cells are carried more often than that repays itself."""
 
 
@@ -108,7 +110,7 @@ class _Adding:
         if cell is np.uint32:
             rows = int(np.bincount(labels).max())
             self.shift = min(rows.bit_length(), _ROW_BITS)
-            self.room = ((1 << self.shift) - 1, (1 << (32 - self.shift)) - 1, 0)
+            self.room = ((1 << self.shift) - 1, (1 << (_CELL_BITS - self.shift)) - 1, 0)
         self.lock = Lock()
 
     def sums(self) -> BagSums:
@@ -136,7 +138,7 @@ class _Adding:
                 raise _NotPlain
             if done < len(rows):
                 y = int(self.labels[rows[done]]) - least
-                if 2 * left[y, 2] < self.width:
+                if _WORTH * left[y, 2] < self.width:
                     raise _Crowded
                 self.carry(cells[None, y : y + 1], slice(least + y, least + y + 1))
                 cells[y], left[y] = 0, self.room
@@ -144,7 +146,8 @@ class _Adding:
     def add_by_class(self, rows: Ints) -> None:
         """Add rows that stand class by class, with cells for one class at a time."""
         for some in np.split(rows, np.flatnonzero(np.diff(self.labels[rows])) + 1):
-            cells, y = np.zeros((1, self.width), dtype=self.cell), int(self.labels[some[0]])
+            y = int(self.labels[some[0]])
+            cells: Any = np.zeros((1, self.width), dtype=self.cell)
             self.add(some, y, cells)
             self.carry(cells[None], slice(y, y + 1))
 
@@ -167,7 +170,7 @@ def slot_shares(table: Ints) -> list[slice]:
 def bag_table(
     sums: Ints, documents: bool, at: Ints, label: Ints, out: Floats, more: float = 0.0, total: Floats | None = None
 ) -> Floats:
-    """(n + more) / total of one amount n of what `bag_sums` has summed: slot i in row at[i], class i in column label[i]."""
+    """(n + more) / total for one amount n of what `bag_sums` has summed: slot i in row at[i], class i in column label[i]."""
     from . import entrykernels  # which has made the sums
 
     by = np.ones(len(sums)) if total is None else total

@@ -67,9 +67,7 @@ def word_table(counts: Counts, context: Context, amount: str, words: Sequence[st
     return sheet.table_at(amount, context.n_classes, numpy_of(at).astype(np.int64), len(words) + more)
 
 
-def smoothed_words(
-    counts: Counts, context: Context, amount: str, words: Sequence[str]
-) -> tuple[Floats, Floats] | None:
+def smoothed_words(counts: Counts, context: Context, amount: str, words: Sequence[str]) -> tuple[Floats, Floats] | None:
     """Σ of one amount by class, and what Laplace's formula makes of each word, words × classes, in one pass.
 
     None where the way by `word_table` has to be gone: for anything but all positions of a matrix in all classes.
