@@ -81,7 +81,7 @@ def sum_entries(
     indptr: Any, indices: Any, data: Any, order: Any, start: int, labels: Any, least: int, width: int, most: int,
     shift: int, cells: Any, left: Any,
 ) -> Any:  # fmt: skip # pragma: no cover - compiled
-    """Add the rows order[start:] of a sparse matrix to cells[class − least, slot]: a one, and from bit `shift` the amount.
+    """Add the rows order[start:] of a sparse matrix to cells[class − least, slot]: (amount << shift) + 1.
 
     `left` has for each class how many more rows its cells hold, how large an amount, and how many entries were added.
     Returns how many rows of the order are done: all, or those before one whose class is full, or −1 at a row that is

@@ -170,7 +170,7 @@ def slot_shares(table: Ints) -> list[slice]:
 def bag_table(
     sums: Ints, documents: bool, at: Ints, label: Ints, out: Floats, more: float = 0.0, total: Floats | None = None
 ) -> Floats:
-    """(n + more) / total for one amount n of what `bag_sums` has summed: slot i in row at[i], class i in column label[i]."""
+    """(n + more) / total for one amount n that `bag_sums` has summed: slot i in row at[i], class i in label[i]."""
     from . import entrykernels  # which has made the sums
 
     by = np.ones(len(sums)) if total is None else total
