@@ -26,6 +26,17 @@ def positions(width: int) -> tuple[str, ...]:
     return tuple(map(str, range(width)))
 
 
+def slot_texts(slots: Sequence[str]) -> pa.Array:
+    """Slots for Arrow; the positions of a matrix are put into that form once."""
+    known = isinstance(slots, tuple) and slots is positions(len(slots))
+    return _position_texts(len(slots)) if known else array(slots, pa.string())
+
+
+@lru_cache(maxsize=8)
+def _position_texts(width: int) -> pa.Array:
+    return array(positions(width), pa.string())
+
+
 class BagSheet(Sheet):
     """Σ of the amounts and how many rows have one, by class and name: `entrysums.bag_sums` in the form of a sheet."""
 
@@ -101,7 +112,7 @@ class BagSheet(Sheet):
         both = self.sums[order[row], name]
         used = np.zeros(len(self.names), dtype=bool)
         used[name] = True
-        slots = array(self.names, pa.string()).filter(pa.array(used))
+        slots = slot_texts(self.names).filter(pa.array(used))
         return slots, (np.cumsum(used) - 1)[name], self.own[order][row], np.stack([both >> 32, both & _ONES], axis=1)
 
     @cached_property

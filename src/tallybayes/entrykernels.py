@@ -12,6 +12,7 @@ from .lazykernel import lazy
 
 _STRIP = 1 << 15  # entries that are looked at together: their changes, 128 kB, stay in a near cache
 _AHEAD = 8  # rows that are asked for before they are read, where they are not neighbours
+_ONE = np.uint64(1)
 _EIGHT = np.uint64(8)  # numbers of eight bytes: a line of the cache
 _TWO_52 = float(1 << 52)  # above it float64 has whole numbers only, and a number's bits count up with it
 _TWO_52_BITS = int(np.float64(_TWO_52).view(np.int64))
@@ -159,3 +160,42 @@ def spread(
         for y in range(table.shape[0]):
             n = np.float64((table[y, j] >> shift) & 0xFFFFFFFF)
             out[at[j], label[y]] = np.divide(n + more, total[y])  # a total of zero is no error here
+
+
+@lazy(*[f"void({r}, int64[::1], int64[::1], int64[::1])" for r in _ROWS])
+def places(indptr: Any, indices: Any, data: Any, order: Any, labels: Any, ends: Any) -> None:  # pragma: no cover
+    """How many classes each slot has, added up: those of slot t will stand from ends[t] to ends[t + 1].
+
+    `order` has the rows class by class, `ends` a zero for each slot and one more.
+    """
+    last = np.full(ends.shape[0], -1, np.int64)
+    for o in range(order.shape[0]):
+        y = labels[order[o]]
+        for e in range(np.uint64(indptr[order[o]]), np.uint64(indptr[order[o] + 1])):
+            t = np.uint64(indices[e])
+            ends[t + _ONE] += last[t] != y
+            last[t] = y
+    for t in range(ends.shape[0] - 1):
+        ends[t + 1] += ends[t]
+
+
+@lazy(*[f"void({r}, int64[::1], int64[::1], int64[::1], int64[::1], int64[:, ::1])" for r in _ROWS])
+def by_slot(
+    indptr: Any, indices: Any, data: Any, order: Any, labels: Any, ends: Any, label: Any, amount: Any
+) -> None:  # pragma: no cover - compiled
+    """Write down the class, the sum of amounts and how many there are for each slot and class, in that order.
+
+    A counting sort by slot keeps the classes in order, so that what belongs to one slot and class meets and is added.
+    """
+    begin = ends.copy()
+    for o in range(order.shape[0]):
+        y = labels[order[o]]
+        for e in range(np.uint64(indptr[order[o]]), np.uint64(indptr[order[o] + 1])):
+            t = np.uint64(indices[e])
+            p = np.uint64(begin[t])
+            if begin[t] > ends[t] and label[p - _ONE] == y:
+                amount[p - _ONE, 0] += np.int64(data[e])
+                amount[p - _ONE, 1] += 1
+            else:
+                label[p], amount[p, 0], amount[p, 1] = y, np.int64(data[e]), 1
+                begin[t] += 1

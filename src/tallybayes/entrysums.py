@@ -17,7 +17,7 @@ import numpy as np
 
 from .exact import entry_kernels
 from .later import scipy
-from .numerics import Floats, Ints
+from .numerics import Bools, Floats, Ints
 from .workers import parallel, threads
 
 _ENTRIES_PER_THREAD = 1 << 18  # a thread costs about as much as so many
@@ -179,14 +179,41 @@ def bag_table(
     return out
 
 
-def sparse_sums(matrix: Any, labels: Ints, n_labels: int) -> tuple[Ints, Ints, Ints]:
-    """The same for any whole amounts where few places have one: (classes × rows) · (rows × slots), in sorted order."""
+class SparseSums(NamedTuple):
+    """What the rows of a matrix add to each class, place by place, sorted by slot and class."""
+
+    used: Bools  # which slots have any entry
+    slot: Ints  # numbers among those
+    label: Ints
+    both: Ints  # Σ of the amounts, and how many
+
+
+def sparse_sums(matrix: Any, labels: Ints, n_labels: int) -> SparseSums:
+    """The sums of any whole amounts where few places have one."""
+    kernels = _kernels(matrix)
     order = np.argsort(labels, kind="stable")
+    if kernels is None:
+        return _by_product(matrix, labels, n_labels, order)
+    ends, given = np.zeros(matrix.shape[1] + 1, np.int64), (matrix.indptr, matrix.indices, matrix.data, order, labels)
+    kernels.places(*given, ends)
+    label, both = np.empty(ends[-1], np.int64), np.empty((ends[-1], 2), np.int64)
+    kernels.by_slot(*given, ends, label, both)
+    return SparseSums(*_numbered(np.diff(ends)), label, both)
+
+
+def _by_product(matrix: Any, labels: Ints, n_labels: int, order: Ints) -> SparseSums:
+    """The same as products of sparse matrices, (classes × rows) · (rows × slots)."""
     edges = np.concatenate(([0], np.cumsum(np.bincount(labels, minlength=n_labels))))
     groups = scipy.sparse.csr_array((np.ones_like(order), order, edges), shape=(n_labels, len(order)))
     found = []
     for amounts in (matrix.data.astype(np.int64), np.ones(matrix.nnz, dtype=np.int64)):
         rows = scipy.sparse.csr_array((amounts, matrix.indices, matrix.indptr), shape=matrix.shape)
         found.append((groups @ rows).tocsc())
-    slot = np.repeat(np.arange(matrix.shape[1]), np.diff(found[0].indptr))
-    return slot, found[0].indices.astype(np.int64), np.stack([f.data for f in found], axis=1)
+    both = np.stack([f.data for f in found], axis=1)
+    return SparseSums(*_numbered(np.diff(found[0].indptr)), found[0].indices.astype(np.int64), both)
+
+
+def _numbered(each: Ints) -> tuple[Bools, Ints]:
+    """Which slots have any of the entries, and the number of each entry's slot among those."""
+    used = each > 0
+    return used, np.repeat(np.cumsum(used) - 1, each)
