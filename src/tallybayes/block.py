@@ -256,15 +256,15 @@ class Bag:
         rows = groups.take(self.has)
         sheets = {"rows": Sheet.dense([""], n_labels, {"n": exact.sums(rows.labels, n_labels, rows.factors())})}
         if groups.weights is None and self.levels is None:
-            sums = entrysums.bag_sums(self.unchecked, groups.labels, n_labels)
-            if sums is not None:
+            table = entrysums.bag_sums(self.unchecked, groups.labels, n_labels)
+            if table is not None:
                 every = np.bincount(groups.labels, minlength=n_labels)
-                return {"words": BagSheet(WORDS, self.slots, sums, every, np.arange(n_labels)), **sheets}
+                return {"words": BagSheet(WORDS, self.slots, table, every, np.arange(n_labels)), **sheets}
         size, data = len(self.slots) * n_labels, self.matrix.data
         if groups.weights is None and entrysums.few(len(data), size) and whole_and_small([data], len(data)):
             found = entrysums.sparse_sums(self.matrix, groups.labels, n_labels)
-            names = slot_texts(self.slots).filter(pa.array(found.used))
-            sheets["words"] = Sheet.sorted(WORDS, names, found.slot, found.label, found.both)
+            used = slot_texts(self.slots).filter(pa.array(found.used))
+            sheets["words"] = Sheet.sorted(WORDS, used, found.slot, found.label, found.both)
             if self.levels is None:
                 return sheets
         row, slot, amount = self.entries()

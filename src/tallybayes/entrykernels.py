@@ -175,8 +175,8 @@ def places(indptr: Any, indices: Any, data: Any, order: Any, labels: Any, ends: 
             t = np.uint64(indices[e])
             ends[t + _ONE] += last[t] != y
             last[t] = y
-    for t in range(ends.shape[0] - 1):
-        ends[t + 1] += ends[t]
+    for k in range(ends.shape[0] - 1):
+        ends[k + 1] += ends[k]
 
 
 @lazy(*[f"void({r}, int64[::1], int64[::1], int64[::1], int64[::1], int64[:, ::1])" for r in _ROWS])

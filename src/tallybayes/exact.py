@@ -203,3 +203,12 @@ def score_kernels(cells: int) -> ModuleType | None:
     from . import scorekernels
 
     return scorekernels
+
+
+def grid_kernels(cells: int) -> ModuleType | None:
+    """The Numba module that scores words under many smoothings, under the same rule."""
+    if not _repaid(cells):
+        return None
+    from . import gridkernels
+
+    return gridkernels

@@ -80,6 +80,7 @@ class Folds:
     source: Source
     past: bool = False  # time goes forward: a fold is scored by the folds before it
     _known_ids: dict[tuple[str, int], Ints] = field(default_factory=dict, repr=False)
+    _known_labels: dict[int, Tally] = field(default_factory=dict, repr=False)
 
     @cached_property
     def count(self) -> int:
@@ -102,7 +103,9 @@ class Folds:
 
     def training_labels(self, k: int) -> Tally:
         """The same without any column."""
-        return self._training(k, ())
+        if k not in self._known_labels:
+            self._known_labels[k] = self._training(k, ())
+        return self._known_labels[k]
 
     def _training(self, k: int, columns: Sequence[str]) -> Tally:
         schema = self.schema._with(columns=[c for c in self.schema.columns if c.name in columns or c.kind == "ignore"])
@@ -124,7 +127,10 @@ class Folds:
             grid = self._words[column]
             return None if grid is None else grid.training(inside)
 
-        return FoldScorer(asked, partial(self._training, k), words)
+        def only(columns: Sequence[str]) -> Tally:
+            return self._training(k, columns) if columns else self.training_labels(k)
+
+        return FoldScorer(asked, only, words)
 
     def scored(self) -> list[int]:
         """The folds that have rows, and other rows to be scored by."""
