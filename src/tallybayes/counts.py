@@ -77,9 +77,9 @@ class Sheet:
     def sorted(cls, amounts: tuple[str, ...], slots: pa.Array, slot: Index, label: Index, amount: Ints) -> Sheet:
         """The same of entries that are sorted by slot and class, none twice, no slot without any."""
         limb = np.zeros_like(slot)
-        if len(amount) and (int(amount.max()) >> 32 or int(amount.min()) < 0 or not amount.any(axis=1).all()):
-            return _collect(amounts, slots, slot, limb, label, amount)
-        return cls(amounts, slots, slot, limb, label, amount)
+        if amount.min(initial=1) > 0 and amount.max(initial=1) >> 32 == 0:  # nothing to be left out or carried
+            return cls(amounts, slots, slot, limb, label, amount)
+        return _collect(amounts, slots, slot, limb, label, amount)
 
     def __len__(self) -> int:
         return len(self.slot)

@@ -143,7 +143,13 @@ class WordGrid:
     @cached_property
     def documents(self) -> Ints:
         """In how many rows each word is."""
-        return np.bincount(self.sheet.slot, weights=self.sheet.amount[:, 1], minlength=self.width).astype(np.int64)
+        return self._summed(1, 1)[:, 0]
+
+    def _summed(self, amount: int, classes: int) -> Ints:
+        """An amount of all folds, words × classes or words × 1."""
+        out = np.zeros((self.width, classes), dtype=np.int64)
+        self._by_fold[0].add(amount, 1, np.arange(self.width), out)
+        return out
 
     @property
     def width(self) -> int:
@@ -156,13 +162,10 @@ class WordGrid:
 
     def total(self, amount: int) -> Ints | None:
         """All folds together, words × classes; None where that would be too large a table."""
-        size = self.width * self.n_classes
-        if size > _PLACES:
+        if self.width * self.n_classes > _PLACES:
             return None
         if amount not in self._totals:
-            key = self.sheet.slot * self.n_classes + self.label
-            full = np.bincount(key, weights=self.sheet.amount[:, amount], minlength=size)
-            self._totals[amount] = full.astype(np.int64).reshape(self.width, self.n_classes)
+            self._totals[amount] = self._summed(amount, self.n_classes)
         return self._totals[amount]
 
     def positions(self, width: int) -> Bools:
@@ -226,7 +229,7 @@ class TrainingWords:
         local = np.full(self.grid.width, -1, dtype=np.int64)
         local[ids] = np.arange(len(ids))
         local[-1] = -1
-        table = np.zeros((len(ids), classes), dtype=np.int64) if total is None else total[ids]
+        table = np.zeros((len(ids), classes), dtype=np.int64) if total is None else total.take(ids, axis=0)
         for entries in self.grid.entries(self.folds) if total is None else self._outside:
             entries.add(column, 1 if total is None else -1, local, table)
         return table
