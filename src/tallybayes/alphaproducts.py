@@ -26,7 +26,7 @@ def products(rows: Any, n: Ints, alphas: tuple[float, ...]) -> Floats:
     if n.max(initial=0) >= _TABLE:
         large, place = np.unique(n[n >= _TABLE], return_inverse=True)
         codes[n >= _TABLE] = _TABLE + place
-        tables = np.vstack([tables, _log(large, alphas)])
+        tables = _log(np.concatenate([np.arange(_TABLE), large]), alphas)
     kernels = grid_kernels(rows.nnz * len(alphas)) if len(alphas) >= _SEVERAL else None
     out = np.empty((len(alphas), rows.shape[0], n.shape[1]))
     if kernels is None:
@@ -48,8 +48,11 @@ def products(rows: Any, n: Ints, alphas: tuple[float, ...]) -> Floats:
 
 
 def _log(counts: Ints, alphas: tuple[float, ...]) -> Floats:
-    """log(n + α) for some n, counts × α, and zeros up to a multiple of eight."""
-    out = np.zeros((len(counts), -(-len(alphas) // 8) * 8))
+    """log(n + α) for some n, counts × α, and zeros up to a multiple of eight: every eight in one line of the cache."""
+    width = -(-len(alphas) // 8) * 8
+    room = np.zeros(len(counts) * width + 8)
+    first = -room.ctypes.data % 64 // 8
+    out = room[first : first + len(counts) * width].reshape(-1, width)
     out[:, : len(alphas)] = np.log(counts[:, None] + np.array(alphas))
     return out
 
