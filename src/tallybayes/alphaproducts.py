@@ -26,7 +26,7 @@ def products(rows: Any, n: Ints, alphas: tuple[float, ...]) -> Floats:
     if n.max(initial=0) >= _TABLE:
         large, place = np.unique(n[n >= _TABLE], return_inverse=True)
         codes[n >= _TABLE] = _TABLE + place
-        tables = _log(np.concatenate([np.arange(_TABLE), large]), alphas)
+        tables = _log(large, alphas, tables)
     kernels = grid_kernels(rows.nnz * len(alphas)) if len(alphas) >= _SEVERAL else None
     out = np.empty((len(alphas), rows.shape[0], n.shape[1]))
     if kernels is None:
@@ -47,13 +47,18 @@ def products(rows: Any, n: Ints, alphas: tuple[float, ...]) -> Floats:
     return out
 
 
-def _log(counts: Ints, alphas: tuple[float, ...]) -> Floats:
-    """log(n + α) for some n, counts × α, and zeros up to a multiple of eight: every eight in one line of the cache."""
-    width = -(-len(alphas) // 8) * 8
-    room = np.zeros(len(counts) * width + 8)
+def _log(counts: Ints, alphas: tuple[float, ...], before: Floats | None = None) -> Floats:
+    """log(n + α) for some n, counts × α, below those of other n if there are any.
+
+    Zeros fill up to a multiple of eight α, and every eight are a line of the cache.
+    """
+    width, known = -(-len(alphas) // 8) * 8, 0 if before is None else len(before)
+    room = np.zeros((known + len(counts)) * width + 8)
     first = -room.ctypes.data % 64 // 8
-    out = room[first : first + len(counts) * width].reshape(-1, width)
-    out[:, : len(alphas)] = np.log(counts[:, None] + np.array(alphas))
+    out = room[first : len(room) - 8 + first].reshape(-1, width)
+    if before is not None:
+        out[:known] = before
+    out[known:, : len(alphas)] = np.log(counts[:, None] + np.array(alphas))
     return out
 
 

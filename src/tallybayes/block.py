@@ -261,7 +261,7 @@ class Bag:
                 every = np.bincount(groups.labels, minlength=n_labels)
                 return {"words": BagSheet(WORDS, self.slots, table, every, np.arange(n_labels)), **sheets}
         size, data = len(self.slots) * n_labels, self.matrix.data
-        if groups.weights is None and entrysums.few(len(data), size) and whole_and_small([data], len(data)):
+        if groups.weights is None and entrysums.listed(self.matrix, size) and whole_and_small([data], len(data)):
             found = entrysums.sparse_sums(self.matrix, groups.labels, n_labels)
             used = slot_texts(self.slots).filter(pa.array(found.used))
             sheets["words"] = Sheet.sorted(WORDS, used, found.slot, found.label, found.both)

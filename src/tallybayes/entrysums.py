@@ -72,6 +72,11 @@ def few(entries: int, places: int) -> bool:
     return _SPARSE * entries < places
 
 
+def listed(matrix: Any, places: int) -> bool:
+    """Whether `sparse_sums` is the faster way to the sums of whole amounts: with kernels always, else for few."""
+    return few(matrix.nnz, places) or _kernels(matrix) is not None
+
+
 def row_shares(matrix: Any) -> list[tuple[int, int]]:
     """The rows of a sparse matrix as ranges with about as many entries, one for each thread that repays itself."""
     count = min(threads(), 1 + matrix.nnz // _ENTRIES_PER_THREAD)

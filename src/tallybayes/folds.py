@@ -342,9 +342,10 @@ def _count(schema: Schema, read: Labelled, folds: Ints, start: int) -> tuple[Tal
     n_folds = int(fold.max()) + 1 if len(fold) else 0
     used, group = np.unique(label * max(n_folds, 1) + fold, return_inverse=True)
     names = [_name(read.classes[u // n_folds], u % n_folds) for u in used.tolist()]
-    tally = count_rows(schema, names, Groups(group, len(names), weights), blocks, read.skipped)
-    piece = _Piece(start, kept, read.rows[kept] + start, list(read.classes), label, fold, weights, _unordered(blocks))
-    return tally, piece
+    bags = _unordered(blocks)  # counted and scored: texts are cut once; but what a receipt is taken of is the text
+    counted = blocks if schema.receipts else bags
+    tally = count_rows(schema, names, Groups(group, len(names), weights), counted, read.skipped)
+    return tally, _Piece(start, kept, read.rows[kept] + start, list(read.classes), label, fold, weights, bags)
 
 
 def _name(label: str, fold: int) -> str:

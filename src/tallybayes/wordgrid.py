@@ -107,7 +107,8 @@ class WordGrid:
 
     def ids(self, slots: Sequence[str]) -> Ints:
         """The number of each word, −1 for one that no fold has."""
-        if self._spelled is not None and isinstance(slots, tuple) and slots is positions(len(slots)):
+        known = isinstance(slots, tuple) and slots is positions(len(slots))
+        if known and self._spelled is not None:
             out, own = np.full(len(slots), -1, dtype=np.int64), np.arange(len(self._spelled))
             inside = self._inside(self._spelled, len(slots))
             out[self._spelled[inside]] = own[inside]
