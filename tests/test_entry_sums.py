@@ -219,3 +219,40 @@ def test_a_class_that_is_only_imagined_has_its_column(monkeypatch: pytest.Monkey
     slow = tb.count(x, schema, y).model(settings).beliefs["x"]
     assert fast.probabilities.shape == (30, 4)
     assert np.array_equal(fast.probabilities, slow.probabilities)
+
+
+@pytest.mark.parametrize("amounts", ["small", "large", "huge", "real", "zero"])
+@pytest.mark.parametrize("form", ["matrix", "long numbers", "out of order", "twice", "dicts"])
+def test_few_entries_are_listed_alike(amounts: str, form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a full table would stay empty: a counting sort by the kernels, products of matrices without."""
+    rng = np.random.default_rng(8)
+    x, y = _matrix(rng, 60, 3000, dense=0.004), rng.integers(0, 40, 60)
+    factor = {"small": 1.0, "large": 2.0**31, "huge": 2.0**40, "real": 0.37, "zero": 1.0}[amounts]
+    data, indices = x.data * factor, x.indices.copy()
+    data[3] = 0.0 if amounts == "zero" else data[3]
+    ends = list(zip(x.indptr[:-1], x.indptr[1:], strict=True))
+    for a, b in ends if form in ("out of order", "twice") else ():
+        indices[a:b] = indices[a:b][::-1]
+        if form == "twice" and b > a:
+            indices[a] = indices[b - 1]
+    kind = np.int64 if form == "long numbers" else np.int32
+    bags: Any = scipy.sparse.csr_array((data, indices.astype(kind), x.indptr.astype(kind)), shape=x.shape)
+    if form == "dicts":
+        bags = [{f"w{j}": v for j, v in zip(indices[a:b], data[a:b], strict=True)} for a, b in ends]
+    column = tb.Column("x", "bag", width=None if form == "dicts" else 3000)
+    schema = tb.Schema([column], target="y", label_type="int")
+    fast = tb.count({"x": bags, "y": y}, schema)
+    monkeypatch.setenv("TALLYBAYES_KERNELS", "off")
+    slow = tb.count({"x": bags, "y": y}, schema)
+    assert fast == slow
+    assert fast.digest == slow.digest
+    assert fast.model().beliefs["x"].table().values.tolist() == slow.model().beliefs["x"].table().values.tolist()
+
+
+def test_listed_sums_are_those_of_a_product() -> None:
+    rng = np.random.default_rng(9)
+    x, y = _matrix(rng, 80, 500, dense=0.02), rng.integers(0, 5, 80)
+    order = np.argsort(y, kind="stable")
+    found, wanted = entrysums.sparse_sums(x, y, 5), entrysums._by_product(x, y, 5, order)
+    assert all(np.array_equal(a, b) for a, b in zip(found, wanted, strict=True))
+    assert 0 < found.used.sum() < 500
