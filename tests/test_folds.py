@@ -17,6 +17,7 @@ from strategies import SCHEMA, Rows, examples, tables
 import tallybayes as tb
 from tallybayes import folds as folding
 from tallybayes import splits
+from tallybayes.bagsheet import positions
 from tallybayes.families import Bins, Complement, Multinomial, Selection
 from tallybayes.folds import Folds, count_folds
 from tallybayes.sources import open_source
@@ -264,7 +265,7 @@ def test_many_smoothings_at_once_are_the_bits_of_one_by_one(
     alphas = np.geomspace(0.001, 2, 11).tolist()
     settings = [tb.Settings(smoothing=tb.Laplace(a), families={"text": family}) for a in alphas]
     monkeypatch.setattr("tallybayes.wordgrid._PLACES", places)
-    monkeypatch.setattr("tallybayes.wordgrid._ROOM", 500)  # a few rows at a time
+    monkeypatch.setattr("tallybayes.alphaproducts._ROOM", 500)  # a few rows at a time
     found = folded(data, under, splits.k_fold(90, 4))
     monkeypatch.setenv("TALLYBAYES_KERNELS", "off")
     apart = [found.held_out(s) for s in settings]
@@ -274,3 +275,26 @@ def test_many_smoothings_at_once_are_the_bits_of_one_by_one(
         for one, together in zip(apart, found.held_out_each(settings), strict=True):
             np.testing.assert_array_equal(together.joint, one.joint)
     np.testing.assert_allclose(apart[3].joint[apart[3].folds == 2], slow, rtol=1e-12)
+
+
+def test_positions_are_known_by_the_numbers_they_spell(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The short way to the numbers of a matrix's positions has those that looking up each text has."""
+    names = ["3", "12", "0", "007", "-3", "12", "99", "100000000000000000", "7"]
+    data = {"m": [{name: 1.0} for name in names], "y": list("abcabcabc")}
+    under = tb.Schema([tb.Column("m", "bag")], target="y")
+    for more, short in (([], True), (["x7"], False), ([" 7"], False), (["1e1"], False), (["9" * 20], False)):
+        rows = {"m": [*data["m"], *({name: 1.0} for name in more)], "y": [*data["y"], *("a" for _ in more)]}
+        grid = folded(rows, under, np.arange(len(rows["y"])) % 3)._words["m"]
+        assert grid is not None
+        assert (grid._spelled is not None) == short
+        for width in (1, 10, 13, 5000):
+            given = positions(width)
+            assert grid.ids(given).tolist() == grid.ids(list(given)).tolist()
+            assert grid.positions(width)[:-1].tolist() == [str(s) in given for s in grid.sheet.slot_names]
+
+
+def test_receipts_are_taken_of_texts_though_bags_are_counted() -> None:
+    data = {"text": ["a b", "b a", "a  b", None, ""] * 4, "y": list("pqpqp") * 4}
+    for receipts in (True, False):
+        under = tb.Schema([tb.Column("text", "text")], target="y", receipts=receipts)
+        assert folded(data, under, np.arange(20) % 4).total == tb.count(data, under)

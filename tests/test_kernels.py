@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse
 
 import tallybayes as tb
-from tallybayes import bagsheet, exact, kernels
+from tallybayes import bagsheet, entrysums, exact, kernels
 from tallybayes.block import Groups
 from tallybayes.cells import MIDDLE, REACH
 from tallybayes.numerics import canonical, exact_sums
@@ -194,7 +194,7 @@ def test_the_sheet_of_a_matrix_is_a_sheet_like_any_other(
     cached: bool, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not cached:
-        monkeypatch.setattr(exact, "_CACHED", 0)
+        monkeypatch.setattr(entrysums, "_CACHED", 0)
     x, y, schema = _bags(np.random.default_rng(5))
     slow, fast = both(lambda: tb.count(x, schema, y), monkeypatch)
     assert isinstance(fast.columns["x"].sheets["words"], bagsheet.BagSheet)
@@ -249,7 +249,7 @@ def test_groups_without_a_class_row(monkeypatch: pytest.MonkeyPatch) -> None:
     """A class that no row has is no class of the tally."""
     monkeypatch.setenv("TALLYBAYES_KERNELS", "on")
     x, y, _ = _bags(np.random.default_rng(8))
-    table = exact.bag_sums(x, np.where(y == 3, 4, y), 12)
+    table = entrysums.bag_sums(x, np.where(y == 3, 4, y), 12)
     assert table is not None
     every = np.bincount(np.where(y == 3, 4, y), minlength=12)
     sheet = bagsheet.BagSheet(("n", "documents"), bagsheet.positions(700), table, every, np.arange(12))

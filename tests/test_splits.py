@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,6 +12,7 @@ from strategies import examples
 import tallybayes as tb
 from tallybayes import encode, splits
 from tallybayes.sources import open_source
+from tallybayes.textblock import Texts
 
 
 @examples(60)
@@ -147,3 +149,11 @@ def test_hash_folds_are_about_even() -> None:
 def test_bad_input_is_refused(call: object, message: str) -> None:
     with pytest.raises(tb.SettingsError, match=message):
         call()
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
+def test_receipts_of_texts_are_their_bytes_wherever_they_begin(kind: pa.DataType) -> None:
+    texts = ["left out", "naïve ☃", None, "", "end", "left out"]
+    for first, last in ((0, 6), (1, 5), (2, 3), (3, 3)):
+        some = Texts(pa.array(texts, kind).slice(first, last - first), tb.Tokeniser())
+        assert some.receipts() == [b"-" if t is None else b"=" + t.encode() for t in texts[first:last]]

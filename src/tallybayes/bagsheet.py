@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from .arrow import array
 from .counts import Index, Sheet
-from .exact import bag_table
+from .entrysums import BagSums, bag_table
 from .numerics import Floats, Ints
 
 _ONES = 0xFFFFFFFF
@@ -26,15 +26,27 @@ def positions(width: int) -> tuple[str, ...]:
     return tuple(map(str, range(width)))
 
 
-class BagSheet(Sheet):
-    """Σ of the amounts and how many rows have one, by class and name: `exact.bag_sums` in the form of a sheet."""
+def slot_texts(slots: Sequence[str]) -> pa.Array:
+    """Slots for Arrow; the positions of a matrix are put into that form once."""
+    known = isinstance(slots, tuple) and slots is positions(len(slots))
+    return _position_texts(len(slots)) if known else array(slots, pa.string())
 
-    def __init__(self, amounts: tuple[str, str], names: Sequence[str], sums: Ints, rows: Ints, label: Index) -> None:
-        known = {"amounts": amounts, "names": names, "sums": sums, "rows": rows, "own": label}
-        self.__dict__.update(known)  # a sheet is frozen
+
+@lru_cache(maxsize=8)
+def _position_texts(width: int) -> pa.Array:
+    return array(positions(width), pa.string())
+
+
+class BagSheet(Sheet):
+    """Σ of the amounts and how many rows have one, by class and name: `entrysums.bag_sums` in the form of a sheet."""
+
+    def __init__(self, amounts: tuple[str, str], names: Sequence[str], sums: BagSums, rows: Ints, label: Index) -> None:
+        known = {"amounts": amounts, "names": names, "rows": rows, "own": label}
+        self.__dict__.update(known, sums=sums.table, totals=sums.totals)  # a sheet is frozen
 
     names: Sequence[str]
     sums: Ints  # classes × names: the amounts in the upper 32 bits, how many in the lower
+    totals: Ints  # classes × 2: the same over all names, apart
     rows: Ints  # how many rows each class has: no name is in more
     own: Index  # the number of each class
 
@@ -47,11 +59,12 @@ class BagSheet(Sheet):
 
     def relabel(self, new: Index) -> Sheet:
         """The same sums with class i renumbered to new[i]."""
-        return BagSheet(self.amounts, self.names, self.sums, self.rows, new[self.own])  # type: ignore[arg-type]
+        sums = BagSums(self.sums, self.totals)
+        return BagSheet(self.amounts, self.names, sums, self.rows, new[self.own])  # type: ignore[arg-type]
 
     def classes(self) -> Iterable[int]:
         """The numbers of the classes that have any entry."""
-        out: list[int] = self.own[self.sums.any(axis=1)].tolist()
+        out: list[int] = self.own[self.totals[:, 1] > 0].tolist()
         return out
 
     def negative(self, amounts: Iterable[str]) -> tuple[str, int, str] | None:
@@ -71,12 +84,25 @@ class BagSheet(Sheet):
             return None
         if sum(int((s.sums >> 32).max(initial=0)) for s in tables) >= 1 << 31:
             return None
-        total = np.sum([s.sums for s in tables], axis=0)
+        total = BagSums(np.sum([s.sums for s in tables], axis=0), np.sum([s.totals for s in tables], axis=0))
         return BagSheet(self.amounts, self.names, total, rows, self.own)  # type: ignore[arg-type]
 
     def table_by(self, amount: str, n_labels: int, at: Index, rows: int) -> Floats:
         """One amount as floats, rows × classes: name i in row at[i]."""
-        return bag_table(self.sums, amount == self.amounts[1], at, self.own, (rows, n_labels))
+        return bag_table(self.sums, amount == self.amounts[1], at, self.own, np.zeros((rows, n_labels)))
+
+    def total_by(self, amount: str, n_labels: int) -> Floats | None:
+        """One amount over all names, by class; None where a class is not in the sheet."""
+        if len(self.own) != n_labels:
+            return None
+        out = np.empty(n_labels)
+        out[self.own] = self.totals[:, self.amounts.index(amount)]
+        return out
+
+    def shares_by(self, amount: str, at: Index, more: float, total: Floats) -> Floats:
+        """(n + more) / total of the class, names × classes: name i in row at[i]."""
+        out = np.empty((len(at), len(total)))
+        return bag_table(self.sums, amount == self.amounts[1], at, self.own, out, more, total[self.own])
 
     @cached_property
     def _listed(self) -> tuple[pa.Array, Index, Index, Ints]:
@@ -86,7 +112,7 @@ class BagSheet(Sheet):
         both = self.sums[order[row], name]
         used = np.zeros(len(self.names), dtype=bool)
         used[name] = True
-        slots = array(self.names, pa.string()).filter(pa.array(used))
+        slots = slot_texts(self.names).filter(pa.array(used))
         return slots, (np.cumsum(used) - 1)[name], self.own[order][row], np.stack([both >> 32, both & _ONES], axis=1)
 
     @cached_property

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import pyarrow as pa
 
-from . import exact
-from .arrow import array
-from .bagsheet import BagSheet
+from . import entrysums, exact
+from .bagsheet import BagSheet, slot_texts
 from .canon import number_text
 from .cells import Cells, distinct
 from .counts import Sheet
@@ -257,18 +256,20 @@ class Bag:
         rows = groups.take(self.has)
         sheets = {"rows": Sheet.dense([""], n_labels, {"n": exact.sums(rows.labels, n_labels, rows.factors())})}
         if groups.weights is None and self.levels is None:
-            table = exact.bag_sums(self.unchecked, groups.labels, n_labels)
+            table = entrysums.bag_sums(self.unchecked, groups.labels, n_labels)
             if table is not None:
                 every = np.bincount(groups.labels, minlength=n_labels)
                 return {"words": BagSheet(WORDS, self.slots, table, every, np.arange(n_labels)), **sheets}
+        size, data = len(self.slots) * n_labels, self.matrix.data
+        if groups.weights is None and entrysums.listed(self.matrix, size) and whole_and_small([data], len(data)):
+            found = entrysums.sparse_sums(self.matrix, groups.labels, n_labels)
+            used = slot_texts(self.slots).filter(pa.array(found.used))
+            sheets["words"] = Sheet.sorted(WORDS, used, found.slot, found.label, found.both)
+            if self.levels is None:
+                return sheets
         row, slot, amount = self.entries()
         each = groups.take(row)
-        size = len(self.slots) * n_labels
-        if groups.weights is None and exact.few(len(slot), size) and whole_and_small([amount], len(amount)):
-            slots, labels, both = exact.sparse_sums(self.matrix, groups.labels, n_labels)
-            names = array(self.slots, pa.string())
-            sheets["words"] = Sheet.of_entries(WORDS, names, slots, np.zeros_like(slots), labels, both)
-        else:
+        if "words" not in sheets:
             key = slot * n_labels + each.labels
             n, documents = exact.sums(key, size, each.factors(amount)), exact.sums(key, size, each.factors())
             sheets["words"] = Sheet.dense(self.slots, n_labels, {"n": n, "documents": documents})

@@ -73,6 +73,14 @@ class Sheet:
         """The sheet of any list of entries: in any order, keys more than once, limbs not carried, zeros among them."""
         return _collect(amounts, slots, slot, limb, label, amount)
 
+    @classmethod
+    def sorted(cls, amounts: tuple[str, ...], slots: pa.Array, slot: Index, label: Index, amount: Ints) -> Sheet:
+        """The same of entries that are sorted by slot and class, none twice, no slot without any."""
+        limb = np.zeros_like(slot)
+        if amount.min(initial=1) > 0 and amount.max(initial=1) >> 32 == 0:  # nothing to be left out or carried
+            return cls(amounts, slots, slot, limb, label, amount)
+        return _collect(amounts, slots, slot, limb, label, amount)
+
     def __len__(self) -> int:
         return len(self.slot)
 
@@ -277,12 +285,13 @@ def _collect(amounts: tuple[str, ...], slots: pa.Array, slot: Index, limb: Index
         order = np.argsort(key, kind="stable")
         key, amount = key[order], amount[order]
         starts = np.flatnonzero(np.concatenate(([True], key[1:] != key[:-1])))
-        key, amount = key[starts], np.add.reduceat(amount, starts, axis=0)
-    slot, limb, label = key // (width * n_labels), key // n_labels % width + lowest, key % n_labels
+        amount, first = np.add.reduceat(amount, starts, axis=0), order[starts]
+        slot, limb, label = slot[first], limb[first], label[first]
     if (width > 1 and int(amount.min()) < 0) or int(np.abs(amount).max()) >> 32:  # else the limbs are canonical already
         slot, limb, label, amount = _carried(slot, limb, label, amount)
     kept = amount.any(axis=1)
-    slot, limb, label, amount = slot[kept], limb[kept], label[kept], amount[kept]
+    if not kept.all():
+        slot, limb, label, amount = slot[kept], limb[kept], label[kept], amount[kept]
     slots, slot = _used(slots, slot)
     return Sheet(amounts, slots, slot, limb, label, amount)
 

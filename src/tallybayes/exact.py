@@ -8,8 +8,7 @@ import math
 import os
 import sys
 from collections.abc import Sequence
-from functools import cache, partial
-from itertools import pairwise, repeat
+from functools import cache
 from types import ModuleType
 from typing import Any
 
@@ -17,18 +16,13 @@ import numpy as np
 
 from .cells import REACH, Cells, codes_at
 from .kernelcache import refresh
-from .later import scipy
 from .numerics import Floats, Ints, Limbs, canonical, exact_sums, has_infinity
-from .workers import parallel, threads
 
 log = logging.getLogger("tallybayes")
 
 # Importing Numba and loading a cached kernel costs about as much as NumPy needs for this many cells
 BREAK_EVEN = 2_000_000
 _ACCUMULATORS = 20_000  # groups at a time: each takes 204 limbs, so this is 32 MB
-_ENTRIES_PER_THREAD = 1 << 18  # of a sparse matrix: a thread costs about as much as so many
-_SPARSE = 4  # places of a table per entry
-_CACHED = 1 << 21  # places of a table, 16 MB: adding in any order is then faster than reading rows out of order
 _work_done = 0
 
 
@@ -113,92 +107,6 @@ def cell_sums(values: Floats, labels: Ints, n_labels: int, cells: Cells) -> tupl
     return codes_at(used), Limbs(0, table[used].reshape(-1, 1))
 
 
-def is_plain(matrix: Any) -> bool:
-    """Whether all amounts of a sparse matrix are whole and small and no index is twice in a row.
-
-    False also where there are too few entries to look: then nothing is known.
-    """
-    fast = _entry_kernels(matrix)
-    if fast is None:
-        return False
-    add = partial(fast.sum_entries, matrix.indptr, matrix.indices, matrix.data)
-    none, empty = np.zeros(0, dtype=np.int64), np.zeros((0, 0), dtype=np.int64)
-    jobs = [partial(add, np.arange(a, b), none, 0, matrix.shape[1], 2.0**31, empty) for a, b in row_shares(matrix)]
-    return all(parallel(jobs))
-
-
-def _entry_kernels(matrix: Any) -> ModuleType | None:
-    fast = table_kernels(matrix.nnz)
-    return fast if matrix.data.dtype == np.float64 and matrix.indptr.dtype == matrix.indices.dtype else None
-
-
-def few(entries: int, places: int) -> bool:
-    """Whether a full table would be so empty that another way is faster than filling and reading it."""
-    return _SPARSE * entries < places
-
-
-def row_shares(matrix: Any) -> list[tuple[int, int]]:
-    """The rows of a sparse matrix as ranges with about as many entries, one for each thread that repays itself."""
-    count = min(threads(), 1 + matrix.nnz // _ENTRIES_PER_THREAD)
-    inner = np.searchsorted(matrix.indptr, [matrix.nnz * i // count for i in range(1, count)]).tolist()
-    return list(pairwise([0, *inner, matrix.shape[0]]))
-
-
-def bag_sums(matrix: Any, labels: Ints, n_labels: int) -> Ints | None:
-    """Classes × slots of a sparse matrix: Σ of the amounts in the upper 32 bits, how many in the lower.
-
-    None where the short way cannot go: few entries, or amounts that are not whole and small (see `is_plain`), which
-    is found out on the way. Row by row while the table of a thread stays in a large cache, else class by class.
-    """
-    fast, places = _entry_kernels(matrix), n_labels * matrix.shape[1]
-    if fast is None or few(matrix.nnz, places):
-        return None
-    order = np.arange(len(labels)) if places <= _CACHED else np.argsort(labels, kind="stable")
-    pieces = np.array_split(order, min(threads(), 1 + matrix.nnz // _ENTRIES_PER_THREAD, len(order)))
-    least, most = ([int(end(labels[piece])) for piece in pieces] for end in (np.min, np.max))
-    sums = [np.zeros((b + 1 - a, matrix.shape[1]), dtype=np.int64) for a, b in zip(least, most, strict=True)]
-    add = partial(fast.sum_entries, matrix.indptr, matrix.indices, matrix.data)
-    largest = float((2**31 - 1) // len(labels))  # so that no sum reaches 2^31
-    jobs = zip(pieces, repeat(labels), least, repeat(matrix.shape[1]), repeat(largest), sums, strict=False)
-    if not all(parallel([partial(add, *job) for job in jobs])):
-        return None
-    table = sums[0] if len(sums[0]) == n_labels else np.zeros((n_labels, matrix.shape[1]), dtype=np.int64)
-    for y, part in zip(least, sums, strict=True):
-        if part is not table:
-            into = table[y : y + len(part)]
-            parallel([partial(np.add, into[:, s], part[:, s], out=into[:, s]) for s in _slot_shares(table)])
-    return table
-
-
-def _slot_shares(table: Ints) -> list[slice]:
-    """The slots of such a table as ranges, one for each thread that repays itself."""
-    count = min(threads(), 1 + table.size // _ENTRIES_PER_THREAD)
-    return [slice(a, b) for a, b in pairwise(table.shape[1] * i // count for i in range(count + 1))]
-
-
-def bag_table(sums: Ints, documents: bool, at: Ints, label: Ints, shape: tuple[int, int]) -> Floats:
-    """One amount of what `bag_sums` has summed: slot i in row at[i], class i in column label[i], zeros elsewhere."""
-    from . import tablekernels  # which has made the sums
-
-    out = np.zeros(shape)
-    spread = partial(tablekernels.spread, sums, 0 if documents else 32)
-    parallel([partial(spread, s.start, s.stop, at, label, out) for s in _slot_shares(sums)])
-    return out
-
-
-def sparse_sums(matrix: Any, labels: Ints, n_labels: int) -> tuple[Ints, Ints, Ints]:
-    """The same for any whole amounts where few places have one: (classes × rows) · (rows × slots), in sorted order."""
-    order = np.argsort(labels, kind="stable")
-    edges = np.concatenate(([0], np.cumsum(np.bincount(labels, minlength=n_labels))))
-    groups = scipy.sparse.csr_array((np.ones_like(order), order, edges), shape=(n_labels, len(order)))
-    found = []
-    for amounts in (matrix.data.astype(np.int64), np.ones(matrix.nnz, dtype=np.int64)):
-        rows = scipy.sparse.csr_array((amounts, matrix.indices, matrix.indptr), shape=matrix.shape)
-        found.append((groups @ rows).tocsc())
-    slot = np.repeat(np.arange(matrix.shape[1]), np.diff(found[0].indptr))
-    return slot, found[0].indices.astype(np.int64), np.stack([f.data for f in found], axis=1)
-
-
 def moments(labels: Ints, n_labels: int, x: Floats, weights: Floats | None) -> tuple[Limbs, Limbs, Limbs]:
     """Σ w, Σ w·x and Σ w·x² by class, exactly; NaN adds nothing."""
     if weights is None and (fast := kernels(len(x))) is not None:
@@ -271,12 +179,21 @@ def count_kernels(tokens: int) -> ModuleType | None:
 
 
 def table_kernels(cells: int) -> ModuleType | None:
-    """The Numba module that counts codes and matrix entries, under the same rule."""
+    """The Numba module that counts codes, under the same rule."""
     if not _repaid(cells):
         return None
     from . import tablekernels
 
     return tablekernels
+
+
+def entry_kernels(entries: int) -> ModuleType | None:
+    """The Numba module that adds up the entries of sparse matrices, under the same rule."""
+    if not _repaid(entries):
+        return None
+    from . import entrykernels
+
+    return entrykernels
 
 
 def score_kernels(cells: int) -> ModuleType | None:
@@ -286,3 +203,12 @@ def score_kernels(cells: int) -> ModuleType | None:
     from . import scorekernels
 
     return scorekernels
+
+
+def grid_kernels(cells: int) -> ModuleType | None:
+    """The Numba module that scores words under many smoothings, under the same rule."""
+    if not _repaid(cells):
+        return None
+    from . import gridkernels
+
+    return gridkernels

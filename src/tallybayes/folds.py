@@ -80,6 +80,7 @@ class Folds:
     source: Source
     past: bool = False  # time goes forward: a fold is scored by the folds before it
     _known_ids: dict[tuple[str, int], Ints] = field(default_factory=dict, repr=False)
+    _known_labels: dict[int, Tally] = field(default_factory=dict, repr=False)
 
     @cached_property
     def count(self) -> int:
@@ -102,7 +103,9 @@ class Folds:
 
     def training_labels(self, k: int) -> Tally:
         """The same without any column."""
-        return self._training(k, ())
+        if k not in self._known_labels:
+            self._known_labels[k] = self._training(k, ())
+        return self._known_labels[k]
 
     def _training(self, k: int, columns: Sequence[str]) -> Tally:
         schema = self.schema._with(columns=[c for c in self.schema.columns if c.name in columns or c.kind == "ignore"])
@@ -124,7 +127,10 @@ class Folds:
             grid = self._words[column]
             return None if grid is None else grid.training(inside)
 
-        return FoldScorer(asked, partial(self._training, k), words)
+        def only(columns: Sequence[str]) -> Tally:
+            return self._training(k, columns) if columns else self.training_labels(k)
+
+        return FoldScorer(asked, only, words)
 
     def scored(self) -> list[int]:
         """The folds that have rows, and other rows to be scored by."""
@@ -336,9 +342,10 @@ def _count(schema: Schema, read: Labelled, folds: Ints, start: int) -> tuple[Tal
     n_folds = int(fold.max()) + 1 if len(fold) else 0
     used, group = np.unique(label * max(n_folds, 1) + fold, return_inverse=True)
     names = [_name(read.classes[u // n_folds], u % n_folds) for u in used.tolist()]
-    tally = count_rows(schema, names, Groups(group, len(names), weights), blocks, read.skipped)
-    piece = _Piece(start, kept, read.rows[kept] + start, list(read.classes), label, fold, weights, _unordered(blocks))
-    return tally, piece
+    bags = _unordered(blocks)  # counted and scored: texts are cut once; but what a receipt is taken of is the text
+    counted = blocks if schema.receipts else bags
+    tally = count_rows(schema, names, Groups(group, len(names), weights), counted, read.skipped)
+    return tally, _Piece(start, kept, read.rows[kept] + start, list(read.classes), label, fold, weights, bags)
 
 
 def _name(label: str, fold: int) -> str:

@@ -14,8 +14,9 @@ from .arrow import numpy_of
 from .bagsheet import positions
 from .batches import matrix_column
 from .block import BAG_UNIT, Bag, Vectors
+from .entrysums import is_plain
 from .errors import DataError
-from .exact import is_plain, table_kernels
+from .exact import table_kernels
 from .later import scipy
 from .numerics import Bools, Floats, Ints, has_infinity
 from .reading import Where, is_whole

@@ -9,7 +9,7 @@ from typing import Any
 import numba as nb
 import numpy as np
 
-from .intrinsics import add_four, add_scaled, squares_of_four, squares_without_nan
+from .intrinsics import add_four, squares_of_four, squares_without_nan
 from .lazykernel import lazy
 
 _HALF_LOG_2PI = 0.5 * float(np.log(2 * np.pi))
@@ -174,32 +174,6 @@ def products(indptr: Any, indices: Any, data: Any, table: Any, first: int, out: 
             amount, weights = data[e], table[np.uint64(indices[e])]
             for y in range(table.shape[1]):
                 total[y] += amount * weights[y]
-
-
-@lazy("void(int64[::1], int64[::1], float64[::1], int32[:, ::1], float64[:, ::1], int64, float64[:, :, ::1])")
-def products_of_each(
-    indptr: Any, indices: Any, data: Any, codes: Any, tables: Any, first: int, out: Any
-) -> None:  # pragma: no cover - compiled
-    """Several products at once of the rows from `first` on of a sparse matrix: out[row, y, s] gets Σ x·tables[code, s]
-    for the code of each word and y, added in the order in which `products` adds.
-
-    What a word's code is was looked up once for all s, which are a multiple of eight.
-    """
-    n_classes, width = np.uint64(codes.shape[1]), np.uint64(tables.shape[1])
-    flat, total = tables.ravel(), out.ravel()
-    for i in range(total.shape[0]):
-        total[i] = 0.0
-    for i in range(out.shape[0]):
-        row = np.uint64(i) * n_classes * width
-        for e in range(np.uint64(indptr[first + i]), np.uint64(indptr[first + i + 1])):
-            amount, word, to = data[e], np.uint64(indices[e]), row
-            for y in range(n_classes):
-                place = np.uint64(codes[word, np.uint64(y)]) * width
-                end = place + width
-                while place < end:
-                    add_scaled(flat, place, amount, total, to)
-                    place += np.uint64(8)
-                    to += np.uint64(8)
 
 
 @lazy("void(float64[:, ::1], int64[::1])")

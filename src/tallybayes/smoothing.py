@@ -100,8 +100,12 @@ class Laplace(Smoothing):
         if self.alpha == 0:
             return frequencies(n)
         out: Floats = n + self.alpha
-        out /= n.sum(axis=0, keepdims=True) + self.alpha * len(n)  # in place: a large table is not made twice
+        out /= self.divisors(n.sum(axis=0, keepdims=True), len(n))  # in place: a large table is not made twice
         return out
+
+    def divisors(self, total: Floats, slots: int) -> Floats:
+        """N + α·K."""
+        return total + self.alpha * slots
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ the row: equal rows stay together, and every engine and every order of reading g
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -142,11 +142,16 @@ def row_hashes(blocks: Mapping[str, Block], rows: int, seed: int = 0) -> Hashes:
 
 
 def _text_hash(text: str) -> np.uint64:
-    return _bytes_hash(text.encode("utf-8", "surrogatepass"))
+    return np.uint64(_text_hashes([text])[0])
 
 
-def _bytes_hash(raw: bytes) -> np.uint64:
-    return np.uint64(int.from_bytes(hashlib.blake2b(raw, digest_size=8).digest(), "little"))
+def _text_hashes(texts: Iterable[str]) -> Hashes:
+    return _hashes(text.encode("utf-8", "surrogatepass") for text in texts)
+
+
+def _hashes(each: Iterable[bytes]) -> Hashes:
+    """A hash of each of some bytes."""
+    return np.frombuffer(b"".join([hashlib.blake2b(raw, digest_size=8).digest() for raw in each]), "<u8").astype("u8")
 
 
 def _mixed(h: Hashes) -> Hashes:
@@ -164,8 +169,7 @@ def _of_floats(values: Floats) -> Hashes:
 
 def _values(block: Block) -> Hashes:
     if isinstance(block, Codes):
-        slots = np.array([_text_hash(s) for s in block.slots] + [_MISSING], dtype=np.uint64)
-        return slots[block.codes]
+        return np.append(_text_hashes(block.slots), _MISSING)[block.codes]
     if isinstance(block, Numbers):
         return _of_floats(block.values)
     if isinstance(block, Vectors):
@@ -174,8 +178,7 @@ def _values(block: Block) -> Hashes:
             out = _mixed(out ^ _of_floats(block.values[:, j]))
         return out
     if isinstance(block, Bag):  # a sum over the words, which may stand in any order
-        slots = np.array([_text_hash(s) for s in block.slots] or [_MISSING], dtype=np.uint64)
-        each = _mixed(slots[block.matrix.indices] + _of_floats(block.matrix.data))
+        each = _mixed(_text_hashes(block.slots)[block.matrix.indices] + _of_floats(block.matrix.data))
         total = np.concatenate((np.zeros(1, dtype=np.uint64), np.cumsum(each, dtype=np.uint64)))
         return np.asarray(total[block.matrix.indptr[1:]] - total[block.matrix.indptr[:-1]])
-    return np.array([_bytes_hash(raw) for raw in block.receipts()], dtype=np.uint64)
+    return _hashes(block.receipts())

@@ -51,7 +51,14 @@ class Texts:
 
     def receipts(self) -> list[bytes]:
         """The text itself."""
-        return [b"-" if t is None else b"=" + t.encode() for t in self.texts.to_pylist()]
+        if len(self.texts) == 0:
+            return []
+        texts = self.texts.cast(pa.large_string())
+        first, last = texts.offset, texts.offset + len(texts)
+        ends = np.frombuffer(texts.buffers()[1], dtype=np.int64)[first : last + 1].tolist()
+        raw = memoryview(texts.buffers()[2] or b"")  # its bytes are those of UTF-8 already
+        there = self.present().tolist()
+        return [b"=" + raw[a:b] if has else b"-" for a, b, has in zip(ends[:-1], ends[1:], there, strict=True)]
 
     @cached_property
     def tokens(self) -> Tokens:

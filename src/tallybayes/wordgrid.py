@@ -9,27 +9,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from .alphaproducts import products
+from .arrow import numpy_of
+from .bagsheet import positions
 from .block import WORDS, Bag
 from .counts import Counts, Sheet
-from .exact import score_kernels
+from .exact import grid_kernels
 from .families import Complement, Multinomial, Selection, default_family, family_for
 from .families.vocabulary import sorted_positions
-from .families.words import product
 from .numerics import Bools, Floats, Ints
 from .schema import Column
 from .settings import Settings
 from .smoothing import Dirichlet, Laplace
 
-_TABLE = 8192  # logarithms held per α; a larger count takes its own
-_SEVERAL = 3  # α for which going through the words once repays itself
-_ROOM = 1 << 17  # sums at a time: a megabyte
 _PLACES = 1 << 24  # words × classes up to which the total of all folds is held as a full table
 
 
@@ -54,6 +53,32 @@ def reading(column: Column, settings: Settings) -> tuple[bool, str, float] | Non
     if not known or family.select != Selection():
         return None
     return type(family) is Complement, "documents" if family.presence else "n", smoothing.alpha
+
+
+@dataclass(frozen=True, eq=False)
+class Entries:
+    """Some entries of a grid: their words, classes and amounts."""
+
+    slot: Ints
+    label: Ints
+    amounts: Sequence[Ints]
+
+    def part(self, first: int, last: int) -> Entries:
+        """A stretch of them."""
+        return Entries(self.slot[first:last], self.label[first:last], [a[first:last] for a in self.amounts])
+
+    def add(self, column: int, times: int, row: Ints, table: Ints) -> None:
+        """Add an amount, so many times, to table[row of the word, class]; a row of −1 is left out.
+
+        All classes are added up in a table of one column.
+        """
+        label = self.label if table.shape[1] > 1 else np.zeros_like(self.label)
+        if (kernels := grid_kernels(len(label))) is not None:
+            kernels.add_entries(self.slot, label, self.amounts[column], times, row, table)
+            return
+        at = row[self.slot]
+        some = at >= 0
+        np.add.at(table, (at[some], label[some]), times * self.amounts[column][some])
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +107,12 @@ class WordGrid:
 
     def ids(self, slots: Sequence[str]) -> Ints:
         """The number of each word, −1 for one that no fold has."""
+        known = isinstance(slots, tuple) and slots is positions(len(slots))
+        if known and self._spelled is not None:
+            out, own = np.full(len(slots), -1, dtype=np.int64), np.arange(len(self._spelled))
+            inside = self._inside(self._spelled, len(slots))
+            out[self._spelled[inside]] = own[inside]
+            return out
         found = pc.index_in(pa.array(slots, pa.string()), value_set=self.sheet.slots)
         return np.asarray(found.fill_null(-1).to_numpy(zero_copy_only=False), dtype=np.int64)
 
@@ -90,17 +121,17 @@ class WordGrid:
         return TrainingWords(self, folds)
 
     @cached_property
-    def _by_fold(self) -> tuple[Ints, Ints]:
-        """The numbers of the entries fold by fold, and where each fold begins."""
+    def _by_fold(self) -> tuple[Entries, Ints]:
+        """The entries fold by fold, and where each fold begins."""
         small = np.min_scalar_type(int(self.fold.max()))  # which NumPy sorts in linear time
-        ends = np.cumsum(np.bincount(self.fold))
-        return np.argsort(self.fold.astype(small), kind="stable"), np.concatenate(([0], ends))
+        order, ends = np.argsort(self.fold.astype(small), kind="stable"), np.cumsum(np.bincount(self.fold))
+        amounts = [np.ascontiguousarray(a.take(order)) for a in self.sheet.amount.T]
+        return Entries(self.sheet.slot[order], self.label[order], amounts), np.concatenate(([0], ends))
 
-    def entries(self, folds: Bools) -> Ints:
-        """The numbers of the entries of some folds."""
-        order, edges = self._by_fold
-        some = [order[edges[k] : edges[k + 1]] for k in np.flatnonzero(folds[: len(edges) - 1]).tolist()]
-        return np.concatenate(some) if some else order[:0]
+    def entries(self, folds: Bools) -> list[Entries]:
+        """The entries of some folds."""
+        entries, edges = self._by_fold
+        return [entries.part(*edges[k : k + 2]) for k in np.flatnonzero(folds[: len(edges) - 1]).tolist()]
 
     @cached_property
     def lengths(self) -> Ints:
@@ -113,7 +144,13 @@ class WordGrid:
     @cached_property
     def documents(self) -> Ints:
         """In how many rows each word is."""
-        return np.bincount(self.sheet.slot, weights=self.sheet.amount[:, 1], minlength=self.width).astype(np.int64)
+        return self._summed(1, 1)[:, 0]
+
+    def _summed(self, amount: int, classes: int) -> Ints:
+        """An amount of all folds, words × classes or words × 1."""
+        out = np.zeros((self.width, classes), dtype=np.int64)
+        self._by_fold[0].add(amount, 1, np.arange(self.width), out)
+        return out
 
     @property
     def width(self) -> int:
@@ -126,20 +163,33 @@ class WordGrid:
 
     def total(self, amount: int) -> Ints | None:
         """All folds together, words × classes; None where that would be too large a table."""
-        size = self.width * self.n_classes
-        if size > _PLACES:
+        if self.width * self.n_classes > _PLACES:
             return None
         if amount not in self._totals:
-            key = self.sheet.slot * self.n_classes + self.label
-            full = np.bincount(key, weights=self.sheet.amount[:, amount], minlength=size)
-            self._totals[amount] = full.astype(np.int64).reshape(self.width, self.n_classes)
+            self._totals[amount] = self._summed(amount, self.n_classes)
         return self._totals[amount]
 
     def positions(self, width: int) -> Bools:
         """Which words are positions of a matrix of this width."""
         if self._positions.get(width) is None:
-            self._positions[width] = np.append(_is_position(self.sheet.slots, width), False)
+            spelled = self._spelled
+            some = _is_position(self.sheet.slots, width) if spelled is None else self._inside(spelled, width)
+            self._positions[width] = np.append(some, False)
         return self._positions[width]
+
+    @staticmethod
+    def _inside(numbers: Ints, width: int) -> Bools:
+        return (numbers >= 0) & (numbers < width)
+
+    @cached_property
+    def _spelled(self) -> Ints | None:
+        """The number that each word spells as a position is written, −1 for "007" or "-7"; None if some spell none."""
+        try:
+            numbers = numpy_of(self.sheet.slots.cast(pa.int64()))
+        except pa.ArrowInvalid:
+            return None
+        digits = np.searchsorted(10 ** np.arange(1, 19), numbers, side="right") + 1
+        return np.where((numbers >= 0) & (numpy_of(pc.binary_length(self.sheet.slots)) == digits), numbers, -1)
 
     @cached_property
     def _positions(self) -> dict[int, Bools]:
@@ -154,16 +204,15 @@ class TrainingWords:
     folds: Bools
 
     @cached_property
-    def _outside(self) -> Ints:
+    def _outside(self) -> list[Entries]:
         return self.grid.entries(~self.folds)
 
     @cached_property
     def _seen(self) -> Bools:
-        some = self._outside
-        gone = np.bincount(
-            self.grid.sheet.slot[some], weights=self.grid.sheet.amount[some, 1], minlength=self.grid.width
-        )
-        return np.asarray(self.grid.documents > gone)
+        left, every = self.grid.documents.copy(), np.arange(self.grid.width)
+        for entries in self._outside:
+            entries.add(1, -1, every, left[:, None])
+        return left > 0
 
     def numbers(self, classes: Sequence[str]) -> Ints:
         """The columns of some classes."""
@@ -178,15 +227,12 @@ class TrainingWords:
         """What was counted of some words, words × classes: all folds less those outside, or those inside."""
         column, classes = WORDS.index(amount), self.grid.n_classes
         total = self.grid.total(column)
-        some = self.grid.entries(self.folds) if total is None else self._outside
         local = np.full(self.grid.width, -1, dtype=np.int64)
         local[ids] = np.arange(len(ids))
         local[-1] = -1
-        at = local[self.grid.sheet.slot[some]]
-        some, at = some[at >= 0], at[at >= 0]
-        table = np.zeros((len(ids), classes), dtype=np.int64) if total is None else total[ids]
-        change = np.add if total is None else np.subtract
-        change.at(table.reshape(-1), at * classes + self.grid.label[some], self.grid.sheet.amount[some, column])
+        table = np.zeros((len(ids), classes), dtype=np.int64) if total is None else total.take(ids, axis=0)
+        for entries in self.grid.entries(self.folds) if total is None else self._outside:
+            entries.add(column, 1 if total is None else -1, local, table)
         return table
 
     def of(self, bag: Bag, ids: Ints, width: int | None = None) -> WordRows:
@@ -202,36 +248,6 @@ class TrainingWords:
                 known = known | _is_position(bag.slots, width)
             vocabulary = width + int(np.sum(self._seen & ~position))
         return WordRows(self, bag, ids, known, vocabulary)
-
-
-def _log(counts: Ints, alphas: tuple[float, ...]) -> Floats:
-    """log(n + α) for some n, counts × α, and zeros up to a multiple of eight."""
-    out = np.zeros((len(counts), -(-len(alphas) // 8) * 8))
-    out[:, : len(alphas)] = np.log(counts[:, None] + np.array(alphas))
-    return out
-
-
-@lru_cache(maxsize=4)
-def _logarithms(alphas: tuple[float, ...]) -> Floats:
-    """The same for n = 0, 1, …"""
-    return _log(np.arange(_TABLE), alphas)
-
-
-def _products(rows: Any, codes: Any, tables: Floats, count: int) -> list[Floats]:
-    """The rows times tables[codes, i] for each i, as `product` has it: all at once where there are several."""
-    kernels = score_kernels(rows.nnz * count) if count >= _SEVERAL else None
-    if kernels is None:
-        return [product(rows, tables[:, i].take(codes)) for i in range(count)]
-    indptr, indices = rows.indptr.astype(np.int64), rows.indices.astype(np.int64)
-    data = rows.data.astype(np.float64)
-    out = [np.empty((rows.shape[0], codes.shape[1])) for _ in range(count)]
-    step = max(_ROOM // (codes.shape[1] * tables.shape[1]), 1)
-    for first in range(0, rows.shape[0], step):
-        some = np.empty((min(step, rows.shape[0] - first), codes.shape[1], tables.shape[1]))
-        kernels.products_of_each(indptr, indices, data, codes, tables, first, some)
-        for i, one in enumerate(out):
-            one[first : first + step] = some[:, :, i]
-    return out
 
 
 def _is_position(slots: Sequence[str] | pa.Array, width: int) -> Bools:
@@ -263,7 +279,9 @@ class WordRows:
 
     def _counted(self, complement: bool, amount: str, classes: Ints) -> tuple[Ints, Ints]:
         """What stands beside α: per word and class, and per class in all."""
-        n, total = self.training.table(self.ids, amount)[:, classes], self.training.lengths(amount)[classes]
+        n, total = self.training.table(self.ids, amount), self.training.lengths(amount)
+        if not np.array_equal(classes, np.arange(n.shape[1])):
+            n, total = n[:, classes], total[classes]
         if complement:
             n, total = n.sum(axis=1, keepdims=True) - n, total.sum() - total
         return n, total
@@ -285,17 +303,9 @@ class WordRows:
         """The parts under each α."""
         rows, length = self._rows(amount)
         n, total = self._counted(complement, amount, classes)
-        large, place = np.unique(n[n >= _TABLE], return_inverse=True)
-        codes = n.astype(np.int32, order="C")
-        codes[n >= _TABLE] = _TABLE + place
-        tables = _logarithms(alphas)
-        if len(large):
-            tables = np.vstack([tables, _log(large, alphas)])
-        out = {}
-        for alpha, inside in zip(alphas, _products(rows, codes, tables, len(alphas)), strict=True):
-            inside -= length[:, None] * np.log(total + alpha * self.vocabulary)
-            out[alpha] = -inside if complement else inside
-        return out
+        inside = products(rows, n, alphas)
+        inside -= length[:, None] * np.log(total + np.array(alphas)[:, None] * self.vocabulary)[:, None]
+        return dict(zip(alphas, np.negative(inside, out=inside) if complement else inside, strict=True))
 
     def left_out(self, complement: bool, amount: str, alpha: float, labels: Ints) -> Floats:
         """The parts of each row by everything counted but the row itself, which is of the class `labels` says.

@@ -14,6 +14,7 @@ from ..bagsheet import BagSheet, positions
 from ..block import WORDS, N
 from ..counts import Counts, Sheet
 from ..numerics import Floats, Ints
+from ..smoothing import Laplace
 from .base import Context
 from .selection import Selection
 
@@ -64,6 +65,21 @@ def word_table(counts: Counts, context: Context, amount: str, words: Sequence[st
     at = pc.index_in(sheet.slots, value_set=array(words, pa.string()))
     at = at.fill_null(scalar(-1, at.type))
     return sheet.table_at(amount, context.n_classes, numpy_of(at).astype(np.int64), len(words) + more)
+
+
+def smoothed_words(counts: Counts, context: Context, amount: str, words: Sequence[str]) -> tuple[Floats, Floats] | None:
+    """Σ of one amount by class, and what Laplace's formula makes of each word, words × classes, in one pass.
+
+    None where the way by `word_table` has to be gone: for anything but all positions of a matrix in all classes.
+    """
+    sheet, smoothing = counts.sheet("words", WORDS), context.smoothing
+    if not isinstance(sheet, BagSheet) or not _of_matrix(sheet, context.width) or len(words) != context.width:
+        return None
+    total = sheet.total_by(amount, context.n_classes)
+    if total is None or type(smoothing) is not Laplace or smoothing.alpha == 0:
+        return None
+    p = sheet.shares_by(amount, _places(len(words)), smoothing.alpha, smoothing.divisors(total, len(words)))
+    return total, p
 
 
 def bag_rows(counts: Counts, context: Context) -> Floats:

@@ -22,8 +22,9 @@ import pyarrow.compute as pc
 from ..arrow import array, numpy_of, scalar
 from ..block import Bag
 from ..counts import Counts
+from ..entrysums import row_shares
 from ..errors import SettingsError
-from ..exact import row_shares, score_kernels
+from ..exact import score_kernels
 from ..later import gammaln
 from ..numerics import Floats, Ints, safe_log
 from ..smoothing import Dirichlet, Laplace
@@ -31,15 +32,15 @@ from ..workers import parallel
 from .base import Belief, Context, Family, Linear, Table, Term
 from .categorical import UNSEEN, draw
 from .selection import Selection
-from .vocabulary import bag_rows, vocabulary, word_table
+from .vocabulary import bag_rows, smoothed_words, vocabulary, word_table
 
 _ENTRIES = 1 << 12  # of a sparse matrix: SciPy's product of fewer is done before a kernel is called
 _MANY = 4096  # words to look up at once: from here on Arrow's hash table is faster than a dict
 
 
-def _length(n: Floats, rows: Floats) -> Floats:
+def _length(total: Floats, rows: Floats) -> Floats:
     """The mean length of a row by class; ten words where no row was ever counted."""
-    return np.where(rows > 0, n.sum(axis=0) / np.where(rows > 0, rows, 1.0), 10.0)
+    return np.where(rows > 0, total / np.where(rows > 0, rows, 1.0), 10.0)
 
 
 @dataclass(frozen=True)
@@ -59,13 +60,17 @@ class Multinomial(Family):
 
     def estimate(self, counts: Counts, context: Context) -> WordsBelief:
         """The smoothed word frequencies."""
-        words = vocabulary(counts, context, self.select)
-        n = word_table(counts, context, "documents" if self.presence else "n", words, more=context.reserve)
+        words, amount = vocabulary(counts, context, self.select), "documents" if self.presence else "n"
+        rows, averaged = bag_rows(counts, context), context.is_predictive(self.predictive)
+        plain = not (self.idf or averaged or context.reserve)
+        if plain and (quick := smoothed_words(counts, context, amount, words)) is not None:
+            return MultinomialBelief(tuple(words), quick[1], False, _length(quick[0], rows), self.presence)
+        n = word_table(counts, context, amount, words, more=context.reserve)
         factor = _idf(counts, context, words, more=context.reserve) if self.idf else None
         n = n if factor is None else n * factor[:, None]
         slots = [*words, UNSEEN] if context.reserve else words
-        length = _length(n, bag_rows(counts, context))
-        if context.is_predictive(self.predictive):
+        length = _length(n.sum(axis=0), rows)
+        if averaged:
             amounts = _dirichlet_amounts(context, slots)
             return PolyaBelief(
                 tuple(words), _normal(n + amounts), context.reserve, length, self.presence, factor, amounts=n + amounts
@@ -125,7 +130,7 @@ class Complement(Family):
         words = vocabulary(counts, context, self.select)
         alpha = _imagined(context, words)
         n = word_table(counts, context, "documents" if self.presence else "n", words)
-        length = _length(n, bag_rows(counts, context))
+        length = _length(n.sum(axis=0), bag_rows(counts, context))
         own = _normal(n + alpha)
         if n.shape[1] == 1:  # a single class has no complement
             return ComplementBelief(tuple(words), own, False, length, self.presence, complement=np.zeros_like(n))
