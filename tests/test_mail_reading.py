@@ -237,6 +237,18 @@ def test_transfer_encodings_and_charsets(encoding: str, charset: str) -> None:
         assert read_message(head + sent).notes == ()
 
 
+def test_html_that_says_something_else_than_the_text_beside_it_is_counted_too() -> None:
+    offer = "<p>You have won the <b>great</b> prize, send us your bank account and claim it today"
+    for text, both in (
+        ("See you at the meeting on Monday.", True),
+        ("YOU HAVE WON THE GREAT PRIZE: send us your bank", False),
+    ):
+        raw = parts(f"Content-Type: text/plain\n\n{text}", f"Content-Type: text/html\n\n{offer}", kind="alternative")
+        body = read_message(raw).row["body"]
+        assert body.startswith(text)
+        assert ("claim it today" in body) is both
+
+
 def test_nested_parts_are_read_in_order() -> None:
     inner = (
         "Content-Type: multipart/alternative; boundary=bb\n\n--bb\n\none\n--bb\nContent-Type: text/html\n\n<p>x\n--bb--"

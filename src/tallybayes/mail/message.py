@@ -113,7 +113,7 @@ def mail_schema(**words: Any) -> Schema:
     share = Cells(0.0, -9, points=(0.0, 1.0))
     told: dict[str, dict[str, Any]] = {
         "subject": {"kind": "text", **words, "reason": "the words of the subject"},
-        "body": {"kind": "text", **words, "reason": "the words of the text, or of the HTML if there is no text"},
+        "body": {"kind": "text", **words, "reason": "the words of the text, and of the HTML if it has others"},
         "sender_domain": {"kind": "category", "reason": "where the sender's address is"},
         "sender_known": {"kind": "category", "reason": "has the sender written before?"},
         "recipients": {"kind": "number", "cells": few, "reason": "addresses in To and Cc"},
@@ -155,6 +155,8 @@ def _body(content: Content) -> tuple[str | None, list[Link]]:
     body = "\n".join(content.plain)
     if content.html and not body.strip():
         body = page.text
+    elif content.html and _says_more(page.text, body):
+        body = f"{body}\n{page.text}"
     if len(body) > most:
         content.note(f"the text is longer than {most:,} characters; the rest was not counted")
     body = body[:most]
@@ -163,6 +165,14 @@ def _body(content: Content) -> tuple[str | None, list[Link]]:
     if len(links) > content.settings.max_links:
         content.note(f"{len(links):,} links; only the first {content.settings.max_links:,} were looked at")
     return (body if content.plain or content.html else None), links[: content.settings.max_links]
+
+
+def _says_more(page: str, text: str) -> bool:
+    """Whether most words of the HTML are not in the plain text beside it: readers are shown the HTML, and a harmless
+    text may stand there for filters alone.
+    """
+    shown = set(_LETTERS.findall(page[:20_000].lower()))
+    return len(shown) >= 8 and len(shown - set(_LETTERS.findall(text[:40_000].lower()))) > len(shown) / 2
 
 
 def _id(header: str, data: bytes) -> str:
