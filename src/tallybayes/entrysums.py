@@ -22,7 +22,8 @@ from .workers import parallel, threads
 
 _ENTRIES_PER_THREAD = 1 << 18  # a thread costs about as much as so many
 _SPARSE = 4  # places of a table per entry
-_CACHED = 1 << 22  # places of a table, 16 MB: adding in any order is then faster than reading rows out of order
+_CACHED = 3 << 19  # places of a table, 6 MB: adding in any order is then faster than reading rows out of order
+_LARGE_PAGES = 1 << 20  # cells, 4 MB: from here on NumPy asks for large pages, and fewer faults
 _CELL_BITS = 32  # of a small cell
 _ROW_BITS = 16  # of those at most, for the number of rows; the others are for the amounts
 _WORTH = 2  # slots of a class that are carried in the time in which one entry is added
@@ -122,7 +123,8 @@ class _Adding:
         """Row by row while the cells of a thread stay in a large cache, else class by class."""
         count = min(threads(), 1 + self.matrix.nnz // _ENTRIES_PER_THREAD, len(self.labels))
         if self.table.size <= _CACHED:
-            cells = np.zeros((count, *self.table.shape), dtype=self.cell)
+            size = count * self.table.size
+            cells = np.zeros(max(size, _LARGE_PAGES), dtype=self.cell)[:size].reshape(count, *self.table.shape)
             shares = np.array_split(np.arange(len(self.labels)), count)
             parallel([partial(self.add, rows, 0, own) for rows, own in zip(shares, cells, strict=True)])
             self.carry(cells, slice(None))
