@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .intrinsics import add_four, squares_of_four, squares_without_nan
+from .intrinsics import add_table_rows, squares_of_four, squares_without_nan
 from .lazykernel import helper, lazy
 from .numerics import Floats, Ints
 
@@ -164,12 +164,11 @@ def add_matrix(
     for i in range(out.shape[0]):
         for k in range(columns.shape[0]):
             v = np.uint64(matrix[i, columns[k]] - low[k])  # one below `low` is a large number, too
-            place[k] = (start[k] + min(v, values[k])) * step
+            place[k] = start[k] + min(v, values[k])
         for y in range(sums.shape[0]):
             sums[y] = 0.0
-        for k in range(0, columns.shape[0], 4):
-            for y in range(np.uint64(0), step, np.uint64(8)):
-                add_four(table, place[k] + y, place[k + 1] + y, place[k + 2] + y, place[k + 3] + y, sums, y)
+        for y in range(np.uint64(0), step, np.uint64(8)):
+            add_table_rows(table, place, np.uint64(0), np.uint64(columns.shape[0] >> 2), step, y, sums, y)
         for y in range(out.shape[1]):
             out[i, y] += sums[y]
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .countkernels import FILLED, LABEL, SEEN, TEXT, add_up, flush
-from .intrinsics import add_four, fold_block, ones, trailing_zeros
+from .intrinsics import add_table_rows, fold_block, ones, trailing_zeros
 from .lazykernel import helper, kernel
 from .wordtable import ONE, ZERO, Keys, has_room, key_them, learn, look_up
 
@@ -20,6 +20,7 @@ _BLOCKS = np.int64(32)  # of 64 bytes, whose words are handled together: they an
 MOST = 64 * int(_BLOCKS) // 2 + 4  # words that these can have, and a few to spare
 _ROOM = np.uint64(MOST)
 _SIX, _LAST = np.uint64(6), np.uint64(63)
+_FOURS = np.uint64(16)  # of words, whose weights are added together
 TOTAL, BLOCK, BLOCKS, OPEN, NEEDED, STATES = range(LABEL + 1, LABEL + 7)  # where `count` stands, besides the entries
 DONE, LACKS_WORDS, LACKS_ENTRIES = range(3)
 
@@ -267,16 +268,12 @@ def _distinct(numbers: Any, words: Any, stamps: Any, stamp: Any) -> Any:  # prag
 
 @helper
 def _add_rows(weights: Any, numbers: Any, words: Any, out: Any) -> None:  # pragma: no cover - compiled
-    """out += Σ weights[number], four words at a time; the last row of weights is zero and fills the fours up."""
+    """out += Σ weights[number], eight classes at a time; the last row, which is zero, fills fours of words up."""
     width = np.uint64(weights.shape[1])
     fours = (words + np.uint64(3)) >> np.uint64(2)
     for i in range(words, fours << np.uint64(2)):
         numbers[i] = weights.shape[0] - 1
-    for i in range(fours):
-        k = np.uint64(i) << np.uint64(2)
-        a, b = np.uint64(numbers[k]) * width, np.uint64(numbers[k + np.uint64(1)]) * width
-        c, d = np.uint64(numbers[k + np.uint64(2)]) * width, np.uint64(numbers[k + np.uint64(3)]) * width
-        j = ZERO
-        while j < width:
-            add_four(weights, a + j, b + j, c + j, d + j, out, j)
-            j += np.uint64(8)
+    for first in range(ZERO, fours, _FOURS):  # the rows of some words stay in the nearest cache for the next eight
+        stop = min(first + _FOURS, fours)
+        for left in range(ZERO, width, np.uint64(8)):
+            add_table_rows(weights, numbers, first, stop, width, left, out, left)

@@ -28,7 +28,7 @@ from .workers import parallel, threads
 _BYTES_PER_THREAD = 1 << 20  # a thread and uniting two tables cost about as much as cutting this much text
 _TOKENS_PER_THREAD = 1 << 18  # a thread costs about as much as counting this many
 _WORDS_PER_THREAD = 1 << 13  # … or looking up this many
-_BYTES_PER_WORD = 256  # of text, for each distinct word that there is room for at first
+_BYTES_PER_WORD = 64  # of text, for each distinct word that there is room for at first
 _BYTES_PER_ENTRY = 64  # … and for each distinct word of a class
 _MOST = 1 << 32  # bytes for one thread, which may take another's: it counts in 32 bits, a word takes three bytes
 _PIECES = 32  # that two threads take from a stretch of texts, one from its front and one from its back

@@ -48,11 +48,12 @@ class Keys(NamedTuple):
 def new_table(strings: int, size: int, beside: int = 0) -> Table:
     """A table with room for so many strings and bytes, and so many numbers, zero at first, beside each key.
 
-    There should not be too much: memory that was used before has to be cleared.
+    Room that is not used costs nothing, since only the slots have to be empty: they start fewer and become more.
     """
-    slots = 1 << (2 * max(strings, 16) - 1).bit_length()
+    edges, slots = np.empty(strings + 1, np.uint64), 1 << (max(strings // 2, 32) - 1).bit_length()
+    edges[0] = 0
     return Table(
-        np.zeros(slots, np.uint32), np.zeros((strings + 1, 2 + beside), np.uint64), np.zeros(strings + 1, np.uint64),
+        np.zeros(slots, np.uint32), np.empty((strings + 1, 2 + beside), np.uint64), edges,
         np.empty(size + _BEHIND, np.uint8), np.zeros(1, np.int64),
     )  # fmt: skip
 
@@ -91,7 +92,6 @@ def roomier(table: Table, strings: int, size: int) -> Table:
     if known + strings >= len(edges):
         rows = 2 * (known + strings) + 1
         keys, edges = longer(keys, known + 1, rows), longer(edges, known + 1, rows)
-        keys[known + 1 :] = 0
     if 2 * (known + strings) > len(slots):
         slots = np.zeros(1 << (2 * (known + strings) - 1).bit_length(), np.uint32)
         _fill(keys, known, slots)
@@ -174,6 +174,8 @@ def _add(
     start = table.edges[t - ONE]
     table.slots[p] = t
     table.keys[t, 0], table.keys[t, 1] = first, second
+    for j in range(2, table.keys.shape[1]):
+        table.keys[t, j] = ZERO
     for j in range(size):
         table.letters[start + np.uint64(j)] = data[s + np.uint64(j)]
     table.edges[t] = start + size
