@@ -7,6 +7,7 @@ comes back for more. That halves what Numba writes for each function, and so the
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from threading import Lock
 from typing import Any
 
@@ -14,12 +15,20 @@ import numba as nb
 import numpy as np
 
 _LOCK = Lock()
-_OPTIONS: dict[str, Any] = {
-    "cache": True, "nogil": True, "error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True
-}  # fmt: skip
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True}
 
-kernel: Callable[[Callable[..., Any]], Any] = nb.njit(**_OPTIONS)  # called from Python
-helper: Callable[[Callable[..., Any]], Any] = nb.njit(**_OPTIONS | {"no_cpython_wrapper": True})  # only from kernels
+
+def kernel(function: Callable[..., Any], **options: Any) -> Any:
+    """A compiled function that Python calls, kept on disk where there is a place to keep it."""
+    compiled: Any = nb.njit(**_OPTIONS | options)(function)
+    with suppress(RuntimeError):  # no directory can be written: it is compiled in every process
+        compiled.enable_caching()
+    return compiled
+
+
+def helper(function: Callable[..., Any]) -> Any:
+    """A compiled function that only other kernels call."""
+    return kernel(function, no_cpython_wrapper=True)
 
 
 class LazyKernel:
