@@ -305,7 +305,7 @@ def one_row_learnt(forget: bool) -> Callable[[float], Case]:
         rows = max(len(words) // 20, 50)
         table = {"t": [" ".join(rng.choice(words, 40)) for _ in range(rows)], "y": rng.choice(["a", "b"], rows)}
         model = tb.count(table, tb.Schema([tb.Column("t", "text")], target="y")).model()
-        row, old = {"t": " ".join(rng.choice(words, 40)), "y": "a"}, {k: v[0] for k, v in table.items()}
+        row, old = {"t": " ".join(rng.choice(words, 40)), "y": "a"}, {k: str(v[0]) for k, v in table.items()}
         model.update(row).forget(old)  # the base is indexed once
 
         def agree() -> bool:
