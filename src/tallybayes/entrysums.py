@@ -54,13 +54,20 @@ def is_plain(matrix: Any) -> bool:
     if kernels is None:
         return False
     none, cells, left = np.zeros(0, np.int64), np.zeros((0, 0), np.uint32), np.zeros((0, 3), np.int64)
+    room = _room(kernels, matrix)
 
     def look(first: int, last: int) -> bool:
         rows = np.arange(first, last)
         given = (matrix.indptr, matrix.indices, matrix.data, rows, 0, none, 0, matrix.shape[1], 31, 0, cells, left)
-        return bool(kernels.sum_entries(*given) == len(rows))
+        return bool(kernels.sum_entries(*given, np.empty(room, np.uint32)) == len(rows))
 
     return all(parallel([partial(look, a, b) for a, b in row_shares(matrix)]))
+
+
+def _room(kernels: ModuleType, matrix: Any) -> int:
+    """How many entries a strip of rows may have, or a single row has."""
+    longest = int(np.diff(matrix.indptr).max(initial=0))
+    return max(int(kernels.STRIP), min(longest, int(matrix.nnz)))
 
 
 def _kernels(matrix: Any) -> ModuleType | None:
@@ -117,7 +124,7 @@ class _Adding:
             rows = int(np.bincount(labels).max())
             self.shift = min(rows.bit_length(), _ROW_BITS)
             self.room = ((1 << self.shift) - 1, (1 << (_CELL_BITS - self.shift)) - 1, 0)
-        self.lock = Lock()
+        self.lock, self.strip = Lock(), _room(kernels, matrix)
 
     def sums(self) -> BagSums:
         """Row by row while the cells of a thread stay in a large cache, else class by class."""
@@ -137,9 +144,10 @@ class _Adding:
         """Add some rows to cells of the classes from `least` on."""
         given = (self.matrix.indptr, self.matrix.indices, self.matrix.data, rows)
         left, done = np.tile(np.array(self.room), (len(cells), 1)), 0
+        changes: Any = np.empty(self.strip, self.cell)
         while done < len(rows):
             done = self.kernels.sum_entries(
-                *given, done, self.labels, least, self.width, self.most, self.shift, cells, left
+                *given, done, self.labels, least, self.width, self.most, self.shift, cells, left, changes
             )
             if done < 0:
                 raise _NotPlain
@@ -202,9 +210,9 @@ def sparse_sums(matrix: Any, labels: Ints, n_labels: int) -> SparseSums:
     if kernels is None:
         return _by_product(matrix, labels, n_labels, order)
     ends, given = np.zeros(matrix.shape[1] + 1, np.int64), (matrix.indptr, matrix.indices, matrix.data, order, labels)
-    kernels.places(*given, ends)
+    kernels.places(*given, np.full(matrix.shape[1], -1), ends)
     label, both = np.empty(ends[-1], np.int64), np.empty((ends[-1], 2), np.int64)
-    kernels.by_slot(*given, ends, label, both)
+    kernels.by_slot(*given, ends, ends.copy(), label, both)
     return SparseSums(*_numbered(np.diff(ends)), label, both)
 
 

@@ -57,11 +57,12 @@ def _adder(kernels: ModuleType, belief: Belief, block: Any, weight: float) -> Ad
     if type(belief) is GaussianBelief and isinstance(block, (Numbers, Vectors)):
         at = np.flatnonzero(belief.varies)
         mean, scale = (np.ascontiguousarray(t[at].T) for t in (belief.location, belief.scale))
-        bells = (belief.positions[at], mean, scale, weight)
+        bells = kernels.Bells.of(belief.positions[at], mean, scale)
         if isinstance(block, Vectors) and block.unchecked.shape[1] >= _WIDE:
-            return partial(_normal_rows, kernels, block, np.ascontiguousarray(block.unchecked), bells)
+            x = np.ascontiguousarray(block.unchecked)
+            return partial(_normal_rows, kernels, block, x, bells, weight, bells.eights(x.shape[1]))
         values = block.values[:, None] if isinstance(block, Numbers) else block.values
-        return partial(_normal, kernels, np.ascontiguousarray(values), bells)
+        return partial(_normal, kernels, np.ascontiguousarray(values), bells, weight)
     if type(belief) is CategoricalBelief and isinstance(block, Codes):
         return partial(_table, kernels, np.ascontiguousarray(weight * belief.rows_of(block.slots)), block.codes)
     return None
@@ -97,24 +98,24 @@ def _matrix(
     kernels: ModuleType, matrix: Ints, columns: Ints, low: Ints, values: Any, start: Any, table: Floats, rows: slice,
     out: Floats,
 ) -> None:  # fmt: skip
-    kernels.add_matrix(matrix[rows], columns, low, values, start, table, out)
+    room = np.empty(table.shape[1]), np.empty(len(columns), dtype=np.uint64)
+    kernels.add_matrix(matrix[rows], columns, low, values, start, table, *room, out)
 
 
 def _nothing(rows: slice, out: Floats) -> None:
     """A column that another one adds with its own, or of weight 0: it is not asked, even where it says −inf."""
 
 
-Bells = tuple[Ints, Floats, Floats, float]  # columns, means, scales, weight
+def _normal(kernels: ModuleType, x: Floats, bells: Any, weight: float, rows: slice, out: Floats) -> None:
+    kernels.add_normal(x[rows], *bells, weight, np.empty((len(bells.columns) + 1, kernels.TILE)), out)
 
 
-def _normal(kernels: ModuleType, x: Floats, bells: Bells, rows: slice, out: Floats) -> None:
-    kernels.add_normal(x[rows], *bells, out)
-
-
-def _normal_rows(kernels: ModuleType, block: Vectors, x: Floats, bells: Bells, rows: slice, out: Floats) -> None:
+def _normal_rows(
+    kernels: ModuleType, block: Vectors, x: Floats, bells: Any, weight: float, eights: Any, rows: slice, out: Floats
+) -> None:
     if len(out) < _FOUR:
-        kernels.add_normal(block.values[rows], *bells, out)
-    elif not kernels.add_normal_rows(x[rows], *bells, out):
+        _normal(kernels, block.values, bells, weight, rows, out)
+    elif not kernels.add_normal_rows(x[rows], *bells, weight, *eights, np.empty(_FOUR), out):
         raise ValueError(f"a vector is not finite: {block.values[~np.isfinite(block.values)][0]}")
 
 

@@ -12,11 +12,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba as nb
 import numpy as np
 
 from .intrinsics import largest_of_eight, slice_sums
-from .lazykernel import lazy
+from .lazykernel import helper, lazy
 from .numerics import Floats, Ints, Limbs
 
 _X_LOWEST = -34  # 2^(−34·32) lies below the smallest subnormal, 2^−1074
@@ -47,7 +46,7 @@ def moments(labels: Ints, n_labels: int, x: Floats) -> tuple[Limbs, Limbs, Limbs
         together = {1: 8, 2: 4, 3: 2, 4: 2}.get(width, 1)
         most = len(x) // together + min(n_labels, len(x))
         packed, of_class, n = np.zeros((most, _LANES)), np.empty(most, np.int64), np.zeros(width * n_labels, np.int64)
-        rows = _side_by_side(labels, n_labels, values, together, packed, of_class, n)
+        rows = _side_by_side(labels, n_labels, values, together, packed, of_class, n, np.zeros(n_labels, np.int64))
         finite, _, *sums = _summed(of_class[:rows], n_labels, packed[:rows])
         each = (s.reshape(together, _LANES // together, n_labels, -1)[:, :width].sum(axis=0) for s in sums)
         x_sum, xx_sum = (s.reshape(width * n_labels, -1) for s in each)
@@ -57,9 +56,14 @@ def moments(labels: Ints, n_labels: int, x: Floats) -> tuple[Limbs, Limbs, Limbs
 
 
 def _summed(labels: Ints, n_labels: int, x: Floats) -> tuple[bool, Ints, Ints, Ints]:
-    groups = x.shape[1] * n_labels
+    width, groups = x.shape[1], x.shape[1] * n_labels
     out = np.zeros(groups, np.int64), np.zeros((groups, _X_LIMBS), np.int64), np.zeros((groups, _XX_LIMBS), np.int64)
-    return bool(_moments(labels, n_labels, x, *out)), *out
+    room = (
+        np.empty(_ROWS, np.uint64), np.empty(_ROWS, np.uint8), np.empty((7, _LANES)), np.empty(_LANES),
+        np.empty((2, n_labels + 1), np.int64), np.empty(width if width <= _WIDE else _LANES, np.int64),
+        np.empty((2, _LANES), np.bool_),
+    )  # fmt: skip
+    return bool(_moments(labels, n_labels, x, *out, *room)), *out
 
 
 def _trimmed(lowest: int, array: Ints) -> Limbs:
@@ -69,7 +73,7 @@ def _trimmed(lowest: int, array: Ints) -> Limbs:
     return Limbs(lowest + int(used[0]), array[:, used[0] : used[-1] + 1])
 
 
-@nb.njit(cache=True, nogil=True)
+@helper
 def _by_class(
     labels: Any, n_labels: int, first: int, width: int, order: Any, starts: Any, free: Any
 ) -> None:  # pragma: no cover - compiled
@@ -86,7 +90,7 @@ def _by_class(
         free[labels[i]] += 1
 
 
-@nb.njit(cache=True, nogil=True)
+@helper
 def _sizes(bits: Any, width: int, first: int, rows: int, left: int, size: Any) -> None:  # pragma: no cover - compiled
     """The bits of the largest size in each of some columns of a block; more than infinity's where one is NaN."""
     if size.shape[0] == _LANES:
@@ -102,7 +106,7 @@ def _sizes(bits: Any, width: int, first: int, rows: int, left: int, size: Any) -
             size[j] = max(size[j], row[j] & _SIZE)
 
 
-@nb.njit(cache=True, nogil=True)
+@helper
 def _largest_number(bits: Any, width: int, first: int, rows: int, column: int) -> Any:  # pragma: no cover - compiled
     """The bits of the largest size in a column of a block that is not NaN, and how many are NaN."""
     top, missing = np.int64(0), 0
@@ -113,13 +117,13 @@ def _largest_number(bits: Any, width: int, first: int, rows: int, column: int) -
     return top, missing
 
 
-@nb.njit(cache=True, nogil=True)
+@helper
 def _power(exponent: int) -> Any:  # pragma: no cover - compiled
     """2^exponent, from its bits."""
     return np.int64((exponent + 1023) << 52).view(np.float64)
 
 
-@nb.njit(cache=True, nogil=True)
+@helper
 def _add_sums(sums: Any, j: int, unit: int, x_sum: Any, xx_sum: Any) -> None:  # pragma: no cover - compiled
     """Add what `slice_sums` has summed of one column to the limbs of a group; high slices are in units of 2^unit."""
     for k in range(2):
@@ -130,7 +134,7 @@ def _add_sums(sums: Any, j: int, unit: int, x_sum: Any, xx_sum: Any) -> None:  #
         _add(twice * sums[2 + k, j] * _power(21 * k - 2 * unit), 2 * unit - 21 * k + 32 * -_XX_LOWEST, xx_sum)
 
 
-@nb.njit(cache=True, nogil=True)
+@helper
 def _add(whole: float, place: int, limbs: Any) -> None:  # pragma: no cover - compiled
     """Add a whole number, times 2^place in units of the lowest limb."""
     m = np.int64(abs(whole))
@@ -146,7 +150,7 @@ def _add(whole: float, place: int, limbs: Any) -> None:  # pragma: no cover - co
         limbs[k + 2] += high >> 32
 
 
-@nb.njit(cache=True, nogil=True)
+@helper
 def _add_alone(bits: int, x_sum: Any, xx_sum: Any) -> None:  # pragma: no cover - compiled
     """Add one float64 and its square, given its bits."""
     biased = (bits >> 52) & 0x7FF
@@ -174,12 +178,17 @@ def _add_alone(bits: int, x_sum: Any, xx_sum: Any) -> None:  # pragma: no cover 
     xx_sum[k + 4] += w3 >> 32
 
 
-@lazy("int64(int64[::1], int64, Array(float64, 2, 'C', True), int64, float64[:, ::1], int64[::1], int64[::1])")
+@lazy(
+    "int64(int64[::1], int64, Array(float64, 2, 'C', True), int64, float64[:, ::1], int64[::1], int64[::1], int64[::1])"
+)
 def _side_by_side(
-    labels: Any, n_labels: int, x: Any, together: int, packed: Any, of_class: Any, n: Any
+    labels: Any, n_labels: int, x: Any, together: int, packed: Any, of_class: Any, n: Any, free: Any
 ) -> Any:  # pragma: no cover - compiled
-    """Put several rows of one class into each row of `packed`, and count what is not NaN; returns how many rows."""
-    free, flat, rows, width = np.zeros(n_labels, np.int64), packed.reshape(-1), 0, x.shape[1]
+    """Put several rows of one class into each row of `packed`, and count what is not NaN; returns how many rows.
+
+    `free` has a zero for each class.
+    """
+    flat, rows, width = packed.reshape(-1), 0, x.shape[1]
     for i in range(labels.shape[0]):
         free[labels[i]] += 1
     for y in range(n_labels):
@@ -204,16 +213,18 @@ def _side_by_side(
 
 
 # Arrow's arrays are read-only, which is a type of its own: one signature takes both
-@lazy("boolean(int64[::1], int64, Array(float64, 2, 'C', True), int64[::1], int64[:, ::1], int64[:, ::1])")
-def _moments(labels: Any, n_labels: int, x: Any, n: Any, x_sum: Any, xx_sum: Any) -> Any:  # pragma: no cover
-    """Add the rows to the sums; False at an infinite number."""
-    width = x.shape[1]
+@lazy(
+    "boolean(int64[::1], int64, Array(float64, 2, 'C', True), int64[::1], int64[:, ::1], int64[:, ::1], "
+    "uint64[::1], uint8[::1], float64[:, ::1], float64[::1], int64[:, ::1], int64[::1], boolean[:, ::1])"
+)
+def _moments(
+    labels: Any, n_labels: int, x: Any, n: Any, x_sum: Any, xx_sum: Any, order: Any, lost: Any, sums: Any, magic: Any,
+    by_class: Any, sizes: Any, ways: Any,
+) -> Any:  # pragma: no cover - compiled  # fmt: skip
+    """Add the rows to the sums; False at an infinite number. What follows the sums is room to work."""
+    width, tile = x.shape[1], sizes.shape[0]
     bits = x.reshape(-1).view(np.int64)
-    tile = width if width <= _WIDE else _LANES
-    order, lost, sums = np.empty(_ROWS, np.uint64), np.empty(_ROWS, np.uint8), np.empty((7, _LANES))
-    starts, free = np.empty(n_labels + 1, np.int64), np.empty(n_labels + 1, np.int64)
-    sizes, magic = np.empty(tile, np.int64), np.empty(_LANES)
-    whole, alone = np.empty(_LANES, np.bool_), np.empty(_LANES, np.bool_)
+    starts, free, whole, alone = by_class[0], by_class[1], ways[0], ways[1]
     for first in range(0, x.shape[0], _ROWS):
         rows = min(_ROWS, x.shape[0] - first)
         _by_class(labels[first : first + rows], n_labels, first, width, order, starts, free)

@@ -4,21 +4,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
-import numba as nb
 import numpy as np
 
-from .intrinsics import add_four, squares_of_four, squares_without_nan
-from .lazykernel import lazy
+from .intrinsics import add_table_rows, squares_of_four, squares_without_nan
+from .lazykernel import helper, lazy
+from .numerics import Floats, Ints
 
 _HALF_LOG_2PI = 0.5 * float(np.log(2 * np.pi))
 _ROOT_HALF = float(np.sqrt(0.5))
 _FAR = 1e299  # a sum of this size has left the range of the short way
-_TILE = 64  # rows at a time: their sums stay in the first-level cache
+TILE = 64  # rows at a time: their sums stay in the first-level cache
 
 
-@nb.njit(cache=True, nogil=True)
+@helper
 def _carefully(x: Any, columns: Any, mean: Any, scale: Any, constant: Any) -> Any:  # pragma: no cover - compiled
     """The same sum for one row and class where a step of the short way may overflow; see `moments.distance`."""
     total = 0.0
@@ -33,22 +33,46 @@ def _carefully(x: Any, columns: Any, mean: Any, scale: Any, constant: Any) -> An
     return total
 
 
-@lazy("void(Array(float64, 2, 'C', True), int64[::1], float64[:, ::1], float64[:, ::1], float64, float64[:, ::1])")
-def add_normal(x: Any, columns: Any, mean: Any, scale: Any, weight: float, out: Any) -> None:  # pragma: no cover
+class Bells(NamedTuple):
+    """Normal distributions of some columns, classes × columns, with what is worked out of them once."""
+
+    columns: Ints
+    mean: Floats
+    scale: Floats
+    constant: Floats  # −log σ − ½ log 2π
+    whole: Floats  # its sum over the columns
+
+    @classmethod
+    def of(cls, columns: Ints, mean: Floats, scale: Floats) -> Bells:
+        """The bells of these means and deviations."""
+        constant = -np.log(scale) - _HALF_LOG_2PI
+        return cls(columns, mean, scale, constant, constant.sum(axis=1))
+
+    def eights(self, width: int) -> tuple[Any, Floats]:
+        """Where each eight columns of a matrix begin, and eight means, inverse deviations and constants for each."""
+        left = np.minimum(8 * np.arange(-(-width // 8)), width - 8)  # the last columns may be read twice: s is then 0
+        out, at = np.zeros((len(self.mean), len(left), 24)), self.columns // 8
+        j = self.columns - left[at]
+        with np.errstate(over="ignore"):  # a row that is infinitely far away goes the careful way
+            out[:, at, j], out[:, at, 8 + j], out[:, at, 16 + j] = self.mean, _ROOT_HALF / self.scale, self.constant
+        return left.astype(np.uint64), out
+
+
+_BELLS = "int64[::1], float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[::1]"
+
+
+@lazy(f"void(Array(float64, 2, 'C', True), {_BELLS}, float64, float64[:, ::1], float64[:, ::1])")
+def add_normal(
+    x: Any, columns: Any, mean: Any, scale: Any, constant: Any, whole: Any, weight: float, room: Any, out: Any
+) -> None:  # pragma: no cover - compiled
     """Add weight · Σ [−½((x − μ)/σ)² − log σ − ½ log 2π] over some columns of x to out[row, class].
 
-    NaN adds nothing. Means and scales are classes × columns.
+    NaN adds nothing. `room` is for TILE numbers of each column and for their sums.
     """
     n_classes, width = mean.shape
-    tile, total = np.empty((width, _TILE)), np.empty(_TILE)
-    inverse, constant, whole = np.empty((n_classes, width)), np.empty((n_classes, width)), np.zeros(n_classes)
-    for y in range(n_classes):
-        for k in range(width):
-            inverse[y, k] = 1.0 / scale[y, k]
-            constant[y, k] = -np.log(scale[y, k]) - _HALF_LOG_2PI
-            whole[y] += constant[y, k]
-    for first in range(0, x.shape[0], _TILE):
-        rows = min(_TILE, x.shape[0] - first)
+    tile, total = room[:width], room[width]
+    for first in range(0, x.shape[0], TILE):
+        rows = min(TILE, x.shape[0] - first)
         missing = False
         for i in range(rows):
             for k in range(width):
@@ -59,7 +83,7 @@ def add_normal(x: Any, columns: Any, mean: Any, scale: Any, weight: float, out: 
             for i in range(rows):
                 total[i] = 0.0 if missing else whole[y]
             for k in range(width):
-                m, s, c = mean[y, k], inverse[y, k], constant[y, k]
+                m, s, c = mean[y, k], 1.0 / scale[y, k], constant[y, k]
                 if missing:
                     for i in range(rows):
                         v = tile[k, i]
@@ -75,37 +99,30 @@ def add_normal(x: Any, columns: Any, mean: Any, scale: Any, weight: float, out: 
                 out[first + i, y] += weight * total[i]
 
 
-@lazy("boolean(Array(float64, 2, 'C', True), int64[::1], float64[:, ::1], float64[:, ::1], float64, float64[:, ::1])")
-def add_normal_rows(x: Any, columns: Any, mean: Any, scale: Any, weight: float, out: Any) -> Any:  # pragma: no cover
-    """The same as `add_normal` of at least eight columns and four rows, faster: nothing is turned.
+@lazy(
+    f"boolean(Array(float64, 2, 'C', True), {_BELLS}, float64, uint64[::1], float64[:, :, ::1], float64[::1], "
+    "float64[:, ::1])"
+)
+def add_normal_rows(
+    x: Any, columns: Any, mean: Any, scale: Any, constant: Any, whole: Any, weight: float, left: Any, bells: Any,
+    squares: Any, out: Any,
+) -> Any:  # pragma: no cover - compiled  # fmt: skip
+    """The same as `add_normal` of at least eight columns and four rows, faster: nothing is turned; see `Bells.eights`.
 
-    Returns whether every number of x is finite, in other columns, too.
+    Returns whether every number of x is finite, in other columns, too. `squares` is room for four.
     """
     n_classes, width, step = mean.shape[0], x.shape[1], np.uint64(x.shape[1])
-    eights = (width + 7) // 8
-    left, bells = np.empty(eights, np.uint64), np.zeros((n_classes, eights, 24))
-    constant, whole, squares = np.empty((n_classes, mean.shape[1])), np.zeros(n_classes), np.empty(4)
-    for k in range(eights):
-        left[k] = min(8 * k, width - 8)  # the last columns may be read twice: where they count already, s is 0
-    for y in range(n_classes):
-        for k in range(mean.shape[1]):
-            constant[y, k] = -np.log(scale[y, k]) - _HALF_LOG_2PI
-            whole[y] += constant[y, k]
-            at = columns[k] // 8
-            j = columns[k] - np.int64(left[at])
-            bells[y, at, j], bells[y, at, 8 + j] = mean[y, k], _ROOT_HALF / scale[y, k]
-            bells[y, at, 16 + j] = constant[y, k]
-    flat, finite = bells.reshape(-1), True
+    finite = True
     for first in range(0, x.shape[0], 4):
         begin = min(first, x.shape[0] - 4)
         place, short = np.uint64(begin * width), True
         for y in range(n_classes):
-            bell = np.uint64(y * eights * 24)
+            bell = np.uint64(y * left.shape[0] * 24)
             if short:
-                squares_of_four(x, place, step, left, flat, bell, squares)
+                squares_of_four(x, place, step, left, bells, bell, squares)
                 short = squares[0] + squares[1] + squares[2] + squares[3] < _FAR
             if not short:
-                squares_without_nan(x, place, step, left, flat, bell, squares)
+                squares_without_nan(x, place, step, left, bells, bell, squares)
             for i in range(first - begin, 4):
                 total = (whole[y] if short else 0.0) - squares[i]
                 if not abs(total) < _FAR:
@@ -132,27 +149,26 @@ def add_rows(table: Any, codes: Any, out: Any) -> None:  # pragma: no cover - co
 
 @lazy(
     "void(Array(int64, 2, 'C', True), int64[::1], int64[::1], uint64[::1], uint64[::1], float64[:, ::1], "
-    "float64[:, ::1])"
+    "float64[::1], uint64[::1], float64[:, ::1])"
 )
 def add_matrix(
-    matrix: Any, columns: Any, low: Any, values: Any, start: Any, table: Any, out: Any
+    matrix: Any, columns: Any, low: Any, values: Any, start: Any, table: Any, sums: Any, place: Any, out: Any
 ) -> None:  # pragma: no cover - compiled
     """Add a row of a table for each of some columns, four at a time, to out[row, class].
 
     The rows of a column begin at `start`: one for each of so many values from `low` on, then one for all others. Rows
-    of the table are as long as a multiple of eight, and hold zeros after the classes.
+    of the table are as long as a multiple of eight, and hold zeros after the classes. `sums` is room for a row of the
+    table, `place` for a number for each column.
     """
-    flat, step = table.reshape(-1), np.uint64(table.shape[1])
-    sums, place = np.empty(table.shape[1]), np.empty(columns.shape[0], np.uint64)
+    step = np.uint64(table.shape[1])
     for i in range(out.shape[0]):
         for k in range(columns.shape[0]):
             v = np.uint64(matrix[i, columns[k]] - low[k])  # one below `low` is a large number, too
-            place[k] = (start[k] + min(v, values[k])) * step
+            place[k] = start[k] + min(v, values[k])
         for y in range(sums.shape[0]):
             sums[y] = 0.0
-        for k in range(0, columns.shape[0], 4):
-            for y in range(np.uint64(0), step, np.uint64(8)):
-                add_four(flat, place[k] + y, place[k + 1] + y, place[k + 2] + y, place[k + 3] + y, sums, y)
+        for y in range(np.uint64(0), step, np.uint64(8)):
+            add_table_rows(table, place, np.uint64(0), np.uint64(columns.shape[0] >> 2), step, y, sums, y)
         for y in range(out.shape[1]):
             out[i, y] += sums[y]
 
