@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse
 
 import tallybayes as tb
-from tallybayes import bagsheet, entrysums, exact, kernels
+from tallybayes import bagsheet, batches, entrysums, exact, kernels
 from tallybayes.block import Groups
 from tallybayes.cells import MIDDLE, REACH
 from tallybayes.numerics import canonical, exact_sums
@@ -101,6 +101,41 @@ def test_gaussian_scores_of_wide_matrices(
     slow, fast = both(lambda: (model.log_joint(probe), model.predict(probe)), monkeypatch)
     np.testing.assert_allclose(fast[0], slow[0], rtol=1e-12, atol=1e-12)
     assert fast[1].tolist() == slow[1].tolist()
+
+
+@pytest.mark.parametrize("n_classes", [1, 2, 3, 4, 7])
+@pytest.mark.parametrize("rows", [64, 66, 127, 128, 131, 8_195])
+def test_the_answer_is_that_of_the_scores_which_are_not_kept(
+    n_classes: int, rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where scores are equal, where numbers are missing or far away, and where classes are impossible."""
+    monkeypatch.setenv("TALLYBAYES_KERNELS", "on")
+    rng = np.random.default_rng(rows)
+    x, y = rng.integers(-2, 3, size=(rows, 9)).astype(float), rng.permutation(np.arange(rows) % n_classes)
+    x[rng.random(x.shape) < 0.01] = np.nan
+    schema = tb.Schema([tb.Column("x", "vector", width=9)], target="y", label_type="int")
+    model = tb.count(np.repeat(x, 2, axis=0), schema, np.concatenate([y, y[::-1]])).model(
+        tb.Settings(weights={"x": 0.7})
+    )
+    x[rng.random(x.shape) < 0.01] = 1.7e308
+    x[5] = np.nan  # only the prior speaks
+    never = {c: float(c != n_classes - 1 or n_classes == 1) for c in range(n_classes)}
+    for prior in (None, "uniform", {str(c): p / sum(never.values()) for c, p in never.items()}):
+        joint = model.log_joint(x, prior=prior)
+        assert model.predict(x, prior=prior).tolist() == np.argmax(joint, axis=1).tolist()
+
+
+def test_every_class_impossible_is_said_once_with_its_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches are named one by one, the warning counts all rows."""
+    monkeypatch.setattr(batches, "BATCH_CELLS", 64 * 2)
+    table = {"a": ["u", "v"] * 500, "b": ["u", "v"] * 500, "y": ["p", "q"] * 500}
+    schema = tb.Schema([tb.Column("a", "category"), tb.Column("b", "category")], target="y")
+    model = tb.count(table, schema).model(tb.Settings(smoothing=tb.MaximumLikelihood()))
+    probe = {"a": ["u"] * 1000, "b": ["u"] * 700 + ["v", "u"] * 150}
+    for way in ("off", "on"):
+        monkeypatch.setenv("TALLYBAYES_KERNELS", way)
+        with pytest.warns(tb.TallybayesWarning, match=r"for 150 row\(s\), the first is row 700"):
+            assert model.predict(probe).tolist() == ["p"] * 1000
 
 
 # ---- codes

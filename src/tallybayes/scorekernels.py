@@ -9,7 +9,7 @@ from typing import Any
 import numba as nb
 import numpy as np
 
-from .intrinsics import add_four, squares_of_four, squares_without_nan
+from .intrinsics import add_four, normals_of_four, normals_without_nan
 from .lazykernel import lazy
 
 _HALF_LOG_2PI = 0.5 * float(np.log(2 * np.pi))
@@ -75,44 +75,118 @@ def add_normal(x: Any, columns: Any, mean: Any, scale: Any, weight: float, out: 
                 out[first + i, y] += weight * total[i]
 
 
+@nb.njit(cache=True, nogil=True)
+def _by_eights(columns: Any, mean: Any, scale: Any, width: int) -> Any:  # pragma: no cover - compiled
+    """What `normals_of_four` reads: where each eight columns begin, and bells and constants, two classes side by side.
+
+    Also what each column adds that no value changes, −log σ − ½ log 2π.
+    """
+    n_classes, eights = mean.shape[0], (width + 7) // 8
+    pairs = (n_classes + 1) // 2
+    left, bells, whole = np.empty(eights, np.uint64), np.zeros((pairs, eights, 2, 24)), np.zeros((pairs, 4, 2))
+    constant = np.empty((n_classes, mean.shape[1]))
+    for k in range(eights):
+        left[k] = min(8 * k, width - 8)  # the last columns may be read twice: where they count already, s is 0
+    for y in range(n_classes):
+        total = 0.0
+        for k in range(mean.shape[1]):
+            constant[y, k] = -np.log(scale[y, k]) - _HALF_LOG_2PI
+            total += constant[y, k]
+            at = columns[k] // 8
+            j, bell = columns[k] - np.int64(left[at]), bells[y // 2, at, y % 2]
+            bell[j], bell[8 + j], bell[16 + j] = mean[y, k], _ROOT_HALF / scale[y, k], constant[y, k]
+        for i in range(4):
+            whole[y // 2, i, y % 2] = total
+    return left, bells.reshape(-1), whole.reshape(-1), constant
+
+
+@nb.njit(cache=True, nogil=True)
+def _slowly(
+    x: Any, begin: int, columns: Any, mean: Any, scale: Any, left: Any, bells: Any, none: Any, constant: Any,
+    totals: Any, row: int,
+) -> Any:  # pragma: no cover - compiled  # fmt: skip
+    """The same for four rows of which `normals_of_four` could not say it: numbers are missing, or too far away.
+
+    Returns whether every number of the rows is finite.
+    """
+    step, finite = np.uint64(x.shape[1]), True
+    for p in range(totals.shape[0]):
+        place, to = np.uint64(begin * x.shape[1]), np.uint64((p * _TILE + row) * 2)
+        bell = np.uint64(p * left.shape[0] * 48)
+        normals_without_nan(x, place, step, left, bells, bell, none, np.uint64(0), totals, to)
+        for y in range(2 * p, min(2 * p + 2, mean.shape[0])):
+            for i in range(4):
+                if not abs(totals[p, row + i, y % 2]) < _FAR:
+                    for k in range(x.shape[1]):
+                        finite &= abs(x[begin + i, k]) != np.inf
+                    totals[p, row + i, y % 2] = _carefully(x[begin + i], columns, mean[y], scale[y], constant[y])
+    return finite
+
+
+@nb.njit(cache=True, nogil=True)
+def _normals(
+    x: Any, first: int, columns: Any, mean: Any, scale: Any, left: Any, bells: Any, whole: Any, none: Any,
+    constant: Any, totals: Any,
+) -> Any:  # pragma: no cover - compiled  # fmt: skip
+    """The log densities of the rows of a tile, two classes after two; returns whether every number is finite."""
+    rows, step, finite = min(_TILE, x.shape[0] - first), np.uint64(x.shape[1]), True
+    for done in range(0, rows, 4):
+        row = min(done, rows - 4)
+        begin = first + row
+        place, short, bell = np.uint64(begin * x.shape[1]), True, np.uint64(0)
+        for p in range(totals.shape[0]):
+            to = np.uint64((p * _TILE + row) * 2)
+            short &= normals_of_four(x, place, step, left, bells, bell, whole, np.uint64(8 * p), totals, to)
+            bell += np.uint64(48 * left.shape[0])
+        if not short:
+            finite &= _slowly(x, begin, columns, mean, scale, left, bells, none, constant, totals, row)
+    return finite
+
+
 @lazy("boolean(Array(float64, 2, 'C', True), int64[::1], float64[:, ::1], float64[:, ::1], float64, float64[:, ::1])")
 def add_normal_rows(x: Any, columns: Any, mean: Any, scale: Any, weight: float, out: Any) -> Any:  # pragma: no cover
     """The same as `add_normal` of at least eight columns and four rows, faster: nothing is turned.
 
     Returns whether every number of x is finite, in other columns, too.
     """
-    n_classes, width, step = mean.shape[0], x.shape[1], np.uint64(x.shape[1])
-    eights = (width + 7) // 8
-    left, bells = np.empty(eights, np.uint64), np.zeros((n_classes, eights, 24))
-    constant, whole, squares = np.empty((n_classes, mean.shape[1])), np.zeros(n_classes), np.empty(4)
-    for k in range(eights):
-        left[k] = min(8 * k, width - 8)  # the last columns may be read twice: where they count already, s is 0
-    for y in range(n_classes):
-        for k in range(mean.shape[1]):
-            constant[y, k] = -np.log(scale[y, k]) - _HALF_LOG_2PI
-            whole[y] += constant[y, k]
-            at = columns[k] // 8
-            j = columns[k] - np.int64(left[at])
-            bells[y, at, j], bells[y, at, 8 + j] = mean[y, k], _ROOT_HALF / scale[y, k]
-            bells[y, at, 16 + j] = constant[y, k]
-    flat, finite = bells.reshape(-1), True
-    for first in range(0, x.shape[0], 4):
-        begin = min(first, x.shape[0] - 4)
-        place, short = np.uint64(begin * width), True
-        for y in range(n_classes):
-            bell = np.uint64(y * eights * 24)
-            if short:
-                squares_of_four(x, place, step, left, flat, bell, squares)
-                short = squares[0] + squares[1] + squares[2] + squares[3] < _FAR
-            if not short:
-                squares_without_nan(x, place, step, left, flat, bell, squares)
-            for i in range(first - begin, 4):
-                total = (whole[y] if short else 0.0) - squares[i]
-                if not abs(total) < _FAR:
-                    for k in range(width):
-                        finite &= abs(x[begin + i, k]) != np.inf
-                    total = _carefully(x[begin + i], columns, mean[y], scale[y], constant[y])
-                out[begin + i, y] += weight * total
+    finite, none, totals = True, np.zeros(8), np.empty(((mean.shape[0] + 1) // 2, _TILE, 2))
+    left, bells, whole, constant = _by_eights(columns, mean, scale, x.shape[1])
+    for tile in range(0, x.shape[0], _TILE):
+        first = min(tile, x.shape[0] - 4)  # a short tile has some rows of the last
+        finite &= _normals(x, first, columns, mean, scale, left, bells, whole, none, constant, totals)
+        for i in range(tile - first, min(_TILE, x.shape[0] - first)):
+            for y in range(mean.shape[0]):
+                out[first + i, y] += weight * totals[y >> 1, i, y & 1]
+    return finite
+
+
+@lazy(
+    "boolean(Array(float64, 2, 'C', True), int64[::1], float64[:, ::1], float64[:, ::1], float64, float64[::1], "
+    "int64[::1])"
+)
+def best_normal_rows(
+    x: Any, columns: Any, mean: Any, scale: Any, weight: float, start: Any, best: Any
+) -> Any:  # pragma: no cover - compiled
+    """What `largest` finds in scores that begin with `start` and to which `add_normal_rows` has added.
+
+    No score is kept. Returns whether every number of x is finite, in other columns, too.
+    """
+    finite, none, totals = True, np.zeros(8), np.empty(((mean.shape[0] + 1) // 2, _TILE, 2))
+    left, bells, whole, constant = _by_eights(columns, mean, scale, x.shape[1])
+    top = np.empty(_TILE)
+    for tile in range(0, x.shape[0], _TILE):
+        first = min(tile, x.shape[0] - 4)  # a short tile has some rows of the last
+        finite &= _normals(x, first, columns, mean, scale, left, bells, whole, none, constant, totals)
+        rows = min(_TILE, x.shape[0] - first)
+        at = best[first : first + rows]
+        for i in range(rows):
+            top[i] = start[0] + weight * totals[0, i, 0]
+            at[i] = 0 if top[i] > -np.inf else -1
+        for y in range(1, mean.shape[0]):
+            for i in range(rows):
+                score = start[y] + weight * totals[y >> 1, i, y & 1]
+                at[i] = y if score > top[i] else at[i]
+                top[i] = max(score, top[i])
     return finite
 
 
@@ -181,7 +255,7 @@ def largest(scores: Any, best: Any) -> None:  # pragma: no cover - compiled
     """The number of the highest score of each row, the first of equal ones; −1 where none is above −inf."""
     for i in range(scores.shape[0]):
         top, at = -np.inf, -1
-        for y in range(scores.shape[1]):
-            if scores[i, y] > top:
-                top, at = scores[i, y], y
+        for y in range(scores.shape[1]):  # without a jump, which nobody could foresee
+            at = y if scores[i, y] > top else at
+            top = max(scores[i, y], top)
         best[i] = at
