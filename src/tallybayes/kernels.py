@@ -19,10 +19,9 @@ from .intrinsics import largest_of_eight, slice_sums
 from .lazykernel import lazy
 from .numerics import Floats, Ints, Limbs
 
-_X_LOWEST = -34  # 2^(−34·32) lies below the smallest subnormal, 2^−1074
-_X_LIMBS = 68
-_XX_LOWEST = -68
-_XX_LIMBS = 136
+# The lowest limb of Σx and how many there are; twice that for Σx². Most numbers are between 2^-192 and 2^192, down to
+# their last bit; 2^(−34·32) lies below the smallest subnormal, 2^−1074
+_NEAR, _ANY = (-6, 12), (-34, 68)
 
 _ROWS = 1536  # of a block: a stretch is never longer, and its sums stay whole
 _LANES = 8  # columns that are added up at a time
@@ -31,6 +30,7 @@ _AHEAD = 24  # rows that are asked for before they are read
 _MASK = 0xFFFFFFFF
 _SIZE = 0x7FFFFFFFFFFFFFFF  # all bits but the sign: they are ordered as the sizes are
 _INFINITY = 0x7FF0000000000000
+_ADDED, _INFINITE, _BEYOND = 1, 0, 2  # how adding ended
 _SMALLEST, _LARGEST = -400, 480  # exponents between which neither the lowest nor the highest product leaves float64
 
 
@@ -42,24 +42,29 @@ def moments(labels: Ints, n_labels: int, x: Floats) -> tuple[Limbs, Limbs, Limbs
     width = x.shape[1]
     labels, values = np.ascontiguousarray(labels, dtype=np.int64), np.ascontiguousarray(x, dtype=np.float64)
     if width >= _LANES:
-        finite, n, x_sum, xx_sum = _summed(labels, n_labels, values)
+        finite, lowest, n, x_sum, xx_sum = _summed(labels, n_labels, values)
     else:  # several rows of one class side by side
         together = {1: 8, 2: 4, 3: 2, 4: 2}.get(width, 1)
         most = len(x) // together + min(n_labels, len(x))
         packed, of_class, n = np.zeros((most, _LANES)), np.empty(most, np.int64), np.zeros(width * n_labels, np.int64)
         rows = _side_by_side(labels, n_labels, values, together, packed, of_class, n)
-        finite, _, *sums = _summed(of_class[:rows], n_labels, packed[:rows])
+        finite, lowest, _, *sums = _summed(of_class[:rows], n_labels, packed[:rows])
         each = (s.reshape(together, _LANES // together, n_labels, -1)[:, :width].sum(axis=0) for s in sums)
         x_sum, xx_sum = (s.reshape(width * n_labels, -1) for s in each)
     if not finite:
         return None
-    return Limbs(0, n[:, None]), _trimmed(_X_LOWEST, x_sum), _trimmed(_XX_LOWEST, xx_sum)
+    return Limbs(0, n[:, None]), _trimmed(lowest, x_sum), _trimmed(2 * lowest, xx_sum)
 
 
-def _summed(labels: Ints, n_labels: int, x: Floats) -> tuple[bool, Ints, Ints, Ints]:
+def _summed(labels: Ints, n_labels: int, x: Floats) -> tuple[bool, int, Ints, Ints, Ints]:
+    """Whether all is finite, the lowest limb of Σx, how many, and the limbs of Σx and Σx²."""
     groups = x.shape[1] * n_labels
-    out = np.zeros(groups, np.int64), np.zeros((groups, _X_LIMBS), np.int64), np.zeros((groups, _XX_LIMBS), np.int64)
-    return bool(_moments(labels, n_labels, x, *out)), *out
+    for lowest, limbs in (_NEAR, _ANY):
+        out = np.zeros(groups, np.int64), np.zeros((groups, limbs), np.int64), np.zeros((groups, 2 * limbs), np.int64)
+        found = _moments(labels, n_labels, x, -32 * lowest, *out)
+        if found != _BEYOND:
+            break
+    return found == _ADDED, lowest, *out
 
 
 def _trimmed(lowest: int, array: Ints) -> Limbs:
@@ -120,14 +125,17 @@ def _power(exponent: int) -> Any:  # pragma: no cover - compiled
 
 
 @nb.njit(cache=True, nogil=True)
-def _add_sums(sums: Any, j: int, unit: int, x_sum: Any, xx_sum: Any) -> None:  # pragma: no cover - compiled
-    """Add what `slice_sums` has summed of one column to the limbs of a group; high slices are in units of 2^unit."""
+def _add_sums(sums: Any, j: int, unit: int, zero: int, x_sum: Any, xx_sum: Any) -> None:  # pragma: no cover - compiled
+    """Add what `slice_sums` has summed of one column to the limbs of a group; high slices are in units of 2^unit.
+
+    The limbs begin at 2^-zero, those of the squares at 2^(-2·zero).
+    """
     for k in range(2):
         places = 21 * (k + 1)  # below 2^unit
-        _add(sums[k, j] * _power(places - unit), unit - places + 32 * -_X_LOWEST, x_sum)
+        _add(sums[k, j] * _power(places - unit), unit - places + zero, x_sum)
     for k in range(5):
         twice = 2.0 if k == 1 or k == 3 else 1.0  # of mixed products
-        _add(twice * sums[2 + k, j] * _power(21 * k - 2 * unit), 2 * unit - 21 * k + 32 * -_XX_LOWEST, xx_sum)
+        _add(twice * sums[2 + k, j] * _power(21 * k - 2 * unit), 2 * (unit + zero) - 21 * k, xx_sum)
 
 
 @nb.njit(cache=True, nogil=True)
@@ -147,16 +155,18 @@ def _add(whole: float, place: int, limbs: Any) -> None:  # pragma: no cover - co
 
 
 @nb.njit(cache=True, nogil=True)
-def _add_alone(bits: int, x_sum: Any, xx_sum: Any) -> None:  # pragma: no cover - compiled
-    """Add one float64 and its square, given its bits."""
+def _add_alone(bits: int, zero: int, x_sum: Any, xx_sum: Any) -> Any:  # pragma: no cover - compiled
+    """Add one float64 and its square, given its bits; False where it lies beyond the limbs."""
     biased = (bits >> 52) & 0x7FF
     m = bits & 0xFFFFFFFFFFFFF
     if biased > 0:
         m |= 0x10000000000000
     else:
         biased = 1
-    power = biased - 1075
-    _add(float(m) if bits >= 0 else -float(m), power + 32 * -_X_LOWEST, x_sum)
+    power = biased - 1075 + zero
+    if power < 0 or power + 64 >= 32 * x_sum.shape[0] - 32:
+        return m == 0
+    _add(float(m) if bits >= 0 else -float(m), power, x_sum)
     # m² in 32-bit words: low² + 2·low·high·2^32 + high²·2^64
     low, high = m & _MASK, m >> 32
     u = np.uint64(low) * np.uint64(low)
@@ -164,7 +174,7 @@ def _add_alone(bits: int, x_sum: Any, xx_sum: Any) -> None:  # pragma: no cover 
     t = np.int64(u >> np.uint64(32)) + 2 * low * high
     w1 = t & _MASK
     t = (t >> 32) + high * high
-    place = 2 * power + 32 * -_XX_LOWEST
+    place = 2 * power
     k, r = place >> 5, place & 31
     w0, w1, w2, w3 = w0 << r, w1 << r, (t & _MASK) << r, (t >> 32) << r
     xx_sum[k] += w0 & _MASK
@@ -172,6 +182,7 @@ def _add_alone(bits: int, x_sum: Any, xx_sum: Any) -> None:  # pragma: no cover 
     xx_sum[k + 2] += (w1 >> 32) + (w2 & _MASK)
     xx_sum[k + 3] += (w2 >> 32) + (w3 & _MASK)
     xx_sum[k + 4] += w3 >> 32
+    return True
 
 
 @lazy("int64(int64[::1], int64, Array(float64, 2, 'C', True), int64, float64[:, ::1], int64[::1], int64[::1])")
@@ -204,9 +215,14 @@ def _side_by_side(
 
 
 # Arrow's arrays are read-only, which is a type of its own: one signature takes both
-@lazy("boolean(int64[::1], int64, Array(float64, 2, 'C', True), int64[::1], int64[:, ::1], int64[:, ::1])")
-def _moments(labels: Any, n_labels: int, x: Any, n: Any, x_sum: Any, xx_sum: Any) -> Any:  # pragma: no cover
-    """Add the rows to the sums; False at an infinite number."""
+@lazy("int64(int64[::1], int64, Array(float64, 2, 'C', True), int64, int64[::1], int64[:, ::1], int64[:, ::1])")
+def _moments(
+    labels: Any, n_labels: int, x: Any, zero: int, n: Any, x_sum: Any, xx_sum: Any
+) -> Any:  # pragma: no cover - compiled
+    """Add the rows to the sums, whose limbs begin at 2^-zero and 2^(-2·zero).
+
+    _ADDED; _INFINITE at an infinite number; _BEYOND at one that the limbs do not reach.
+    """
     width = x.shape[1]
     bits = x.reshape(-1).view(np.int64)
     tile = width if width <= _WIDE else _LANES
@@ -228,12 +244,14 @@ def _moments(labels: Any, n_labels: int, x: Any, n: Any, x_sum: Any, xx_sum: Any
                 if size > _INFINITY:
                     size, missing = _largest_number(bits, width, first, rows, left + j)
                 if size == _INFINITY:
-                    return False
+                    return _INFINITE
                 sizes[left - begin + j] = size
                 top = (size >> 52) - 1022  # every size is below 2^top
                 new = left + j >= done
                 whole[j] = new and size > 0 and _SMALLEST <= top <= _LARGEST
                 alone[j] = new and size > 0 and not whole[j]
+                if whole[j] and not (63 <= top + zero < 32 * x_sum.shape[1] - 64):
+                    return _BEYOND
                 magic[j] = 1.5 * _power(top - 21 + 52) if whole[j] else 1.0
                 if new:
                     for y in range(n_labels):
@@ -249,18 +267,21 @@ def _moments(labels: Any, n_labels: int, x: Any, n: Any, x_sum: Any, xx_sum: Any
                         group = (left + j) * n_labels + y
                         if whole[j]:
                             unit = (sizes[left - begin + j] >> 52) - 1022 - 21
-                            _add_sums(sums, j, unit, x_sum[group], xx_sum[group])
+                            _add_sums(sums, j, unit, zero, x_sum[group], xx_sum[group])
                     for o in range(starts[y], starts[y + 1]):
                         if lost[o] > 0:
                             for j in range(_LANES):
                                 if whole[j] and (lost[o] >> j) & 1:
                                     group = (left + j) * n_labels + y
                                     at = order[o] + np.uint64(left + j)
-                                    _add_alone(bits[at], x_sum[group], xx_sum[group])
+                                    if not _add_alone(bits[at], zero, x_sum[group], xx_sum[group]):
+                                        return _BEYOND
             for j in range(_LANES):
                 if alone[j]:
                     for i in range(first, first + rows):
                         if not np.isnan(x[i, left + j]):
                             group = (left + j) * n_labels + labels[i]
-                            _add_alone(bits[i * width + left + j], x_sum[group], xx_sum[group])
-    return True
+                            at = np.uint64(i * width + left + j)
+                            if not _add_alone(bits[at], zero, x_sum[group], xx_sum[group]):
+                                return _BEYOND
+    return _ADDED
