@@ -131,28 +131,6 @@ def _loop(builder: Any, start: Any, stop: Any, first: list[Any], body: Callable[
 
 
 @intrinsic
-def largest_of_eight(typing: Any, bits: Any, first: Any, step: Any, rows: Any, ahead: Any, out: Any) -> Any:
-    """The largest of the bits but the sign's of eight columns, in rows that are so far apart; asks for rows ahead."""
-
-    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        def at(array: int, place: Any, to: Any) -> Any:
-            return _pointer(context, builder, signature.args[array], args[array], place, to)
-
-        def row(place: Any, state: list[Any]) -> list[Any]:
-            from_here = builder.add(args[1], builder.mul(place, args[2]))
-            _ask(builder, at(0, builder.add(from_here, args[4]), _BYTE))
-            size = builder.and_(builder.load(at(0, from_here, _WORDS), align=8), ir.Constant(_WORDS, [2**63 - 1] * 8))
-            return [builder.select(builder.icmp_signed(">", size, state[0]), size, state[0])]
-
-        (top,) = _loop(builder, _WORD(0), args[3], [ir.Constant(_WORDS, [0] * 8)], row)
-        builder.store(top, at(5, _WORD(0), _WORDS), align=8)
-        return context.get_dummy_value()
-
-    place = types.uint64
-    return types.void(bits, place, place, place, place, out), code
-
-
-@intrinsic
 def products_of_four(
     typing: Any, words: Any, amounts: Any, start: Any, stop: Any, codes: Any, first: Any, tables: Any, column: Any,
     out: Any, to: Any, step: Any,
@@ -190,57 +168,77 @@ def products_of_four(
     return types.void(*given), code
 
 
-@intrinsic
-def slice_sums(
-    typing: Any, x: Any, places: Any, start: Any, stop: Any, left: Any, magic: Any, out: Any, lost: Any
-) -> Any:
+def _slicing(masked: bool) -> Any:
     """Cut eight numbers from each of some places on into slices of 21 bits, a + b + c, and add the slices up.
 
-    `out` gets Σ(a + b), Σc, Σa², Σab, Σ(2ac + b²), Σbc and Σc², eight of each. Adding and subtracting `magic`,
-    1.5·2^(k + 52), rounds to whole numbers of 2^k; the rest is exact. What does not fit into the slices is left out,
-    and `lost` has its bits, a byte for each place. NaN adds nothing.
+    Adding and subtracting `magic`, 1.5·2^(k + 52), rounds to whole numbers of 2^k; the rest is exact. What does not fit
+    into the slices is left out, and `lost` has its bits, a byte for each place. Σ(a + b), Σc, Σa², Σab, Σ(2ac + b²),
+    Σbc and Σc², eight of each, are made whole numbers by `units`, one for the sums and one for the squares, and added
+    to eight integers of `out` each. Masked, NaN adds nothing and is not lost.
     """
 
-    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        def at(array: int, place: Any, to: Any) -> Any:
-            return _pointer(context, builder, signature.args[array], args[array], place, to)
+    def sums(
+        typing: Any, x: Any, places: Any, start: Any, stop: Any, left: Any, magic: Any, units: Any, lane: Any, out: Any,
+        to: Any, lost: Any,
+    ) -> Any:  # fmt: skip
+        def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            def at(array: int, place: Any, kind: Any) -> Any:
+                return _pointer(context, builder, signature.args[array], args[array], place, kind)
 
-        def all_of(number: float) -> Any:
-            return ir.Constant(_EIGHT, [number] * 8)
+            def all_of(number: float) -> Any:
+                return ir.Constant(_EIGHT, [number] * 8)
 
-        def cut(number: Any, unit: Any) -> Any:
-            return builder.fsub(builder.fadd(number, unit), unit)
+            def scaled(number: Any, bits: int) -> Any:
+                return builder.fmul(number, all_of(2.0**bits))
 
-        def plus(total: Any, one: Any, other: Any) -> Any:  # products and sums are exact, whether fused or not
-            return builder.fadd(total, builder.fmul(one, other, flags=("contract",)), flags=("contract",))
+            def cut(number: Any, unit: Any) -> Any:
+                return builder.fsub(builder.fadd(number, unit), unit)
 
-        high = builder.load(at(5, _WORD(0), _EIGHT), align=8)
-        middle, low = (builder.fmul(high, all_of(2.0**-bits)) for bits in (21, 42))
+            def plus(total: Any, one: Any, other: Any) -> Any:  # products and sums are exact, whether fused or not
+                return builder.fadd(total, builder.fmul(one, other, flags=("contract",)), flags=("contract",))
 
-        def row(place: Any, sums: list[Any]) -> list[Any]:
-            from_here = builder.add(builder.load(at(1, place, _WORD)), args[4])
-            v = builder.load(at(0, from_here, _EIGHT), align=8)
-            v = builder.select(builder.fcmp_ordered("==", v, v), v, all_of(0.0))
-            a = cut(v, high)
-            rest = builder.fsub(v, a)
-            b = cut(rest, middle)
-            rest = builder.fsub(rest, b)
-            c = cut(rest, low)
-            fits = builder.fcmp_ordered("==", rest, c)
-            builder.store(builder.bitcast(builder.not_(fits), _BYTE), at(7, place, _BYTE))
-            a, b, c = (builder.select(fits, s, all_of(0.0)) for s in (a, b, c))
-            upper, lower, aa, ab, mixed, bc, cc = sums
-            return [
-                builder.fadd(upper, builder.fadd(a, b)), builder.fadd(lower, c), plus(aa, a, a), plus(ab, a, b),
-                plus(plus(mixed, builder.fadd(a, a), c), b, b), plus(bc, b, c), plus(cc, c, c),
-            ]  # fmt: skip
+            high = builder.load(at(5, args[7], _EIGHT), align=8)
+            middle, low = scaled(high, -21), scaled(high, -42)
 
-        for k, total in enumerate(_loop(builder, args[2], args[3], [all_of(0.0)] * 7, row)):
-            builder.store(total, at(6, _WORD(8 * k), _EIGHT), align=8)
-        return context.get_dummy_value()
+            def row(place: Any, sums: list[Any]) -> list[Any]:
+                from_here = builder.add(builder.load(at(1, place, _WORD)), args[4])
+                v = builder.load(at(0, from_here, _EIGHT), align=8)
+                if masked:
+                    v = builder.select(builder.fcmp_ordered("==", v, v), v, all_of(0.0))
+                a = cut(v, high)
+                rest = builder.fsub(v, a)
+                b = cut(rest, middle)
+                rest = builder.fsub(rest, b)
+                c = cut(rest, low)
+                fits = builder.fcmp_ordered("==", rest, c)
+                builder.store(builder.bitcast(builder.not_(fits), _BYTE), at(10, place, _BYTE))
+                a, b, c = (builder.select(fits, s, all_of(0.0)) for s in (a, b, c))
+                upper, lower, aa, ab, ac, bb, bc, cc = sums
+                return [
+                    builder.fadd(upper, builder.fadd(a, b)), builder.fadd(lower, c), plus(aa, a, a), plus(ab, a, b),
+                    plus(ac, a, c), plus(bb, b, b), plus(bc, b, c), plus(cc, c, c),
+                ]  # fmt: skip
 
-    place = types.uint64
-    return types.void(x, places, place, place, place, magic, out, lost), code
+            upper, lower, aa, ab, ac, bb, bc, cc = _loop(builder, args[2], args[3], [all_of(0.0)] * 8, row)
+            mixed = builder.fadd(builder.fadd(ac, ac), bb)
+            both = builder.add(args[7], args[7])
+            unit, square = (builder.load(at(6, builder.add(both, _WORD(8 * k)), _EIGHT), align=8) for k in range(2))
+            whole = [builder.fmul(upper, unit), builder.fmul(lower, scaled(unit, 21))]
+            whole += [builder.fmul(s, scaled(square, 21 * k)) for k, s in enumerate((aa, ab, mixed, bc, cc))]
+            for k, total in enumerate(whole):
+                target = at(8, builder.add(args[9], _WORD(8 * k)), _WORDS)
+                more = builder.fptosi(total, _WORDS)
+                builder.store(builder.add(builder.load(target, align=8), more), target, align=8)
+            return context.get_dummy_value()
+
+        n = types.uint64
+        return types.void(x, places, n, n, n, magic, units, n, out, n, lost), code
+
+    return sums
+
+
+slice_sums = intrinsic(_slicing(masked=False))
+slice_sums_of_some = intrinsic(_slicing(masked=True))
 
 
 def _eight_sums(builder: Any, rows: Sequence[Any]) -> Any:

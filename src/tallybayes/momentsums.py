@@ -129,7 +129,7 @@ class LimbSums(Sums):
 
     def _settled(
         self, values: Sequence[Floats], sure: Bools, of: Callable[[WholeSums], Sequence[Floats]]
-    ) -> list[Floats]:
+    ) -> Sequence[Floats]:
         """The values, those in doubt worked out in Python's integers."""
         at = np.flatnonzero(~sure)
         if len(at):
