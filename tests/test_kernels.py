@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import tallybayes as tb
 from tallybayes import bagsheet, batches, entrysums, exact, kernels
 from tallybayes.block import Groups
 from tallybayes.cells import MIDDLE, REACH
-from tallybayes.numerics import canonical, exact_sums
+from tallybayes.numerics import canonical, exact_sums, whole_numbers
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -38,6 +39,10 @@ def _numbers(kind: str, rows: int, width: int, rng: np.random.Generator) -> np.n
     if kind == "scales":
         x *= 10.0 ** rng.integers(-20, 20, width)
         x[:, 0] = 0.0
+    if kind == "drifting":  # the largest exponent changes from block to block, up and down by one and by more
+        x *= 2.0 ** rng.integers(-4, 5, (rows // 100 + 1, 1)).repeat(100, axis=0)[:rows]
+    if kind == "tiny among large":  # beyond the limbs that most numbers need, found late
+        x[-1] = 1e-200
     if kind == "huge and tiny":
         x = np.where(rng.random(x.shape) < 0.5, 0.0, x * 10.0 ** rng.choice([-310, 150, 200, 0], width))
         x[:, -1] = np.nan
@@ -45,7 +50,9 @@ def _numbers(kind: str, rows: int, width: int, rng: np.random.Generator) -> np.n
 
 
 @pytest.mark.parametrize("width", [1, 2, 3, 4, 7, 8, 9, 16, 30, 64, 65, 83])
-@pytest.mark.parametrize("kind", ["plain", "missing", "any exponent", "scales", "huge and tiny"])
+@pytest.mark.parametrize(
+    "kind", ["plain", "missing", "any exponent", "scales", "drifting", "tiny among large", "huge and tiny"]
+)
 def test_moments_are_exact_whatever_the_width(width: int, kind: str) -> None:
     rng = np.random.default_rng(width)
     for n_labels, rows in ((1, 5), (3, 2000), (11, 1537)):
@@ -58,6 +65,29 @@ def test_moments_are_exact_whatever_the_width(width: int, kind: str) -> None:
             wanted, got = exact_sums(groups, width * n_labels, factors), canonical(got)
             assert got.lowest == wanted.lowest
             assert np.array_equal(got.array, wanted.array)
+
+
+def test_moments_of_strips() -> None:
+    """More columns than are gone through at a time, the last strip narrower than a register."""
+    rng = np.random.default_rng(8)
+    x, y = rng.normal(size=(150, 1027)), rng.integers(0, 2, 150)
+    row, position = np.nonzero(~np.isnan(x))
+    found = kernels.moments(y, 2, x)
+    assert found is not None
+    wanted = exact_sums(position * 2 + y[row], 2 * 1027, [x[row, position], x[row, position]])
+    assert np.array_equal(canonical(found[2]).array, wanted.array)
+
+
+def test_moments_of_so_many_blocks_that_integers_would_overflow() -> None:
+    """All bits of all numbers are set, so that every sum is as large as it can be."""
+    rows = 1536 * 1100
+    x = np.full((rows, 8), np.nextafter(1.0, 0.0))
+    found = kernels.moments(np.zeros(rows, np.int64), 1, x)
+    assert found is not None
+    whole = 2**53 - 1
+    for limbs, wanted in zip(found[1:], (Fraction(whole, 2**53), Fraction(whole, 2**53) ** 2), strict=True):
+        values, exponent = whole_numbers(limbs)
+        assert [int(v) * Fraction(2) ** exponent for v in values] == [rows * wanted] * 8
 
 
 @pytest.mark.parametrize("width", [1, 8, 30, 70])

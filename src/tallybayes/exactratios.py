@@ -62,8 +62,9 @@ class Pairs:
     @classmethod
     def of(cls, numbers: Limbs) -> Pairs:
         """The sizes of exact numbers, from their first limbs."""
+        numbers = canonical(numbers)
         limbs = np.zeros((numbers.array.shape[1] + len(_PLACES) - 1, len(numbers.array)))
-        limbs[len(_PLACES) - 1 :] = np.abs(canonical(numbers).array).T
+        limbs[len(_PLACES) - 1 :] = np.abs(numbers.array).T
         top = len(limbs) - 1 - np.argmax(limbs[::-1] != 0, axis=0)
         top = np.maximum(top, len(_PLACES) - 1)  # of a zero, too
         each = np.arange(limbs.shape[1])
