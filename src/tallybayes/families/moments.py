@@ -68,6 +68,10 @@ def _read_moments(counts: Counts, n_classes: int) -> Moments:
 
 def shared_deviation(counts: Counts, n_classes: int, unbiased: bool) -> Floats:
     """√(Σ_y Σ(x − μ_y)² / n) per position, pooled within classes; ÷ (n − number of classes) if unbiased."""
+    return counts.once(("shared", n_classes, unbiased), lambda: _shared_deviation(counts, n_classes, unbiased))
+
+
+def _shared_deviation(counts: Counts, n_classes: int, unbiased: bool) -> Floats:
     names, *sums = _sums(counts, n_classes)
     units = [Fraction(2) ** exponent for _, exponent in sums]
     out = np.zeros(len(names))
