@@ -6,11 +6,12 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import scipy.sparse
 
 import tallybayes as tb
-from tallybayes import bagsheet, batches, entrysums, exact, kernels
+from tallybayes import bagsheet, batches, entrysums, exact, kernels, reading
 from tallybayes.block import Groups
 from tallybayes.cells import MIDDLE, REACH
 from tallybayes.numerics import canonical, exact_sums, whole_numbers
@@ -211,6 +212,38 @@ def test_a_text_that_looks_like_a_number_is_not_that_number(monkeypatch: pytest.
     slow, fast = both(lambda: model.log_joint(x), monkeypatch)
     np.testing.assert_allclose(fast, slow, rtol=1e-12)
     assert model.predict(x[:1]).tolist() == ["c"]
+
+
+# ---- texts
+
+_TEXTS = {
+    "short": ["a", "b", "", "ab", "a\0", "value 3", "value 10"],
+    "eight and more": ["exactly8", "exactly9", "exactly 16 bytes", "exactly 16 bytez", "nine byte", "nine bytf"],
+    "long": ["the same beginning and " + "x" * k + " the same ending" for k in range(40)]
+    + ["the same beginning, no. 1, the same end", "the same beginning, no. 2, the same end"],
+    "not ASCII": ["é", "e\u0301", "Straße", "\U0001f600\U0001f600", "日本語", "日本", "ы" * 9],
+    "many": [f"value {i}" for i in range(2048)],
+    "too many": [f"value {i}" for i in range(2049)],
+}
+
+
+@pytest.mark.parametrize("values", _TEXTS)
+@pytest.mark.parametrize("large", [False, True])
+@pytest.mark.parametrize("gone", [0.0, 0.1, 1.0])
+def test_texts_are_numbered_as_arrow_does(
+    values: str, large: bool, gone: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(9)
+    rows = rng.choice(len(_TEXTS[values]), 9001)
+    rows[: len(_TEXTS[values])] = np.arange(len(_TEXTS[values]))[::-1]
+    given = [None if g else _TEXTS[values][i] for i, g in zip(rows.tolist(), rng.random(9001) < gone, strict=True)]
+    whole = pa.array(given, pa.large_string() if large else pa.string())
+    for raw in (whole, whole[3:], whole[8:8500]):  # of which the bits begin within a byte
+        slow, fast = both(lambda raw=raw: reading.category(raw, ("ab",)), monkeypatch)
+        assert fast.slots == slow.slots
+        assert np.array_equal(fast.codes, slow.codes)
+    monkeypatch.setenv("TALLYBAYES_KERNELS", "on")
+    assert (reading._numbered(whole) is None) == (values == "too many" and gone == 0)
 
 
 # ---- cells
