@@ -3,9 +3,10 @@
 Eight columns of a block of rows are added up at a time, class by class, in vector registers. Each number is cut into
 three slices of 21 bits below the largest exponent of its column in the block; slices and their products are whole
 numbers of some power of two, and the sums of at most 1,600 of them are exact in a float64 (1,600 · 1.25 · 2^42 < 2^53).
-The few sums of a stretch go into integer limbs. A value too far below the largest one to fit into the slices is added
-alone: a float64 is an integer of 53 bits times a power of two, and the power picks the limb. Nothing rounds, so the
-result equals the NumPy way bit for bit.
+The sums of a block are added to integers of 64 bits, and these go into limbs when the largest exponent changes or 512
+blocks have been added. A value too far below the largest one to fit into the slices is added alone: a float64 is an
+integer of 53 bits times a power of two, and the power picks the limb. Nothing rounds, so the result equals the NumPy
+way bit for bit.
 """
 
 from __future__ import annotations
