@@ -160,6 +160,23 @@ def test_the_sheet_of_moments_is_a_sheet_like_any_other(own: list[int]) -> None:
     assert ours.regroup(np.zeros(6, dtype=np.int64)) == plain.regroup(np.zeros(6, dtype=np.int64))
 
 
+def test_a_class_without_an_entry_leaves_the_sheet() -> None:
+    """Rows of weight 0 add nothing, no class either."""
+    ours, plain = _sheets([0, 1, 2])
+    new = np.array([0, 1, -1, 2])
+    wide = [Limbs(f.lowest, np.insert(f.array.reshape(12, 3, -1), 2, 0, axis=1).reshape(48, -1)) for f in ours.sums]
+    left = MomentSheet(ours.amounts, ours.names, wide, np.arange(4)).relabel(new)
+    assert left == ours == plain
+    for amount in ours.amounts:
+        assert np.array_equal(left.limbs(amount, 3).array, ours.limbs(amount, 3).array)
+    rng = np.random.default_rng(5)
+    x, y = rng.normal(size=(90, 30)), np.arange(90) % 3
+    schema = tb.Schema([tb.Column("x", "vector", width=30)], target="y", label_type="int")
+    weighed = tb.count(x, schema, y, weights=(y != 1) * 1.0)
+    assert weighed == tb.count(x[y != 1], schema, y[y != 1])
+    assert np.array_equal(weighed.model().log_joint(x), tb.count(x[y != 1], schema, y[y != 1]).model().log_joint(x))
+
+
 def test_a_tally_of_vectors_learns_and_forgets() -> None:
     rng = np.random.default_rng(4)
     x, y = rng.normal(size=(500, 40)) * 1e-3 + 1e6, rng.integers(0, 12, 500)

@@ -40,8 +40,17 @@ class MomentSheet(Sheet):
         return bool(self._there.any())
 
     def relabel(self, new: Index) -> Sheet:
-        """The same sums with class i renumbered to new[i]."""
-        return MomentSheet(self.amounts, self.names, self.sums, new[self.own])
+        """The same sums with class i renumbered to new[i]; one without an entry is left out where that is −1."""
+        own = new[self.own]
+        kept = own >= 0
+        sums = self.sums if kept.all() else [self._of_classes(f, np.flatnonzero(kept)) for f in self.sums]
+        return MomentSheet(self.amounts, self.names, sums, own[kept])
+
+    def _of_classes(self, sums: Limbs, which: Index) -> Limbs:
+        """The limbs of some of the classes, in the order in which they are given."""
+        width = sums.array.shape[1]
+        table = sums.array.reshape(len(self.names), len(self.own), width)
+        return Limbs(sums.lowest, table[:, which].reshape(len(self.names) * len(which), width), True)
 
     def classes(self) -> Iterable[int]:
         """The numbers of the classes that have any entry."""
@@ -82,10 +91,7 @@ class MomentSheet(Sheet):
     def _listed(self) -> Sheet:
         """The same sheet entry by entry."""
         order = np.argsort(self.own)
-        turned = (
-            Limbs(f.lowest, f.array.reshape(len(self.names), len(order), -1)[:, order].reshape(f.array.shape), True)
-            for f in self.sums
-        )
+        turned = (self._of_classes(f, order) for f in self.sums)
         listed = Sheet.dense(self.names, len(order), dict(zip(self.amounts, turned, strict=True)))
         return listed.relabel(self.own[order])
 
