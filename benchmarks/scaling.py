@@ -102,14 +102,16 @@ def vocabulary(words: int, rows: int) -> float:
 
 
 def one_row(words: int) -> float:
-    """Update and forget of one row of 50 words in a model of so many."""
-    model = tb.count(texts(words, max(words // 20, 2000)), TEXT).model()
+    """One row of 50 words learnt and another forgotten in a model of so many."""
+    table = texts(words, max(words // 20, 2000))
+    model = tb.count(table, TEXT).model()
     row = {"t": " ".join(f"w{i}x" for i in RNG.integers(0, words, 50).tolist()), "y": "a"}
-    model.update(row).forget(row)  # indexed once
+    old = {name: column[0].as_py() for name, column in table.items()}
+    model.update(row).forget(old)  # indexed once
 
     def often() -> None:
         for _ in range(100):
-            model.update(row).forget(row)
+            model.update(row).forget(old)
 
     return best(often, 5) / 100
 

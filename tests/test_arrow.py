@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from strategies import examples
 
@@ -41,6 +41,9 @@ def outcome(make: Any, *args: Any, **options: Any) -> Any:
 
 
 @given(everything, st.booleans())
+@example([math.nan], True)
+@example([math.nan, None], True)
+@example([[math.nan], None], True)
 @examples(300)
 def test_arrays_of_lists(values: list[Any], from_pandas: bool) -> None:
     made, right = (outcome(f, values, from_pandas=from_pandas) for f in (arrow.array, pa.array))

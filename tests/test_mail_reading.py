@@ -6,6 +6,8 @@ import base64
 import gc
 import io
 import mailbox
+import random
+import string
 import sys
 import time
 from collections.abc import Callable
@@ -166,6 +168,7 @@ def test_greets_owner() -> None:
     assert row(body="Hi ADA,", owner="Ada, Ms Winter")["greets_owner"] is True
     assert row(body="Dear Ms Winter", owner="Ada, Ms Winter")["greets_owner"] is True
     assert row(body="Hi Adam", owner="Ada")["greets_owner"] is False
+    assert row(body="Dear ada@home.example, you won", owner="Ada")["greets_owner"] is False  # all that spam knows
     assert row(body="x" * 300 + " Ada", owner="Ada")["greets_owner"] is False
     assert row(body="a.b", owner="a+b(")["greets_owner"] is False
 
@@ -234,6 +237,18 @@ def test_transfer_encodings_and_charsets(encoding: str, charset: str) -> None:
         assert read_message(head + sent).notes == ()
 
 
+def test_html_that_says_something_else_than_the_text_beside_it_is_counted_too() -> None:
+    offer = "<p>You have won the <b>great</b> prize, send us your bank account and claim it today"
+    for text, both in (
+        ("See you at the meeting on Monday.", True),
+        ("YOU HAVE WON THE GREAT PRIZE: send us your bank", False),
+    ):
+        raw = parts(f"Content-Type: text/plain\n\n{text}", f"Content-Type: text/html\n\n{offer}", kind="alternative")
+        body = read_message(raw).row["body"]
+        assert body.startswith(text)
+        assert ("claim it today" in body) is both
+
+
 def test_nested_parts_are_read_in_order() -> None:
     inner = (
         "Content-Type: multipart/alternative; boundary=bb\n\n--bb\n\none\n--bb\nContent-Type: text/html\n\n<p>x\n--bb--"
@@ -276,6 +291,24 @@ def test_fingerprint_is_shared_by_near_identical_messages() -> None:
     short = {read_message(mail(f"From: a@{d}.example", "ok, thanks")).fingerprint for d in "abc"}
     assert len(short) == 3  # strangers may share a few words
     assert len(read_message(b"").fingerprint) == 32
+
+
+def test_fingerprint_of_a_long_message_bears_a_few_words_more_or_less() -> None:
+    rng = random.Random(3)
+    words = ["".join(rng.choices(string.ascii_lowercase, k=rng.randint(3, 9))) for _ in range(2_000)]
+
+    def fingerprint(text: list[str]) -> str:
+        return read_message(mail("Subject: x", " ".join(text))).fingerprint
+
+    same = 0
+    for _ in range(200):
+        text = rng.choices(words[:400], k=150)
+        busy = [*text, rng.choice(words[400:])]  # a word at random, as senders add to look different
+        busy[rng.randrange(150)] = rng.choice(words[400:])
+        same += fingerprint(busy) == fingerprint(text)
+    assert same > 150
+    others = {fingerprint(rng.choices(words[:400], k=150)) for _ in range(200)}
+    assert len(others) == 200  # strangers who share a third of their words
 
 
 # ---- links and HTML

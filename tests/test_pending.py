@@ -10,7 +10,7 @@ from strategies import examples, schema, tables
 
 import tallybayes as tb
 from tallybayes import pending
-from tallybayes.rowamounts import checked, label_of, row_amounts
+from tallybayes.rowamounts import Words, checked, label_of, row_amounts
 from tallybayes.slotindex import SlotIndex
 
 SCHEMA = tb.Schema(
@@ -138,7 +138,53 @@ def test_the_amounts_of_a_row_are_what_its_tally_holds(one):
     if label_of(under, read) is None:
         assert tally.rows == 0
         return
-    found = {(column, sheet): dict(slots) for column, sheet, slots in row_amounts(under, read) if slots}
+    found = {
+        (column, sheet): slots.amounts() if isinstance(slots, Words) else dict(slots)
+        for column, sheet, slots in row_amounts(under, read)
+        if slots
+    }
     counts = {"": tally.labels, **tally.columns}
     expected = {(c, s): dict(SlotIndex(sheet).of(0)) for c, each in counts.items() for s, sheet in each.sheets.items()}
     assert found == {place: slots for place, slots in expected.items() if slots}
+
+
+def test_a_row_goes_with_the_same_row_only():
+    """Equal values of another type, or zeros of another sign, are other values."""
+    under = tb.Schema([tb.Column("c", "category")], target="y")
+    model = tb.count({"c": ["red"] * 4, "y": ["u", "v"] * 2}, under).model()
+    values = ["1", 1, 1.0, True, 0.0, -0.0, "0.0", None]
+    for learnt in values:
+        for other in values:
+            whole, row = model.tally.update([{"c": learnt, "y": "u"}]), {"c": other, "y": "u"}
+            try:
+                expected = whole.forget([row])
+            except tb.CannotForget:
+                with pytest.raises(tb.CannotForget):
+                    model.update({"c": learnt, "y": "u"}).forget(row)
+            else:
+                assert model.update({"c": learnt, "y": "u"}).forget(row).tally == expected
+
+
+def test_rows_that_wait_are_read_when_the_base_alone_cannot_let_a_row_go():
+    base = tb.count({"c": ["red"] * 4, "n": [1.0] * 4, "t": ["ant", "bee"] * 2, "y": ["u", "v"] * 2}, SCHEMA).model()
+    learnt = [{"c": "red", "n": 1.0, "t": text, "y": "u"} for text in ("new cat cat", "new dog", "ant")]
+    model = base
+    for row in learnt:
+        model = model.update(row)
+    for text in ("cat new cat", "ant", "dog new", "ant"):  # the same words in another order; of the base; waiting
+        model = model.forget({"c": "red", "n": 1.0, "t": text, "y": "u"})
+        assert "beliefs" not in vars(model)
+    assert model.tally == base.tally.forget([{"c": "red", "n": 1.0, "t": "ant", "y": "u"}])
+    with pytest.raises(tb.CannotForget):
+        model.forget({"c": "red", "n": 1.0, "t": "cat", "y": "u"})
+
+
+@pytest.mark.parametrize("limit", [1, 3, 1 << 30])
+def test_words_too_frequent_for_the_short_way_go_the_long_one(limit, monkeypatch):
+    monkeypatch.setattr("tallybayes.changes.LIMIT", limit)
+    monkeypatch.setattr("tallybayes.slotindex.LIMIT", limit)
+    table = {"c": ["red"] * 4, "n": [1.0] * 4, "t": ["ant ant", "bee"] * 2, "y": ["u", "v"] * 2}
+    base = tb.count(table, SCHEMA).model()
+    row = {"c": "red", "n": 1.0, "t": "ant ant", "y": "u"}
+    assert base.forget(row).tally == base.tally.forget([row])
+    assert base.forget(row).update(row).tally == base.tally

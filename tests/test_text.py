@@ -463,15 +463,17 @@ def test_sms_patterns_beside_the_words_are_better_than_words_alone() -> None:
     frame = frame.assign(**patterns)
     fold = np.arange(len(frame)) % 10
 
-    def accuracy(columns: list[tb.Column]) -> float:
+    def figures(columns: list[tb.Column]) -> tuple[float, float]:
         schema = tb.Schema([tb.Column("text", "text"), *columns], target="target")
         parts = [tb.count(frame[fold == k], schema) for k in range(10)]
         total = sum(parts)
         models = [(total - part).model() for part in parts]
-        right = [m.predict(frame[fold == k]) == frame["target"][fold == k] for k, m in enumerate(models)]
-        return float(np.mean(np.concatenate(right)))
+        p = np.concatenate([m.predict_proba(frame[fold == k]) for k, m in enumerate(models)])
+        label = np.concatenate([frame["target"][fold == k] == models[0].classes[1] for k in range(10)]).astype(int)
+        return float(tb.metrics.accuracy(label, p)), float(tb.metrics.log_loss(label, p))
 
     found = [tb.infer(frame[[name, "target"]], "target")[name] for name in patterns]
-    words, both = accuracy([]), accuracy(found)
+    (words, words_loss), (both, both_loss) = figures([]), figures(found)
     assert words > 0.98
     assert both > words + 0.003
+    assert both_loss < words_loss - 0.005

@@ -104,6 +104,8 @@ def _of_list(values: Sequence[Any], kind: Any, from_pandas: bool) -> Any:
     if kinds == {float} and kind is None:
         if from_pandas:
             there &= np.array([v is None or v == v for v in values], dtype=bool)
+            if not there.any():
+                return pa.nulls(len(values))  # as pyarrow does: what is never there has no type
         return _numbers([0.0 if v is None else v for v in values], there, np.dtype(np.float64))
     if kinds == {int, float} and kind is None and all(abs(v) < 1 << 53 for v in values if type(v) is int):
         return _of_list([None if v is None else float(v) for v in values], None, from_pandas)

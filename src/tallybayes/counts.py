@@ -237,8 +237,7 @@ def add_sheets(sheets: Sequence[Sheet]) -> Sheet:
     if all(s.slots.equals(first.slots) for s in sheets[1:]):
         slots, numbers = first.slots, [s.slot for s in sheets]
     else:
-        slots = pc.unique(pa.concat_arrays([s.slots for s in sheets]))
-        numbers = [numpy_of(pc.index_in(s.slots, value_set=slots))[s.slot].astype(np.int64) for s in sheets]
+        slots, numbers = _all_slots(sheets)
     dense = _add_dense(slots, numbers, sheets)
     if dense is not None:
         return dense
@@ -250,6 +249,18 @@ def add_sheets(sheets: Sequence[Sheet]) -> Sheet:
         np.concatenate([s.label for s in sheets]),
         np.concatenate([s.amount for s in sheets]),
     )
+
+
+def _all_slots(sheets: Sequence[Sheet]) -> tuple[pa.Array, list[Index]]:
+    """The slots of all sheets, those of the first first, and for each sheet the numbers of its entries among them."""
+    first, others = sheets[0].slots, [s.slots for s in sheets[1:]]
+    rest = others[0] if len(others) == 1 else pc.unique(pa.concat_arrays(others))
+    at = numpy_of(pc.index_in(rest, value_set=first).fill_null(-1)).astype(np.int64)
+    new = at < 0
+    at[new] = np.arange(len(first), len(first) + np.count_nonzero(new))
+    places = [at] if len(others) == 1 else [at[numpy_of(pc.index_in(o, value_set=rest))] for o in others]
+    numbers = [place[s.slot] for place, s in zip(places, sheets[1:], strict=True)]
+    return pa.concat_arrays([first, rest.filter(array(new))]), [sheets[0].slot, *numbers]
 
 
 def _add_dense(slots: pa.Array, numbers: Sequence[Index], sheets: Sequence[Sheet]) -> Sheet | None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba as nb
 import numpy as np
 
 from .intrinsics import prefetch
-from .lazykernel import lazy
+from .lazykernel import helper, lazy
 
-_STRIP = 1 << 15  # entries that are looked at together: their changes, 128 kB, stay in a near cache
+STRIP = 1 << 15  # entries that are looked at together: their changes, 128 kB, stay in a near cache
 _AHEAD = 8  # rows that are asked for before they are read, where they are not neighbours
 _ONE = np.uint64(1)
 _EIGHT = np.uint64(8)  # numbers of eight bytes: a line of the cache
@@ -18,7 +17,7 @@ _TWO_52 = float(1 << 52)  # above it float64 has whole numbers only, and a numbe
 _TWO_52_BITS = int(np.float64(_TWO_52).view(np.int64))
 
 
-@nb.njit(cache=True, nogil=True)
+@helper
 def _changes(amounts: Any, shift: int, out: Any) -> Any:  # pragma: no cover - compiled
     """What each amount adds to its cell, (amount << shift) + 1. Returns bits, and the largest amount less one or more.
 
@@ -36,7 +35,7 @@ def _changes(amounts: Any, shift: int, out: Any) -> Any:  # pragma: no cover - c
     return wrong, large
 
 
-@nb.njit(cache=True, nogil=True)
+@helper
 def _outside(slots: Any, width: int) -> Any:  # pragma: no cover - compiled
     """A negative number if any slot is below 0 or not below `width`."""
     bits = np.int64(0)
@@ -45,7 +44,7 @@ def _outside(slots: Any, width: int) -> Any:  # pragma: no cover - compiled
     return bits
 
 
-@nb.njit(cache=True, nogil=True)
+@helper
 def _falls(slots: Any) -> Any:  # pragma: no cover - compiled
     """How often a slot is not above the one before it."""
     count = np.int64(0)
@@ -54,7 +53,7 @@ def _falls(slots: Any) -> Any:  # pragma: no cover - compiled
     return count
 
 
-@nb.njit(cache=True, nogil=True)
+@helper
 def _add(indices: Any, begin: Any, stop: Any, changes: Any, first: Any, cells: Any) -> Any:  # pragma: no cover
     """Add the changes of one row to the cells of its class; returns their bits together."""
     together = np.uint64(0)
@@ -73,24 +72,24 @@ _CELLS = ("uint32", "uint64")
 
 @lazy(
     *[
-        f"int64({r}, int64[::1], int64, int64[::1], int64, int64, int64, int64, {c}[:, ::1], int64[:, ::1])"
+        f"int64({r}, int64[::1], int64, int64[::1], int64, int64, int64, int64, {c}[:, ::1], int64[:, ::1], {c}[::1])"
         for r in _ROWS
         for c in _CELLS
     ]
 )
 def sum_entries(
     indptr: Any, indices: Any, data: Any, order: Any, start: int, labels: Any, least: int, width: int, most: int,
-    shift: int, cells: Any, left: Any,
+    shift: int, cells: Any, left: Any, changes: Any,
 ) -> Any:  # fmt: skip # pragma: no cover - compiled
     """Add the rows order[start:] of a sparse matrix to cells[class − least, slot]: (amount << shift) + 1.
 
     `left` has for each class how many more rows its cells hold, how large an amount, and how many entries were added.
     Returns how many rows of the order are done: all, or those before one whose class is full, or −1 at a row that is
     not plain. Rows are plain if each amount is a whole number from 1 to 2^most and the slots of each row rise from at
-    least 0 to below `width`. Cells of no classes only ask. Neighbouring rows are looked at in long strips.
+    least 0 to below `width`. Cells of no classes only ask. Neighbouring rows are looked at in long strips; `changes` is
+    room for one, or for the longest row.
     """
     end, n = min(data.shape[0], indices.shape[0]), order.shape[0]
-    changes = np.empty(_STRIP, cells.dtype)
     o = start
     while o < n:
         first = last = np.int64(indptr[order[o]])
@@ -99,7 +98,7 @@ def sum_entries(
             stop = np.int64(indptr[order[after] + 1])
             if not 0 <= last <= stop <= end:
                 return -1
-            if after > o and stop - first > _STRIP:
+            if after > o and stop - first > STRIP:
                 break
             if first < last < stop:
                 rises += indices[last] <= indices[last - 1]
@@ -111,8 +110,8 @@ def sum_entries(
                 prefetch(data, e)
             for e in range(np.uint64(indptr[later]), np.uint64(indptr[later + 1]), _EIGHT + _EIGHT):
                 prefetch(indices, e)
-        if last - first > changes.shape[0]:  # one long row
-            changes = np.empty(last - first, cells.dtype)
+        if last - first > changes.shape[0]:
+            return -1
         wrong, large = _changes(data[first:last], shift, changes)
         if wrong != 0 or large >> most != 0 or _outside(indices[first:last], width) < 0:
             return -1
@@ -162,13 +161,14 @@ def spread(
             out[at[j], label[y]] = np.divide(n + more, total[y])  # a total of zero is no error here
 
 
-@lazy(*[f"void({r}, int64[::1], int64[::1], int64[::1])" for r in _ROWS])
-def places(indptr: Any, indices: Any, data: Any, order: Any, labels: Any, ends: Any) -> None:  # pragma: no cover
+@lazy(*[f"void({r}, int64[::1], int64[::1], int64[::1], int64[::1])" for r in _ROWS])
+def places(
+    indptr: Any, indices: Any, data: Any, order: Any, labels: Any, last: Any, ends: Any
+) -> None:  # pragma: no cover - compiled
     """How many classes each slot has, added up: those of slot t will stand from ends[t] to ends[t + 1].
 
-    `order` has the rows class by class, `ends` a zero for each slot and one more.
+    `order` has the rows class by class, `last` a −1 for each slot, `ends` a zero and one more.
     """
-    last = np.full(ends.shape[0], -1, np.int64)
     for o in range(order.shape[0]):
         y = labels[order[o]]
         for e in range(np.uint64(indptr[order[o]]), np.uint64(indptr[order[o] + 1])):
@@ -179,15 +179,15 @@ def places(indptr: Any, indices: Any, data: Any, order: Any, labels: Any, ends: 
         ends[k + 1] += ends[k]
 
 
-@lazy(*[f"void({r}, int64[::1], int64[::1], int64[::1], int64[::1], int64[:, ::1])" for r in _ROWS])
+@lazy(*[f"void({r}, int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[:, ::1])" for r in _ROWS])
 def by_slot(
-    indptr: Any, indices: Any, data: Any, order: Any, labels: Any, ends: Any, label: Any, amount: Any
+    indptr: Any, indices: Any, data: Any, order: Any, labels: Any, ends: Any, begin: Any, label: Any, amount: Any
 ) -> None:  # pragma: no cover - compiled
     """Write down the class, the sum of amounts and how many there are for each slot and class, in that order.
 
     A counting sort by slot keeps the classes in order, so that what belongs to one slot and class meets and is added.
+    `begin` is a copy of `ends`.
     """
-    begin = ends.copy()
     for o in range(order.shape[0]):
         y = labels[order[o]]
         for e in range(np.uint64(indptr[order[o]]), np.uint64(indptr[order[o] + 1])):

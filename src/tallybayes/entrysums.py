@@ -22,7 +22,8 @@ from .workers import parallel, threads
 
 _ENTRIES_PER_THREAD = 1 << 18  # a thread costs about as much as so many
 _SPARSE = 4  # places of a table per entry
-_CACHED = 1 << 22  # places of a table, 16 MB: adding in any order is then faster than reading rows out of order
+_CACHED = 3 << 19  # places of a table, 6 MB: adding in any order is then faster than reading rows out of order
+_LARGE_PAGES = 1 << 20  # cells, 4 MB: from here on NumPy asks for large pages, and fewer faults
 _CELL_BITS = 32  # of a small cell
 _ROW_BITS = 16  # of those at most, for the number of rows; the others are for the amounts
 _WORTH = 2  # slots of a class that are carried in the time in which one entry is added
@@ -53,13 +54,20 @@ def is_plain(matrix: Any) -> bool:
     if kernels is None:
         return False
     none, cells, left = np.zeros(0, np.int64), np.zeros((0, 0), np.uint32), np.zeros((0, 3), np.int64)
+    room = _room(kernels, matrix)
 
     def look(first: int, last: int) -> bool:
         rows = np.arange(first, last)
         given = (matrix.indptr, matrix.indices, matrix.data, rows, 0, none, 0, matrix.shape[1], 31, 0, cells, left)
-        return bool(kernels.sum_entries(*given) == len(rows))
+        return bool(kernels.sum_entries(*given, np.empty(room, np.uint32)) == len(rows))
 
     return all(parallel([partial(look, a, b) for a, b in row_shares(matrix)]))
+
+
+def _room(kernels: ModuleType, matrix: Any) -> int:
+    """How many entries a strip of rows may have, or a single row has."""
+    longest = int(np.diff(matrix.indptr).max(initial=0))
+    return max(int(kernels.STRIP), min(longest, int(matrix.nnz)))
 
 
 def _kernels(matrix: Any) -> ModuleType | None:
@@ -116,13 +124,14 @@ class _Adding:
             rows = int(np.bincount(labels).max())
             self.shift = min(rows.bit_length(), _ROW_BITS)
             self.room = ((1 << self.shift) - 1, (1 << (_CELL_BITS - self.shift)) - 1, 0)
-        self.lock = Lock()
+        self.lock, self.strip = Lock(), _room(kernels, matrix)
 
     def sums(self) -> BagSums:
         """Row by row while the cells of a thread stay in a large cache, else class by class."""
         count = min(threads(), 1 + self.matrix.nnz // _ENTRIES_PER_THREAD, len(self.labels))
         if self.table.size <= _CACHED:
-            cells = np.zeros((count, *self.table.shape), dtype=self.cell)
+            size = count * self.table.size
+            cells = np.zeros(max(size, _LARGE_PAGES), dtype=self.cell)[:size].reshape(count, *self.table.shape)
             shares = np.array_split(np.arange(len(self.labels)), count)
             parallel([partial(self.add, rows, 0, own) for rows, own in zip(shares, cells, strict=True)])
             self.carry(cells, slice(None))
@@ -135,9 +144,10 @@ class _Adding:
         """Add some rows to cells of the classes from `least` on."""
         given = (self.matrix.indptr, self.matrix.indices, self.matrix.data, rows)
         left, done = np.tile(np.array(self.room), (len(cells), 1)), 0
+        changes: Any = np.empty(self.strip, self.cell)
         while done < len(rows):
             done = self.kernels.sum_entries(
-                *given, done, self.labels, least, self.width, self.most, self.shift, cells, left
+                *given, done, self.labels, least, self.width, self.most, self.shift, cells, left, changes
             )
             if done < 0:
                 raise _NotPlain
@@ -200,9 +210,9 @@ def sparse_sums(matrix: Any, labels: Ints, n_labels: int) -> SparseSums:
     if kernels is None:
         return _by_product(matrix, labels, n_labels, order)
     ends, given = np.zeros(matrix.shape[1] + 1, np.int64), (matrix.indptr, matrix.indices, matrix.data, order, labels)
-    kernels.places(*given, ends)
+    kernels.places(*given, np.full(matrix.shape[1], -1), ends)
     label, both = np.empty(ends[-1], np.int64), np.empty((ends[-1], 2), np.int64)
-    kernels.by_slot(*given, ends, label, both)
+    kernels.by_slot(*given, ends, ends.copy(), label, both)
     return SparseSums(*_numbered(np.diff(ends)), label, both)
 
 

@@ -77,11 +77,11 @@ def _adder(kernels: ModuleType, belief: Belief, block: Any, weight: float) -> Ad
     if type(belief) is GaussianBelief and isinstance(block, (Numbers, Vectors)):
         at = np.flatnonzero(belief.varies)
         mean, scale = (np.ascontiguousarray(t[at].T) for t in (belief.location, belief.scale))
-        bells = (belief.positions[at], mean, scale, weight)
+        bells = kernels.Bells.of(belief.positions[at], mean, scale)
         if isinstance(block, Vectors) and block.unchecked.shape[1] >= _WIDE:
-            return _NormalRows(kernels, block, bells)
+            return _NormalRows(kernels, block, bells, weight)
         values = block.values[:, None] if isinstance(block, Numbers) else block.values
-        return partial(_normal, kernels, np.ascontiguousarray(values), bells)
+        return partial(_normal, kernels, np.ascontiguousarray(values), bells, weight)
     if type(belief) is CategoricalBelief and isinstance(block, Codes):
         return partial(_table, kernels, np.ascontiguousarray(weight * belief.rows_of(block.slots)), block.codes)
     return None
@@ -117,18 +117,16 @@ def _matrix(
     kernels: ModuleType, matrix: Ints, columns: Ints, low: Ints, values: Any, start: Any, table: Floats, rows: slice,
     out: Floats,
 ) -> None:  # fmt: skip
-    kernels.add_matrix(matrix[rows], columns, low, values, start, table, out)
+    room = np.empty(table.shape[1]), np.empty(len(columns), dtype=np.uint64)
+    kernels.add_matrix(matrix[rows], columns, low, values, start, table, *room, out)
 
 
 def _nothing(rows: slice, out: Floats) -> None:
     """A column that another one adds with its own, or of weight 0: it is not asked, even where it says −inf."""
 
 
-Bells = tuple[Ints, Floats, Floats, float]  # columns, means, scales, weight
-
-
-def _normal(kernels: ModuleType, x: Floats, bells: Bells, rows: slice, out: Floats) -> None:
-    kernels.add_normal(x[rows], *bells, out)
+def _normal(kernels: ModuleType, x: Floats, bells: Any, weight: float, rows: slice, out: Floats) -> None:
+    kernels.add_normal(x[rows], *bells, weight, np.empty((len(bells.columns) + 1, kernels.TILE)), out)
 
 
 @dataclass(frozen=True)
@@ -137,21 +135,26 @@ class _NormalRows:
 
     kernels: ModuleType
     block: Vectors
-    bells: Bells
+    bells: Any
+    weight: float
 
     @cached_property
     def _x(self) -> Floats:
         return np.ascontiguousarray(self.block.unchecked)
 
+    @cached_property
+    def _given(self) -> tuple[Any, ...]:
+        return (*self.bells, self.weight, *self.bells.eights(self._x.shape[1]), self.bells.room())
+
     def __call__(self, rows: slice, out: Floats) -> None:
         if len(out) < _FOUR:
-            self.kernels.add_normal(self.block.values[rows], *self.bells, out)
-        elif not self.kernels.add_normal_rows(self._x[rows], *self.bells, out):
+            _normal(self.kernels, self.block.values, self.bells, self.weight, rows, out)
+        elif not self.kernels.add_normal_rows(self._x[rows], *self._given, out):
             self._refuse()
 
     def best(self, start: Floats, out: Ints) -> None:
         """Which class of each row, at least four, has the highest score if they begin so and nothing else is added."""
-        if not self.kernels.best_normal_rows(self._x, *self.bells, start, out):
+        if not self.kernels.best_normal_rows(self._x, *self._given, np.empty(self.kernels.TILE), start, out):
             self._refuse()
 
     def _refuse(self) -> None:

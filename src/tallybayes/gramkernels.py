@@ -6,76 +6,105 @@ numbered by the table of `wordtable`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-import numba as nb
 import numpy as np
 
-from .wordtable import ONE, Keys, key_them, learn, roomy
+from .lazykernel import helper, kernel
+from .wordtable import ONE, Keys, Table, has_room, key_them, learn, roomier
 
-_TOGETHER = 512  # n-grams whose keys are made, and then looked up
+TOGETHER = 512  # n-grams whose keys are made, and then looked up
+TEXT, SIZE, FIRST, TOTAL, PIECE, LETTERS, WAITING, NEEDED, STATES = range(9)  # where a kernel stands
 
 
-@nb.njit(cache=True, nogil=True)
+def grown(way: Callable[..., bool], table: Table, numbers: Any, ends: Any, low: int) -> Table:
+    """The table that `grams` or `chars`, given all but their last arguments, have filled: it grows as they ask."""
+    runs, keys = np.zeros(2 * TOGETHER, np.uint64), Keys(*(np.zeros(TOGETHER, np.uint64) for _ in range(3)))
+    state = np.zeros(STATES, np.int64)
+    state[SIZE], state[LETTERS] = low, -1
+    while not way(runs, keys, table, numbers, ends, state):
+        table = roomier(table, TOGETHER, int(state[NEEDED]))
+    return table
+
+
+def spelled(table: Table, word_edges: Any, letters: Any) -> tuple[Any, Any]:
+    """The n-grams of words written out, with a space between words: where each ends, and the bytes."""
+    numbers = table.letters[: len(table.letters) // 4 * 4].view(np.uint32)
+    edges = np.zeros(int(table.known[0]) + 1, np.int64)
+    _spell(table, numbers, word_edges, letters, edges, np.zeros(0, np.uint8))
+    out = np.full(edges[-1], ord(" "), np.uint8)
+    _spell(table, numbers, word_edges, letters, edges, out)
+    return edges, out
+
+
+@helper
 def _number(
-    table: Any, data: Any, runs: Any, count: Any, keys: Any, out: Any, at: Any
+    table: Any, data: Any, runs: Any, count: Any, keys: Any, out: Any, at: Any, state: Any
 ) -> Any:  # pragma: no cover - compiled
-    """Number some n-grams; returns the table, which may have grown."""
+    """Number some n-grams; False where the table has no room for them."""
     size = np.uint64(0)
     for k in range(count):
         size += runs[2 * k + 1] - runs[2 * k]
     some = np.uint64(count)  # one type of number for all callers, so that these are compiled once
-    table = roomy(table, some, size)
+    if not has_room(table, some, size):
+        state[NEEDED] = np.int64(size)
+        return False
     key_them(table, data, runs, some, keys)
     learn(table, data, runs, some, keys, out, np.uint64(at))
-    return table
+    return True
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def grams(
-    data: Any, ends: Any, low: Any, high: Any, table: Any, out: Any, out_ends: Any
+    data: Any, ends: Any, low: Any, high: Any, runs: Any, keys: Any, table: Any, out: Any, out_ends: Any, state: Any
 ) -> Any:  # pragma: no cover - compiled
-    """n-grams of numbered words, four bytes of `data` each, all sizes low … high in turn; returns their table."""
-    runs = np.zeros(2 * _TOGETHER, np.uint64)
-    keys = Keys(np.zeros(_TOGETHER, np.uint64), np.zeros(_TOGETHER, np.uint64), np.zeros(_TOGETHER, np.uint64))
-    total = 0
-    for d in range(ends.shape[0]):
+    """n-grams of numbered words, four bytes of `data` each, all sizes low … high in turn.
+
+    Returns whether all is done; if not, the table needs room for TOGETHER strings and state[NEEDED] bytes more, and the
+    next call goes on.
+    """
+    d, n, first, total = state[TEXT], state[SIZE], state[FIRST], state[TOTAL]
+    done = True
+    while done and d < ends.shape[0]:
         begin = ends[d - 1] if d > 0 else 0
-        for n in range(low, high + 1):
-            for first in range(begin, ends[d] - n + 1, _TOGETHER):
-                count = min(_TOGETHER, ends[d] - n + 1 - first)
-                for k in range(count):
-                    runs[2 * k], runs[2 * k + 1] = 4 * (first + k), 4 * (first + k + n)
-                table = _number(table, data, runs, count, keys, out, np.uint64(total))
-                total += count
-        out_ends[d] = total
-    return table
+        count = min(TOGETHER, ends[d] - n + 1 - begin - first)
+        if count > 0:
+            for k in range(count):
+                at = begin + first + k
+                runs[2 * k], runs[2 * k + 1] = 4 * at, 4 * (at + n)
+            done = _number(table, data, runs, count, keys, out, total, state)
+            if done:
+                total, first = total + count, first + count
+        else:
+            n, first = n + 1, 0
+            if n > high:
+                out_ends[d] = total
+                d, n = d + 1, low
+    state[TEXT], state[SIZE], state[FIRST], state[TOTAL] = d, n, first, total
+    return done
 
 
-@nb.njit(cache=True, nogil=True)
-def spelled(table: Any, word_edges: Any, letters: Any) -> Any:  # pragma: no cover - compiled
-    """The n-grams of words written out, with a space between words: where each ends, and the bytes."""
-    known, numbers = table.known[0], table.letters[: table.letters.shape[0] // 4 * 4].view(np.uint32)
-    edges = np.zeros(known + 1, np.int64)
-    for t in range(1, known + 1):
-        size = -1
-        for i in range(table.edges[t - 1] >> np.uint64(2), table.edges[t] >> np.uint64(2)):
-            word = numbers[i]
-            size += 1 + word_edges[word] - word_edges[word - 1]
-        edges[t] = edges[t - 1] + size
-    out = np.full(edges[known], 32, np.uint8)
-    for t in range(1, known + 1):
+@kernel
+def _spell(table: Any, numbers: Any, word_edges: Any, letters: Any, edges: Any, out: Any) -> None:  # pragma: no cover
+    """Where each n-gram of words ends, and its bytes if there is room, which is all spaces.
+
+    `numbers` are the letters of the table as numbers of words.
+    """
+    for t in range(1, edges.shape[0]):
+        first, last = table.edges[t - 1] >> np.uint64(2), table.edges[t] >> np.uint64(2)
         at = edges[t - 1]
-        for i in range(table.edges[t - 1] >> np.uint64(2), table.edges[t] >> np.uint64(2)):
+        for i in range(first, last):
             word = numbers[i]
             for j in range(word_edges[word - 1], word_edges[word]):
-                out[at] = letters[j]
+                if out.shape[0] > 0:
+                    out[at] = letters[j]
                 at += 1
             at += 1
-    return edges, out
+        edges[t] = at - 1
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def padded(
     texts: Any, fold: Any, is_word: Any, across: bool, out: Any, out_ends: Any, cuts: Any
 ) -> Any:  # pragma: no cover - compiled
@@ -143,30 +172,43 @@ def padded(
     return pieces
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def chars(
-    data: Any, cuts: Any, piece_ends: Any, low: Any, high: Any, places: Any, table: Any, out: Any, ends: Any
-) -> Any:  # pragma: no cover - compiled
-    """Character n-grams of each stretch, all sizes low … high in turn; returns their table."""
-    runs = np.zeros(2 * _TOGETHER, np.uint64)
-    keys = Keys(np.zeros(_TOGETHER, np.uint64), np.zeros(_TOGETHER, np.uint64), np.zeros(_TOGETHER, np.uint64))
-    total, waiting = 0, 0
-    for d in range(piece_ends.shape[0]):
-        for piece in range(piece_ends[d - 1] if d > 0 else 0, piece_ends[d]):
-            begin = cuts[piece - 1] if piece > 0 else 0
+    data: Any, cuts: Any, piece_ends: Any, low: Any, high: Any, places: Any, runs: Any, keys: Any, table: Any, out: Any,
+    ends: Any, state: Any,
+) -> Any:  # pragma: no cover - compiled  # fmt: skip
+    """Character n-grams of each stretch, all sizes low … high in turn; returns whether all is done, as `grams`."""
+    d, n, c, total = state[TEXT], state[SIZE], state[FIRST], state[TOTAL]
+    piece, count, waiting = state[PIECE], state[LETTERS], state[WAITING]
+    done = True
+    while done and d < piece_ends.shape[0]:
+        if piece == piece_ends[d]:
+            ends[d] = total + waiting
+            d += 1
+        elif count < 0:  # a new stretch: where its characters begin
             count = 0
-            for i in range(begin, cuts[piece]):
+            for i in range(cuts[piece - 1] if piece > 0 else 0, cuts[piece]):
                 if (data[i] & 0xC0) != 0x80:
                     places[count] = i
                     count += 1
             places[count] = cuts[piece]
-            for n in range(low, high + 1):
-                for c in range(count - n + 1):
+        elif n > high:
+            piece, count, n = piece + 1, -1, low
+        else:
+            while done and c <= count - n:
+                if waiting == TOGETHER:
+                    done = _number(table, data, runs, waiting, keys, out, total, state)
+                    if done:
+                        total, waiting = total + waiting, 0
+                if done:
                     runs[2 * waiting], runs[2 * waiting + 1] = places[c], places[c + n]
-                    waiting += 1
-                    if waiting == _TOGETHER:
-                        table = _number(table, data, runs, waiting, keys, out, np.uint64(total))
-                        total += waiting
-                        waiting = 0
-        ends[d] = total + waiting
-    return _number(table, data, runs, waiting, keys, out, np.uint64(total))
+                    waiting, c = waiting + 1, c + 1
+            if done:
+                n, c = n + 1, 0
+    if done and waiting > 0:
+        done = _number(table, data, runs, waiting, keys, out, total, state)
+        if done:
+            total, waiting = total + waiting, 0
+    state[TEXT], state[SIZE], state[FIRST], state[TOTAL] = d, n, c, total
+    state[PIECE], state[LETTERS], state[WAITING] = piece, count, waiting
+    return done

@@ -32,10 +32,10 @@ def products_of_each(
     codes are given as places in the flat arrays of codes and tables.
     """
     n_classes, width = np.uint64(codes.shape[1]), np.uint64(tables.shape[1])
-    flat, numbers, total, to = tables.ravel(), codes.ravel(), out.ravel(), np.uint64(0)
+    to = np.uint64(0)
     for i in range(out.shape[0]):
         start, stop = np.uint64(indptr[first + i]), np.uint64(indptr[first + i + 1])
         for y in range(np.uint64(0), n_classes, np.uint64(4)):
             for s in range(np.uint64(0), width, np.uint64(8)):
-                products_of_four(words, data, start, stop, numbers, y, flat, s, total, to + y * width + s, width)
+                products_of_four(words, data, start, stop, codes, y, tables, s, out, to + y * width + s, width)
         to += n_classes * width

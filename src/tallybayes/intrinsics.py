@@ -93,25 +93,6 @@ def fold_block(typing: Any, data: Any, place: Any, out: Any, to: Any, lower: Any
     return types.uint64(data, types.uint64, out, types.uint64, types.boolean), code
 
 
-@intrinsic
-def add_four(typing: Any, table: Any, a: Any, b: Any, c: Any, d: Any, out: Any, to: Any) -> Any:
-    """Add to eight doubles of `out` the eight from each of four places of a table."""
-
-    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        def at(array: int, place: Any) -> Any:
-            return _pointer(context, builder, signature.args[array], args[array], place, _EIGHT)
-
-        w, x, y, z = (builder.load(at(0, place), align=8) for place in args[1:5])
-        total = builder.fadd(
-            builder.load(at(5, args[6]), align=8), builder.fadd(builder.fadd(w, x), builder.fadd(y, z))
-        )
-        builder.store(total, at(5, args[6]), align=8)
-        return context.get_dummy_value()
-
-    place = types.uint64
-    return types.void(table, place, place, place, place, out, place), code
-
-
 def _loop(builder: Any, start: Any, stop: Any, first: list[Any], body: Callable[[Any, list[Any]], list[Any]]) -> Any:
     """A loop over places that keeps its state in registers: state = body(place, state)."""
     before, head = builder.block, builder.append_basic_block("head")
@@ -128,6 +109,35 @@ def _loop(builder: Any, start: Any, stop: Any, first: list[Any], body: Callable[
     builder.branch(head)
     builder.position_at_end(after)
     return state
+
+
+@intrinsic
+def add_table_rows(
+    typing: Any, table: Any, rows: Any, start: Any, stop: Any, width: Any, left: Any, out: Any, to: Any
+) -> Any:
+    """Add to eight doubles of `out` those from `left` on in some rows of a table of this width, by fours of rows."""
+
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        def at(array: int, place: Any, kind: Any) -> Any:
+            return _pointer(context, builder, signature.args[array], args[array], place, kind)
+
+        def four(place: Any, state: list[Any]) -> list[Any]:
+            found, first = [], builder.shl(place, _WORD(2))
+            for i in range(4):
+                row = builder.load(at(1, builder.add(first, _WORD(i)), number))
+                row = builder.zext(row, _WORD) if number is not _WORD else row
+                found.append(builder.load(at(0, builder.add(builder.mul(row, args[4]), args[5]), _EIGHT), align=8))
+            w, x, y, z = found
+            return [builder.fadd(state[0], builder.fadd(builder.fadd(w, x), builder.fadd(y, z)))]
+
+        number = _INT if signature.args[1].dtype.bitwidth == 32 else _WORD
+        (total,) = _loop(builder, args[2], args[3], [ir.Constant(_EIGHT, [0.0] * 8)], four)
+        before = builder.load(at(6, args[7], _EIGHT), align=8)
+        builder.store(builder.fadd(before, total), at(6, args[7], _EIGHT), align=8)
+        return context.get_dummy_value()
+
+    place = types.uint64
+    return types.void(table, rows, place, place, place, place, out, place), code
 
 
 @intrinsic

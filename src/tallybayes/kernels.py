@@ -13,11 +13,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba as nb
 import numpy as np
 
 from .intrinsics import eight, slice_sums, slice_sums_of_some, trailing_zeros
-from .lazykernel import lazy
+from .lazykernel import helper, lazy
 from .numerics import Floats, Ints, Limbs
 
 # The lowest limb of Σx and how many there are; twice that for Σx². Most numbers are between 2^-192 and 2^192, down to
@@ -51,7 +50,7 @@ def moments(labels: Ints, n_labels: int, x: Floats) -> tuple[Limbs, Limbs, Limbs
         together = {1: 8, 2: 4, 3: 2, 4: 2}.get(width, 1)
         most = len(x) // together + min(n_labels, len(x))
         packed, of_class, n = np.zeros((most, _LANES)), np.empty(most, np.int64), np.zeros(width * n_labels, np.int64)
-        rows = _side_by_side(labels, n_labels, values, together, packed, of_class, n)
+        rows = _side_by_side(labels, n_labels, values, together, packed, of_class, n, np.zeros(n_labels, np.int64))
         finite, lowest, _, *sums = _summed(of_class[:rows], n_labels, packed[:rows])
         each = (s.reshape(together, _LANES // together, n_labels, -1)[:, :width].sum(axis=0) for s in sums)
         x_sum, xx_sum = (s.reshape(width * n_labels, -1) for s in each)
@@ -62,10 +61,16 @@ def moments(labels: Ints, n_labels: int, x: Floats) -> tuple[Limbs, Limbs, Limbs
 
 def _summed(labels: Ints, n_labels: int, x: Floats) -> tuple[bool, int, Ints, Ints, Ints]:
     """Whether all is finite, the lowest limb of Σx, how many, and the limbs of Σx and Σx²."""
-    groups = x.shape[1] * n_labels
+    width, groups, eights = x.shape[1], x.shape[1] * n_labels, -(-x.shape[1] // _LANES)
+    height = min(max(_CELLS // min(eights * _LANES, _STRIP), _FEWEST), _ROWS)
     for lowest, limbs in (_NEAR, _ANY):
         out = np.zeros(groups, np.int64), np.zeros((groups, limbs), np.int64), np.zeros((groups, 2 * limbs), np.int64)
-        found = _moments(labels, n_labels, x, -32 * lowest, *out)
+        rows = np.empty(height, np.uint64), np.empty(height, np.int64), np.zeros(height + 8, np.uint8)
+        room = np.empty((2, n_labels + 1), np.int64), np.empty(width, np.int64)
+        # Of each eight columns and class, what has been added up and not yet been carried into limbs
+        whole, tops = np.zeros((eights, n_labels, 7, _LANES), np.int64), np.full(eights * _LANES, _NONE)
+        units = np.full(eights * _LANES, np.inf), np.ones((eights, 2, _LANES))  # with which nothing fits
+        found = _moments(labels, n_labels, x, -32 * lowest, *out, *rows, *room, whole, tops, *units)
         if found != _BEYOND:
             break
     return found == _ADDED, lowest, *out
@@ -78,7 +83,7 @@ def _trimmed(lowest: int, array: Ints) -> Limbs:
     return Limbs(lowest + int(used[0]), array[:, used[0] : used[-1] + 1])
 
 
-@nb.njit(cache=True, nogil=True)
+@helper
 def _by_class(
     labels: Any, n_labels: int, first: int, width: int, order: Any, row: Any, starts: Any, free: Any
 ) -> None:  # pragma: no cover - compiled
@@ -96,7 +101,7 @@ def _by_class(
         free[labels[i]] += 1
 
 
-@nb.njit(cache=True, nogil=True)
+@helper
 def _sizes(bits: Any, width: int, first: int, rows: int, size: Any, left: int, right: int) -> None:  # pragma: no cover
     """The bits of the largest size in each of some columns of a block; more than infinity's where one is NaN."""
     some = size[left:right]
@@ -109,7 +114,7 @@ def _sizes(bits: Any, width: int, first: int, rows: int, size: Any, left: int, r
             some[j] = max(some[j], row[j] & _SIZE)
 
 
-@nb.njit(cache=True, nogil=True)
+@helper
 def _largest_number(bits: Any, width: int, first: int, rows: int, column: int) -> Any:  # pragma: no cover - compiled
     """The bits of the largest size in a column of a block that is not NaN."""
     top = np.int64(0)
@@ -119,13 +124,13 @@ def _largest_number(bits: Any, width: int, first: int, rows: int, column: int) -
     return top
 
 
-@nb.njit(cache=True, nogil=True)
+@helper
 def _power(exponent: int) -> Any:  # pragma: no cover - compiled
     """2^exponent, from its bits."""
     return np.int64((exponent + 1023) << 52).view(np.float64)
 
 
-@nb.njit(cache=True, nogil=True)
+@helper
 def _carry(whole: Any, lane: int, top: int, zero: int, group: int, x_sum: Any, xx_sum: Any) -> None:  # pragma: no cover
     """Move what `slice_sums` has added up in one column to the limbs of its groups; all numbers are below 2^top.
 
@@ -143,7 +148,7 @@ def _carry(whole: Any, lane: int, top: int, zero: int, group: int, x_sum: Any, x
                 _add(m, 2 * unit - 21 * (k - 2) + twice, xx_sum[group + y])
 
 
-@nb.njit(cache=True, nogil=True)
+@helper
 def _add(m: int, place: int, limbs: Any) -> None:  # pragma: no cover - compiled
     """Add a whole number, times 2^place in units of the lowest limb."""
     k, r = place >> 5, place & 31
@@ -153,7 +158,7 @@ def _add(m: int, place: int, limbs: Any) -> None:  # pragma: no cover - compiled
     limbs[k + 2] += high >> 32
 
 
-@nb.njit(cache=True, nogil=True)
+@helper
 def _add_alone(bits: int, zero: int, x_sum: Any, xx_sum: Any) -> Any:  # pragma: no cover - compiled
     """Add one float64 and its square, given its bits; NaN adds nothing. False where it lies beyond the limbs."""
     biased = (bits >> 52) & 0x7FF
@@ -186,12 +191,17 @@ def _add_alone(bits: int, zero: int, x_sum: Any, xx_sum: Any) -> Any:  # pragma:
     return True
 
 
-@lazy("int64(int64[::1], int64, Array(float64, 2, 'C', True), int64, float64[:, ::1], int64[::1], int64[::1])")
+@lazy(
+    "int64(int64[::1], int64, Array(float64, 2, 'C', True), int64, float64[:, ::1], int64[::1], int64[::1], int64[::1])"
+)
 def _side_by_side(
-    labels: Any, n_labels: int, x: Any, together: int, packed: Any, of_class: Any, n: Any
+    labels: Any, n_labels: int, x: Any, together: int, packed: Any, of_class: Any, n: Any, free: Any
 ) -> Any:  # pragma: no cover - compiled
-    """Put several rows of one class into each row of `packed`, and count what is not NaN; returns how many rows."""
-    free, flat, rows, width = np.zeros(n_labels, np.int64), packed.reshape(-1), 0, x.shape[1]
+    """Put several rows of one class into each row of `packed`, and count what is not NaN; returns how many rows.
+
+    `free` has a zero for each class.
+    """
+    flat, rows, width = packed.reshape(-1), 0, x.shape[1]
     for i in range(labels.shape[0]):
         free[labels[i]] += 1
     for y in range(n_labels):
@@ -216,25 +226,22 @@ def _side_by_side(
 
 
 # Arrow's arrays are read-only, which is a type of its own: one signature takes both
-@lazy("int64(int64[::1], int64, Array(float64, 2, 'C', True), int64, int64[::1], int64[:, ::1], int64[:, ::1])")
+@lazy(
+    "int64(int64[::1], int64, Array(float64, 2, 'C', True), int64, int64[::1], int64[:, ::1], int64[:, ::1], "
+    "uint64[::1], int64[::1], uint8[::1], int64[:, ::1], int64[::1], int64[:, :, :, ::1], int64[::1], float64[::1], "
+    "float64[:, :, ::1])"
+)
 def _moments(
-    labels: Any, n_labels: int, x: Any, zero: int, n: Any, x_sum: Any, xx_sum: Any
-) -> Any:  # pragma: no cover - compiled
-    """Add the rows to the sums, whose limbs begin at 2^-zero and 2^(-2·zero).
+    labels: Any, n_labels: int, x: Any, zero: int, n: Any, x_sum: Any, xx_sum: Any, order: Any, row: Any, lost: Any,
+    by_class: Any, sizes: Any, whole: Any, tops: Any, magic: Any, units: Any,
+) -> Any:  # pragma: no cover - compiled  # fmt: skip
+    """Add the rows to the sums, whose limbs begin at 2^-zero and 2^(-2·zero). What follows them is room to work.
 
     _ADDED; _INFINITE at an infinite number; _BEYOND at one that the limbs do not reach.
     """
-    width, eights = x.shape[1], (x.shape[1] + _LANES - 1) // _LANES
+    width, eights, height = x.shape[1], whole.shape[0], order.shape[0]
     bits, strip = x.reshape(-1).view(np.int64), min(eights * _LANES, _STRIP)
-    height = min(max(_CELLS // strip, _FEWEST), _ROWS)
-    order, row, lost = np.empty(height, np.uint64), np.empty(height, np.int64), np.zeros(height + 8, np.uint8)
-    starts, free, sizes = np.empty(n_labels + 1, np.int64), np.empty(n_labels + 1, np.int64), np.empty(width, np.int64)
-    # Of each eight columns and class, what has been added up and not yet been carried into limbs
-    whole, tops = np.zeros((eights, n_labels, 7, _LANES), np.int64), np.empty(eights * _LANES, np.int64)
-    magic, units = np.empty(eights * _LANES), np.ones((eights, 2, _LANES))
-    flat, flat_units = whole.reshape(-1), units.reshape(-1)
-    for lane in range(eights * _LANES):
-        tops[lane], magic[lane] = _NONE, np.inf  # nothing fits
+    starts, free, flat, flat_units = by_class[0], by_class[1], whole.reshape(-1), units.reshape(-1)
     for i in range(labels.shape[0]):
         n[labels[i]] += 1
     for column in range(1, width):

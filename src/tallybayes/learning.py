@@ -56,7 +56,8 @@ class Learning:
     def recalibrate(self, data: Any, y: Any = None, *, weights: Any = None) -> Self:
         """The same counts under weights fitted anew on these rows, which may be old ones, new ones or both.
 
-        Families, pairs and readings of text stay. Rows are held out of their own folds, never scored by themselves.
+        Families, pairs and readings of text stay. Rows are scored by the other folds of the rows given, never by
+        themselves; the fewer there are, the less their weights suit a model that has counted more.
         """
         from .defaults import recalibrated
 

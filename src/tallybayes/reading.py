@@ -112,7 +112,8 @@ def _numbered(raw: Any) -> tuple[list[str | None], Any] | None:
     letters = np.frombuffer(data, dtype=np.uint8) if data is not None and data.size else none
     codes, first = np.empty(len(raw), dtype=np.int32), np.empty(_DIFFERENT, dtype=np.int64)
     places = np.frombuffer(ends, dtype=whole)[raw.offset : raw.offset + len(raw) + 1]
-    count = fast.encode(places, letters, bits, raw.offset, codes, first)
+    room = np.zeros(4 * _DIFFERENT, dtype=np.int32), np.empty((3, _DIFFERENT), dtype=np.uint64)
+    count = fast.encode(places, letters, bits, raw.offset, codes, first, *room)
     return None if count < 0 else (raw.take(array(first[:count])).to_pylist(), codes)
 
 

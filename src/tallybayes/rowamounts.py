@@ -16,8 +16,18 @@ from .onevalue import NotPlain, plain_number, plain_text
 from .schema import Column, Schema
 from .slotindex import Amounts, SlotIndex
 
-Touched = tuple[str, str, Mapping[str, Amounts]]  # column ("" for the rows themselves), sheet, amounts by slot
-_ONE, _ONCE = (1,), (1, 1)
+_ONE = (1,)
+
+
+class Words(Counter[str]):
+    """How often each word of a text occurs: under each its occurrences and a one for the row are counted."""
+
+    def amounts(self) -> dict[str, Amounts]:
+        """The same as amounts by slot."""
+        return {word: (n, 1) for word, n in self.items()}
+
+
+Touched = tuple[str, str, Mapping[str, Amounts] | Words]  # column ("" for the rows), sheet, amounts by slot
 
 
 def checked(schema: Schema, row: Mapping[Any, Any]) -> dict[str, Any]:
@@ -57,8 +67,10 @@ def row_amounts(schema: Schema, row: Mapping[str, Any]) -> list[Touched]:
         blocks = encode.blocks(schema, one_row(row))
         alone = Groups(np.zeros(1, dtype=np.int64), 1)
         for name in others:
-            sheets = blocks[name].sum_by(alone)
-            out += [(name, sheet, SlotIndex(counted).of(0)) for sheet, counted in sheets.items()]
+            for sheet, counted in blocks[name].sum_by(alone).items():
+                amounts = SlotIndex(counted).of(0)
+                text = schema[name].kind == "text" and sheet == "words"
+                out.append((name, sheet, Words({slot: n for slot, (n, _) in amounts.items()}) if text else amounts))
     return out
 
 
@@ -93,4 +105,4 @@ def _simple(column: Column, value: Any) -> Iterator[Touched]:
     else:
         assert column.text is not None
         yield name, "rows", {"": _ONE}
-        yield name, "words", {w: _ONCE if k == 1 else (k, 1) for w, k in Counter(column.text.tokens(value)).items()}
+        yield name, "words", Words(column.text.tokens(value))

@@ -4,21 +4,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
-import numba as nb
 import numpy as np
 
-from .intrinsics import add_four, normals_of_four, normals_without_nan
-from .lazykernel import lazy
+from .intrinsics import add_table_rows, normals_of_four, normals_without_nan
+from .lazykernel import helper, lazy
+from .numerics import Floats, Ints
 
 _HALF_LOG_2PI = 0.5 * float(np.log(2 * np.pi))
 _ROOT_HALF = float(np.sqrt(0.5))
 _FAR = 1e299  # a sum of this size has left the range of the short way
-_TILE = 64  # rows at a time: their sums stay in the first-level cache
+TILE = 64  # rows at a time: their sums stay in the first-level cache
 
 
-@nb.njit(cache=True, nogil=True)
+@helper
 def _carefully(x: Any, columns: Any, mean: Any, scale: Any, constant: Any) -> Any:  # pragma: no cover - compiled
     """The same sum for one row and class where a step of the short way may overflow; see `moments.distance`."""
     total = 0.0
@@ -33,22 +33,59 @@ def _carefully(x: Any, columns: Any, mean: Any, scale: Any, constant: Any) -> An
     return total
 
 
-@lazy("void(Array(float64, 2, 'C', True), int64[::1], float64[:, ::1], float64[:, ::1], float64, float64[:, ::1])")
-def add_normal(x: Any, columns: Any, mean: Any, scale: Any, weight: float, out: Any) -> None:  # pragma: no cover
+class Bells(NamedTuple):
+    """Normal distributions of some columns, classes × columns, with what is worked out of them once."""
+
+    columns: Ints
+    mean: Floats
+    scale: Floats
+    constant: Floats  # −log σ − ½ log 2π
+    whole: Floats  # its sum over the columns
+
+    @classmethod
+    def of(cls, columns: Ints, mean: Floats, scale: Floats) -> Bells:
+        """The bells of these means and deviations."""
+        constant = -np.log(scale) - _HALF_LOG_2PI
+        return cls(columns, mean, scale, constant, constant.sum(axis=1))
+
+    def eights(self, width: int) -> tuple[Any, Floats, Floats, Floats]:
+        """What `normals_of_four` reads of a matrix so wide, two classes side by side: where each eight columns begin,
+        eight means, inverse deviations and constants for each, the sums of all constants for four rows, and zeros.
+        """
+        left = np.minimum(8 * np.arange(-(-width // 8)), width - 8)  # the last columns may be read twice: s is then 0
+        pairs, at = (len(self.mean) + 1) // 2, self.columns // 8
+        out, whole, j = np.zeros((2 * pairs, len(left), 24)), np.zeros(2 * pairs), self.columns - left[at]
+        own, whole[: len(self.mean)] = out[: len(self.mean)], self.whole
+        with np.errstate(over="ignore"):  # a row that is infinitely far away goes the careful way
+            own[:, at, j], own[:, at, 8 + j], own[:, at, 16 + j] = self.mean, _ROOT_HALF / self.scale, self.constant
+        bells = np.ascontiguousarray(out.reshape(pairs, 2, len(left), 24).transpose(0, 2, 1, 3))
+        return (
+            left.astype(np.uint64),
+            bells.ravel(),
+            np.tile(whole.reshape(pairs, 1, 2), (1, 4, 1)).ravel(),
+            np.zeros(8),
+        )
+
+    def room(self) -> Floats:
+        """For the sums of a tile of rows, two classes after two."""
+        return np.empty(((len(self.mean) + 1) // 2, TILE, 2))
+
+
+_BELLS = "int64[::1], float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[::1]"
+
+
+@lazy(f"void(Array(float64, 2, 'C', True), {_BELLS}, float64, float64[:, ::1], float64[:, ::1])")
+def add_normal(
+    x: Any, columns: Any, mean: Any, scale: Any, constant: Any, whole: Any, weight: float, room: Any, out: Any
+) -> None:  # pragma: no cover - compiled
     """Add weight · Σ [−½((x − μ)/σ)² − log σ − ½ log 2π] over some columns of x to out[row, class].
 
-    NaN adds nothing. Means and scales are classes × columns.
+    NaN adds nothing. `room` is for TILE numbers of each column and for their sums.
     """
     n_classes, width = mean.shape
-    tile, total = np.empty((width, _TILE)), np.empty(_TILE)
-    inverse, constant, whole = np.empty((n_classes, width)), np.empty((n_classes, width)), np.zeros(n_classes)
-    for y in range(n_classes):
-        for k in range(width):
-            inverse[y, k] = 1.0 / scale[y, k]
-            constant[y, k] = -np.log(scale[y, k]) - _HALF_LOG_2PI
-            whole[y] += constant[y, k]
-    for first in range(0, x.shape[0], _TILE):
-        rows = min(_TILE, x.shape[0] - first)
+    tile, total = room[:width], room[width]
+    for first in range(0, x.shape[0], TILE):
+        rows = min(TILE, x.shape[0] - first)
         missing = False
         for i in range(rows):
             for k in range(width):
@@ -59,7 +96,7 @@ def add_normal(x: Any, columns: Any, mean: Any, scale: Any, weight: float, out: 
             for i in range(rows):
                 total[i] = 0.0 if missing else whole[y]
             for k in range(width):
-                m, s, c = mean[y, k], inverse[y, k], constant[y, k]
+                m, s, c = mean[y, k], 1.0 / scale[y, k], constant[y, k]
                 if missing:
                     for i in range(rows):
                         v = tile[k, i]
@@ -75,34 +112,9 @@ def add_normal(x: Any, columns: Any, mean: Any, scale: Any, weight: float, out: 
                 out[first + i, y] += weight * total[i]
 
 
-@nb.njit(cache=True, nogil=True)
-def _by_eights(columns: Any, mean: Any, scale: Any, width: int) -> Any:  # pragma: no cover - compiled
-    """What `normals_of_four` reads: where each eight columns begin, and bells and constants, two classes side by side.
-
-    Also what each column adds that no value changes, −log σ − ½ log 2π.
-    """
-    n_classes, eights = mean.shape[0], (width + 7) // 8
-    pairs = (n_classes + 1) // 2
-    left, bells, whole = np.empty(eights, np.uint64), np.zeros((pairs, eights, 2, 24)), np.zeros((pairs, 4, 2))
-    constant = np.empty((n_classes, mean.shape[1]))
-    for k in range(eights):
-        left[k] = min(8 * k, width - 8)  # the last columns may be read twice: where they count already, s is 0
-    for y in range(n_classes):
-        total = 0.0
-        for k in range(mean.shape[1]):
-            constant[y, k] = -np.log(scale[y, k]) - _HALF_LOG_2PI
-            total += constant[y, k]
-            at = columns[k] // 8
-            j, bell = columns[k] - np.int64(left[at]), bells[y // 2, at, y % 2]
-            bell[j], bell[8 + j], bell[16 + j] = mean[y, k], _ROOT_HALF / scale[y, k], constant[y, k]
-        for i in range(4):
-            whole[y // 2, i, y % 2] = total
-    return left, bells.reshape(-1), whole.reshape(-1), constant
-
-
-@nb.njit(cache=True, nogil=True)
+@helper
 def _slowly(
-    x: Any, begin: int, columns: Any, mean: Any, scale: Any, left: Any, bells: Any, none: Any, constant: Any,
+    x: Any, begin: int, columns: Any, mean: Any, scale: Any, constant: Any, left: Any, bells: Any, none: Any,
     totals: Any, row: int,
 ) -> Any:  # pragma: no cover - compiled  # fmt: skip
     """The same for four rows of which `normals_of_four` could not say it: numbers are missing, or too far away.
@@ -111,7 +123,7 @@ def _slowly(
     """
     step, finite = np.uint64(x.shape[1]), True
     for p in range(totals.shape[0]):
-        place, to = np.uint64(begin * x.shape[1]), np.uint64((p * _TILE + row) * 2)
+        place, to = np.uint64(begin * x.shape[1]), np.uint64((p * TILE + row) * 2)
         bell = np.uint64(p * left.shape[0] * 48)
         normals_without_nan(x, place, step, left, bells, bell, none, np.uint64(0), totals, to)
         for y in range(2 * p, min(2 * p + 2, mean.shape[0])):
@@ -123,61 +135,62 @@ def _slowly(
     return finite
 
 
-@nb.njit(cache=True, nogil=True)
+@helper
 def _normals(
-    x: Any, first: int, columns: Any, mean: Any, scale: Any, left: Any, bells: Any, whole: Any, none: Any,
-    constant: Any, totals: Any,
+    x: Any, first: int, columns: Any, mean: Any, scale: Any, constant: Any, left: Any, bells: Any, whole: Any,
+    none: Any, totals: Any,
 ) -> Any:  # pragma: no cover - compiled  # fmt: skip
     """The log densities of the rows of a tile, two classes after two; returns whether every number is finite."""
-    rows, step, finite = min(_TILE, x.shape[0] - first), np.uint64(x.shape[1]), True
+    rows, step, finite = min(TILE, x.shape[0] - first), np.uint64(x.shape[1]), True
     for done in range(0, rows, 4):
         row = min(done, rows - 4)
         begin = first + row
         place, short, bell = np.uint64(begin * x.shape[1]), True, np.uint64(0)
         for p in range(totals.shape[0]):
-            to = np.uint64((p * _TILE + row) * 2)
+            to = np.uint64((p * TILE + row) * 2)
             short &= normals_of_four(x, place, step, left, bells, bell, whole, np.uint64(8 * p), totals, to)
             bell += np.uint64(48 * left.shape[0])
         if not short:
-            finite &= _slowly(x, begin, columns, mean, scale, left, bells, none, constant, totals, row)
+            finite &= _slowly(x, begin, columns, mean, scale, constant, left, bells, none, totals, row)
     return finite
 
 
-@lazy("boolean(Array(float64, 2, 'C', True), int64[::1], float64[:, ::1], float64[:, ::1], float64, float64[:, ::1])")
-def add_normal_rows(x: Any, columns: Any, mean: Any, scale: Any, weight: float, out: Any) -> Any:  # pragma: no cover
-    """The same as `add_normal` of at least eight columns and four rows, faster: nothing is turned.
+_ROWS = f"Array(float64, 2, 'C', True), {_BELLS}, float64, uint64[::1], float64[::1], float64[::1], float64[::1]"
 
-    Returns whether every number of x is finite, in other columns, too.
+
+@lazy(f"boolean({_ROWS}, float64[:, :, ::1], float64[:, ::1])")
+def add_normal_rows(
+    x: Any, columns: Any, mean: Any, scale: Any, constant: Any, _: Any, weight: float, left: Any, bells: Any,
+    whole: Any, none: Any, totals: Any, out: Any,
+) -> Any:  # pragma: no cover - compiled  # fmt: skip
+    """The same as `add_normal` of at least eight columns and four rows, faster: nothing is turned; see `Bells.eights`.
+
+    Returns whether every number of x is finite, in other columns, too. `totals` is `Bells.room`.
     """
-    finite, none, totals = True, np.zeros(8), np.empty(((mean.shape[0] + 1) // 2, _TILE, 2))
-    left, bells, whole, constant = _by_eights(columns, mean, scale, x.shape[1])
-    for tile in range(0, x.shape[0], _TILE):
+    finite = True
+    for tile in range(0, x.shape[0], TILE):
         first = min(tile, x.shape[0] - 4)  # a short tile has some rows of the last
-        finite &= _normals(x, first, columns, mean, scale, left, bells, whole, none, constant, totals)
-        for i in range(tile - first, min(_TILE, x.shape[0] - first)):
+        finite &= _normals(x, first, columns, mean, scale, constant, left, bells, whole, none, totals)
+        for i in range(tile - first, min(TILE, x.shape[0] - first)):
             for y in range(mean.shape[0]):
                 out[first + i, y] += weight * totals[y >> 1, i, y & 1]
     return finite
 
 
-@lazy(
-    "boolean(Array(float64, 2, 'C', True), int64[::1], float64[:, ::1], float64[:, ::1], float64, float64[::1], "
-    "int64[::1])"
-)
+@lazy(f"boolean({_ROWS}, float64[:, :, ::1], float64[::1], float64[::1], int64[::1])")
 def best_normal_rows(
-    x: Any, columns: Any, mean: Any, scale: Any, weight: float, start: Any, best: Any
-) -> Any:  # pragma: no cover - compiled
+    x: Any, columns: Any, mean: Any, scale: Any, constant: Any, _: Any, weight: float, left: Any, bells: Any,
+    whole: Any, none: Any, totals: Any, top: Any, start: Any, best: Any,
+) -> Any:  # pragma: no cover - compiled  # fmt: skip
     """What `largest` finds in scores that begin with `start` and to which `add_normal_rows` has added.
 
-    No score is kept. Returns whether every number of x is finite, in other columns, too.
+    No score is kept. Returns whether every number of x is finite, in other columns, too. `top` is room for a tile.
     """
-    finite, none, totals = True, np.zeros(8), np.empty(((mean.shape[0] + 1) // 2, _TILE, 2))
-    left, bells, whole, constant = _by_eights(columns, mean, scale, x.shape[1])
-    top = np.empty(_TILE)
-    for tile in range(0, x.shape[0], _TILE):
+    finite = True
+    for tile in range(0, x.shape[0], TILE):
         first = min(tile, x.shape[0] - 4)  # a short tile has some rows of the last
-        finite &= _normals(x, first, columns, mean, scale, left, bells, whole, none, constant, totals)
-        rows = min(_TILE, x.shape[0] - first)
+        finite &= _normals(x, first, columns, mean, scale, constant, left, bells, whole, none, totals)
+        rows = min(TILE, x.shape[0] - first)
         at = best[first : first + rows]
         for i in range(rows):
             top[i] = start[0] + weight * totals[0, i, 0]
@@ -206,27 +219,26 @@ def add_rows(table: Any, codes: Any, out: Any) -> None:  # pragma: no cover - co
 
 @lazy(
     "void(Array(int64, 2, 'C', True), int64[::1], int64[::1], uint64[::1], uint64[::1], float64[:, ::1], "
-    "float64[:, ::1])"
+    "float64[::1], uint64[::1], float64[:, ::1])"
 )
 def add_matrix(
-    matrix: Any, columns: Any, low: Any, values: Any, start: Any, table: Any, out: Any
+    matrix: Any, columns: Any, low: Any, values: Any, start: Any, table: Any, sums: Any, place: Any, out: Any
 ) -> None:  # pragma: no cover - compiled
     """Add a row of a table for each of some columns, four at a time, to out[row, class].
 
     The rows of a column begin at `start`: one for each of so many values from `low` on, then one for all others. Rows
-    of the table are as long as a multiple of eight, and hold zeros after the classes.
+    of the table are as long as a multiple of eight, and hold zeros after the classes. `sums` is room for a row of the
+    table, `place` for a number for each column.
     """
-    flat, step = table.reshape(-1), np.uint64(table.shape[1])
-    sums, place = np.empty(table.shape[1]), np.empty(columns.shape[0], np.uint64)
+    step = np.uint64(table.shape[1])
     for i in range(out.shape[0]):
         for k in range(columns.shape[0]):
             v = np.uint64(matrix[i, columns[k]] - low[k])  # one below `low` is a large number, too
-            place[k] = (start[k] + min(v, values[k])) * step
+            place[k] = start[k] + min(v, values[k])
         for y in range(sums.shape[0]):
             sums[y] = 0.0
-        for k in range(0, columns.shape[0], 4):
-            for y in range(np.uint64(0), step, np.uint64(8)):
-                add_four(flat, place[k] + y, place[k + 1] + y, place[k + 2] + y, place[k + 3] + y, sums, y)
+        for y in range(np.uint64(0), step, np.uint64(8)):
+            add_table_rows(table, place, np.uint64(0), np.uint64(columns.shape[0] >> 2), step, y, sums, y)
         for y in range(out.shape[1]):
             out[i, y] += sums[y]
 

@@ -73,7 +73,8 @@ class Texts:
         kernels = count_kernels(len(found.numbers))
         if kernels is not None:
             indices, amounts = np.empty(len(found.numbers), dtype=np.int64), np.empty(len(found.numbers))
-            n = kernels.rows(found.numbers, found.ends, len(found.words), indptr, indices, amounts)
+            stamp, place = np.full(len(found.words), -1, dtype=np.int64), np.empty(len(found.words), dtype=np.uint64)
+            n = kernels.rows(found.numbers, found.ends, stamp, place, indptr, indices, amounts)
             indices, amounts = indices[:n], amounts[:n]
         else:
             row = np.repeat(np.arange(self.rows), np.diff(found.ends, prepend=0))

@@ -9,15 +9,20 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numba as nb
 import numpy as np
 
-from .countkernels import add_up, flush, new_entries
-from .intrinsics import add_four, fold_block, ones, trailing_zeros
-from .wordtable import ONE, ZERO, Keys, key_them, learn, longer, look_up, roomy
+from .countkernels import FILLED, LABEL, SEEN, TEXT, add_up, flush
+from .intrinsics import add_table_rows, fold_block, ones, trailing_zeros
+from .lazykernel import helper, kernel
+from .wordtable import ONE, ZERO, Keys, has_room, key_them, learn, look_up
 
 _BLOCKS = np.int64(32)  # of 64 bytes, whose words are handled together: they and their keys stay in the nearest cache
+MOST = 64 * int(_BLOCKS) // 2 + 4  # words that these can have, and a few to spare
+_ROOM = np.uint64(MOST)
 _SIX, _LAST = np.uint64(6), np.uint64(63)
+_FOURS = np.uint64(16)  # of words, whose weights are added together
+TOTAL, BLOCK, BLOCKS, OPEN, NEEDED, STATES = range(LABEL + 1, LABEL + 7)  # where `count` stands, besides the entries
+DONE, LACKS_WORDS, LACKS_ENTRIES = range(3)
 
 
 class Desk(NamedTuple):
@@ -25,6 +30,7 @@ class Desk(NamedTuple):
 
     folded: Any  # uint8: the text, in lower case if asked for
     bits: Any  # uint64: which bytes belong to words
+    tail: Any  # uint8: the last bytes of a text that ends with the buffer
     runs: Any  # uint64: begin and end of words, in turns
     keys: Any
     numbers: Any  # uint32: of the words found together
@@ -40,19 +46,16 @@ class Texts(NamedTuple):
     stop: Any
 
 
-@nb.njit(cache=True, nogil=True)
-def new_desk(longest: Any) -> Any:  # pragma: no cover - compiled
+def new_desk(longest: int) -> Desk:
     """Room for texts of up to so many bytes."""
-    words = 64 * _BLOCKS // 2 + 4
     return Desk(
-        np.zeros(longest + 160, np.uint8), np.zeros(longest // 64 + 3, np.uint64),
-        np.zeros(64 * _BLOCKS + 64, np.uint64),
-        Keys(np.zeros(words, np.uint64), np.zeros(words, np.uint64), np.zeros(words, np.uint64)),
-        np.zeros(words, np.uint32),
+        np.zeros(longest + 160, np.uint8), np.zeros(longest // 64 + 3, np.uint64), np.zeros(64, np.uint8),
+        np.zeros(2 * MOST + 60, np.uint64), Keys(*(np.zeros(MOST, np.uint64) for _ in range(3))),
+        np.zeros(MOST, np.uint32),
     )  # fmt: skip
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def not_ascii(data: Any, begin: Any, stop: Any, out: Any) -> None:  # pragma: no cover - compiled
     """Which texts hold a byte above 127."""
     for d in range(begin.shape[0]):
@@ -62,7 +65,7 @@ def not_ascii(data: Any, begin: Any, stop: Any, out: Any) -> None:  # pragma: no
         out[d] = high > 127
 
 
-@nb.njit(cache=True, nogil=True)
+@helper
 def _words(texts: Any, d: Any, lower: bool, is_word: Any, desk: Any) -> Any:  # pragma: no cover - compiled
     """Fold a text and mark its words of two or more characters; returns the number of blocks."""
     data = texts.more if texts.beyond[d] else texts.data
@@ -75,10 +78,9 @@ def _words(texts: Any, d: Any, lower: bool, is_word: Any, desk: Any) -> Any:  # 
     if begin + place + np.uint64(64) <= np.uint64(data.shape[0]):
         last = fold_block(data, begin + place, desk.folded, place, lower)
     else:  # not to read behind the buffer
-        tail = np.zeros(64, np.uint8)
         for i in range(rest):
-            tail[i] = data[begin + place + np.uint64(i)]
-        last = fold_block(tail, ZERO, desk.folded, place, lower)
+            desk.tail[i] = data[begin + place + np.uint64(i)]
+        last = fold_block(desk.tail, ZERO, desk.folded, place, lower)
     desk.bits[whole] = last & ((ONE << rest) - ONE)
     desk.bits[whole + ONE] = ZERO
     blocks = np.int64(whole) + 1
@@ -94,7 +96,7 @@ def _words(texts: Any, d: Any, lower: bool, is_word: Any, desk: Any) -> Any:  # 
     return blocks
 
 
-@nb.njit(cache=True, nogil=True)
+@helper
 def _unmark(folded: Any, size: Any, is_word: Any, marks: Any, lone: Any) -> None:  # pragma: no cover - compiled
     """Take away the bits of characters beyond ASCII that are no word characters; or then of those that stand alone."""
     i = 0
@@ -118,12 +120,12 @@ def _unmark(folded: Any, size: Any, is_word: Any, marks: Any, lone: Any) -> None
         i += step
 
 
-@nb.njit(cache=True, nogil=True)
+@helper
 def _marked(marks: Any, i: Any) -> Any:  # pragma: no cover - compiled
     return (marks[i >> 6] >> np.uint64(i & 63)) & ONE != ZERO
 
 
-@nb.njit(cache=True, nogil=True)
+@helper
 def _runs(desk: Any, first: Any, last: Any, n: Any) -> Any:  # pragma: no cover - compiled
     """Write down where the bits of some blocks change, behind the `n` places that stand there already.
 
@@ -158,73 +160,83 @@ def _runs(desk: Any, first: Any, last: Any, n: Any) -> Any:  # pragma: no cover 
     return n
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def count(
-    texts: Any, order: Any, groups: Any, lower: bool, is_word: Any, desk: Any, table: Any, numbers: Any, ends: Any
-) -> Any:  # pragma: no cover - compiled
-    """Cut texts and count their words by group: `order` lists the texts, group after group, `groups` where each ends.
+    texts: Any, order: Any, labels: Any, stop: Any, lower: bool, is_word: Any, desk: Any, table: Any, touched: Any,
+    entries: Any, numbers: Any, ends: Any, state: Any,
+) -> Any:  # pragma: no cover - compiled  # fmt: skip
+    """Cut texts and count their words by class, as far as the place `stop` of `order`, which lists them by class.
 
-    A word's counts stand beside its key, which has just been read. Returns the table with the new words and the
-    entries. If `numbers` has room, it gets the number of every token, and `ends` where the tokens of each text end.
+    A word's counts stand beside its key, which has just been read. If `numbers` has room, it gets the number of every
+    token, and `ends` where the tokens of each text end. Returns what there is too little room for, and goes on from
+    there when called again: `state` has all it knows. The last class is left to be flushed.
     """
-    keep = numbers.shape[0] > 0
-    touched = np.empty(table.edges.shape[0], np.uint32)
-    entries = new_entries(groups.shape[0])
-    total, o = ZERO, 0
-    for g in range(groups.shape[0]):
-        seen = ZERO
-        while o < groups[g]:
-            d = order[o]
-            o += 1
-            n = ZERO
+    o, seen, filled, label = state[TEXT], np.uint64(state[SEEN]), state[FILLED], state[LABEL]
+    total, b, blocks, n = np.uint64(state[TOTAL]), state[BLOCK], state[BLOCKS], np.uint64(state[OPEN])
+    keep, lacks = numbers.shape[0] > 0, DONE
+    while o < stop and lacks == DONE:
+        d = order[o]
+        if blocks == 0:
+            if labels[d] != label and seen > ZERO:
+                if filled + np.int64(seen) > entries.shape[0]:
+                    lacks = LACKS_ENTRIES
+                    break
+                filled = flush(entries, filled, label, table.keys, touched, np.int64(seen))
+                seen = ZERO
+            label = labels[d]
             blocks = _words(texts, d, lower, is_word, desk)
-            for b in range(0, blocks, _BLOCKS):
-                n = _runs(desk, b, min(b + _BLOCKS, blocks), n)
-                words = n >> ONE
-                if words > ZERO:
-                    table = roomy(table, words, desk.runs[words + words - ONE] - desk.runs[0])
-                    if touched.shape[0] < table.edges.shape[0]:
-                        touched = longer(touched, table.edges.shape[0])
-                    key_them(table, desk.folded, desk.runs, words, desk.keys)
-                    found, at = (numbers, total) if keep else (desk.numbers, ZERO)
-                    learn(table, desk.folded, desk.runs, words, desk.keys, found, at)
-                    seen = add_up(found, at, at + words, table.keys, touched, seen, np.uint64(o))
-                    total += words
-                if n & ONE != ZERO:  # a word that goes on in the next blocks
-                    desk.runs[0] = desk.runs[n - ONE]
-                n &= ONE
+            b, n = 0, ZERO
+        while b < blocks:
+            end = min(b + _BLOCKS, blocks)
+            size = (np.uint64(end) << _SIX) - (desk.runs[0] if n > ZERO else np.uint64(b) << _SIX)
+            if not has_room(table, _ROOM, size):
+                state[NEEDED] = np.int64(size)
+                lacks = LACKS_WORDS
+                break
+            n = _runs(desk, b, end, n)
+            b = end
+            words = n >> ONE
+            if words > ZERO:
+                key_them(table, desk.folded, desk.runs, words, desk.keys)
+                found, at = (numbers, total) if keep else (desk.numbers, ZERO)
+                learn(table, desk.folded, desk.runs, words, desk.keys, found, at)
+                seen = add_up(found, at, at + words, table.keys, touched, seen, np.uint64(o + 1))
+                total += words
+            if n & ONE != ZERO:  # a word that goes on in the next blocks
+                desk.runs[0] = desk.runs[n - ONE]
+            n &= ONE
+        if lacks == DONE:
             if keep:
                 ends[d] = total
-        entries = flush(entries, g, table.keys, touched, seen)
-    return table, entries
+            o, blocks = o + 1, 0
+    state[TEXT], state[SEEN], state[FILLED], state[LABEL] = o, np.int64(seen), filled, label
+    state[TOTAL], state[BLOCK], state[BLOCKS], state[OPEN] = np.int64(total), b, blocks, np.int64(n)
+    return lacks
 
 
-@nb.njit(cache=True, nogil=True)
-def indexed(data: Any, edges: Any, table: Any) -> Any:  # pragma: no cover - compiled
-    """A table with the strings data[edges[0]:edges[1]], …, each once; sixteen bytes behind them are read."""
+@kernel
+def index_all(data: Any, edges: Any, desk: Any, table: Any) -> None:  # pragma: no cover - compiled
+    """Put the strings data[edges[0]:edges[1]], …, each once, into a table with room for them; see `key_them`."""
     count = edges.shape[0] - 1
-    table = roomy(table, np.uint64(count), edges[count] - edges[0])
-    desk = new_desk(np.int64(0))
     for first in range(0, count, 256):
         some = min(256, count - first)
         for k in range(some):
             desk.runs[2 * k], desk.runs[2 * k + 1] = edges[first + k], edges[first + k + 1]
         key_them(table, data, desk.runs, np.uint64(some), desk.keys)
         learn(table, data, desk.runs, np.uint64(some), desk.keys, desk.numbers, ZERO)
-    return table
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def score(
-    texts: Any, first: Any, last: Any, lower: bool, is_word: Any, desk: Any, table: Any, weights: Any, presence: bool,
+    texts: Any, first: Any, last: Any, lower: bool, is_word: Any, desk: Any, table: Any, weights: Any, stamps: Any,
     out: Any, lengths: Any,
 ) -> None:  # pragma: no cover - compiled  # fmt: skip
     """Add up the weights of each text's words: out[d] = Σ weights[number], the number 0 for words not in the table.
 
     `lengths` gets how many words each text has. Weights and sums have a width of a multiple of eight, and the last row
-    of weights is zero.
+    of weights is zero. With a zero in `stamps` for each word, each counts once in a text.
     """
-    stamps = np.zeros(table.edges.shape[0] if presence else 1, np.int64)
+    presence = stamps.shape[0] > 0
     for d in range(first, last):
         n = ZERO
         blocks = _words(texts, d, lower, is_word, desk)
@@ -242,7 +254,7 @@ def score(
             n &= ONE
 
 
-@nb.njit(cache=True, nogil=True)
+@helper
 def _distinct(numbers: Any, words: Any, stamps: Any, stamp: Any) -> Any:  # pragma: no cover - compiled
     """Keep the numbers that the text did not have before, in place; returns how many. Unknown words all stay."""
     kept = ZERO
@@ -254,18 +266,14 @@ def _distinct(numbers: Any, words: Any, stamps: Any, stamp: Any) -> Any:  # prag
     return kept
 
 
-@nb.njit(cache=True, nogil=True)
+@helper
 def _add_rows(weights: Any, numbers: Any, words: Any, out: Any) -> None:  # pragma: no cover - compiled
-    """out += Σ weights[number], four words at a time; the last row of weights is zero and fills the fours up."""
-    flat, width = weights.ravel(), np.uint64(weights.shape[1])
+    """out += Σ weights[number], eight classes at a time; the last row, which is zero, fills fours of words up."""
+    width = np.uint64(weights.shape[1])
     fours = (words + np.uint64(3)) >> np.uint64(2)
     for i in range(words, fours << np.uint64(2)):
         numbers[i] = weights.shape[0] - 1
-    for i in range(fours):
-        k = np.uint64(i) << np.uint64(2)
-        a, b = np.uint64(numbers[k]) * width, np.uint64(numbers[k + np.uint64(1)]) * width
-        c, d = np.uint64(numbers[k + np.uint64(2)]) * width, np.uint64(numbers[k + np.uint64(3)]) * width
-        j = ZERO
-        while j < width:
-            add_four(flat, a + j, b + j, c + j, d + j, out, j)
-            j += np.uint64(8)
+    for first in range(ZERO, fours, _FOURS):  # the rows of some words stay in the nearest cache for the next eight
+        stop = min(first + _FOURS, fours)
+        for left in range(ZERO, width, np.uint64(8)):
+            add_table_rows(weights, numbers, first, stop, width, left, out, left)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -88,7 +89,8 @@ def _fast_chars(texts: Any, tokeniser: Tokeniser, kernels: Any) -> Tokens:
     numbers, ends = np.empty(total * (high - low + 1) + 1, dtype=np.uint32), np.empty(count, dtype=np.int64)
     places = np.empty(total + 2, dtype=np.int64)
     table = kernels.new_table(total // 64 + 1024, total // 8)
-    table = gramkernels.chars(data, cuts, piece_ends, low, high, places, table, numbers, ends)
+    way = partial(gramkernels.chars, data, cuts, piece_ends, low, high, places)
+    table = gramkernels.grown(way, table, numbers, ends, low)
     return Tokens(kernels.words_of(table), numbers[: ends[-1] if count else 0] - np.uint32(1), ends)
 
 
@@ -101,11 +103,11 @@ def _fast_grams(found: Tokens, sizes: tuple[int, int], kernels: Any) -> Tokens:
     numbers = np.empty(len(found.numbers) * (high - low + 1) + 1, dtype=np.uint32)
     ends = np.empty(len(found.ends), dtype=np.int64)
     table = kernels.new_table(len(found.numbers) // 8 + 1024, len(found.numbers))
-    table = gramkernels.grams(data.view(np.uint8), found.ends, low, high, table, numbers, ends)
+    way = partial(gramkernels.grams, data.view(np.uint8), found.ends, low, high)
+    table = gramkernels.grown(way, table, numbers, ends, low)
     words = found.words.cast(pa.large_string())
     word_edges = np.frombuffer(words.buffers()[1], dtype=np.int64)[: len(words) + 1].copy()
-    edges, letters = gramkernels.spelled(table, word_edges, _bytes_of(words))
-    names = kernels.strings(edges, letters)
+    names = kernels.strings(*gramkernels.spelled(table, word_edges, _bytes_of(words)))
     return Tokens(names, numbers[: ends[-1] if len(ends) else 0] - np.uint32(1), ends)
 
 

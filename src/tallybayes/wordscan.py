@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import pairwise
@@ -16,19 +16,22 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.lib.stride_tricks import sliding_window_view
 
 from .arrow import array, numpy_of
 from .countkernels import by_group, by_token, merged
+from .ledger import Ledger, Meeting
 from .numerics import Floats, Ints
-from .textkernels import Texts, count, indexed, new_desk, not_ascii, score
-from .wordtable import new_table, united
+from .textkernels import LACKS_WORDS, MOST, NEEDED, Texts, count, index_all, new_desk, not_ascii, score
+from .wordtable import NONE, Table, known_to, longer, new_table, roomier
 from .workers import parallel, threads
 
 _BYTES_PER_THREAD = 1 << 20  # a thread and uniting two tables cost about as much as cutting this much text
 _TOKENS_PER_THREAD = 1 << 18  # a thread costs about as much as counting this many
-_BYTES_PER_WORD = 32  # of text for each distinct word, the fewest that there is room for; the tables grow
-_MOST = 1 << 33  # bytes for one thread: it counts in 32 bits, and a word takes three bytes
+_WORDS_PER_THREAD = 1 << 13  # … or looking up this many
+_BYTES_PER_WORD = 64  # of text, for each distinct word that there is room for at first
+_BYTES_PER_ENTRY = 64  # … and for each distinct word of a class
+_MOST = 1 << 32  # bytes for one thread, which may take another's: it counts in 32 bits, a word takes three bytes
+_PIECES = 32  # that two threads take from a stretch of texts, one from its front and one from its back
 
 
 def readable(texts: pa.Array, prepared: Callable[[str], str]) -> Texts:
@@ -70,119 +73,164 @@ def _stretches(sizes: Any, enough: int) -> list[tuple[int, int]]:
 class _Part:
     """What one thread found."""
 
-    table: Any
-    entries: Any
-    labels: Ints  # of the groups
+    table: Table
+    ledger: Ledger
     numbers: Any
     ends: Any
 
+    @property
+    def known(self) -> int:
+        """How many words."""
+        return int(self.table.known[0])
 
-def _cut(texts: Any, order: Ints, labels: Ints, keep: bool, lower: bool) -> _Part:
+
+def _cut(
+    texts: Any, order: Ints, labels: Ints, keep: bool, lower: bool, stops: Iterable[int], backward: bool = False
+) -> _Part:
     """Some texts, class by class, cut and counted; the numbers of their tokens too if they are to be kept."""
+    order = order[::-1].copy() if backward else order
     size = texts.stop[order] - texts.begin[order]
     total = int(size.sum())
-    groups, names = _groups(labels, order)
     numbers = np.empty(total // 3 + len(order) + 1 if keep else 0, dtype=np.uint32)
     ends = np.zeros(len(texts.stop) if keep else 0, dtype=np.int64)
     desk = new_desk(int(size.max(initial=0)))
-    table = new_table(total // _BYTES_PER_WORD + 1024, total // _BYTES_PER_WORD * 8, beside=2)
-    table, entries = count(texts, order, groups, lower, word_characters(), desk, table, numbers, ends)
-    return _Part(table, entries, names, numbers, ends[order] if keep else ends)
+    table = new_table(total // _BYTES_PER_WORD + 2 * MOST, total // _BYTES_PER_WORD * 8, beside=2)
+    ledger = Ledger(table.keys, total // _BYTES_PER_ENTRY, backward)
+    for stop in stops:
+        while lacks := count(
+            texts, order, labels, stop, lower, word_characters(), desk, table, ledger.touched, ledger.entries, numbers,
+            ends, ledger.state,
+        ):  # fmt: skip
+            if lacks == LACKS_WORDS:
+                table = roomier(table, MOST, int(ledger.state[NEEDED]))
+                ledger.tally, ledger.touched = table.keys, longer(ledger.touched, len(ledger.touched), len(table.keys))
+            else:
+                ledger.grow()
+    return _Part(table, ledger.close(), numbers, ends[order] if keep else ends)
 
 
-def _all_cut(texts: Any, order: Ints, labels: Ints, keep: bool, lower: bool) -> list[_Part]:
-    """What each thread found."""
-    return parallel([
-        partial(_cut, texts, order[a:b], labels, keep, lower)
-        for a, b in _stretches((texts.stop - texts.begin)[order], _BYTES_PER_THREAD)
-    ])  # fmt: skip
+def _all_cut(texts: Any, order: Ints, labels: Ints, lower: bool) -> list[_Part]:
+    """What each thread found, classes in order from thread to thread."""
+    sizes = (texts.stop - texts.begin)[order]
+    edges = [0, *(b for _, b in _stretches(sizes, _BYTES_PER_THREAD))]
+    jobs = []
+    for k in range(0, len(edges) - 1, 2):  # two threads share two stretches; the last one may be alone
+        a, b = edges[k], edges[min(k + 2, len(edges) - 1)]
+        ways = (False, True)[: len(edges) - 1 - k]
+        meeting = Meeting(sizes[a:b], _PIECES if len(ways) > 1 else 1)
+        jobs += [partial(_cut, texts, order[a:b], labels, False, lower, meeting.stops(w), w) for w in ways]
+    return parallel(jobs)
 
 
-def _united(parts: Sequence[_Part]) -> tuple[Any, list[Any]]:
-    """The table of all words, and for each part which number in the table each of its words has; None: the same."""
-    table, new = parts[0].table, [None]
-    for part in parts[1:]:
-        table, numbers = united(table, part.table)
+def _united(parts: Sequence[_Part]) -> tuple[list[Any], list[Any]]:
+    """The number that each word of each part has among all words, and the words of each that no part before it has.
+
+    Words of a part are numbered from 1, and among all from 0; what stands for 0 means nothing.
+    """
+    known = parts[0].known
+    new, fresh = [np.arange(-1, known).astype(np.uint32)], [np.arange(known)]
+    for p, part in enumerate(parts[1:], 1):
+        numbers = np.full(part.known + 1, NONE)
+        count = min(threads(), 1 + part.known // _WORDS_PER_THREAD)
+        edges = pairwise(1 + part.known * i // count for i in range(count + 1))
+
+        def look(a: int, b: int, table: Any = part.table, numbers: Any = numbers, p: int = p) -> None:
+            for other, given in zip(parts[:p], new, strict=False):
+                known_to(other.table, given, table, a, b, numbers)
+
+        parallel([partial(look, a, b) for a, b in edges])
+        unknown = np.flatnonzero(numbers[1:] == NONE)
+        numbers[unknown + 1] = np.arange(known, known + len(unknown))
+        known += len(unknown)
         new.append(numbers)
-    return table, new
+        fresh.append(unknown)
+    return new, fresh
+
+
+def _all_words(parts: Sequence[_Part], fresh: Sequence[Any]) -> pa.Array:
+    """The distinct words, those of the first part first."""
+    words = [words_of(part.table) for part in parts]
+    if len(words) == 1:
+        return words[0]
+    each = [words[0], *(w.take(array(f)) for w, f in zip(words[1:], fresh[1:], strict=True))]
+    if len({w.type for w in each}) > 1 or sum(w.nbytes for w in each) >= 1 << 31:
+        each = [w.cast(pa.large_string()) for w in each]
+    return pa.concat_arrays(each)
 
 
 def numbered(texts: Any, lower: bool) -> tuple[pa.Array, Any, Ints]:
     """The distinct words, the number of every token among them, and where each text's tokens end."""
     order, labels = np.arange(len(texts.begin)), np.zeros(len(texts.begin), dtype=np.int64)
-    parts = _all_cut(texts, order, labels, True, lower)
-    table, new = _united(parts)
+    parts = parallel([
+        partial(_cut, texts, order[a:b], labels, True, lower, [b - a])
+        for a, b in _stretches(texts.stop - texts.begin, _BYTES_PER_THREAD)
+    ])  # fmt: skip
+    new, fresh = _united(parts)
     numbers, ends, start = [], [], 0
     for part, number in zip(parts, new, strict=True):
         length = int(part.ends[-1]) if len(part.ends) else 0
         found = part.numbers[:length]
-        numbers.append(found - np.uint32(1) if number is None else (number - np.uint32(1))[found])
+        numbers.append(number[found] if start else found - np.uint32(1))
         ends.append(part.ends + start)
         start += length
-    return words_of(table), np.concatenate(numbers), np.concatenate(ends)
+    return _all_words(parts, fresh), np.concatenate(numbers), np.concatenate(ends)
 
 
 def counted(texts: Any, labels: Ints, lower: bool) -> tuple[pa.Array, Ints, Ints, Ints]:
     """The distinct words, and entries sorted by word and class: the word's number, the class, (occurrences, texts)."""
-    parts = _all_cut(texts, np.argsort(labels, kind="stable"), labels, False, lower)
-    found = [(p.entries, p.labels, int(p.table.known[0])) for p in parts]
-    entries, ends, (table, new) = _by_token(found, partial(_united, parts))
-    return words_of(table), *_merged(entries, ends, new, int(table.known[0]))
+    parts = _all_cut(texts, np.argsort(labels, kind="stable"), labels, lower)
+    new, fresh = _united(parts)
+    ledgers = [(part.ledger, number) for part, number in zip(parts, new, strict=True)]
+    entries, ends, words = _by_token(ledgers, sum(map(len, fresh)), partial(_all_words, parts, fresh))
+    return words, *_merged(entries, ends)
 
 
 def by_class(numbers: Any, ends: Ints, labels: Ints, words: int) -> tuple[Ints, Ints, Ints]:
     """The same entries for tokens that have their numbers already."""
     order = np.argsort(labels, kind="stable")
 
-    def part(a: int, b: int) -> tuple[Any, Ints, int]:
-        groups, names = _groups(labels, order[a:b])
-        return by_group(numbers, ends, order[a:b], groups, words), names, words - 1
+    def part(a: int, b: int) -> Ledger:
+        ledger = Ledger(np.zeros((words + 1, 2), dtype=np.uint64), int(sizes[a:b].sum()) // 8)
+        while not by_group(
+            numbers, ends, order[a:b], labels, ledger.tally, ledger.touched, ledger.entries, ledger.state
+        ):
+            ledger.grow()
+        return ledger.close()
 
-    sizes = np.diff(ends, prepend=0)[order]
+    sizes, number = np.diff(ends, prepend=0)[order], np.arange(words, dtype=np.uint32)
     parts = parallel([partial(part, a, b) for a, b in _stretches(sizes, _TOKENS_PER_THREAD)])
-    entries, token_ends, number = _by_token(parts, lambda: np.arange(1, words + 1))
-    return _merged(entries, token_ends, [number] * len(parts), words)
+    entries, token_ends, _ = _by_token([(part, number) for part in parts], words, lambda: None)
+    return _merged(entries, token_ends)
 
 
-def _groups(labels: Ints, order: Ints) -> tuple[Ints, Ints]:
-    """Where each class ends among texts that stand class by class, and which class it is."""
-    ends = np.flatnonzero(np.diff(labels[order], append=-1)) + 1
-    return ends, labels[order[ends - 1]]
+def _by_token(parts: Sequence[tuple[Ledger, Any]], words: int, beside: Callable[[], Any]) -> tuple[Any, Ints, Any]:
+    """The entries of all parts in one array, each part's in order of its words; parts × words, where those of a word
+    begin; and what `beside` gives, which runs at the same time.
 
-
-def _by_token(parts: Sequence[tuple[Any, Ints, int]], beside: Callable[[], Any]) -> tuple[Any, list[Ints], Any]:
-    """The entries of all parts in one array, each part's in order of its tokens; where those of a token end; and what
-    `beside` gives, which runs at the same time.
-
-    A part is its entries, the labels of its groups, and the largest number that a token may have.
+    A part is its entries, and the number of the word for each of its tokens, of so many words.
     """
-    start = np.cumsum([0, *(int(e.ends[-1]) if len(e.ends) else 0 for e, _, _ in parts)]).tolist()
-    entries = np.empty((start[-1], 3), dtype=np.uint32)
-    ends = [np.zeros(known + 4, dtype=np.int64) for _, _, known in parts]
+    start = np.cumsum([0, *(ledger.filled for ledger, _ in parts)]).tolist()
+    entries, ends = np.empty((start[-1], 3), dtype=np.uint32), np.zeros((len(parts), words + 3), dtype=np.int64)
     jobs: list[Callable[[], Any]] = [
-        partial(by_token, found, labels, end, entries[a:b])
-        for (found, labels, _), end, (a, b) in zip(parts, ends, pairwise(start), strict=True)
+        partial(by_token, ledger.entries, ledger.filled, ledger.backward, number, end, entries[a:b])
+        for (ledger, number), end, (a, b) in zip(parts, ends, pairwise(start), strict=True)
     ]
     other = parallel([*jobs, beside])[-1]
-    for end, a in zip(ends, start, strict=False):
-        end += a
+    ends += np.array(start[:-1])[:, None]
     return entries, ends, other
 
 
-def _merged(entries: Any, ends: Sequence[Ints], new: Sequence[Any], words: int) -> tuple[Ints, Ints, Ints]:
-    """Word, class and (occurrences, texts), by word and class; `new` numbers the tokens of each part from 1 on."""
-    places = np.zeros((words + 1, len(ends), 2), dtype=np.int64)
-    for p, (end, number) in enumerate(zip(ends, new, strict=True)):
-        at = slice(len(end) - 3) if number is None else number
-        places[at, p] = sliding_window_view(end[:-2], 2)
-    count = min(threads(), 1 + len(entries) // _TOKENS_PER_THREAD)
-    inner = np.searchsorted(ends[0], [ends[0][-1] * i // count for i in range(1, count)]).tolist()
-    edges = list(pairwise([0, *inner, words + 1]))
-    sizes = parallel([partial(merged, places, entries, a, b, *_room(0)) for a, b in edges])
+def _merged(entries: Any, ends: Ints) -> tuple[Ints, Ints, Ints]:
+    """Word, class and (occurrences, texts), by word and class."""
+    count, words = min(threads(), 1 + len(entries) // _TOKENS_PER_THREAD), ends.shape[1] - 3
+    before = ends.sum(axis=0)  # how many entries come before each word, and the same for all
+    inner = np.searchsorted(before - before[0], [len(entries) * i // count for i in range(1, count)]).tolist()
+    edges = list(pairwise([0, *inner, words]))
+    sizes = parallel([partial(merged, ends, entries, a, b, *_room(0)) for a, b in edges])
     start = np.cumsum([0, *sizes]).tolist()
     out = _room(start[-1])
     parallel([
-        partial(merged, places, entries, a, b, *(o[i:j] for o in out))
+        partial(merged, ends, entries, a, b, *(o[i:j] for o in out))
         for (a, b), (i, j) in zip(edges, pairwise(start), strict=True)
         if i < j
     ])  # fmt: skip
@@ -233,7 +281,9 @@ class Lookup:
         table[1:-1, :classes] = weights[order]
         if unknown is not None:
             table[0, :classes] = unknown
-        return cls(indexed(data, edges, new_table(len(words), int(edges[-1]))), table, classes)
+        index = roomier(new_table(len(words), int(edges[-1])), len(words), int(edges[-1]))
+        index_all(data, edges, new_desk(0), index)
+        return cls(index, table, classes)
 
     def dot(self, texts: Any, lower: bool, presence: bool) -> tuple[Floats, Floats]:
         """Σ weights of each text's words, of its distinct words with `presence`; and how many words it has in all."""
@@ -241,8 +291,8 @@ class Lookup:
         out = np.zeros((len(texts.begin), self.weights.shape[1]))
         sizes = texts.stop - texts.begin
         parallel([
-            partial(score, texts, a, b, lower, word_characters(),
-                    new_desk(int(sizes[a:b].max(initial=0))), self.table, self.weights, presence, out, lengths)
+            partial(score, texts, a, b, lower, word_characters(), new_desk(int(sizes[a:b].max(initial=0))), self.table,
+                    self.weights, np.zeros(len(self.table.edges) if presence else 0, dtype=np.int64), out, lengths)
             for a, b in _stretches(sizes, _BYTES_PER_THREAD)
         ])  # fmt: skip
         return out[:, : self.classes], lengths
@@ -252,7 +302,8 @@ class Lookup:
 def word_characters() -> Any:
     """For every code point whether Python's `re` calls it a word character."""
     out = np.zeros(sys.maxunicode + 1, dtype=np.uint8)
-    everything = "".join(" " if 0xD800 <= i < 0xE000 else chr(i) for i in range(sys.maxunicode + 1))
-    for match in re.finditer(r"\w+", everything):
+    points = np.arange(sys.maxunicode + 1, dtype="<u4")
+    points[0xD800:0xE000] = ord(" ")  # surrogates, which no text has
+    for match in re.finditer(r"\w+", points.tobytes().decode("utf-32-le")):
         out[match.start() : match.end()] = 1
     return out

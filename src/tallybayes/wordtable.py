@@ -11,15 +11,17 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numba as nb
 import numpy as np
 
 from .intrinsics import eight, prefetch, trailing_zeros
+from .lazykernel import helper, kernel
 
 ONE, ZERO = np.uint64(1), np.uint64(0)
+NONE = np.uint32(0xFFFFFFFF)
 _K = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: spreads keys over the table (Knuth)
 _L = np.uint64(0xD6E8FEB86659FD93)  # another odd number of mixed bits
-_TOGETHER = 256  # strings for which room is made, and whose places are read, at once
+_TOGETHER = 256  # strings whose places are read at once
+_BEHIND = 16  # bytes behind a string that are read with it
 _LONG = np.uint64(0xFF) << np.uint64(56)  # the mark stands where a short string has its length
 _FIRST = np.array([(1 << 8 * min(n, 8)) - 1 for n in range(16)], dtype=np.uint64)  # n bytes: mask of the first eight
 _SECOND = np.array([(1 << 8 * max(n - 8, 0)) - 1 for n in range(16)], dtype=np.uint64)  # … and of the next seven
@@ -46,67 +48,76 @@ class Keys(NamedTuple):
 def new_table(strings: int, size: int, beside: int = 0) -> Table:
     """A table with room for so many strings and bytes, and so many numbers, zero at first, beside each key.
 
-    Room that is not used costs nothing: NumPy asks for memory that the system clears when it is first touched, which a
-    compiled function would do at once. Only the slots, which are used here and there, start fewer and become more.
+    Room that is not used costs nothing, since only the slots have to be empty: they start fewer and become more.
     """
-    slots = 1 << (max(strings // 4, 16) - 1).bit_length()
+    edges, slots = np.empty(strings + 1, np.uint64), 1 << (max(strings // 2, 32) - 1).bit_length()
+    edges[0] = 0
     return Table(
-        np.zeros(slots, np.uint32), np.zeros((strings + 1, 2 + beside), np.uint64), np.zeros(strings + 1, np.uint64),
-        np.empty(size + 16, np.uint8), np.zeros(1, np.int64),
+        np.zeros(slots, np.uint32), np.empty((strings + 1, 2 + beside), np.uint64), edges,
+        np.empty(size + _BEHIND, np.uint8), np.zeros(1, np.int64),
     )  # fmt: skip
 
 
-@nb.njit(cache=True, nogil=True)
+@helper
 def _place(first: Any, second: Any, shift: Any) -> Any:  # pragma: no cover - compiled
     """Where the search for a key begins."""
     h = (first ^ (second * _L)) * _K
     return ((h ^ (h >> np.uint64(32))) * _K) >> shift
 
 
-@nb.njit(cache=True, nogil=True)
+@helper
 def _shift(slots: Any) -> Any:  # pragma: no cover - compiled
     """How far a hash is shifted to become the place of a slot."""
     return np.uint64(64) - trailing_zeros(np.uint64(slots.shape[0]))
 
 
-@nb.njit(cache=True, nogil=True)
-def roomy(table: Any, strings: Any, size: Any) -> Any:  # pragma: no cover - compiled
+@kernel
+def _fill(keys: Any, known: Any, slots: Any) -> None:  # pragma: no cover - compiled
+    """Put the numbers of all strings into empty slots."""
+    shift, mask = _shift(slots), np.uint64(slots.shape[0] - 1)
+    for t in range(1, known + 1):
+        p = _place(keys[t, 0], keys[t, 1], shift)
+        while slots[p] != 0:
+            p = (p + ONE) & mask
+        slots[p] = t
+
+
+def roomier(table: Table, strings: int, size: int) -> Table:
     """The table, or a larger one with the same strings, with room for so many more strings and bytes."""
-    known = table.known[0]
-    slots, keys, edges, letters = table.slots, table.keys, table.edges, table.letters
-    if np.int64(edges[known]) + np.int64(size) + 16 > letters.shape[0]:
-        letters = longer(letters, 2 * (np.int64(edges[known]) + np.int64(size)) + 16)
-    if 2 * (known + np.int64(strings)) > slots.shape[0]:
-        count = slots.shape[0]
-        while count < 2 * (known + np.int64(strings)):
-            count *= 2
-        slots = np.zeros(count, np.uint32)
-        shift, mask = _shift(slots), np.uint64(count - 1)
-        for t in range(1, known + 1):
-            p = _place(keys[t, 0], keys[t, 1], shift)
-            while slots[p] != 0:
-                p = (p + ONE) & mask
-            slots[p] = t
-    if known + np.int64(strings) >= edges.shape[0]:
-        rows = 2 * (known + np.int64(strings)) + 1
-        wider = np.zeros((rows, keys.shape[1]), np.uint64)
-        for t in range(known + 1):
-            for j in range(keys.shape[1]):
-                wider[t, j] = keys[t, j]
-        keys, edges = wider, longer(edges, rows)
+    slots, keys, edges, letters, _ = table
+    known = int(table.known[0])
+    used = int(edges[known])
+    if used + size + _BEHIND > len(letters):
+        letters = longer(letters, used, 2 * (used + size) + _BEHIND)
+    if known + strings >= len(edges):
+        rows = 2 * (known + strings) + 1
+        keys, edges = longer(keys, known + 1, rows), longer(edges, known + 1, rows)
+    if 2 * (known + strings) > len(slots):
+        slots = np.zeros(1 << (2 * (known + strings) - 1).bit_length(), np.uint32)
+        _fill(keys, known, slots)
     return Table(slots, keys, edges, letters, table.known)
 
 
-@nb.njit(cache=True, nogil=True)
-def longer(array: Any, size: Any) -> Any:  # pragma: no cover - compiled
-    """A copy of an array with more room behind."""
-    out = np.empty(size, array.dtype)
-    for i in range(array.shape[0]):  # see `countkernels`
-        out[i] = array[i]
+def longer(array: Any, filled: int, size: int) -> Any:
+    """A copy of the part of an array that is filled, with room behind."""
+    out = np.empty((size, *array.shape[1:]), array.dtype)
+    out[:filled] = array[:filled]
     return out
 
 
-@nb.njit(cache=True, nogil=True)
+@helper
+def has_room(table: Any, strings: Any, size: Any) -> Any:  # pragma: no cover - compiled
+    """Whether a table has room for so many more strings and bytes; see `roomier`."""
+    known = np.uint64(table.known[0])
+    after = known + strings
+    return (
+        after < np.uint64(table.edges.shape[0])
+        and after + after <= np.uint64(table.slots.shape[0])
+        and table.edges[known] + size + np.uint64(_BEHIND) <= np.uint64(table.letters.shape[0])
+    )
+
+
+@helper
 def key_them(table: Any, data: Any, runs: Any, count: Any, keys: Any) -> None:  # pragma: no cover - compiled
     """The keys of the strings data[runs[0]:runs[1]], data[runs[2]:runs[3]], …; sixteen bytes behind them are read."""
     shift = _shift(table.slots)
@@ -132,7 +143,7 @@ def key_them(table: Any, data: Any, runs: Any, count: Any, keys: Any) -> None:  
         prefetch(table.keys, np.uint64(table.slots[keys.place[np.uint64(i)]]) * width)
 
 
-@nb.njit(cache=True, nogil=True)
+@helper
 def _found(
     table: Any, data: Any, s: Any, size: Any, first: Any, second: Any, p: Any
 ) -> Any:  # pragma: no cover - compiled
@@ -155,7 +166,7 @@ def _found(
         p = (p + ONE) & mask
 
 
-@nb.njit(cache=True, nogil=True)
+@helper
 def _add(
     table: Any, t: Any, p: Any, first: Any, second: Any, data: Any, s: Any, size: Any
 ) -> None:  # pragma: no cover - compiled
@@ -163,12 +174,14 @@ def _add(
     start = table.edges[t - ONE]
     table.slots[p] = t
     table.keys[t, 0], table.keys[t, 1] = first, second
+    for j in range(2, table.keys.shape[1]):
+        table.keys[t, j] = ZERO
     for j in range(size):
         table.letters[start + np.uint64(j)] = data[s + np.uint64(j)]
     table.edges[t] = start + size
 
 
-@nb.njit(cache=True, nogil=True)
+@helper
 def learn(
     table: Any, data: Any, runs: Any, count: Any, keys: Any, numbers: Any, at: Any
 ) -> None:  # pragma: no cover - compiled
@@ -188,7 +201,7 @@ def learn(
     table.known[0] = v
 
 
-@nb.njit(cache=True, nogil=True)
+@helper
 def look_up(table: Any, data: Any, runs: Any, count: Any, keys: Any, numbers: Any) -> None:  # pragma: no cover
     """The numbers of strings; 0 for one that is not known."""
     for i in range(count):
@@ -198,37 +211,25 @@ def look_up(table: Any, data: Any, runs: Any, count: Any, keys: Any, numbers: An
         numbers[k] = np.uint32(t)
 
 
-@nb.njit(cache=True, nogil=True)
-def united(table: Any, other: Any) -> Any:  # pragma: no cover - compiled
-    """The first table with the other's strings added, and the numbers that those have in it (the first of them 0)."""
-    known = other.known[0]
-    new = np.zeros(known + 1, np.uint32)
-    for first in range(1, known + 1, _TOGETHER):  # most strings are in both: room for all would mostly stay empty
-        stop = min(first + _TOGETHER, known + 1)
-        table = roomy(table, np.uint64(_TOGETHER), other.edges[stop - 1] - other.edges[first - 1])
-        _unite(table, other, first, stop, new)
-    return table, new
-
-
-@nb.njit(cache=True, nogil=True)
-def _unite(table: Any, other: Any, first: Any, stop: Any, new: Any) -> None:  # pragma: no cover - compiled
-    """Add some of the other's strings to a table that has room for them."""
-    v, shift = np.uint64(table.known[0]), _shift(table.slots)
-    width = np.uint64(table.keys.shape[1])
-    for i in range(first, stop):  # so that many reads are under way at once
-        prefetch(table.slots, _place(other.keys[i, 0], other.keys[i, 1], shift))
-    for i in range(first, stop):
-        p = _place(other.keys[i, 0], other.keys[i, 1], shift)
-        prefetch(table.keys, np.uint64(table.slots[p]) * width)
-    for i in range(first, stop):
-        u = np.uint64(i)
-        s = other.edges[u - ONE]
-        size = other.edges[u] - s
-        first_key, second_key = other.keys[u, 0], other.keys[u, 1]
-        t, p = _found(table, other.letters, s, size, first_key, second_key, _place(first_key, second_key, shift))
-        if t == ZERO:
-            v += ONE
-            t = v
-            _add(table, t, p, first_key, second_key, other.letters, s, size)
-        new[u] = np.uint32(t)
-    table.known[0] = v
+@kernel
+def known_to(
+    table: Any, given: Any, other: Any, first: Any, last: Any, numbers: Any
+) -> None:  # pragma: no cover - compiled
+    """What is given to the strings of a table, for those strings first … last − 1 of another that have NONE yet, and
+    keep it where the table has no such string: given[0] is NONE.
+    """
+    shift, width = _shift(table.slots), np.uint64(table.keys.shape[1])
+    for begin in range(first, last, _TOGETHER):
+        stop = min(begin + _TOGETHER, last)
+        for i in range(begin, stop):  # so that many reads are under way at once
+            prefetch(table.slots, _place(other.keys[i, 0], other.keys[i, 1], shift))
+        for i in range(begin, stop):
+            p = _place(other.keys[i, 0], other.keys[i, 1], shift)
+            prefetch(table.keys, np.uint64(table.slots[p]) * width)
+        for i in range(begin, stop):
+            u = np.uint64(i)
+            if numbers[u] == NONE:
+                s = other.edges[u - ONE]
+                a, b = other.keys[u, 0], other.keys[u, 1]
+                t, _ = _found(table, other.letters, s, other.edges[u] - s, a, b, _place(a, b, shift))
+                numbers[u] = given[t]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import zlib
 from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
@@ -37,7 +38,8 @@ class Message:
     id           its Message-ID, or "sha256:…" of its bytes, as far as they were read, if it has none
     row          a value for every column of `mail_schema`, None where it is missing
     sender       the address it says it comes from, in lower case; "" if there is none
-    fingerprint  equal for messages that differ only in digits, spaces, links or the greeting
+    fingerprint  equal for messages that differ only in digits, spaces, links or the greeting, and mostly for long ones
+                 that differ in a few words
     notes        what was cut or odd, in plain words
     """
 
@@ -111,7 +113,7 @@ def mail_schema(**words: Any) -> Schema:
     share = Cells(0.0, -9, points=(0.0, 1.0))
     told: dict[str, dict[str, Any]] = {
         "subject": {"kind": "text", **words, "reason": "the words of the subject"},
-        "body": {"kind": "text", **words, "reason": "the words of the text, or of the HTML if there is no text"},
+        "body": {"kind": "text", **words, "reason": "the words of the text, and of the HTML if it has others"},
         "sender_domain": {"kind": "category", "reason": "where the sender's address is"},
         "sender_known": {"kind": "category", "reason": "has the sender written before?"},
         "recipients": {"kind": "number", "cells": few, "reason": "addresses in To and Cc"},
@@ -143,6 +145,7 @@ _GREETING = re.compile(
     re.IGNORECASE,
 )
 _LETTERS = re.compile(r"[^\W_]+")
+_LONG, _SKETCH = 30, 8  # different words
 
 
 def _body(content: Content) -> tuple[str | None, list[Link]]:
@@ -152,6 +155,8 @@ def _body(content: Content) -> tuple[str | None, list[Link]]:
     body = "\n".join(content.plain)
     if content.html and not body.strip():
         body = page.text
+    elif content.html and _says_more(page.text, body):
+        body = f"{body}\n{page.text}"
     if len(body) > most:
         content.note(f"the text is longer than {most:,} characters; the rest was not counted")
     body = body[:most]
@@ -160,6 +165,14 @@ def _body(content: Content) -> tuple[str | None, list[Link]]:
     if len(links) > content.settings.max_links:
         content.note(f"{len(links):,} links; only the first {content.settings.max_links:,} were looked at")
     return (body if content.plain or content.html else None), links[: content.settings.max_links]
+
+
+def _says_more(page: str, text: str) -> bool:
+    """Whether most words of the HTML are not in the plain text beside it: readers are shown the HTML, and a harmless
+    text may stand there for filters alone.
+    """
+    shown = set(_LETTERS.findall(page[:20_000].lower()))
+    return len(shown) >= 8 and len(shown - set(_LETTERS.findall(text[:40_000].lower()))) > len(shown) / 2
 
 
 def _id(header: str, data: bytes) -> str:
@@ -197,7 +210,7 @@ def _caps_share(text: str) -> float | None:
 @lru_cache(16)
 def _names(owner: str) -> re.Pattern[str] | None:
     names = [re.escape(name.strip()) for name in owner.split(",") if name.strip()]
-    return re.compile(rf"(?<!\w)(?:{'|'.join(names)})(?!\w)", re.IGNORECASE) if names else None
+    return re.compile(rf"(?<!\w)(?:{'|'.join(names)})(?![\w@])", re.IGNORECASE) if names else None
 
 
 def _greets(owner: str, body: str) -> bool | None:
@@ -208,13 +221,17 @@ def _greets(owner: str, body: str) -> bool | None:
 def _fingerprint(body: str, others: list[str]) -> str:
     """A hash of the set of the first 400 words, without the greeting, links, addresses and whatever has a digit.
 
-    The words of mass mail stay the same, while names, sums, codes and tracking links change with the recipient. So few
-    words that strangers may share them ("ok, thanks") are joined by the subject, the sender's domain and attachments.
+    The words of mass mail stay the same, while names, sums, codes and tracking links change with the recipient. Senders
+    who know that add words at random: of a longer text only the eight words with the least hashes stand for all, and a
+    word among a hundred that comes, goes or changes leaves them as they were in nine cases of ten. So few words that
+    strangers may share them ("ok, thanks") are joined by the subject, the sender's domain and attachments.
     """
     greeting = _GREETING.match(body[:300])
     tokens = body[greeting.end() if greeting else 0 :].split(None, 1_000)[:1_000]
     kept = [token for token in tokens if "://" not in token and "@" not in token and not token.startswith("www.")]
     words = [word for word in _LETTERS.findall(" ".join(kept).lower()) if word.isalpha()]
     distinct = sorted(set(words[:400]))
+    if len(distinct) >= _LONG:
+        distinct = sorted(sorted(distinct, key=lambda word: zlib.crc32(word.encode()))[:_SKETCH])
     few = distinct if len(distinct) >= 8 else [*distinct, "", *others]
     return hashlib.sha256("\n".join(few).encode()).hexdigest()[:32]
