@@ -154,7 +154,7 @@ class _NormalRows:
 
     def best(self, start: Floats, out: Ints) -> None:
         """Which class of each row, at least four, has the highest score if they begin so and nothing else is added."""
-        if not self.kernels.best_normal_rows(self._x, *self._given, np.empty(self.kernels.TILE), start, out):
+        if not self.kernels.best_normal_rows(self._x, *self._given, start, out):
             self._refuse()
 
     def _refuse(self) -> None:

@@ -177,29 +177,26 @@ def add_normal_rows(
     return finite
 
 
-@lazy(f"boolean({_ROWS}, float64[:, :, ::1], float64[::1], float64[::1], int64[::1])")
+@lazy(f"boolean({_ROWS}, float64[:, :, ::1], float64[::1], int64[::1])")
 def best_normal_rows(
     x: Any, columns: Any, mean: Any, scale: Any, constant: Any, _: Any, weight: float, left: Any, bells: Any,
-    whole: Any, none: Any, totals: Any, top: Any, start: Any, best: Any,
+    whole: Any, none: Any, totals: Any, start: Any, best: Any,
 ) -> Any:  # pragma: no cover - compiled  # fmt: skip
     """What `largest` finds in scores that begin with `start` and to which `add_normal_rows` has added.
 
-    No score is kept. Returns whether every number of x is finite, in other columns, too. `top` is room for a tile.
+    No score is kept. Returns whether every number of x is finite, in other columns, too.
     """
     finite = True
     for tile in range(0, x.shape[0], TILE):
         first = min(tile, x.shape[0] - 4)  # a short tile has some rows of the last
         finite &= _normals(x, first, columns, mean, scale, constant, left, bells, whole, none, totals)
-        rows = min(TILE, x.shape[0] - first)
-        at = best[first : first + rows]
-        for i in range(rows):
-            top[i] = start[0] + weight * totals[0, i, 0]
-            at[i] = 0 if top[i] > -np.inf else -1
-        for y in range(1, mean.shape[0]):
-            for i in range(rows):
+        for i in range(min(TILE, x.shape[0] - first)):
+            top, at = -np.inf, np.int64(-1)
+            for y in range(mean.shape[0]):  # without a jump, which nobody could foresee
                 score = start[y] + weight * totals[y >> 1, i, y & 1]
-                at[i] = y if score > top[i] else at[i]
-                top[i] = max(score, top[i])
+                at += (y - at) * np.int64(score > top)
+                top = max(score, top)
+            best[first + i] = at
     return finite
 
 
