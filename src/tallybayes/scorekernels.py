@@ -190,12 +190,19 @@ def best_normal_rows(
     for tile in range(0, x.shape[0], TILE):
         first = min(tile, x.shape[0] - 4)  # a short tile has some rows of the last
         finite &= _normals(x, first, columns, mean, scale, constant, left, bells, whole, none, totals)
-        for i in range(min(TILE, x.shape[0] - first)):
+        rows = min(TILE, x.shape[0] - first)
+        if mean.shape[0] == 2:  # several rows at a time
+            for i in range(rows):
+                one, other = start[0] + weight * totals[0, i, 0], start[1] + weight * totals[0, i, 1]
+                best[first + i] = np.int64(other > one) - np.int64(max(one, other) == -np.inf)
+            continue
+        for i in range(rows):
             top, at = -np.inf, np.int64(-1)
             for y in range(mean.shape[0]):  # without a jump, which nobody could foresee
                 score = start[y] + weight * totals[y >> 1, i, y & 1]
-                at += (y - at) * np.int64(score > top)
-                top = max(score, top)
+                better = score > top
+                at += (y - at) * np.int64(better)
+                top = score if better else top
             best[first + i] = at
     return finite
 
