@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -196,6 +197,31 @@ def kernel_model(x: np.ndarray, bandwidth: float) -> tb.Model:
     schema = tb.Schema([tb.Column("x", "number", cells=cells)], target="y")
     tally = tb.count({"x": x, "y": ["one"] * len(x)}, schema)
     return tally.model(tb.Settings(families={"x": families.Kernel(bandwidth)}))
+
+
+@pytest.mark.parametrize("kind", ["plain", "tails", "atoms", "discrete", "huge", "tiny"])
+def test_the_kernel_tries_all_bandwidths_as_it_would_each_alone(kind: str) -> None:
+    rng = np.random.default_rng(6)
+    plain = rng.normal(size=400)
+    x = {
+        "plain": plain,
+        "tails": rng.standard_cauchy(400),
+        "atoms": np.where(rng.random(400) < 0.4, 0.25, plain),
+        "discrete": np.rint(plain * 2),
+        "huge": plain * 1e305,
+        "tiny": plain * 1e-318,
+    }[kind]
+    data = {"x": x, "y": rng.choice(["a", "b", "c"], 400)}
+    cells = tb.Cells.fitted(x)
+    assert cells.discrete == (kind == "discrete")
+    tally = tb.count(data, tb.Schema([tb.Column("x", "number", cells=cells)], target="y"))
+    belief = tally.model(tb.Settings(families={"x": "kernel"})).beliefs["x"]
+    assert isinstance(belief, KernelBelief)
+    places, widths = belief.places(belief.h.codes), belief.scale * np.geomspace(0.01, 3.0, 7)
+    tried = belief.tried(places, widths)
+    for width, mass in zip(widths, tried, strict=True):
+        alone = replace(belief, bandwidth=np.full(3, width)).mass_at(places, left_out=1)
+        assert np.array_equal(mass, alone)
 
 
 def test_kernel_equals_its_grid_formula() -> None:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import scipy.sparse
 
 import tallybayes as tb
-from tallybayes import bagsheet, entrysums, exact, kernels
+from tallybayes import bagsheet, batches, entrysums, exact, kernels, reading
 from tallybayes.block import Groups
 from tallybayes.cells import MIDDLE, REACH
-from tallybayes.numerics import canonical, exact_sums
+from tallybayes.numerics import canonical, exact_sums, whole_numbers
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -38,6 +40,10 @@ def _numbers(kind: str, rows: int, width: int, rng: np.random.Generator) -> np.n
     if kind == "scales":
         x *= 10.0 ** rng.integers(-20, 20, width)
         x[:, 0] = 0.0
+    if kind == "drifting":  # the largest exponent changes from block to block, up and down by one and by more
+        x *= 2.0 ** rng.integers(-4, 5, (rows // 100 + 1, 1)).repeat(100, axis=0)[:rows]
+    if kind == "tiny among large":  # beyond the limbs that most numbers need, found late
+        x[-1] = 1e-200
     if kind == "huge and tiny":
         x = np.where(rng.random(x.shape) < 0.5, 0.0, x * 10.0 ** rng.choice([-310, 150, 200, 0], width))
         x[:, -1] = np.nan
@@ -45,7 +51,9 @@ def _numbers(kind: str, rows: int, width: int, rng: np.random.Generator) -> np.n
 
 
 @pytest.mark.parametrize("width", [1, 2, 3, 4, 7, 8, 9, 16, 30, 64, 65, 83])
-@pytest.mark.parametrize("kind", ["plain", "missing", "any exponent", "scales", "huge and tiny"])
+@pytest.mark.parametrize(
+    "kind", ["plain", "missing", "any exponent", "scales", "drifting", "tiny among large", "huge and tiny"]
+)
 def test_moments_are_exact_whatever_the_width(width: int, kind: str) -> None:
     rng = np.random.default_rng(width)
     for n_labels, rows in ((1, 5), (3, 2000), (11, 1537)):
@@ -58,6 +66,29 @@ def test_moments_are_exact_whatever_the_width(width: int, kind: str) -> None:
             wanted, got = exact_sums(groups, width * n_labels, factors), canonical(got)
             assert got.lowest == wanted.lowest
             assert np.array_equal(got.array, wanted.array)
+
+
+def test_moments_of_strips() -> None:
+    """More columns than are gone through at a time, the last strip narrower than a register."""
+    rng = np.random.default_rng(8)
+    x, y = rng.normal(size=(150, 1027)), rng.integers(0, 2, 150)
+    row, position = np.nonzero(~np.isnan(x))
+    found = kernels.moments(y, 2, x)
+    assert found is not None
+    wanted = exact_sums(position * 2 + y[row], 2 * 1027, [x[row, position], x[row, position]])
+    assert np.array_equal(canonical(found[2]).array, wanted.array)
+
+
+def test_moments_of_so_many_blocks_that_integers_would_overflow() -> None:
+    """All bits of all numbers are set, so that every sum is as large as it can be."""
+    rows = 1536 * 1100
+    x = np.full((rows, 8), np.nextafter(1.0, 0.0))
+    found = kernels.moments(np.zeros(rows, np.int64), 1, x)
+    assert found is not None
+    whole = 2**53 - 1
+    for limbs, wanted in zip(found[1:], (Fraction(whole, 2**53), Fraction(whole, 2**53) ** 2), strict=True):
+        values, exponent = whole_numbers(limbs)
+        assert [int(v) * Fraction(2) ** exponent for v in values] == [rows * wanted] * 8
 
 
 @pytest.mark.parametrize("width", [1, 8, 30, 70])
@@ -103,6 +134,41 @@ def test_gaussian_scores_of_wide_matrices(
     assert fast[1].tolist() == slow[1].tolist()
 
 
+@pytest.mark.parametrize("n_classes", [1, 2, 3, 4, 7])
+@pytest.mark.parametrize("rows", [64, 66, 127, 128, 131, 8_195])
+def test_the_answer_is_that_of_the_scores_which_are_not_kept(
+    n_classes: int, rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where scores are equal, where numbers are missing or far away, and where classes are impossible."""
+    monkeypatch.setenv("TALLYBAYES_KERNELS", "on")
+    rng = np.random.default_rng(rows)
+    x, y = rng.integers(-2, 3, size=(rows, 9)).astype(float), rng.permutation(np.arange(rows) % n_classes)
+    x[rng.random(x.shape) < 0.01] = np.nan
+    schema = tb.Schema([tb.Column("x", "vector", width=9)], target="y", label_type="int")
+    model = tb.count(np.repeat(x, 2, axis=0), schema, np.concatenate([y, y[::-1]])).model(
+        tb.Settings(weights={"x": 0.7})
+    )
+    x[rng.random(x.shape) < 0.01] = 1.7e308
+    x[5] = np.nan  # only the prior speaks
+    never = {c: float(c != n_classes - 1 or n_classes == 1) for c in range(n_classes)}
+    for prior in (None, "uniform", {str(c): p / sum(never.values()) for c, p in never.items()}):
+        joint = model.log_joint(x, prior=prior)
+        assert model.predict(x, prior=prior).tolist() == np.argmax(joint, axis=1).tolist()
+
+
+def test_every_class_impossible_is_said_once_with_its_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches are named one by one, the warning counts all rows."""
+    monkeypatch.setattr(batches, "BATCH_CELLS", 64 * 2)
+    table = {"a": ["u", "v"] * 500, "b": ["u", "v"] * 500, "y": ["p", "q"] * 500}
+    schema = tb.Schema([tb.Column("a", "category"), tb.Column("b", "category")], target="y")
+    model = tb.count(table, schema).model(tb.Settings(smoothing=tb.MaximumLikelihood()))
+    probe = {"a": ["u"] * 1000, "b": ["u"] * 700 + ["v", "u"] * 150}
+    for way in ("off", "on"):
+        monkeypatch.setenv("TALLYBAYES_KERNELS", way)
+        with pytest.warns(tb.TallybayesWarning, match=r"for 150 row\(s\), the first is row 700"):
+            assert model.predict(probe).tolist() == ["p"] * 1000
+
+
 # ---- codes
 
 _CODES = {
@@ -146,6 +212,38 @@ def test_a_text_that_looks_like_a_number_is_not_that_number(monkeypatch: pytest.
     slow, fast = both(lambda: model.log_joint(x), monkeypatch)
     np.testing.assert_allclose(fast, slow, rtol=1e-12)
     assert model.predict(x[:1]).tolist() == ["c"]
+
+
+# ---- texts
+
+_TEXTS = {
+    "short": ["a", "b", "", "ab", "a\0", "value 3", "value 10"],
+    "eight and more": ["exactly8", "exactly9", "exactly 16 bytes", "exactly 16 bytez", "nine byte", "nine bytf"],
+    "long": ["the same beginning and " + "x" * k + " the same ending" for k in range(40)]
+    + ["the same beginning, no. 1, the same end", "the same beginning, no. 2, the same end"],
+    "not ASCII": ["é", "e\u0301", "Straße", "\U0001f600\U0001f600", "日本語", "日本", "ы" * 9],
+    "many": [f"value {i}" for i in range(2048)],
+    "too many": [f"value {i}" for i in range(2049)],
+}
+
+
+@pytest.mark.parametrize("values", _TEXTS)
+@pytest.mark.parametrize("large", [False, True])
+@pytest.mark.parametrize("gone", [0.0, 0.1, 1.0])
+def test_texts_are_numbered_as_arrow_does(
+    values: str, large: bool, gone: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(9)
+    rows = rng.choice(len(_TEXTS[values]), 9001)
+    rows[: len(_TEXTS[values])] = np.arange(len(_TEXTS[values]))[::-1]
+    given = [None if g else _TEXTS[values][i] for i, g in zip(rows.tolist(), rng.random(9001) < gone, strict=True)]
+    whole = pa.array(given, pa.large_string() if large else pa.string())
+    for raw in (whole, whole[3:], whole[8:8500]):  # of which the bits begin within a byte
+        slow, fast = both(lambda raw=raw: reading.category(raw, ("ab",)), monkeypatch)
+        assert fast.slots == slow.slots
+        assert np.array_equal(fast.codes, slow.codes)
+    monkeypatch.setenv("TALLYBAYES_KERNELS", "on")
+    assert (reading._numbered(whole) is None) == (values == "too many" and gone == 0)
 
 
 # ---- cells

@@ -15,10 +15,11 @@ import numpy as np
 import pyarrow as pa
 
 from . import entrysums, exact
-from .bagsheet import BagSheet, slot_texts
+from .bagsheet import BagSheet, positions, slot_texts
 from .canon import number_text
 from .cells import Cells, distinct
 from .counts import Sheet
+from .momentsheet import MomentSheet
 from .numerics import Bools, Floats, Ints, Limbs, whole_and_small
 
 if TYPE_CHECKING:
@@ -191,8 +192,8 @@ class Vectors:
         sums = exact.vector_moments(groups.labels, groups.n_labels, self.unchecked, groups.weights)
         if sums is None:
             raise ValueError(f"a vector is not finite: {self.values[~np.isfinite(self.values)][0]}")
-        slots = [str(j) for j in range(self.unchecked.shape[1])]
-        return {"moments": Sheet.dense(slots, groups.n_labels, dict(zip(MOMENTS, sums, strict=True)))}
+        every = np.arange(groups.n_labels)
+        return {"moments": MomentSheet(MOMENTS, positions(self.unchecked.shape[1]), sums, every)}
 
     def text(self, row: int) -> str | None:
         """The first few numbers."""

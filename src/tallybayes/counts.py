@@ -84,6 +84,10 @@ class Sheet:
     def __len__(self) -> int:
         return len(self.slot)
 
+    def __bool__(self) -> bool:
+        """Whether there is any entry, which may be known before they are listed."""
+        return len(self) > 0
+
     def __neg__(self) -> Sheet:
         return Sheet(self.amounts, self.slots, self.slot, self.limb, self.label, -self.amount)
 
@@ -138,7 +142,7 @@ class Sheet:
         table = np.zeros((groups, highest - lowest + 1), dtype=np.int64)
         column = self.amounts.index(amount)
         table[self.slot * n_labels + self.label, self.limb - lowest] = self.amount[:, column]
-        return Limbs(lowest, table)
+        return Limbs(lowest, table, True)
 
     def table(self, amount: str, n_labels: int) -> Floats:
         """One amount as floats, slots × classes."""
@@ -224,7 +228,7 @@ def with_lengths(texts: pa.Array) -> bytes:
 
 def add_sheets(sheets: Sequence[Sheet]) -> Sheet:
     """The sum of one or more sheets of the same amounts."""
-    sheets = [s for s in sheets if len(s)] or list(sheets[:1])
+    sheets = [s for s in sheets if s] or list(sheets[:1])
     if len(sheets) == 1:
         return sheets[0]
     first = sheets[0]
@@ -362,7 +366,7 @@ class Counts:
     def regroup(self, new: Index) -> Counts:
         """The same counts with class i put into new[i], left out where that is −1."""
         sheets = {name: sheet.regroup(new) for name, sheet in self.sheets.items()}
-        return Counts({name: sheet for name, sheet in sheets.items() if len(sheet)})
+        return Counts({name: sheet for name, sheet in sheets.items() if sheet})
 
     def without(self, name: str) -> Counts:
         """The counts less one sheet."""
@@ -393,4 +397,4 @@ def add_counts(all_counts: Sequence[Counts]) -> Counts:
     """The sum of any number of counts, sheet by sheet."""
     names = sorted({name for counts in all_counts for name in counts.sheets})
     sums = {name: add_sheets([c.sheets[name] for c in all_counts if name in c.sheets]) for name in names}
-    return Counts({name: sheet for name, sheet in sums.items() if len(sheet)})
+    return Counts({name: sheet for name, sheet in sums.items() if sheet})

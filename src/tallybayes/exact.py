@@ -196,6 +196,15 @@ def entry_kernels(entries: int) -> ModuleType | None:
     return entrykernels
 
 
+def code_kernels(texts: int) -> ModuleType | None:
+    """The Numba module that numbers texts, under the same rule."""
+    if not _repaid(texts):
+        return None
+    from . import codekernels
+
+    return codekernels
+
+
 def score_kernels(cells: int) -> ModuleType | None:
     """The Numba module that scores, under the same rule."""
     if not _repaid(cells):

@@ -7,12 +7,14 @@ whatever it does not take is left to the parts.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
+from dataclasses import dataclass
+from functools import cached_property, partial
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
+from . import scorer
 from .block import Block, Codes, Numbers, Vectors
 from .exact import score_kernels
 from .families import Belief
@@ -51,6 +53,24 @@ def add_all(adders: Mapping[str, Adder], scores: Floats) -> Floats:
     return scores
 
 
+def best(adders: Mapping[str, Adder], start: Floats, rows: int) -> Ints:
+    """What `scorer.best` finds in the scores of all rows, start + what is added; few of them are there at a time."""
+    out = np.empty(rows, dtype=np.int64)
+    first, *others = adders.values()
+    if isinstance(first, _NormalRows) and not others:
+        first.best(start, out)
+        return out
+    scores = np.empty((min(rows, _ROWS), len(start)))
+    for at in range(0, rows, _ROWS):
+        some = slice(at, min(at + _ROWS, rows))
+        these = scores[: some.stop - at]
+        scorer.begin(start, these)
+        for add in adders.values():
+            add(some, these)
+        out[some] = scorer.best(these)
+    return out
+
+
 def _adder(kernels: ModuleType, belief: Belief, block: Any, weight: float) -> Adder | None:
     if weight == 0:
         return _nothing
@@ -59,8 +79,7 @@ def _adder(kernels: ModuleType, belief: Belief, block: Any, weight: float) -> Ad
         mean, scale = (np.ascontiguousarray(t[at].T) for t in (belief.location, belief.scale))
         bells = kernels.Bells.of(belief.positions[at], mean, scale)
         if isinstance(block, Vectors) and block.unchecked.shape[1] >= _WIDE:
-            x = np.ascontiguousarray(block.unchecked)
-            return partial(_normal_rows, kernels, block, x, bells, weight, bells.eights(x.shape[1]))
+            return _NormalRows(kernels, block, bells, weight)
         values = block.values[:, None] if isinstance(block, Numbers) else block.values
         return partial(_normal, kernels, np.ascontiguousarray(values), bells, weight)
     if type(belief) is CategoricalBelief and isinstance(block, Codes):
@@ -110,13 +129,37 @@ def _normal(kernels: ModuleType, x: Floats, bells: Any, weight: float, rows: sli
     kernels.add_normal(x[rows], *bells, weight, np.empty((len(bells.columns) + 1, kernels.TILE)), out)
 
 
-def _normal_rows(
-    kernels: ModuleType, block: Vectors, x: Floats, bells: Any, weight: float, eights: Any, rows: slice, out: Floats
-) -> None:
-    if len(out) < _FOUR:
-        _normal(kernels, block.values, bells, weight, rows, out)
-    elif not kernels.add_normal_rows(x[rows], *bells, weight, *eights, np.empty(_FOUR), out):
-        raise ValueError(f"a vector is not finite: {block.values[~np.isfinite(block.values)][0]}")
+@dataclass(frozen=True)
+class _NormalRows:
+    """The bells of a vector of at least eight positions."""
+
+    kernels: ModuleType
+    block: Vectors
+    bells: Any
+    weight: float
+
+    @cached_property
+    def _x(self) -> Floats:
+        return np.ascontiguousarray(self.block.unchecked)
+
+    @cached_property
+    def _given(self) -> tuple[Any, ...]:
+        return (*self.bells, self.weight, *self.bells.eights(self._x.shape[1]), self.bells.room())
+
+    def __call__(self, rows: slice, out: Floats) -> None:
+        if len(out) < _FOUR:
+            _normal(self.kernels, self.block.values, self.bells, self.weight, rows, out)
+        elif not self.kernels.add_normal_rows(self._x[rows], *self._given, out):
+            self._refuse()
+
+    def best(self, start: Floats, out: Ints) -> None:
+        """Which class of each row, at least four, has the highest score if they begin so and nothing else is added."""
+        if not self.kernels.best_normal_rows(self._x, *self._given, start, out):
+            self._refuse()
+
+    def _refuse(self) -> None:
+        values = self.block.values  # which mostly finds the number itself
+        raise ValueError(f"a vector is not finite: {values[~np.isfinite(values)][0]}")
 
 
 def _table(kernels: ModuleType, table: Floats, codes: Ints, rows: slice, out: Floats) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +18,7 @@ from .errors import DataError, did_you_mean, excerpt, warn
 from .freetext import are_names, free_text, names
 from .later import scipy
 from .looked import Looked, Ordered, gives_away, read_ahead
+from .numerics import Ints
 from .schema import Column, Schema, date_columns
 from .sources import LABELS, MATRIX, Batch, Source, on_engine, open_source
 
@@ -90,10 +91,13 @@ def first_look(source: Source) -> Batch:
     if source.engine is not None:
         drawn: Batch = source.engine.look(LOOK)
         return drawn
+    if source.rows is not None:
+        step = 1
+        while -(-source.rows // step) > LOOK:
+            step *= 2
+        return _joined(list(workers.each(lambda each: each[0].take(each[1]), _every(source, step))))
     kept: list[Batch] = []
     step, total, seen = 1, 0, 0
-    while source.rows is not None and -(-source.rows // step) > LOOK:
-        step *= 2
     for batch in source.batches():
         offset = -seen % step
         seen += batch.rows
@@ -108,6 +112,14 @@ def first_look(source: Source) -> Batch:
                 kept[i] = piece.take(rows)
             total = sum(piece.rows for piece in kept)
     return _joined(kept)
+
+
+def _every(source: Source, step: int) -> Iterator[tuple[Batch, Ints]]:
+    """The batches of a source, and which of their rows are every so many of all."""
+    seen = 0
+    for batch in source.batches():
+        yield batch, np.arange(-seen % step, batch.rows, step)
+        seen += batch.rows
 
 
 def _joined(batches: list[Batch]) -> Batch:

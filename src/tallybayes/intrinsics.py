@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from llvmlite import ir
@@ -15,6 +15,7 @@ intrinsic: Callable[[Any], Any] = _intrinsic  # its own annotation does not know
 _BYTE, _BIT, _INT, _WORD = ir.IntType(8), ir.IntType(1), ir.IntType(32), ir.IntType(64)
 _BLOCK, _EIGHT = ir.VectorType(_BYTE, 64), ir.VectorType(ir.DoubleType(), 8)
 _WORDS = ir.VectorType(_WORD, 8)
+_FAR = 1e298  # of a sum of squares: one more, or one that is not a number, is to be looked at again
 
 
 def _pointer(context: Any, builder: Any, kind: Any, array: Any, place: Any, to: Any) -> Any:
@@ -140,28 +141,6 @@ def add_table_rows(
 
 
 @intrinsic
-def largest_of_eight(typing: Any, bits: Any, first: Any, step: Any, rows: Any, ahead: Any, out: Any) -> Any:
-    """The largest of the bits but the sign's of eight columns, in rows that are so far apart; asks for rows ahead."""
-
-    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        def at(array: int, place: Any, to: Any) -> Any:
-            return _pointer(context, builder, signature.args[array], args[array], place, to)
-
-        def row(place: Any, state: list[Any]) -> list[Any]:
-            from_here = builder.add(args[1], builder.mul(place, args[2]))
-            _ask(builder, at(0, builder.add(from_here, args[4]), _BYTE))
-            size = builder.and_(builder.load(at(0, from_here, _WORDS), align=8), ir.Constant(_WORDS, [2**63 - 1] * 8))
-            return [builder.select(builder.icmp_signed(">", size, state[0]), size, state[0])]
-
-        (top,) = _loop(builder, _WORD(0), args[3], [ir.Constant(_WORDS, [0] * 8)], row)
-        builder.store(top, at(5, _WORD(0), _WORDS), align=8)
-        return context.get_dummy_value()
-
-    place = types.uint64
-    return types.void(bits, place, place, place, place, out), code
-
-
-@intrinsic
 def products_of_four(
     typing: Any, words: Any, amounts: Any, start: Any, stop: Any, codes: Any, first: Any, tables: Any, column: Any,
     out: Any, to: Any, step: Any,
@@ -199,84 +178,133 @@ def products_of_four(
     return types.void(*given), code
 
 
-@intrinsic
-def slice_sums(
-    typing: Any, x: Any, places: Any, start: Any, stop: Any, left: Any, magic: Any, out: Any, lost: Any
-) -> Any:
+def _slicing(masked: bool) -> Any:
     """Cut eight numbers from each of some places on into slices of 21 bits, a + b + c, and add the slices up.
 
-    `out` gets Σ(a + b), Σc, Σa², Σab, Σ(2ac + b²), Σbc and Σc², eight of each. Adding and subtracting `magic`,
-    1.5·2^(k + 52), rounds to whole numbers of 2^k; the rest is exact. What does not fit into the slices is left out,
-    and `lost` has its bits, a byte for each place. NaN adds nothing.
+    Adding and subtracting `magic`, 1.5·2^(k + 52), rounds to whole numbers of 2^k; the rest is exact. What does not fit
+    into the slices is left out, and `lost` has its bits, a byte for each place. Σ(a + b), Σc, Σa², Σab, Σ(2ac + b²),
+    Σbc and Σc², eight of each, are made whole numbers by `units`, one for the sums and one for the squares, and added
+    to eight integers of `out` each. Masked, NaN adds nothing and is not lost.
     """
 
-    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        def at(array: int, place: Any, to: Any) -> Any:
-            return _pointer(context, builder, signature.args[array], args[array], place, to)
+    def sums(
+        typing: Any, x: Any, places: Any, start: Any, stop: Any, left: Any, magic: Any, units: Any, lane: Any, out: Any,
+        to: Any, lost: Any,
+    ) -> Any:  # fmt: skip
+        def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            def at(array: int, place: Any, kind: Any) -> Any:
+                return _pointer(context, builder, signature.args[array], args[array], place, kind)
 
-        def all_of(number: float) -> Any:
-            return ir.Constant(_EIGHT, [number] * 8)
+            def all_of(number: float) -> Any:
+                return ir.Constant(_EIGHT, [number] * 8)
 
-        def cut(number: Any, unit: Any) -> Any:
-            return builder.fsub(builder.fadd(number, unit), unit)
+            def scaled(number: Any, bits: int) -> Any:
+                return builder.fmul(number, all_of(2.0**bits))
 
-        def plus(total: Any, one: Any, other: Any) -> Any:  # products and sums are exact, whether fused or not
-            return builder.fadd(total, builder.fmul(one, other, flags=("contract",)), flags=("contract",))
+            def cut(number: Any, unit: Any) -> Any:
+                return builder.fsub(builder.fadd(number, unit), unit)
 
-        high = builder.load(at(5, _WORD(0), _EIGHT), align=8)
-        middle, low = (builder.fmul(high, all_of(2.0**-bits)) for bits in (21, 42))
+            def plus(total: Any, one: Any, other: Any) -> Any:  # products and sums are exact, whether fused or not
+                return builder.fadd(total, builder.fmul(one, other, flags=("contract",)), flags=("contract",))
 
-        def row(place: Any, sums: list[Any]) -> list[Any]:
-            from_here = builder.add(builder.load(at(1, place, _WORD)), args[4])
-            v = builder.load(at(0, from_here, _EIGHT), align=8)
-            v = builder.select(builder.fcmp_ordered("==", v, v), v, all_of(0.0))
-            a = cut(v, high)
-            rest = builder.fsub(v, a)
-            b = cut(rest, middle)
-            rest = builder.fsub(rest, b)
-            c = cut(rest, low)
-            fits = builder.fcmp_ordered("==", rest, c)
-            builder.store(builder.bitcast(builder.not_(fits), _BYTE), at(7, place, _BYTE))
-            a, b, c = (builder.select(fits, s, all_of(0.0)) for s in (a, b, c))
-            upper, lower, aa, ab, mixed, bc, cc = sums
-            return [
-                builder.fadd(upper, builder.fadd(a, b)), builder.fadd(lower, c), plus(aa, a, a), plus(ab, a, b),
-                plus(plus(mixed, builder.fadd(a, a), c), b, b), plus(bc, b, c), plus(cc, c, c),
-            ]  # fmt: skip
+            high = builder.load(at(5, args[7], _EIGHT), align=8)
+            middle, low = scaled(high, -21), scaled(high, -42)
 
-        for k, total in enumerate(_loop(builder, args[2], args[3], [all_of(0.0)] * 7, row)):
-            builder.store(total, at(6, _WORD(8 * k), _EIGHT), align=8)
-        return context.get_dummy_value()
+            def row(place: Any, sums: list[Any]) -> list[Any]:
+                from_here = builder.add(builder.load(at(1, place, _WORD)), args[4])
+                v = builder.load(at(0, from_here, _EIGHT), align=8)
+                if masked:
+                    v = builder.select(builder.fcmp_ordered("==", v, v), v, all_of(0.0))
+                a = cut(v, high)
+                rest = builder.fsub(v, a)
+                b = cut(rest, middle)
+                rest = builder.fsub(rest, b)
+                c = cut(rest, low)
+                fits = builder.fcmp_ordered("==", rest, c)
+                builder.store(builder.bitcast(builder.not_(fits), _BYTE), at(10, place, _BYTE))
+                a, b, c = (builder.select(fits, s, all_of(0.0)) for s in (a, b, c))
+                upper, lower, aa, ab, ac, bb, bc, cc = sums
+                return [
+                    builder.fadd(upper, builder.fadd(a, b)), builder.fadd(lower, c), plus(aa, a, a), plus(ab, a, b),
+                    plus(ac, a, c), plus(bb, b, b), plus(bc, b, c), plus(cc, c, c),
+                ]  # fmt: skip
 
-    place = types.uint64
-    return types.void(x, places, place, place, place, magic, out, lost), code
+            upper, lower, aa, ab, ac, bb, bc, cc = _loop(builder, args[2], args[3], [all_of(0.0)] * 8, row)
+            mixed = builder.fadd(builder.fadd(ac, ac), bb)
+            both = builder.add(args[7], args[7])
+            unit, square = (builder.load(at(6, builder.add(both, _WORD(8 * k)), _EIGHT), align=8) for k in range(2))
+            whole = [builder.fmul(upper, unit), builder.fmul(lower, scaled(unit, 21))]
+            whole += [builder.fmul(s, scaled(square, 21 * k)) for k, s in enumerate((aa, ab, mixed, bc, cc))]
+            for k, total in enumerate(whole):
+                target = at(8, builder.add(args[9], _WORD(8 * k)), _WORDS)
+                more = builder.fptosi(total, _WORDS)
+                builder.store(builder.add(builder.load(target, align=8), more), target, align=8)
+            return context.get_dummy_value()
+
+        n = types.uint64
+        return types.void(x, places, n, n, n, magic, units, n, out, n, lost), code
+
+    return sums
+
+
+slice_sums = intrinsic(_slicing(masked=False))
+slice_sums_of_some = intrinsic(_slicing(masked=True))
+
+
+def _eight_sums(builder: Any, rows: Sequence[Any]) -> Any:
+    """The sums of eight vectors of eight as one vector; the halves of each are added, then the quarters, then the rest.
+
+    The order is that of vectors 0, 4, 1, 5, 2, 6, 3, 7. 21 instructions, where one sum after another takes 50.
+    """
+
+    def both(a: Any, b: Any, first: list[int], second: list[int]) -> Any:
+        kind = ir.VectorType(_INT, 8)
+        one, other = (builder.shuffle_vector(a, b, ir.Constant(kind, places)) for places in (first, second))
+        return builder.fadd(one, other)
+
+    halves = [
+        both(a, b, [0, 1, 2, 3, 8, 9, 10, 11], [4, 5, 6, 7, 12, 13, 14, 15])
+        for a, b in zip(rows[::2], rows[1::2], strict=True)
+    ]
+    quarters = [
+        both(a, b, [0, 1, 4, 5, 8, 9, 12, 13], [2, 3, 6, 7, 10, 11, 14, 15])
+        for a, b in zip(halves[::2], halves[1::2], strict=True)
+    ]
+    return both(quarters[0], quarters[1], [0, 8, 2, 10, 4, 12, 6, 14], [1, 9, 3, 11, 5, 13, 7, 15])
 
 
 def _four_rows(masked: bool) -> Any:
-    """For four rows, so far apart: Σ ((x − μ)·s)², eight columns at a time; `left` says where each eight begin.
+    """For four rows, so far apart, and two classes: whole − Σ ((x − μ)·s)², eight columns at a time.
 
-    `bells` has eight μ, eight s and eight constants for each eight columns. Masked, NaN adds nothing, and the constants
-    of all others are subtracted.
+    `left` says where each eight begin, `bells` has eight μ, eight s and eight constants for each eight and class.
+    `out` gets the four rows of both classes. Masked, NaN adds nothing, and all others add their constants. Returns
+    whether all sums are numbers and not too large.
     """
 
-    def rows(typing: Any, x: Any, place: Any, step: Any, left: Any, bells: Any, at: Any, out: Any) -> Any:
+    def rows(
+        typing: Any, x: Any, place: Any, step: Any, left: Any, bells: Any, at: Any, whole: Any, of: Any, out: Any,
+        to: Any,
+    ) -> Any:  # fmt: skip
         def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            def load(array: int, place: Any, kind: Any = _EIGHT) -> Any:
-                return builder.load(
-                    _pointer(context, builder, signature.args[array], args[array], place, kind), align=8
-                )
+            def pointer(array: int, place: Any, kind: Any = _EIGHT) -> Any:
+                return _pointer(context, builder, signature.args[array], args[array], place, kind)
+
+            def load(array: int, place: Any) -> Any:
+                return builder.load(pointer(array, place), align=8)
 
             def eight_columns(k: Any, sums: list[Any]) -> list[Any]:
-                begin, bell = load(3, k, _WORD), builder.add(args[5], builder.mul(k, _WORD(24)))
-                mean, inverse = load(4, bell), load(4, builder.add(bell, _WORD(8)))
-                constant = load(4, builder.add(bell, _WORD(16))) if masked else None
+                begin, bell = builder.load(pointer(3, k, _WORD)), builder.add(args[5], builder.mul(k, _WORD(48)))
+                mean, inverse, constant = (
+                    [load(4, builder.add(bell, _WORD(8 * part + 24 * y))) for y in range(2)] for part in range(3)
+                )
                 out = []
                 for i, total in enumerate(sums):
-                    v = load(0, builder.add(builder.add(args[1], builder.mul(args[2], _WORD(i))), begin))
-                    z = builder.fmul(builder.fsub(v, mean), inverse)
+                    y, row = divmod(i, 4)
+                    v = load(0, builder.add(builder.add(args[1], builder.mul(args[2], _WORD(row))), begin))
+                    z = builder.fmul(builder.fsub(v, mean[y]), inverse[y])
                     if masked:
                         there = builder.fcmp_ordered("==", v, v)
-                        z, less = (builder.select(there, part, none) for part in (z, constant))
+                        z, less = (builder.select(there, part, none) for part in (z, constant[y]))
                         total = builder.fsub(total, less)
                     square = builder.fmul(z, z, flags=("contract",))
                     out.append(builder.fadd(total, square, flags=("contract",)))
@@ -284,19 +312,16 @@ def _four_rows(masked: bool) -> Any:
 
             none = ir.Constant(_EIGHT, [0.0] * 8)
             count = context.make_array(signature.args[3])(context, builder, args[3]).nitems
-            kind = ir.FunctionType(ir.DoubleType(), [ir.DoubleType(), _EIGHT])
-            whole: Any = cgutils.get_or_insert_function(  # type: ignore[no-untyped-call]
-                builder.module, kind, "llvm.vector.reduce.fadd.v8f64"
-            )
-            for i, total in enumerate(_loop(builder, _WORD(0), count, [none] * 4, eight_columns)):
-                one = builder.call(whole, [ir.DoubleType()(0.0), total], fastmath=("reassoc",))
-                builder.store(one, _pointer(context, builder, signature.args[6], args[6], _WORD(i), ir.DoubleType()))
-            return context.get_dummy_value()
+            sums = _eight_sums(builder, _loop(builder, _WORD(0), count, [none] * 8, eight_columns))
+            builder.store(builder.fsub(load(6, args[7]), sums), pointer(8, args[9]), align=8)
+            near = builder.fcmp_ordered("<", sums, ir.Constant(_EIGHT, [_FAR] * 8))
+            return builder.icmp_unsigned("==", builder.bitcast(near, _BYTE), _BYTE(255))
 
-        return types.void(x, types.uint64, types.uint64, left, bells, types.uint64, out), code
+        n = types.uint64
+        return types.boolean(x, n, n, left, bells, n, whole, n, out, n), code
 
     return rows
 
 
-squares_of_four = intrinsic(_four_rows(masked=False))
-squares_without_nan = intrinsic(_four_rows(masked=True))
+normals_of_four = intrinsic(_four_rows(masked=False))
+normals_without_nan = intrinsic(_four_rows(masked=True))

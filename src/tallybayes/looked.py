@@ -86,19 +86,24 @@ def gives_away(looked: Looked, proposed: Sequence[Column], labels: Codes) -> str
     if proposed[0].kind not in ("category", "number") or proposed[0].part or isinstance(looked.raw, np.ndarray):
         return None
     codes, y = _coarse(looked, proposed[0], labels.codes)
-    codes, y = codes[y >= 0], y[y >= 0]
-    if len(y) < _LEAK_ROWS or np.count_nonzero(np.bincount(y)) < 2:
+    if y.min(initial=0) < 0:
+        codes, y = codes[y >= 0], y[y >= 0]
+    n_classes = len(labels.slots)
+    if len(y) < _LEAK_ROWS:
         return None
-    base = float(np.bincount(y).max() / len(y))
-    absent = codes < 0
-    by_absence = _left_out_accuracy(absent.astype(np.int64), y)
+    places = (int(codes.max()) + 2) * n_classes
+    table = np.bincount((codes + np.int64(1)) * n_classes + y, minlength=places).reshape(-1, n_classes)
+    absent, there = table[0], table[1:].sum(axis=0)
+    if np.count_nonzero(absent + there) < 2:
+        return None
+    base = float((absent + there).max() / len(y))
+    by_absence = _left_out_accuracy(np.stack([absent, there]))
     if absent.any() and by_absence >= _LEAK_BY_ABSENCE and base < _LEAK_BY_ABSENCE - 0.05:
         return f"it gives the label away: whether it is missing names the class of {by_absence:.1%} of the rows"
-    accuracy = _left_out_accuracy(codes, y)
+    accuracy = _left_out_accuracy(table)
     if accuracy >= _LEAK and base < _LEAK - 0.05:
         return f"it gives the label away: it alone names the class of {accuracy:.1%} of the rows"
-    there = np.bincount(y[~absent], minlength=len(labels.slots))
-    if absent.mean() > 0.5 and there.sum() >= 30 and there.max() >= 0.99 * there.sum() and base < 0.9:
+    if absent.sum() / len(y) > 0.5 and there.sum() >= 30 and there.max() >= 0.99 * there.sum() and base < 0.9:
         name = labels.slots[int(np.argmax(there))]
         return f"it gives the label away: where it has a value, the class is {name!r}"
     return None
@@ -122,14 +127,10 @@ def _coarse(looked: Looked, column: Column, y: Ints) -> tuple[Ints, Ints]:
     return np.concatenate((np.full(len(x.absent), -1), codes)), np.concatenate((y[x.absent], y[x.order]))
 
 
-def _left_out_accuracy(codes: Ints, y: Ints) -> float:
-    """How often the other rows with the same value have, for the most part, the row's class."""
-    codes = codes - codes.min()
-    n_classes = int(y.max()) + 1
-    table = np.bincount(codes * n_classes + y, minlength=(int(codes.max()) + 1) * n_classes).reshape(-1, n_classes)
-    own = table.copy()
+def _left_out_accuracy(table: Ints) -> float:
+    """How often the other rows with the same value have, for the most part, the row's class; values × classes."""
     top = np.sort(table, axis=1)
     best, second = top[:, -1:], top[:, -2:-1]
     others = np.where(table == best, np.where(np.sum(table == best, axis=1, keepdims=True) > 1, best, second), best)
-    right = (own - 1 > 0) & (own - 1 >= others)
-    return float(np.sum(np.where(right, own, 0)) / len(y))
+    right = (table - 1 > 0) & (table - 1 >= others)
+    return float(np.sum(np.where(right, table, 0)) / np.sum(table))

@@ -117,8 +117,8 @@ class Model(Learning, Scoring):
             return source.engine.predict(self, prior)
         if costs is None and unsure_below is None:
             start = self._start(prior)
-            each = self._each(source, lambda blocks, n: scorer.best(self._scores(blocks, n, start)))
-            return self._label_array[scorer.settled(np.concatenate(list(each)), start)]
+            numbers = self._each(source, lambda blocks, n: self._best(blocks, n, start))
+            return scorer.named(numbers, self._label_array, start)
         best = decide(self.predict_proba(source, prior=prior), self.classes, unsure_below, costs)
         if unsure_below is None:
             return self._label_array[best]

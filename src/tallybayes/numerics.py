@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,7 @@ class Limbs:
 
     lowest: int
     array: Ints
+    carried: bool = field(default=False, repr=False)  # known to be in canonical form
 
 
 def exact_sums(groups: Ints, n_groups: int, factors: Sequence[Floats]) -> Limbs:
@@ -140,27 +141,27 @@ def add_limbs(parts: Sequence[Limbs]) -> Limbs:
 def canonical(limbs: Limbs) -> Limbs:
     """The same numbers with every limb below 2^32 in size and of its number's sign, outer zero limbs cut off."""
     array = limbs.array
-    if array.shape[1] == 1 and (array.size == 0 or int(np.abs(array).max()) < _BASE):
+    if limbs.carried or (array.shape[1] == 1 and (array.size == 0 or int(np.abs(array).max()) < _BASE)):
         return limbs
-    wide = np.zeros((array.shape[0], array.shape[1] + 2), dtype=np.int64)
-    wide[:, :-2] = array
+    wide = np.zeros((array.shape[1] + 2, array.shape[0]), dtype=np.int64)  # limb by limb: NumPy is fast on long rows
+    wide[:-2] = array.T
     carried = _carry(wide)
-    negative = carried[:, -1] < 0
+    negative = carried[-1] < 0
     if negative.any():
-        carried[negative] = -_carry(-carried[negative])
-    used = np.flatnonzero(carried.any(axis=0))
+        carried[:, negative] = -_carry(-carried[:, negative])
+    used = np.flatnonzero(carried.any(axis=1))
     if len(used) == 0:
-        return Limbs(0, np.zeros((array.shape[0], 1), dtype=np.int64))
-    return Limbs(limbs.lowest + int(used[0]), carried[:, used[0] : used[-1] + 1])
+        return Limbs(0, np.zeros((array.shape[0], 1), dtype=np.int64), True)
+    return Limbs(limbs.lowest + int(used[0]), carried[used[0] : used[-1] + 1].T, True)
 
 
-def _carry(array: Ints) -> Ints:
-    """Carry upwards, each limb to 0 … 2^32−1; a negative number shows in the sign of its last limb."""
-    for j in range(array.shape[1] - 1):
-        over = array[:, j] >> LIMB_BITS
-        array[:, j] -= over << LIMB_BITS
-        array[:, j + 1] += over
-    return array
+def _carry(wide: Ints) -> Ints:
+    """Carry upwards, limbs × numbers, each to 0 … 2^32−1; a negative number shows in the sign of its last limb."""
+    for j in range(len(wide) - 1):
+        over = wide[j] >> LIMB_BITS
+        wide[j] &= _MASK
+        wide[j + 1] += over
+    return wide
 
 
 def whole_numbers(limbs: Limbs) -> tuple[Objects, int]:

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from .block import MOMENTS
 from .counts import Counts, Sheet
-from .numerics import Floats, spread
+from .momentsums import moment_sums
+from .numerics import Floats
 
 ROWS = ("n", "rows")  # amounts per class: the sum of weights, and how many rows
 
@@ -52,13 +52,11 @@ def _negative(column: str, sheet: Sheet, classes: Sequence[str]) -> str | None:
 
 
 def _impossible_moments(column: str, counts: Counts, classes: Sequence[str]) -> str | None:
-    """Σx² ≥ (Σx)²/n must hold, and with n = 0 nothing may be left."""
+    """The first moments that no numbers have, if there are any."""
     sheet = counts.sheets.get("moments")
     if sheet is None:
         return None
-    (n, n_exp), (x, x_exp), (xx, xx_exp) = counts.exact("moments", MOMENTS, len(classes))
-    square, _ = spread(n, n_exp, x, x_exp, xx, xx_exp)
-    bad = np.argwhere((square < 0) | ((n == 0) & ((x != 0) | (xx != 0))))
+    bad = np.argwhere(moment_sums(counts, len(classes)).impossible())
     if len(bad) == 0:
         return None
     slot, label = (int(i) for i in bad[0])

@@ -15,10 +15,13 @@ from . import canon
 from .arrow import array, numpy_of, scalar
 from .block import Codes
 from .errors import DataError
+from .exact import code_kernels
 from .numerics import Floats, has_infinity
 
 _DAY = 86400.0
 _FIRST, _MISSING = np.zeros(1, dtype=np.int64), np.full(1, -1, dtype=np.int64)  # the codes of a single row
+_LONG = 1 << 12  # rows of a column of texts: fewer are numbered by Arrow
+_DIFFERENT = 1 << 11  # texts: more are, too, since their table does not stay in the near cache
 SMALL_RANGE = 1 << 16  # of whole numbers that are counted without a hash table
 _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
@@ -63,7 +66,10 @@ def category(raw: Any, missing: Sequence[str] = (), *, written: bool = False) ->
         found = _small_range(numpy_of(raw), missing)
         if found is not None:
             return found
-    if isinstance(raw, pa.Array):
+    numbered = _numbered(raw) if isinstance(raw, pa.Array) and is_text(raw.type) and len(raw) >= _LONG else None
+    if numbered is not None:
+        texts, codes = numbered
+    elif isinstance(raw, pa.Array):
         if not pa.types.is_dictionary(raw.type):
             raw = raw.dictionary_encode()
         values = raw.dictionary.to_pylist()
@@ -89,6 +95,26 @@ def category(raw: Any, missing: Sequence[str] = (), *, written: bool = False) ->
         else:
             new[i] = slots.setdefault(canon.written(text) if written else text, len(slots))
     return Codes(list(slots), codes if len(slots) == len(texts) else new[codes])
+
+
+def _numbered(raw: Any) -> tuple[list[str | None], Any] | None:
+    """The different texts of a column in the order in which they come, and which of them each row has, −1 for null.
+
+    What Arrow's dictionary has; None for many different texts, and before kernels repay themselves.
+    """
+    fast = code_kernels(len(raw))
+    if fast is None:
+        return None
+    validity, ends, data = raw.buffers()
+    whole = np.int32 if pa.types.is_string(raw.type) else np.int64
+    none = np.zeros(0, dtype=np.uint8)
+    bits = np.frombuffer(validity, dtype=np.uint8) if raw.null_count else none
+    letters = np.frombuffer(data, dtype=np.uint8) if data is not None and data.size else none
+    codes, first = np.empty(len(raw), dtype=np.int32), np.empty(_DIFFERENT, dtype=np.int64)
+    places = np.frombuffer(ends, dtype=whole)[raw.offset : raw.offset + len(raw) + 1]
+    room = np.zeros(4 * _DIFFERENT, dtype=np.int32), np.empty((3, _DIFFERENT), dtype=np.uint64)
+    count = fast.encode(places, letters, bits, raw.offset, codes, first, *room)
+    return None if count < 0 else (raw.take(array(first[:count])).to_pylist(), codes)
 
 
 def _small_range(values: np.ndarray[Any, Any], missing: Sequence[str]) -> Codes | None:

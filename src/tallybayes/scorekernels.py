@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .intrinsics import add_table_rows, squares_of_four, squares_without_nan
+from .intrinsics import add_table_rows, normals_of_four, normals_without_nan
 from .lazykernel import helper, lazy
 from .numerics import Floats, Ints
 
@@ -48,14 +48,27 @@ class Bells(NamedTuple):
         constant = -np.log(scale) - _HALF_LOG_2PI
         return cls(columns, mean, scale, constant, constant.sum(axis=1))
 
-    def eights(self, width: int) -> tuple[Any, Floats]:
-        """Where each eight columns of a matrix begin, and eight means, inverse deviations and constants for each."""
+    def eights(self, width: int) -> tuple[Any, Floats, Floats, Floats]:
+        """What `normals_of_four` reads of a matrix so wide, two classes side by side: where each eight columns begin,
+        eight means, inverse deviations and constants for each, the sums of all constants for four rows, and zeros.
+        """
         left = np.minimum(8 * np.arange(-(-width // 8)), width - 8)  # the last columns may be read twice: s is then 0
-        out, at = np.zeros((len(self.mean), len(left), 24)), self.columns // 8
-        j = self.columns - left[at]
+        pairs, at = (len(self.mean) + 1) // 2, self.columns // 8
+        out, whole, j = np.zeros((2 * pairs, len(left), 24)), np.zeros(2 * pairs), self.columns - left[at]
+        own, whole[: len(self.mean)] = out[: len(self.mean)], self.whole
         with np.errstate(over="ignore"):  # a row that is infinitely far away goes the careful way
-            out[:, at, j], out[:, at, 8 + j], out[:, at, 16 + j] = self.mean, _ROOT_HALF / self.scale, self.constant
-        return left.astype(np.uint64), out
+            own[:, at, j], own[:, at, 8 + j], own[:, at, 16 + j] = self.mean, _ROOT_HALF / self.scale, self.constant
+        bells = np.ascontiguousarray(out.reshape(pairs, 2, len(left), 24).transpose(0, 2, 1, 3))
+        return (
+            left.astype(np.uint64),
+            bells.ravel(),
+            np.tile(whole.reshape(pairs, 1, 2), (1, 4, 1)).ravel(),
+            np.zeros(8),
+        )
+
+    def room(self) -> Floats:
+        """For the sums of a tile of rows, two classes after two."""
+        return np.empty(((len(self.mean) + 1) // 2, TILE, 2))
 
 
 _BELLS = "int64[::1], float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[::1]"
@@ -99,37 +112,98 @@ def add_normal(
                 out[first + i, y] += weight * total[i]
 
 
-@lazy(
-    f"boolean(Array(float64, 2, 'C', True), {_BELLS}, float64, uint64[::1], float64[:, :, ::1], float64[::1], "
-    "float64[:, ::1])"
-)
+@helper
+def _slowly(
+    x: Any, begin: int, columns: Any, mean: Any, scale: Any, constant: Any, left: Any, bells: Any, none: Any,
+    totals: Any, row: int,
+) -> Any:  # pragma: no cover - compiled  # fmt: skip
+    """The same for four rows of which `normals_of_four` could not say it: numbers are missing, or too far away.
+
+    Returns whether every number of the rows is finite.
+    """
+    step, finite = np.uint64(x.shape[1]), True
+    for p in range(totals.shape[0]):
+        place, to = np.uint64(begin * x.shape[1]), np.uint64((p * TILE + row) * 2)
+        bell = np.uint64(p * left.shape[0] * 48)
+        normals_without_nan(x, place, step, left, bells, bell, none, np.uint64(0), totals, to)
+        for y in range(2 * p, min(2 * p + 2, mean.shape[0])):
+            for i in range(4):
+                if not abs(totals[p, row + i, y % 2]) < _FAR:
+                    for k in range(x.shape[1]):
+                        finite &= abs(x[begin + i, k]) != np.inf
+                    totals[p, row + i, y % 2] = _carefully(x[begin + i], columns, mean[y], scale[y], constant[y])
+    return finite
+
+
+@helper
+def _normals(
+    x: Any, first: int, columns: Any, mean: Any, scale: Any, constant: Any, left: Any, bells: Any, whole: Any,
+    none: Any, totals: Any,
+) -> Any:  # pragma: no cover - compiled  # fmt: skip
+    """The log densities of the rows of a tile, two classes after two; returns whether every number is finite."""
+    rows, step, finite = min(TILE, x.shape[0] - first), np.uint64(x.shape[1]), True
+    for done in range(0, rows, 4):
+        row = min(done, rows - 4)
+        begin = first + row
+        place, short, bell = np.uint64(begin * x.shape[1]), True, np.uint64(0)
+        for p in range(totals.shape[0]):
+            to = np.uint64((p * TILE + row) * 2)
+            short &= normals_of_four(x, place, step, left, bells, bell, whole, np.uint64(8 * p), totals, to)
+            bell += np.uint64(48 * left.shape[0])
+        if not short:
+            finite &= _slowly(x, begin, columns, mean, scale, constant, left, bells, none, totals, row)
+    return finite
+
+
+_ROWS = f"Array(float64, 2, 'C', True), {_BELLS}, float64, uint64[::1], float64[::1], float64[::1], float64[::1]"
+
+
+@lazy(f"boolean({_ROWS}, float64[:, :, ::1], float64[:, ::1])")
 def add_normal_rows(
-    x: Any, columns: Any, mean: Any, scale: Any, constant: Any, whole: Any, weight: float, left: Any, bells: Any,
-    squares: Any, out: Any,
+    x: Any, columns: Any, mean: Any, scale: Any, constant: Any, _: Any, weight: float, left: Any, bells: Any,
+    whole: Any, none: Any, totals: Any, out: Any,
 ) -> Any:  # pragma: no cover - compiled  # fmt: skip
     """The same as `add_normal` of at least eight columns and four rows, faster: nothing is turned; see `Bells.eights`.
 
-    Returns whether every number of x is finite, in other columns, too. `squares` is room for four.
+    Returns whether every number of x is finite, in other columns, too. `totals` is `Bells.room`.
     """
-    n_classes, width, step = mean.shape[0], x.shape[1], np.uint64(x.shape[1])
     finite = True
-    for first in range(0, x.shape[0], 4):
-        begin = min(first, x.shape[0] - 4)
-        place, short = np.uint64(begin * width), True
-        for y in range(n_classes):
-            bell = np.uint64(y * left.shape[0] * 24)
-            if short:
-                squares_of_four(x, place, step, left, bells, bell, squares)
-                short = squares[0] + squares[1] + squares[2] + squares[3] < _FAR
-            if not short:
-                squares_without_nan(x, place, step, left, bells, bell, squares)
-            for i in range(first - begin, 4):
-                total = (whole[y] if short else 0.0) - squares[i]
-                if not abs(total) < _FAR:
-                    for k in range(width):
-                        finite &= abs(x[begin + i, k]) != np.inf
-                    total = _carefully(x[begin + i], columns, mean[y], scale[y], constant[y])
-                out[begin + i, y] += weight * total
+    for tile in range(0, x.shape[0], TILE):
+        first = min(tile, x.shape[0] - 4)  # a short tile has some rows of the last
+        finite &= _normals(x, first, columns, mean, scale, constant, left, bells, whole, none, totals)
+        for i in range(tile - first, min(TILE, x.shape[0] - first)):
+            for y in range(mean.shape[0]):
+                out[first + i, y] += weight * totals[y >> 1, i, y & 1]
+    return finite
+
+
+@lazy(f"boolean({_ROWS}, float64[:, :, ::1], float64[::1], int64[::1])")
+def best_normal_rows(
+    x: Any, columns: Any, mean: Any, scale: Any, constant: Any, _: Any, weight: float, left: Any, bells: Any,
+    whole: Any, none: Any, totals: Any, start: Any, best: Any,
+) -> Any:  # pragma: no cover - compiled  # fmt: skip
+    """What `largest` finds in scores that begin with `start` and to which `add_normal_rows` has added.
+
+    No score is kept. Returns whether every number of x is finite, in other columns, too.
+    """
+    finite = True
+    for tile in range(0, x.shape[0], TILE):
+        first = min(tile, x.shape[0] - 4)  # a short tile has some rows of the last
+        finite &= _normals(x, first, columns, mean, scale, constant, left, bells, whole, none, totals)
+        rows = min(TILE, x.shape[0] - first)
+        if mean.shape[0] == 2:  # several rows at a time
+            for i in range(rows):
+                one, other = start[0] + weight * totals[0, i, 0], start[1] + weight * totals[0, i, 1]
+                best[first + i] = np.int64(other > one) - np.int64(max(one, other) == -np.inf)
+            continue
+        for i in range(rows):
+            top, at = -np.inf, np.int64(-1)
+            for y in range(mean.shape[0]):  # without a jump, which nobody could foresee
+                score = start[y] + weight * totals[y >> 1, i, y & 1]
+                better = score > top
+                at += (y - at) * np.int64(better)
+                top = score if better else top
+            best[first + i] = at
     return finite
 
 
@@ -197,7 +271,7 @@ def largest(scores: Any, best: Any) -> None:  # pragma: no cover - compiled
     """The number of the highest score of each row, the first of equal ones; −1 where none is above −inf."""
     for i in range(scores.shape[0]):
         top, at = -np.inf, -1
-        for y in range(scores.shape[1]):
-            if scores[i, y] > top:
-                top, at = scores[i, y], y
+        for y in range(scores.shape[1]):  # without a jump, which nobody could foresee
+            at = y if scores[i, y] > top else at
+            top = max(scores[i, y], top)
         best[i] = at

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from .block import Block
 from .errors import warn
 from .exact import score_kernels
 from .isotonic import Isotonic
-from .numerics import Bools, Floats, Ints, log_sum_exp
+from .numerics import Floats, Ints, log_sum_exp
 from .settings import Settings
 
 
@@ -44,11 +44,7 @@ def scores(
 ) -> Floats:
     """log P(class) + Σ factor · part, rows × classes; `rows` says how many there are where no column has parts."""
     out = np.empty((next((len(p) for p in parts.values()), 0) if rows is None else rows, log_prior.shape[-1]))
-    if log_prior.ndim == 1 and len(log_prior) < len(out):  # class by class: NumPy takes long over many short rows
-        for y, own in enumerate(log_prior.tolist()):
-            out[:, y] = own
-    else:
-        out[:] = log_prior
+    begin(log_prior, out)
     for column, part in parts.items():
         by = factor(settings, column, blocks[column])
         if isinstance(by, np.ndarray):
@@ -56,6 +52,15 @@ def scores(
         elif by != 0:  # 0 · −inf would be NaN; a weight of 0 means that the column is not asked
             out += part if by == 1.0 else by * part
     return out
+
+
+def begin(log_prior: Floats, out: Floats) -> None:
+    """Fill the scores with what they start from."""
+    if log_prior.ndim == 1 and len(log_prior) < len(out):  # class by class: NumPy takes long over many short rows
+        for y, own in enumerate(log_prior.tolist()):
+            out[:, y] = own
+    else:
+        out[:] = log_prior
 
 
 def offsets(settings: Settings, classes: Sequence[Any]) -> Floats:
@@ -106,7 +111,7 @@ def log_posterior(joint: Floats, log_prior: Floats) -> Floats:
     if some:
         prior = np.broadcast_to(log_prior, joint.shape)[impossible]
         out[impossible] = prior - log_sum_exp(prior)[:, None]
-        _warn_impossible(impossible)
+        _warn_impossible(np.flatnonzero(impossible))
     return out
 
 
@@ -121,18 +126,23 @@ def best(joint: Floats) -> Ints:
     return np.where(joint[np.arange(len(at)), at] > -np.inf, at, -1)
 
 
-def settled(best: Ints, log_prior: Floats) -> Ints:
-    """The same numbers; where none is possible the prior answers, with a warning."""
-    impossible = best < 0
-    if impossible.any():
-        best = np.where(impossible, np.argmax(log_prior), best)
-        _warn_impossible(impossible)
-    return best
+def named(best: Iterable[Ints], labels: np.ndarray[Any, Any], log_prior: Floats) -> np.ndarray[Any, Any]:
+    """The labels of such numbers, batch after batch; where none is possible the prior answers, with a warning."""
+    out, impossible, seen = [labels[:0]], [], 0
+    for numbers in best:
+        if numbers.min(initial=0) < 0:
+            impossible.append(seen + np.flatnonzero(numbers < 0))
+            numbers = np.where(numbers < 0, np.argmax(log_prior), numbers)
+        out.append(labels.take(numbers))
+        seen += len(numbers)
+    if impossible:
+        _warn_impossible(np.concatenate(impossible))
+    return np.concatenate(out)
 
 
-def _warn_impossible(rows: Bools) -> None:
+def _warn_impossible(rows: Ints) -> None:
     warn(
-        f"every class has probability 0 for {int(rows.sum())} row(s), the first is row "
-        f"{int(np.argmax(rows))}: the prior answers. Hint: smooth the counts, e.g. "
+        f"every class has probability 0 for {len(rows)} row(s), the first is row "
+        f"{int(rows[0])}: the prior answers. Hint: smooth the counts, e.g. "
         "tally.model(tb.Settings(smoothing=tb.Laplace(1.0)))."
     )

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from . import workers
 from .batches import (
     BATCH_ROWS,
     MATRIX,
@@ -34,6 +35,7 @@ from .later import scipy
 __all__ = ["LABELS", "MATRIX", "WEIGHTS", "Batch", "Source", "Wanted", "on_engine", "open_source", "read"]
 
 LABELS = "y"  # labels given beside the data are a column of this name unless the caller names another
+_MANY_CELLS = 1 << 20  # of a frame: converting so many takes longer than starting threads
 WEIGHTS = "(weights)"  # weights given beside the data; no frame has a column of this name by chance
 
 
@@ -161,7 +163,9 @@ def _memory(batch: Batch) -> Source:
 def _from_pandas(frame: Any) -> Batch:
     names = [str(c) for c in frame.columns]
     refuse_repeated(names)
-    return Batch({n: as_column(frame.iloc[:, i]) for i, n in enumerate(names)}, len(frame))
+    series = [frame.iloc[:, i] for i in range(len(names))]
+    columns = workers.each(as_column, series) if frame.size > _MANY_CELLS else map(as_column, series)
+    return Batch(dict(zip(names, columns, strict=True)), len(frame))
 
 
 def _from_array(data: np.ndarray[Any, Any]) -> Batch:

@@ -337,7 +337,7 @@ def count_rows(
 
 
 def _counts(sheets: Mapping[str, Sheet]) -> Counts:
-    return Counts({name: sheet for name, sheet in sheets.items() if len(sheet)})
+    return Counts({name: sheet for name, sheet in sheets.items() if sheet})
 
 
 def refuse_empty(tally: Tally) -> None:

@@ -77,7 +77,7 @@ def _log_share(own: Floats, all_classes: Floats) -> Floats:
     """log [own / (own + the others)] per cell and class; at worst −50 for a class that was a single row."""
     out = np.empty_like(own)
     for y in range(own.shape[1]):
-        rest = np.delete(all_classes, y, axis=1)
+        rest = all_classes[:, np.arange(own.shape[1]) != y]
         top = np.maximum(np.max(rest, axis=1, initial=-1e300), np.maximum(own[:, y], -1e300))
         mine = np.exp(own[:, y] - top)
         total = mine + np.exp(rest - top[:, None]).sum(axis=1)

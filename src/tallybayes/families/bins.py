@@ -113,7 +113,7 @@ def _mdl_cuts(n: Floats) -> list[int]:
             continue
         left = np.cumsum(n[start : stop - 1], axis=0)
         right = total - left
-        (left_size, left_bits), (right_size, right_bits) = _bits(left), _bits(right)
+        (left_size, right_size), (left_bits, right_bits) = _bits(np.stack([left, right]))
         gain = (bits - left_bits - right_bits) / size
         gain[(left_size == 0) | (right_size == 0)] = -1.0
         best = int(np.argmax(gain))

@@ -63,7 +63,8 @@ class Kernel(Family):
     def leave_one_out(self, h: Histogram, counts: Counts, context: Context) -> tuple[Floats, Floats]:
         """log mass of each cell for each class: as counted, and with one row of the cell taken out."""
         belief = self.estimate(counts, context)
-        return belief.log_mass(h.codes), belief.log_mass(h.codes, left_out=1)
+        places = belief.places(h.codes)
+        return _log(belief.mass_at(places, 0)), _log(belief.mass_at(places, 1))
 
 
 def _spread(h: Histogram) -> float:
@@ -92,11 +93,8 @@ def _silverman(h: Histogram) -> Floats:
 
 def _likeliest(belief: KernelBelief, bandwidths: Floats) -> Floats:
     """For each class the bandwidth under which its own values, each left out, are likeliest."""
-    n, places = belief.h.n, belief.places(belief.h.codes)
-    scores = []
-    for width in bandwidths:
-        tried = replace(belief, bandwidth=np.full(belief.n_classes, width))
-        scores.append(np.sum(np.where(n > 0, n * _log(tried.mass_at(places, left_out=1)), 0.0), axis=0))
+    n, tried = belief.h.n, belief.tried(belief.places(belief.h.codes), bandwidths)
+    scores = np.sum(np.where(n > 0, n * _log(tried), 0.0), axis=1)
     return np.asarray(bandwidths[np.argmax(scores, axis=0)])
 
 
@@ -154,15 +152,30 @@ class KernelBelief(CellBelief):
             return self._over_points(places.codes, left_out)
         return self._over_line(places, left_out)
 
+    def tried(self, at: Places, bandwidths: Floats) -> Floats:
+        """bandwidths × cells × classes: the mass with one row left out, if all classes had that bandwidth."""
+        if self.cells.discrete:
+            each = (replace(self, bandwidth=np.full(self.n_classes, b)) for b in bandwidths)
+            return np.stack([b.mass_at(at, left_out=1) for b in each])
+        every = np.full(self.n_classes, True)
+        smooth = at.line.smooth(at.low, at.high, at.middle, bandwidths, every, 1, at.codes[~at.point])
+        return self._with_atoms(at, 1, _with_common(smooth, at.line.total(1), at.common))
+
     def _over_line(self, at: Places, left_out: int) -> Floats:
+        line = replace(at.line, bandwidth=self.bandwidth)
+        smooth = line.mixed(at.low, at.high, at.middle, at.common, left_out, at.codes[~at.point])
+        return self._with_atoms(at, left_out, smooth)
+
+    def _with_atoms(self, at: Places, left_out: int, smooth: Floats) -> Floats:
         """Atoms at the points, (n_a + 1/slots)/(n + 1) each; the smooth curve has the rest."""
         n = np.maximum(self.h.n.sum(axis=0) - left_out, 0.0)
         slots = len(self.cells.points) + 1
-        out = np.empty((len(at.codes), self.n_classes))
-        out[at.point] = (np.maximum(at.counted - left_out, 0.0) + 1 / slots) / (n + 1)
-        line = replace(at.line, bandwidth=self.bandwidth)
-        share = (line.total(left_out) + 1 / slots) / (n + 1)
-        out[~at.point] = share * line.mixed(at.low, at.high, at.middle, at.common, left_out, at.codes[~at.point])
+        share = (at.line.total(left_out) + 1 / slots) / (n + 1)
+        if not at.point.any():
+            return np.asarray(share * smooth)
+        out = np.empty((*smooth.shape[:-2], len(at.codes), self.n_classes))
+        out[..., at.point, :] = (np.maximum(at.counted - left_out, 0.0) + 1 / slots) / (n + 1)
+        out[..., ~at.point, :] = share * smooth
         return out
 
     def _over_points(self, codes: Ints, left_out: int) -> Floats:
@@ -195,43 +208,53 @@ class KernelBelief(CellBelief):
         self, low: Floats, high: Floats, middle: Floats, common: Floats, left_out: int, cells: Ints | None = None
     ) -> Floats:
         """The kernel mass of intervals, with one row's share given to the common curve; `cells` if they are cells."""
-        total = self.total(left_out)
         kernel = np.empty((len(low), self.n_classes))
         for width in np.unique(self.bandwidth):
             y = self.bandwidth == width
-            sums = self._sums(low, high, width, y, cells)
-            own = left_out * _between(low, high, middle, width)
-            kernel[:, y] = np.maximum(sums - own[:, None], 0.0) / np.maximum(total[y], 1.0)
-        wide = np.where(total > 0, 1 / (total + 2), 1.0)
-        return (1 - wide) * kernel + wide * common[:, None]
+            kernel[:, y] = self.smooth(low, high, middle, np.array([width]), y, left_out, cells)[0]
+        return _with_common(kernel, self.total(left_out), common)
 
-    def _sums(self, low: Floats, high: Floats, width: float, y: Bools, cells: Ints | None) -> Floats:
-        """Σ_g n_gy · [Φ((b − m_g)/h) − Φ((a − m_g)/h)] for some classes.
+    def smooth(
+        self, low: Floats, high: Floats, middle: Floats, widths: Floats, y: Bools, left_out: int, cells: Ints | None
+    ) -> Floats:
+        """The kernel mass of intervals alone, for each of some bandwidths and classes."""
+        sums = self._sums(low, high, widths, y, cells)
+        own = left_out * _between(low, high, middle, widths[:, None])
+        return np.asarray(np.maximum(sums - own[:, :, None], 0.0) / np.maximum(self.total(left_out)[y], 1.0))
+
+    def _sums(self, low: Floats, high: Floats, widths: Floats, y: Bools, cells: Ints | None) -> Floats:
+        """Σ_g n_gy · [Φ((b − m_g)/h) − Φ((a − m_g)/h)] for each of some bandwidths and classes.
 
         Cells of one width see each other by how many steps they are apart: a convolution instead of every pair.
         """
-        n = self.h.n[:, y]
+        n, middle, each = self.h.n[:, y], self.h.middle, widths[:, None, None]
         if cells is None or not -1000 < self.cells.exponent < 1000:  # beyond, a step over- or underflows
-            return _between(low[:, None], high[:, None], self.h.middle, width) @ n
+            return _between(low[:, None], high[:, None], middle, each) @ n
         even, seen = self.cells.is_even(self.h.codes), self.cells.is_even(cells)
-        middle = self.h.middle
-        out = np.empty((len(low), n.shape[1]))
-        out[~seen] = _between(low[~seen, None], high[~seen, None], middle, width) @ n
-        out[seen] = _near(low[seen], high[seen], middle[~even], width) @ n[~even]
+        out = np.empty((len(widths), len(low), n.shape[1]))
+        out[:, ~seen] = _between(low[~seen, None], high[~seen, None], middle, each) @ n
+        near = _near(low[seen], high[seen], middle[~even], each) @ n[~even]
+        line = np.zeros((n.shape[1], 2 * MIDDLE))
+        line[:, self.h.codes[even] + MIDDLE] = n[even].T
+        place = cells[seen] + MIDDLE
+        for width, sums in zip(widths, near, strict=True):
+            mass, reach = self._steps_apart(width)
+            wide = len(mass) > 2 * MIDDLE
+            at = place + (reach if not wide else reach + 1 - 2 * MIDDLE)
+            for k, counted in enumerate(line):
+                sums[:, k] += np.convolve(counted, mass, mode="valid" if wide else "full")[at]
+        out[:, seen] = near
+        return out
+
+    def _steps_apart(self, width: float) -> tuple[Floats, int]:
+        """What a cell of the middle sees of others −r … r steps away, and r."""
         step = np.ldexp(1.0, self.cells.exponent)
         # a comparison, since a width many times the step has no quotient
         reach = int(_NOTHING * width / step + 2) if _NOTHING * (width / MIDDLE) < step else 2 * MIDDLE - 1
         reach = reach if reach < MIDDLE else 2 * MIDDLE - 1
         steps = np.arange(reach + 1) * step
-        half = _between(steps - step / 2, steps + step / 2, np.zeros(1), width)
-        mass = np.concatenate((half[:0:-1], half))
-        line = np.zeros((2 * MIDDLE, n.shape[1]))
-        line[self.h.codes[even] + MIDDLE] = n[even]
-        wide = len(mass) > len(line)
-        at = cells[seen] + MIDDLE + (reach if not wide else reach + 1 - 2 * MIDDLE)
-        for k in range(n.shape[1]):
-            out[seen, k] += np.convolve(line[:, k], mass, mode="valid" if wide else "full")[at]
-        return out
+        half = _between(steps - step / 2, steps + step / 2, np.zeros(1), np.asarray(width))
+        return np.concatenate((half[:0:-1], half)), reach
 
     def _cauchy(self, codes: Ints) -> Floats:
         return cauchy_mass(*self.cells.edges(codes), self.cells.centre, self.scale)
@@ -263,17 +286,24 @@ class KernelBelief(CellBelief):
         return Table("kernel density", ["bandwidth"], self.bandwidth[None, :])
 
 
-def _near(low: Floats, high: Floats, middle: Floats, width: float) -> Floats:
-    """The same for every pair of an interval and a middle; most are too far apart to be worth a look."""
-    out = np.zeros((len(low), len(middle)))
-    with np.errstate(over="ignore"):  # what is further apart than any number is far enough
-        far = _NOTHING * np.float64(width)
-        pair = np.nonzero((middle - high[:, None] < far) & (low[:, None] - middle < far))
-    out[pair] = _between(low[pair[0]], high[pair[0]], middle[pair[1]], width)
+def _with_common(kernel: Floats, total: Floats, common: Floats) -> Floats:
+    """The kernel mass of so many rows, with one row's share given to the common curve."""
+    wide = np.where(total > 0, 1 / (total + 2), 1.0)
+    out: Floats = (1 - wide) * kernel + wide * common[:, None]
     return out
 
 
-def _between(low: Floats, high: Floats, middle: Floats, width: float) -> Floats:
+def _near(low: Floats, high: Floats, middle: Floats, widths: Floats) -> Floats:
+    """The same for every bandwidth, interval and middle; most are too far apart to be worth a look."""
+    with np.errstate(over="ignore"):  # what is further apart than any number is far enough
+        far = _NOTHING * widths
+        pair = np.nonzero((middle - high[:, None] < far) & (low[:, None] - middle < far))
+    out = np.zeros((len(widths), len(low), len(middle)))
+    out[pair] = _between(low[pair[1]], high[pair[1]], middle[pair[2]], widths[pair[0], 0, 0])
+    return out
+
+
+def _between(low: Floats, high: Floats, middle: Floats, width: Floats) -> Floats:
     """Φ((high − m)/h) − Φ((low − m)/h), from the side where the difference keeps its digits."""
     with np.errstate(over="ignore", invalid="ignore"):
         a, b = (low - middle) / width, (high - middle) / width

@@ -12,7 +12,8 @@ import pyarrow as pa
 from ..block import MOMENTS, Numbers, Vectors
 from ..canon import number_text
 from ..counts import Counts
-from ..numerics import Bools, Floats, Ints, Objects, root_ratio, round_ratio, spread
+from ..momentsums import moment_sums
+from ..numerics import Bools, Floats, Ints, Objects, root_ratio
 from .base import Belief, Context, Term
 
 GUARD = 1e3  # a guarded floor takes no column for more than so many times wider than the one it is added to
@@ -55,25 +56,22 @@ def read_moments(counts: Counts, n_classes: int) -> Moments:
 
 
 def _read_moments(counts: Counts, n_classes: int) -> Moments:
-    names, (n, n_exp), (x, x_exp), (xx, xx_exp) = _sums(counts, n_classes)
-
-    def rounded(n: Objects, x: Objects, xx: Objects) -> tuple[Floats, Floats]:
-        square, exponent = spread(n, n_exp, x, x_exp, xx, xx_exp)
-        each = list(zip(n.ravel().tolist(), x.ravel().tolist(), square.ravel().tolist(), strict=True))
-        mean = [round_ratio(a, m, x_exp - n_exp) if m > 0 else 0.0 for m, a, _ in each]
-        sd = [root_ratio(s, m * m, exponent - 2 * n_exp) if m > 0 else 0.0 for m, _, s in each]
-        return np.array(mean).reshape(n.shape), np.array(sd).reshape(n.shape)
-
-    mean, sd = rounded(n, x, xx)
-    all_mean, all_sd = rounded(n.sum(axis=1), x.sum(axis=1), xx.sum(axis=1))
-    count = np.array([round_ratio(v, 1, n_exp) for v in n.ravel().tolist()]).reshape(n.shape)
+    places, order = _positions(counts)
+    sums = moment_sums(counts, n_classes)
+    mean, sd = (table[order] for table in sums.rounded())
+    all_mean, all_sd = (table[order, 0] for table in sums.together().rounded())
+    count = sums.n()[order]
     empty = count == 0
     mean, sd = np.where(empty, all_mean[:, None], mean), np.where(empty, all_sd[:, None], sd)
-    return Moments(names, count, mean, sd, all_mean, all_sd)
+    return Moments(places, count, mean, sd, all_mean, all_sd)
 
 
 def shared_deviation(counts: Counts, n_classes: int, unbiased: bool) -> Floats:
     """√(Σ_y Σ(x − μ_y)² / n) per position, pooled within classes; ÷ (n − number of classes) if unbiased."""
+    return counts.once(("shared", n_classes, unbiased), lambda: _shared_deviation(counts, n_classes, unbiased))
+
+
+def _shared_deviation(counts: Counts, n_classes: int, unbiased: bool) -> Floats:
     names, *sums = _sums(counts, n_classes)
     units = [Fraction(2) ** exponent for _, exponent in sums]
     out = np.zeros(len(names))
@@ -91,11 +89,16 @@ def shared_deviation(counts: Counts, n_classes: int, unbiased: bool) -> Floats:
 
 def _sums(counts: Counts, n_classes: int) -> tuple[Ints, tuple[Objects, int], tuple[Objects, int], tuple[Objects, int]]:
     """Positions in order, and for each amount the exact sums, positions × classes."""
-    sheet = counts.sheet("moments", MOMENTS)
-    places = np.array([int(s or 0) for s in sheet.slot_names], dtype=np.int64)
-    order = np.argsort(places)
+    places, order = _positions(counts)
     n, x, xx = ((values[order], exponent) for values, exponent in counts.exact("moments", MOMENTS, n_classes))
-    return places[order], n, x, xx
+    return places, n, x, xx
+
+
+def _positions(counts: Counts) -> tuple[Ints, Ints]:
+    """The positions in order, and which slot has each."""
+    places = np.array([int(s or 0) for s in counts.sheet("moments", MOMENTS).slot_names], dtype=np.int64)
+    order = np.argsort(places)
+    return places[order], order
 
 
 def floored(sd: Floats, all_sd: Floats, context: Context) -> Floats:
