@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 
 from .arrow import array
-from .counts import Index, Sheet
 from .entrysums import BagSums, bag_table
 from .numerics import Floats, Ints
+from .sheet import Index, Sheet
 
 _ONES = 0xFFFFFFFF
 

@@ -18,9 +18,9 @@ from . import entrysums, exact
 from .bagsheet import BagSheet, positions, slot_texts
 from .canon import number_text
 from .cells import Cells, distinct
-from .counts import Sheet
 from .momentsheet import MomentSheet
 from .numerics import Bools, Floats, Ints, Limbs, whole_and_small
+from .sheet import Sheet
 
 if TYPE_CHECKING:
     import scipy.sparse

@@ -10,10 +10,11 @@ import numpy as np
 from . import reading
 from .block import Codes, N
 from .cellprobabilities import MISSING, OUTSIDE
-from .counts import Counts, Sheet
+from .counts import Counts
 from .dependence import equal_rows, sum_by
 from .errors import DataError, SettingsError, did_you_mean, excerpt
 from .numerics import Floats, Ints, Limbs, canonical
+from .sheet import Sheet
 from .sources import Batch
 
 _CELLS = "cells"  # the sheet's name

@@ -12,8 +12,8 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from .counts import Index, Sheet
 from .numerics import Bools, Floats, Ints, Limbs, add_limbs, canonical
+from .sheet import Index, Sheet
 
 
 class MomentSheet(Sheet):

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from .counts import Counts, Sheet
+from .counts import Counts
 from .momentsums import moment_sums
 from .numerics import Floats
+from .sheet import Sheet
 
 ROWS = ("n", "rows")  # amounts per class: the sum of weights, and how many rows
 

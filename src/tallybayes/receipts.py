@@ -10,9 +10,10 @@ import numpy as np
 from . import encode
 from .block import Block, Groups, N
 from .canon import number_text
-from .counts import Counts, Sheet
+from .counts import Counts
 from .numerics import Floats, Limbs
 from .schema import Schema
+from .sheet import Sheet
 from .sources import Batch
 
 

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from .counts import Counts, Sheet
+from .counts import Counts
 from .numerics import Floats
 from .possible import ROWS
+from .sheet import Sheet
 
 _TOP = 1000  # of the fullest slots of a class are known by name
 

@@ -21,11 +21,12 @@ import numpy as np
 
 from . import canon, encode, receipts, workers
 from .block import MOMENTS, Block, Groups
-from .counts import Counts, Sheet, add_counts
+from .counts import Counts, add_counts
 from .errors import CannotForget, DataError, excerpt, warn
 from .numerics import Floats, exact_sums, round_ratio, spread
 from .possible import ROWS, class_weights, why_impossible
 from .schema import UNICODE, Column, Schema
+from .sheet import Sheet
 from .sources import Batch, open_source
 
 if TYPE_CHECKING:

@@ -15,10 +15,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .arrow import array, numpy_of, scalar
-from .counts import Counts, Sheet
+from .counts import Counts
 from .errors import ModelFileError, SchemaError, excerpt
 from .numerics import Ints
 from .schema import Schema
+from .sheet import Sheet
 from .tally import Tally, without_empty_classes
 
 KEYS = ("column", "sheet", "slot", "class", "limb")

@@ -12,10 +12,10 @@ import pyarrow as pa
 
 from .arrow import array, numpy_of
 from .block import WORDS, Bag, Groups, N
-from .counts import Sheet
 from .exact import count_kernels, sums, text_kernels
 from .later import scipy
 from .numerics import Bools, Floats, Ints
+from .sheet import Sheet
 from .text import Tokeniser
 from .tokens import Tokens, tokenised
 

@@ -15,9 +15,9 @@ import numpy as np
 
 from .arrow import array
 from .block import Codes, Groups
-from .counts import Sheet
 from .numerics import Bools, Ints, Limbs
 from .reading import SMALL_RANGE, category
+from .sheet import Sheet
 
 _VALUES = 256  # a column of values from 0 to below is counted by place
 _MOST = 1 << 20  # places of all tables together: 8 MB

@@ -20,13 +20,14 @@ from .alphaproducts import products
 from .arrow import numpy_of
 from .bagsheet import positions
 from .block import WORDS, Bag
-from .counts import Counts, Sheet
+from .counts import Counts
 from .exact import grid_kernels
 from .families import Complement, Multinomial, Selection, default_family, family_for
 from .families.vocabulary import sorted_positions
 from .numerics import Bools, Floats, Ints
 from .schema import Column
 from .settings import Settings
+from .sheet import Sheet
 from .smoothing import Dirichlet, Laplace
 
 _PLACES = 1 << 24  # words × classes up to which the total of all folds is held as a full table

@@ -13,10 +13,11 @@ import pyarrow as pa
 
 from .. import reading
 from ..block import Codes, Groups
-from ..counts import Counts, Sheet
+from ..counts import Counts
 from ..exact import sums
 from ..numerics import Bools
 from ..schema import Schema
+from ..sheet import Sheet
 from ..tally import Tally, without_empty_classes
 
 ROWS = -1  # the number of the column that every row has

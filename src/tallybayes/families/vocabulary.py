@@ -12,8 +12,9 @@ import pyarrow.compute as pc
 from ..arrow import array, numpy_of, scalar
 from ..bagsheet import BagSheet, positions
 from ..block import WORDS, N
-from ..counts import Counts, Sheet
+from ..counts import Counts
 from ..numerics import Floats, Ints
+from ..sheet import Sheet
 from ..smoothing import Laplace
 from .base import Context
 from .selection import Selection

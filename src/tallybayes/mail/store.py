@@ -26,10 +26,11 @@ from typing import Any
 import numpy as np
 
 from .. import canon
-from ..counts import Counts, Sheet
+from ..counts import Counts
 from ..errors import TallybayesError
 from ..numerics import Limbs
 from ..schema import Schema
+from ..sheet import Sheet
 from ..tally import Tally
 from .learnt import Learnt, pack, rows_tally, unpack
 

@@ -11,12 +11,12 @@ from sklearn.utils.validation import check_non_negative
 
 from .. import canon
 from ..block import N
-from ..counts import Sheet
 from ..errors import DataError, SettingsError
 from ..model import Model
 from ..numerics import Floats, Ints, safe_log
 from ..schema import Column, Schema
 from ..settings import Settings
+from ..sheet import Sheet
 from ..sources import LABELS, MATRIX
 from ..tally import Tally
 from . import labels
