@@ -181,3 +181,13 @@ def test_weights_column_is_no_feature() -> None:
     assert tb.count(data, schema).class_weights().sum() == data["w"].sum()
     with pytest.raises(tb.DataError, match="no weights column 'ww'"):
         tb.infer(data, "y", weights="ww")
+
+
+def test_a_class_that_looks_like_a_missing_label_is_said() -> None:
+    data = {"x": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], "y": ["a", "b", "NA", "a", None, "NA"]}
+    with pytest.warns(
+        tb.TallybayesWarning, match=r"'NA' is counted as a class of 'y' \(2 of 6 rows\).*leave these rows"
+    ):
+        schema = tb.infer(data, "y")
+    assert tb.count(data, schema).classes == ("NA", "a", "b")
+    tb.infer({**data, "y": ["+", "-", "None", "+", "-", "."]}, "y")  # names that classes do have: no word about them

@@ -24,6 +24,7 @@ from .sources import LABELS, MATRIX, Batch, Source, on_engine, open_source
 
 LOOK = 100_000  # rows looked at: every row of a small table, every k-th of a large one
 MATRIX_COLUMNS = 256  # a matrix of more columns than this is one vector column
+NO_LABEL = ("?", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL")  # a class of this name is rarely meant as one
 MARKS = ("?", "NA", "N/A", "na", "n/a", "NaN", "nan", "null", "NULL", "None", "-", ".")
 _FEW_ROWS = 20  # below this nothing is called an id
 _ID_NAME = re.compile(r"(^|[_\W])(id|uuid|guid|key|index|idx|rowid|row)$|Id$|ID$", re.ASCII)
@@ -179,11 +180,13 @@ def _target(look: Batch, name: str) -> tuple[Codes, str]:
         if pa.types.is_date(kind):
             return labels, "date"
         if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
+            _warn_of_no_label(labels, name)
             return labels, "text"
         whole = pa.types.is_integer(kind)
     else:
         types = {canon.label_type(v) for v in raw if canon.text(v) is not None}
         if len(types) > 1 or types & {"text", "bool", "date"}:
+            _warn_of_no_label(labels, name)
             return labels, types.pop() if len(types) == 1 else "text"
         whole = types == {"int"}
     values = reading.number(look[name], reading.Where(name, 0))
@@ -199,6 +202,16 @@ def _target(look: Batch, name: str) -> tuple[Codes, str]:
             f"data['high'] = data[{name!r}] >= {middle}, and take that as the target (without the quantity itself).",
         )
     return labels, "int" if whole else "float"
+
+
+def _warn_of_no_label(labels: Codes, name: str) -> None:
+    for code, label in enumerate(labels.slots):
+        if label in NO_LABEL:
+            rows = int(np.count_nonzero(labels.codes == code))
+            warn(
+                f"{label!r} is counted as a class of {name!r} ({rows:,} of {len(labels.codes):,} rows). "
+                "Hint: if it means that the answer is not known, leave these rows out of the data."
+            )
 
 
 def _propose(name: str, looked: Looked, written: bool) -> list[Column]:
