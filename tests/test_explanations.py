@@ -125,6 +125,15 @@ def test_lines_add_up_on_nasty_tables(rows: Rows, weight: float) -> None:
         assert not line.known or line.interval[0] <= line.log_odds <= line.interval[1]
 
 
+def test_a_vector_whose_varying_positions_are_missing_has_a_line_that_says_nothing() -> None:
+    data = {"v": [[0.0, 1.0], [0.0, 2.0], [0.0, 5.0], [0.0, 6.0]], "y": ["a", "a", "b", "b"]}
+    model = tb.count(data, tb.Schema([tb.Column("v", "vector", width=2)], target="y")).model()
+    explained = model.explain([{"v": [0.0, None]}], 0)
+    assert explained.total.tolist() == model.log_joint([{"v": [0.0, None]}])[0].tolist()
+    (line,) = [line for line in explained.odds().lines if line.column == "v"]
+    assert line.log_odds == 0.0
+
+
 # ---- what is printed adds up
 
 

@@ -244,7 +244,8 @@ def _of_bell(belief: BellBelief, c: Counted, block: Any, lines: int) -> list[Sup
 
         return Support(m.n[i], m.n[i], draw)
 
-    return [one(i) for i in belief.told(x)] if belief.vector else [one(0)]
+    # of a vector whose varying positions are all missing there is one line, which says nothing
+    return ([one(i) for i in belief.told(x)] or [None] * lines) if belief.vector else [one(0)]
 
 
 def _of_rate(belief: PoissonBelief, c: Counted, block: Any, lines: int) -> list[Support | None]:
