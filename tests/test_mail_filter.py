@@ -356,7 +356,8 @@ def test_kill_9_loses_no_acknowledged_message_and_leaves_none_half_learnt(tmp_pa
         code = [sys.executable, "-c", LOOP.format(tests=str(ROOT / "tests")), str(path), str(done)]
         with subprocess.Popen(code, stdout=subprocess.PIPE, text=True) as process:
             try:
-                seen = [process.stdout.readline() for _ in range(1 if kill % 5 == 0 else 2)]  # ready, the first is done
+                # killed when it is ready, or after its first or second operation, however busy the machine is
+                seen = [process.stdout.readline() for _ in range((1, 2, 2, 3, 3)[kill % 5])]
                 time.sleep(random.Random(kill).uniform(0, 0.08))
             finally:
                 process.kill()  # SIGKILL to this process and no other
@@ -371,8 +372,7 @@ def test_kill_9_loses_no_acknowledged_message_and_leaves_none_half_learnt(tmp_pa
             assert recorded == replay(state, acknowledged)
             state, acknowledged = recorded, acknowledged + 1
         done = acknowledged
-    # four of five were killed after their first operation; on a busy machine few come to a second
-    assert done >= KILLS * 4 // 5, "the process was killed before it did anything"
+    assert done > KILLS, "the process was killed before it did anything"
 
 
 PAIR = """
