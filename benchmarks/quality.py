@@ -22,7 +22,7 @@ import pandas as pd
 from sklearn.model_selection import StratifiedKFold
 
 import tallybayes as tb
-from tallybayes import metrics
+from tallybayes.selection.measure import metrics
 
 DATA = Path(os.environ.get("TALLYBAYES_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
 TABLES = [

@@ -24,7 +24,7 @@ from items import ITEMS, Case, Item
 from textitems import TEXT_ITEMS
 
 import tallybayes as tb
-from tallybayes.workers import parallel, threads
+from tallybayes.base.threads import parallel, threads
 
 BEGIN, END = "<!-- results -->", "<!-- end of results -->"
 

@@ -14,8 +14,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from strategies import examples
 
-from tallybayes import arrow
-from tallybayes.sheet import with_lengths
+from tallybayes.base import arrow
+from tallybayes.exact.sheet import with_lengths
 
 texts = st.lists(st.none() | st.text(st.characters(exclude_categories=["Cs"]), max_size=5), max_size=9)
 floats = st.lists(st.none() | st.floats(), max_size=9)

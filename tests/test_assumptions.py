@@ -15,12 +15,12 @@ from scipy.stats import chi2_contingency
 from shared_data import shared
 from sklearn.metrics import mutual_info_score
 
-from tallybayes.assumptions import _binned, assumptions
-from tallybayes.cells import Cells
-from tallybayes.errors import CannotEstimate, DataError, SchemaError
-from tallybayes.schema import Column, Schema
-from tallybayes.shift import shift
-from tallybayes.tally import Tally
+from tallybayes.base.errors import CannotEstimate, DataError, SchemaError
+from tallybayes.data.schema import Column, Schema
+from tallybayes.exact.cells import Cells
+from tallybayes.model.joint.assumptions import _binned, assumptions
+from tallybayes.model.joint.shift import shift
+from tallybayes.tally.tally import Tally
 
 few = settings(max_examples=25, deadline=None)
 SCHEMA = Schema([Column("a", "category"), Column("b", "category"), Column("x", "number")], target="y")

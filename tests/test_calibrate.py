@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import OptimizeResult, check_grad
 
 import tallybayes as tb
-from tallybayes.calibrate import (
+from tallybayes.selection.choose.weights import (
     PENALTIES,
     Evidence,
     column_weights,

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import tallybayes as tb
-from tallybayes import canon
+from tallybayes.base import canon
 
 LONE = "p\ud800"  # half of a UTF-16 pair, as careless JSON holds it: a Python string that has no bytes
 

@@ -25,11 +25,11 @@ import pytest
 from command_line import COMMAND, Done, run, start
 
 import tallybayes as tb
-from tallybayes.cli import tallybayes
-from tallybayes.commands.choices import Choices, parse_pairs, parse_prior, parse_smoothing, smoothing_words
-from tallybayes.commands.hints import for_commands
-from tallybayes.commands.reference import reference
-from tallybayes.filelock import locked
+from tallybayes.base.filelock import locked
+from tallybayes.cli.choices import Choices, parse_pairs, parse_prior, parse_smoothing, smoothing_words
+from tallybayes.cli.hints import for_commands
+from tallybayes.cli.program import tallybayes
+from tallybayes.cli.reference import reference
 
 ROOT = Path(__file__).resolve().parents[1]
 FLATS = ROOT / "examples" / "flats.csv"
@@ -96,7 +96,7 @@ def test_fit_prints_what_it_inferred_how_good_it_is_and_what_is_telling(tmp_path
 
 
 def test_many_rows_are_cross_validated_by_subtraction_and_the_page_says_so(monkeypatch):
-    monkeypatch.setattr("tallybayes.commands.fitting._ANEW", 100)
+    monkeypatch.setattr("tallybayes.cli.fitting._ANEW", 100)
     out = good(run("fit", FLATS, "--target", "let", "--set", "note=ignore", "--folds", 4))
     assert "4 folds by subtraction" in out and "chosen with all rows, which flatters" in out
 
@@ -489,7 +489,7 @@ def test_sigterm_while_another_command_has_the_model_leaves_it_as_it_was(copy, t
 
 def test_a_dead_process_holds_no_lock(copy, tmp_path):
     hold = (
-        "import sys, time; from tallybayes.filelock import locked\n"
+        "import sys, time; from tallybayes.base.filelock import locked\n"
         "with locked(sys.argv[1]): print(1, flush=True); time.sleep(60)"
     )
     with subprocess.Popen([sys.executable, "-c", hold, str(copy)], stdout=subprocess.PIPE) as process:

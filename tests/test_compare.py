@@ -13,9 +13,9 @@ from sklearn.neighbors import KNeighborsClassifier
 from test_folds import mixed, mixed_schema, taken
 
 import tallybayes as tb
-from tallybayes import contrast, peers
-from tallybayes.contrast import ExactMatch, Features, Majority, Nearest, Rows
-from tallybayes.sources import open_source
+from tallybayes.data.sources import open_source
+from tallybayes.selection.rivals import peers, rivals
+from tallybayes.selection.rivals.rivals import ExactMatch, Features, Majority, Nearest, Rows
 
 
 def flowers(n: int = 150, seed: int = 0) -> dict[str, Any]:
@@ -65,7 +65,7 @@ def test_neighbours_are_scikit_learns(monkeypatch: pytest.MonkeyPatch) -> None:
     share = np.bincount(rows.labels) / 150
     expected = (theirs * 9 + share) / 10
     np.testing.assert_allclose(ours.predict_proba(plain(test)), expected, atol=1e-12)
-    monkeypatch.setattr(contrast, "_AT_ONCE", 500)  # a few rows at a time
+    monkeypatch.setattr(rivals, "_AT_ONCE", 500)  # a few rows at a time
     np.testing.assert_allclose(ours.predict_proba(plain(test)), expected, atol=1e-12)
 
 

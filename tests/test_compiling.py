@@ -67,7 +67,7 @@ def test_a_directory_that_cannot_be_written(tmp_path: Path) -> None:
     package, home = tmp_path / "site" / "tallybayes", tmp_path / "home"
     home.mkdir()
     shutil.copytree(Path(tb.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
-    (package / "__pycache__").write_text("a file, so that no cache fits here, even for root")
+    (package / "exact/kernels/__pycache__").write_text("a file, so that no cache fits here, even for root")
     compiled, _ = run(False, PYTHONPATH=str(package.parent), HOME=str(home))
     assert compiled
     assert list(home.rglob("*.nbi"))

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from strategies import examples
 
 import tallybayes as tb
+from tallybayes.explain.changes import counted_numbers
 from tallybayes.families import BernoulliWords, Complement, Multinomial
-from tallybayes.moves import counted_numbers
 
 
 def categories(rng: np.random.Generator, columns: int, values: int, classes: int, n: int = 60) -> dict:
@@ -250,7 +250,7 @@ def test_hostile_changes_are_only_text() -> None:
 def test_an_isotonic_curve_moves_the_border() -> None:
     from dataclasses import replace
 
-    from tallybayes.isotonic import Isotonic
+    from tallybayes.families.isotonic import Isotonic
 
     rng = np.random.default_rng(3)
     data = categories(rng, 4, 3, 2, n=80)

@@ -11,8 +11,8 @@ from shared_data import shared
 from test_pairs import xor
 
 import tallybayes as tb
-from tallybayes import metrics
-from tallybayes.defaults import GAIN
+from tallybayes.selection.choose.ladder import GAIN
+from tallybayes.selection.measure import metrics
 
 Rows = dict[str, list[Any]]
 

@@ -25,9 +25,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import tallybayes as tb
-from tallybayes import encode
-from tallybayes.sources import Batch, open_source
-from tallybayes.splits import by_hash
+from tallybayes.data import encode
+from tallybayes.data.sources import Batch, open_source
+from tallybayes.selection.splits import by_hash
 
 ROWS = 700
 TARGET = "label"

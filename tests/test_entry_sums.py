@@ -9,7 +9,8 @@ import pytest
 import scipy.sparse
 
 import tallybayes as tb
-from tallybayes import entrykernels, entrysums
+from tallybayes.exact import entries
+from tallybayes.exact.kernels import entries as kernels
 from tallybayes.families import Multinomial
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -19,7 +20,7 @@ pytestmark = pytest.mark.filterwarnings("error")
 def _on_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TALLYBAYES_KERNELS", "on")
     monkeypatch.setenv("TALLYBAYES_THREADS", "3")
-    monkeypatch.setattr(entrysums, "_ENTRIES_PER_THREAD", 1)
+    monkeypatch.setattr(entries, "_ENTRIES_PER_THREAD", 1)
 
 
 def _matrix(rng: np.random.Generator, rows: int, width: int, most: int = 9, dense: float = 0.4) -> Any:
@@ -39,7 +40,7 @@ def _plain(x: Any, y: np.ndarray, classes: int) -> tuple[np.ndarray, np.ndarray]
 
 
 def _check(x: Any, y: np.ndarray, classes: int) -> None:
-    found = entrysums.bag_sums(x, y, classes)
+    found = entries.bag_sums(x, y, classes)
     assert found is not None
     n, documents = _plain(x, y, classes)
     assert np.array_equal(found.table >> 32, n)
@@ -51,13 +52,13 @@ def _check(x: Any, y: np.ndarray, classes: int) -> None:
 def carried(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
     """The class and the type of every carrying of cells."""
     seen: list[tuple[int, int]] = []
-    whole = entrysums._Adding.carry
+    whole = entries._Adding.carry
 
     def carry(self: Any, cells: Any, classes: slice) -> None:
         seen.append((classes.start, cells.dtype.itemsize))
         whole(self, cells, classes)
 
-    monkeypatch.setattr(entrysums._Adding, "carry", carry)
+    monkeypatch.setattr(entries._Adding, "carry", carry)
     return seen
 
 
@@ -66,7 +67,7 @@ def carried(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
 @pytest.mark.parametrize("index", [np.int32, np.int64])
 def test_sums_are_those_of_whole_rows(cached: bool, classes: int, index: type, monkeypatch: pytest.MonkeyPatch) -> None:
     if not cached:
-        monkeypatch.setattr(entrysums, "_CACHED", 0)
+        monkeypatch.setattr(entries, "_CACHED", 0)
     rng = np.random.default_rng(classes)
     x = _matrix(rng, 400, 30)
     x = x.multiply(rng.random(400)[:, None] < 0.7).tocsr()  # some rows are empty, the first and the last, too
@@ -75,14 +76,14 @@ def test_sums_are_those_of_whole_rows(cached: bool, classes: int, index: type, m
     x = scipy.sparse.csr_array((x.data, x.indices.astype(index), x.indptr.astype(index)), shape=x.shape)
     y = rng.integers(0, classes, 400)
     _check(x, y, classes)
-    assert entrysums.is_plain(x)
+    assert entries.is_plain(x)
 
 
 def test_long_rows_and_many_strips() -> None:
     rng = np.random.default_rng(1)
     _check(_matrix(rng, 5, 60_000, dense=0.9), np.array([0, 1, 0, 1, 1]), 2)  # each longer than a strip
     _check(_matrix(rng, 9_000, 40, dense=0.5), rng.integers(0, 3, 9_000), 3)  # many to a strip
-    assert entrykernels.STRIP < 60_000 * 0.9
+    assert kernels.STRIP < 60_000 * 0.9
 
 
 @pytest.mark.parametrize("most", [3, 1 << 12, 1 << 20])
@@ -92,10 +93,10 @@ def test_cells_are_carried_before_they_overflow(
     most: int, row_bits: int, cached: bool, carried: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Few bits for the rows overflow into the amounts, large amounts out of the cell: the sums would be wrong."""
-    monkeypatch.setattr(entrysums, "_ROW_BITS", row_bits)
-    monkeypatch.setattr(entrysums, "_WORTH", 10**9)
+    monkeypatch.setattr(entries, "_ROW_BITS", row_bits)
+    monkeypatch.setattr(entries, "_WORTH", 10**9)
     if not cached:
-        monkeypatch.setattr(entrysums, "_CACHED", 0)
+        monkeypatch.setattr(entries, "_CACHED", 0)
     rng = np.random.default_rng(most + row_bits)
     x, y = _matrix(rng, 900, 25, most=most), rng.integers(0, 3, 900)
     x.data[rng.random(x.nnz) < 0.1] = most
@@ -108,14 +109,14 @@ def test_cells_are_carried_before_they_overflow(
 def test_a_cell_is_filled_to_its_last_bit(carried: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """Three rows of one amount each: the third fills both parts of the cell, a fourth would not fit."""
     monkeypatch.setenv("TALLYBAYES_THREADS", "1")
-    monkeypatch.setattr(entrysums, "_CELL_BITS", 2 + 6)
-    monkeypatch.setattr(entrysums, "_ROW_BITS", 2)
-    monkeypatch.setattr(entrysums, "_WORTH", 10**9)
+    monkeypatch.setattr(entries, "_CELL_BITS", 2 + 6)
+    monkeypatch.setattr(entries, "_ROW_BITS", 2)
+    monkeypatch.setattr(entries, "_WORTH", 10**9)
     for rows, times in ((3, 1), (4, 2)):
         carried.clear()
         _check(scipy.sparse.csr_array(np.full((rows, 2), 21.0)), np.zeros(rows, np.int64), 1)
         assert len(carried) == times
-    monkeypatch.setattr(entrysums, "_CELL_BITS", 32)
+    monkeypatch.setattr(entries, "_CELL_BITS", 32)
     _check(scipy.sparse.csr_array(np.full((3, 2), 2.0**29)), np.zeros(3, np.int64), 1)  # a sum of 1.5 · 2^30
 
 
@@ -132,8 +133,8 @@ def test_one_large_amount_among_small_ones(carried: list[Any]) -> None:
     x.data[x.nnz // 2] = 2.0**19
     _check(x, y, 2)
     x.data[x.nnz // 2] = 2.0**40
-    assert entrysums.bag_sums(x, y, 2) is None
-    assert not entrysums.is_plain(x)
+    assert entries.bag_sums(x, y, 2) is None
+    assert not entries.is_plain(x)
 
 
 @pytest.mark.parametrize(
@@ -146,8 +147,8 @@ def test_what_is_no_small_whole_amount_is_noticed(bad: float, place: int) -> Non
     rng = np.random.default_rng(4)
     x, y = _matrix(rng, 50, 20), rng.integers(0, 2, 50)
     x.data[place] = bad
-    assert entrysums.bag_sums(x, y, 2) is None
-    assert not entrysums.is_plain(x)
+    assert entries.bag_sums(x, y, 2) is None
+    assert not entries.is_plain(x)
 
 
 @pytest.mark.parametrize("slot", [-1, 20, 2**31 - 1, -(2**31)])
@@ -156,7 +157,7 @@ def test_a_slot_outside_the_matrix_is_noticed(slot: int, place: int) -> None:
     rng = np.random.default_rng(5)
     x, y = _matrix(rng, 50, 20), rng.integers(0, 2, 50)
     x.indices[place] = slot
-    assert entrysums.bag_sums(x, y, 2) is None
+    assert entries.bag_sums(x, y, 2) is None
 
 
 def test_rows_out_of_order_or_with_a_slot_twice_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,7 +166,7 @@ def test_rows_out_of_order_or_with_a_slot_twice_are_noticed(monkeypatch: pytest.
     for indices in ([0, 1, 1, 2, 0, 3], [1, 0, 1, 2, 0, 3], [0, 1, 2, 2, 0, 3], [0, 1, 0, 2, 3, 0]):
         x = scipy.sparse.csr_array((np.arange(1.0, 7.0), np.array(indices), np.array([0, 2, 4, 6])), shape=(3, 4))
         plain = indices[::2] < indices[1::2] and all(a < b for a, b in zip(indices[::2], indices[1::2], strict=True))
-        assert (entrysums.bag_sums(x, y, 2) is not None) == plain
+        assert (entries.bag_sums(x, y, 2) is not None) == plain
         fast = tb.count(x, schema, y)
         monkeypatch.setenv("TALLYBAYES_KERNELS", "off")
         assert fast == tb.count(x, schema, y)
@@ -179,7 +180,7 @@ def test_row_ends_that_lie_are_noticed() -> None:
         left, order, labels = np.full((1, 3), 99), np.arange(3), np.zeros(3, np.int64)
         cells = np.zeros((1, 2), np.uint32)
         given = (np.array(indptr, np.int32), indices, data, order, 0, labels, 0, 2, 10, 8, cells, left)
-        assert entrykernels.sum_entries(*given, np.empty(6, np.uint32)) == -1
+        assert kernels.sum_entries(*given, np.empty(6, np.uint32)) == -1
 
 
 @pytest.mark.parametrize("amounts", ["whole", "large", "real"])
@@ -253,6 +254,6 @@ def test_listed_sums_are_those_of_a_product() -> None:
     rng = np.random.default_rng(9)
     x, y = _matrix(rng, 80, 500, dense=0.02), rng.integers(0, 5, 80)
     order = np.argsort(y, kind="stable")
-    found, wanted = entrysums.sparse_sums(x, y, 5), entrysums._by_product(x, y, 5, order)
+    found, wanted = entries.sparse_sums(x, y, 5), entries._by_product(x, y, 5, order)
     assert all(np.array_equal(a, b) for a, b in zip(found, wanted, strict=True))
     assert 0 < found.used.sum() < 500

@@ -15,9 +15,9 @@ from sklearn.model_selection import LeaveOneOut
 from test_folds import mixed, mixed_schema, taken
 
 import tallybayes as tb
-from tallybayes import metrics
-from tallybayes.sources import open_source
-from tallybayes.splitting import take_rows
+from tallybayes.data.sources import open_source
+from tallybayes.selection.measure import metrics
+from tallybayes.selection.parts import take_rows
 
 ALPHAS = [tb.Settings(smoothing=tb.Laplace(a)) for a in (1.0, 0.1)]
 

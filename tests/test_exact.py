@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from strategies import KINDS, SPECIAL, examples, finite, fresh_digest, numbers, schema, tables
 
 import tallybayes as tb
-from tallybayes import exact, kernelcache
-from tallybayes.numerics import Limbs, canonical, exact_sums, root_ratio, round_ratio, to_float, whole_numbers
+from tallybayes.exact import sums
+from tallybayes.exact.kernels import kernelcache
+from tallybayes.exact.limbs import Limbs, canonical, exact_sums, root_ratio, round_ratio, to_float, whole_numbers
 
 pytestmark = pytest.mark.core
 
@@ -153,13 +154,13 @@ def both_ways(function):
 def test_the_twin_is_taken_when_asked_for():
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TALLYBAYES_KERNELS", "on")
-        assert exact.kernels(1) is not None
+        assert sums.kernels(1) is not None
         patch.setenv("TALLYBAYES_KERNELS", "off")
-        assert exact.kernels(10**9) is None
+        assert sums.kernels(10**9) is None
 
 
 def check_twin(x, y):
-    slow, fast = both_ways(lambda: exact.vector_moments(y, 3, x, None))
+    slow, fast = both_ways(lambda: sums.vector_moments(y, 3, x, None))
     for a, b in zip(slow, fast, strict=True):
         assert fractions(a) == fractions(b)
         if a.array.any():

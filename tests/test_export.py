@@ -14,10 +14,11 @@ import pytest
 from test_model_file import HOSTILE, ROWS, SCHEMA, TALLY
 
 import tallybayes as tb
-from tallybayes import encode, sealed
-from tallybayes.block import Numbers
-from tallybayes.sources import open_source
-from tallybayes.steps import relative, steps_of
+from tallybayes.data import encode
+from tallybayes.data.blocks import Numbers
+from tallybayes.data.sources import open_source
+from tallybayes.families.steps import relative, steps_of
+from tallybayes.store import sealed
 
 F = tb.families
 FAMILIES: list[dict[str, Any]] = [

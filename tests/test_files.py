@@ -28,10 +28,10 @@ from hypothesis import strategies as st
 from strategies import ALL, examples
 
 import tallybayes as tb
-from tallybayes.files import duck
-from tallybayes.files.csvfile import CsvFile
-from tallybayes.files.opened import File
-from tallybayes.files.options import Options
+from tallybayes.data.files import duckdb as duck
+from tallybayes.data.files.csv import CsvFile
+from tallybayes.data.files.file import File
+from tallybayes.data.files.options import Options
 
 GOOD = "age,city,y\n" + "".join(f"{20 + i % 7},{'Bonn' if i % 3 else 'Köln'},{'ab'[i % 2]}\n" for i in range(40))
 SCHEMA = tb.Schema([tb.Column("age", "number"), tb.Column("city", "category")], target="y")
@@ -115,7 +115,7 @@ def test_what_the_csv_module_writes_is_read_back(tmp_path_factory, rows, delimit
     schema = tb.Schema([tb.Column("a", "category"), tb.Column("b", "text")], target="y")
     clean = [[v.encode("utf-8", "replace").decode() or None for v in row] for row in rows]
     columns = dict(zip(("a", "b", "y"), zip(*clean, strict=True), strict=True))
-    from tallybayes import canon
+    from tallybayes.base import canon
 
     columns["a"] = [None if v is None else canon.written(v) for v in columns["a"]]
     assert tb.count(tb.read(path, delimiter=delimiter), schema) == tb.count(columns, schema)
@@ -452,7 +452,7 @@ def test_memory_is_bounded(write) -> None:
     """A file several times as large as the limit: the process grows by little more than the limit."""
     code = f"""
         import resource, sys, numpy as np, tallybayes as tb
-        from tallybayes import kernels
+        from tallybayes.exact.kernels import moments
         rng = np.random.default_rng(0)
         block = "".join(
             f"{{a}},{{b:.6f}},{{'some words'}} {{c}},{{'uv'[a % 2]}}\\n"
@@ -489,8 +489,8 @@ def model() -> tb.Model:
 
 @pytest.mark.parametrize("name", ["out.csv", "out.tsv", "out.jsonl", "out.parquet", "out.csv.gz", "out.jsonl.zst"])
 def test_predictions_stream_to_a_file(name: str, write, model: tb.Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tallybayes.files.duck._STEP", 2048)
-    monkeypatch.setattr("tallybayes.files.options.Options.batch_bytes", property(lambda self: 40_000))
+    monkeypatch.setattr("tallybayes.data.files.duckdb._STEP", 2048)
+    monkeypatch.setattr("tallybayes.data.files.options.Options.batch_bytes", property(lambda self: 40_000))
     path = write("t.csv", GOOD + "".join(f"{i % 40},Bonn,a\n" for i in range(9000)))
     assert tb.predict_file(model, path, name, keep=["age"]) == 9040
     proba, answers = model.predict_proba(path), model.predict(path)
@@ -534,7 +534,7 @@ def test_a_failure_leaves_the_old_file(write, model: tb.Model, tmp_path: Path) -
 
 
 def test_an_absent_column_is_told_once(write, model: tb.Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tallybayes.files.options.Options.batch_bytes", property(lambda self: 1))
+    monkeypatch.setattr("tallybayes.data.files.options.Options.batch_bytes", property(lambda self: 1))
     path = write("t.csv", "age\n" + "20\n" * 20_000)
     with pytest.warns(tb.TallybayesWarning) as told:
         assert tb.predict_file(model, path, "out.csv") == 20_000

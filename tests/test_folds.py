@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from strategies import SCHEMA, Rows, examples, tables
 
 import tallybayes as tb
-from tallybayes import folds as folding
-from tallybayes import splits
-from tallybayes.bagsheet import positions
+from tallybayes.data.sources import open_source
+from tallybayes.exact.dense import positions
 from tallybayes.families import Bins, Complement, Multinomial, Selection
-from tallybayes.folds import Folds, count_folds
-from tallybayes.sources import open_source
+from tallybayes.selection import folds as folding
+from tallybayes.selection import splits
+from tallybayes.selection.folds import Folds, count_folds
 
 
 def folded(data: Any, under: tb.Schema, numbers: np.ndarray, weights: Any = None, **more: Any) -> Folds:
@@ -264,8 +264,8 @@ def test_many_smoothings_at_once_are_the_bits_of_one_by_one(
     under = tb.Schema([tb.Column("text", "text")], target="y")
     alphas = np.geomspace(0.001, 2, 11).tolist()
     settings = [tb.Settings(smoothing=tb.Laplace(a), families={"text": family}) for a in alphas]
-    monkeypatch.setattr("tallybayes.wordgrid._PLACES", places)
-    monkeypatch.setattr("tallybayes.alphaproducts._ROOM", 500)  # a few rows at a time
+    monkeypatch.setattr("tallybayes.selection.word_grid._PLACES", places)
+    monkeypatch.setattr("tallybayes.selection.alphaproducts._ROOM", 500)  # a few rows at a time
     found = folded(data, under, splits.k_fold(90, 4))
     monkeypatch.setenv("TALLYBAYES_KERNELS", "off")
     apart = [found.held_out(s) for s in settings]

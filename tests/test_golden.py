@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import tallybayes as tb
-from tallybayes import modelfile
+from tallybayes.store import model_file
 
 GOLDEN = pathlib.Path(__file__).parent / "golden"
 ROWS: dict[str, Any] = {
@@ -60,11 +60,11 @@ def present_model() -> tb.Model:
 
 def test_there_is_a_golden_file_for_every_format() -> None:
     assert [p.name for p in sorted(GOLDEN.glob("*.parquet"))] == [
-        f"format{n}.tb.parquet" for n in range(1, modelfile.FORMAT + 1)
+        f"format{n}.tb.parquet" for n in range(1, model_file.FORMAT + 1)
     ]
 
 
-@pytest.mark.parametrize("version", range(1, modelfile.FORMAT + 1))
+@pytest.mark.parametrize("version", range(1, model_file.FORMAT + 1))
 def test_golden_files_are_read_for_ever(version: int) -> None:
     model = tb.load(GOLDEN / f"format{version}.tb.parquet")
     known = json.loads((GOLDEN / f"format{version}.json").read_text())
@@ -75,8 +75,8 @@ def test_golden_files_are_read_for_ever(version: int) -> None:
 
 
 def test_what_is_written_now_is_logically_equal() -> None:
-    golden = modelfile.load_stored(GOLDEN / f"format{modelfile.FORMAT}.tb.parquet")
-    now = modelfile.stored_from_bytes(modelfile.to_bytes(present_model()))
+    golden = model_file.load_stored(GOLDEN / f"format{model_file.FORMAT}.tb.parquet")
+    now = model_file.stored_from_bytes(model_file.to_bytes(present_model()))
     assert now.tally == golden.tally and now.schema == golden.schema and now.settings == golden.settings
     assert now.families == golden.families and now.notes == golden.notes and now.kind == golden.kind
     assert [c.reason for c in now.schema.columns] == [c.reason for c in golden.schema.columns]
@@ -84,10 +84,10 @@ def test_what_is_written_now_is_logically_equal() -> None:
 
 if __name__ == "__main__":
     made = present_model()
-    place = GOLDEN / f"format{modelfile.FORMAT}.tb.parquet"
+    place = GOLDEN / f"format{model_file.FORMAT}.tb.parquet"
     if place.exists():
         raise SystemExit(f"{place} is there and stays as it is")
     made.save(place)
     assert made.tally is not None
     answers = {"digest": made.tally.digest, "log_proba": made.predict_log_proba(ROWS).tolist()}
-    place.with_name(f"format{modelfile.FORMAT}.json").write_text(json.dumps(answers, indent=1) + "\n")
+    place.with_name(f"format{model_file.FORMAT}.json").write_text(json.dumps(answers, indent=1) + "\n")

@@ -11,8 +11,8 @@ import pytest
 import scipy.sparse
 
 import tallybayes as tb
-from tallybayes.infer import LOOK, first_look
-from tallybayes.sources import open_source
+from tallybayes.data.infer import LOOK, first_look
+from tallybayes.data.sources import open_source
 
 N = 200
 RNG = np.random.default_rng(30)
@@ -149,7 +149,7 @@ def test_matrices() -> None:
 
 
 def test_the_look_is_spread_over_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.modules["tallybayes.infer"], "LOOK", 1000)
+    monkeypatch.setattr(sys.modules["tallybayes.data.infer"], "LOOK", 1000)
     look = first_look(open_source({"a": i, "b": str(i)} for i in range(300_000)))
     values = np.array(look["a"])
     assert 500 <= look.rows <= 1000

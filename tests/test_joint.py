@@ -17,13 +17,13 @@ from scipy.stats import chi2_contingency
 from shared_data import shared
 from sklearn.metrics import mutual_info_score
 
-from tallybayes.dependence import cell_count
-from tallybayes.errors import CannotEstimate, DataError, SettingsError, TallybayesWarning
-from tallybayes.hopeless import hopeless
-from tallybayes.joint import JointDistribution
-from tallybayes.schema import Column, Schema
-from tallybayes.smoothing import AbsoluteDiscount, Dirichlet, Epsilon, JelinekMercer, Laplace
-from tallybayes.tally import Tally
+from tallybayes.base.errors import CannotEstimate, DataError, SettingsError, TallybayesWarning
+from tallybayes.data.schema import Column, Schema
+from tallybayes.families.smoothing import AbsoluteDiscount, Dirichlet, Epsilon, JelinekMercer, Laplace
+from tallybayes.model.joint.check import hopeless
+from tallybayes.model.joint.dependence import cell_count
+from tallybayes.model.joint.table import JointDistribution
+from tallybayes.tally.tally import Tally
 
 ABC = [0.30, 0.05, 0.10, 0.05, 0.05, 0.10, 0.25, 0.10]
 

@@ -11,10 +11,13 @@ import pytest
 import scipy.sparse
 
 import tallybayes as tb
-from tallybayes import bagsheet, batches, entrysums, exact, kernels, reading
-from tallybayes.block import Groups
-from tallybayes.cells import MIDDLE, REACH
-from tallybayes.numerics import canonical, exact_sums, whole_numbers
+from tallybayes.data import batch
+from tallybayes.data import values as reading
+from tallybayes.data.blocks import Groups
+from tallybayes.exact import dense, entries, sums
+from tallybayes.exact.cells import MIDDLE, REACH
+from tallybayes.exact.kernels import moments
+from tallybayes.exact.limbs import canonical, exact_sums, whole_numbers
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -60,7 +63,7 @@ def test_moments_are_exact_whatever_the_width(width: int, kind: str) -> None:
         x, y = _numbers(kind, rows, width, rng), rng.integers(0, n_labels, rows)
         row, position = np.nonzero(~np.isnan(x))
         groups, value = position * n_labels + y[row], x[row, position]
-        found = kernels.moments(y, n_labels, x)
+        found = moments.moments(y, n_labels, x)
         assert found is not None
         for got, factors in zip(found, ([], [value], [value, value]), strict=True):
             wanted, got = exact_sums(groups, width * n_labels, factors), canonical(got)
@@ -73,7 +76,7 @@ def test_moments_of_strips() -> None:
     rng = np.random.default_rng(8)
     x, y = rng.normal(size=(150, 1027)), rng.integers(0, 2, 150)
     row, position = np.nonzero(~np.isnan(x))
-    found = kernels.moments(y, 2, x)
+    found = moments.moments(y, 2, x)
     assert found is not None
     wanted = exact_sums(position * 2 + y[row], 2 * 1027, [x[row, position], x[row, position]])
     assert np.array_equal(canonical(found[2]).array, wanted.array)
@@ -83,7 +86,7 @@ def test_moments_of_so_many_blocks_that_integers_would_overflow() -> None:
     """All bits of all numbers are set, so that every sum is as large as it can be."""
     rows = 1536 * 1100
     x = np.full((rows, 8), np.nextafter(1.0, 0.0))
-    found = kernels.moments(np.zeros(rows, np.int64), 1, x)
+    found = moments.moments(np.zeros(rows, np.int64), 1, x)
     assert found is not None
     whole = 2**53 - 1
     for limbs, wanted in zip(found[1:], (Fraction(whole, 2**53), Fraction(whole, 2**53) ** 2), strict=True):
@@ -158,7 +161,7 @@ def test_the_answer_is_that_of_the_scores_which_are_not_kept(
 
 def test_every_class_impossible_is_said_once_with_its_row(monkeypatch: pytest.MonkeyPatch) -> None:
     """Batches are named one by one, the warning counts all rows."""
-    monkeypatch.setattr(batches, "BATCH_CELLS", 64 * 2)
+    monkeypatch.setattr(batch, "BATCH_CELLS", 64 * 2)
     table = {"a": ["u", "v"] * 500, "b": ["u", "v"] * 500, "y": ["p", "q"] * 500}
     schema = tb.Schema([tb.Column("a", "category"), tb.Column("b", "category")], target="y")
     model = tb.count(table, schema).model(tb.Settings(smoothing=tb.MaximumLikelihood()))
@@ -271,8 +274,8 @@ def test_a_value_out_of_reach_goes_the_long_way(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("TALLYBAYES_KERNELS", "on")
     cells = tb.Cells(0.0, -20)
     x, y = np.array([1.0, 2.0**60] * 10_000), np.zeros(20_000, dtype=np.int64)
-    assert exact.cell_sums(x, y, 1, cells) is None
-    assert exact.cell_sums(x[::2].copy(), y[::2].copy(), 1, cells) is not None
+    assert sums.cell_sums(x, y, 1, cells) is None
+    assert sums.cell_sums(x[::2].copy(), y[::2].copy(), 1, cells) is not None
     assert int(cells.codes(x[1:2])[0]) > REACH
 
 
@@ -292,11 +295,11 @@ def test_the_sheet_of_a_matrix_is_a_sheet_like_any_other(
     cached: bool, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not cached:
-        monkeypatch.setattr(entrysums, "_CACHED", 0)
+        monkeypatch.setattr(entries, "_CACHED", 0)
     x, y, schema = _bags(np.random.default_rng(5))
     slow, fast = both(lambda: tb.count(x, schema, y), monkeypatch)
-    assert isinstance(fast.columns["x"].sheets["words"], bagsheet.BagSheet)
-    assert not isinstance(slow.columns["x"].sheets["words"], bagsheet.BagSheet)
+    assert isinstance(fast.columns["x"].sheets["words"], dense.BagSheet)
+    assert not isinstance(slow.columns["x"].sheets["words"], dense.BagSheet)
     for settings in (
         tb.Settings(),
         tb.Settings(families={"x": "bernoulli"}),
@@ -321,7 +324,7 @@ def test_such_sheets_add(monkeypatch: pytest.MonkeyPatch) -> None:
     x, y, schema = _bags(np.random.default_rng(6))
     one, two, few = (tb.count(x[s], schema, y[s]) for s in (slice(0, 1500), slice(1500, 2990), slice(2990, None)))
     total = one + two
-    assert isinstance(total.columns["x"].sheets["words"], bagsheet.BagSheet)
+    assert isinstance(total.columns["x"].sheets["words"], dense.BagSheet)
     assert total + few == tb.count(x, schema, y)
     assert (-one) + total == two
     large = x[:1500].copy()
@@ -347,10 +350,10 @@ def test_groups_without_a_class_row(monkeypatch: pytest.MonkeyPatch) -> None:
     """A class that no row has is no class of the tally."""
     monkeypatch.setenv("TALLYBAYES_KERNELS", "on")
     x, y, _ = _bags(np.random.default_rng(8))
-    table = entrysums.bag_sums(x, np.where(y == 3, 4, y), 12)
+    table = entries.bag_sums(x, np.where(y == 3, 4, y), 12)
     assert table is not None
     every = np.bincount(np.where(y == 3, 4, y), minlength=12)
-    sheet = bagsheet.BagSheet(("n", "documents"), bagsheet.positions(700), table, every, np.arange(12))
+    sheet = dense.BagSheet(("n", "documents"), dense.positions(700), table, every, np.arange(12))
     assert sorted(sheet.classes()) == [0, 1, 2, 4, 5, 6, 7, 8, 9, 10, 11]
     assert sheet.within("documents", every.astype(float))
     assert not sheet.within("documents", every * 0.01)

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 import tallybayes as tb
-from tallybayes import scorer
-from tallybayes.calibrate import Evidence, Weights
-from tallybayes.defaults import GAIN, LEAD, TEMPERATURE, _Ladder
-from tallybayes.lead import LEAST
-from tallybayes.numerics import log_sum_exp
+from tallybayes.base.arrays import log_sum_exp
+from tallybayes.families.calibration import LEAST
+from tallybayes.model import scorer
+from tallybayes.selection.choose.ladder import GAIN, LEAD, TEMPERATURE, _Ladder
+from tallybayes.selection.choose.weights import Evidence, Weights
 
 LEADS = st.builds(tb.Lead, st.floats(0.05, 20), st.floats(-0.9, 0.9))
 SCORES = arrays.arrays(float, st.tuples(st.integers(1, 5), st.integers(1, 5)), elements=st.floats(-50, 50))

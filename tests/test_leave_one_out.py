@@ -11,7 +11,7 @@ from test_folds import SETTINGS, mixed, mixed_schema, taken
 
 import tallybayes as tb
 from tallybayes.families import Gaussian, Multinomial
-from tallybayes.leaveoneout import leave_one_out
+from tallybayes.selection.leave_one_out import leave_one_out
 
 
 def check_against_refitting(

@@ -21,7 +21,7 @@ import pytest
 from command_line import COMMAND, run, start
 
 import tallybayes as tb
-from tallybayes.commands.mail import with_header
+from tallybayes.cli.mail import with_header
 from tallybayes.mail import store as store_module
 from tallybayes.mail.filter import Filter, FilterSettings
 from tallybayes.mail.learnt import Learnt, rows_tally

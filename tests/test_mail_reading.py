@@ -21,7 +21,7 @@ from strategies import examples
 
 import tallybayes as tb
 from tallybayes.mail import MailSettings, mail_schema, read_mail, read_message, strip_html
-from tallybayes.mail.striphtml import Link, decoded, host_of, owner_of, readable, shows_another_place
+from tallybayes.mail.html import Link, decoded, host_of, owner_of, readable, shows_another_place
 
 INBOX = Path(__file__).parents[1] / "examples/inbox"
 COLUMNS = (

@@ -7,7 +7,7 @@ import pytest
 from sklearn import metrics as sk
 
 import tallybayes as tb
-from tallybayes import curves, metrics, resampling
+from tallybayes.selection.measure import bootstrap, curves, metrics
 
 
 def forecasts(
@@ -120,7 +120,7 @@ def test_bootstrap_is_the_metric_of_the_rows_drawn() -> None:
     scored = metrics.Scored.of(y, p, w)
     rng = np.random.default_rng(5)
     at = rng.integers(0, 60, size=(40, 60))
-    (drawn,) = resampling.draws(scored, 40, seed=5)
+    (drawn,) = bootstrap.draws(scored, 40, seed=5)
     for name, formula in metrics.METRICS.items():
         together = formula(scored, drawn)
         single = [getattr(metrics, name)(y[rows], p[rows], w[rows]) for rows in at]
@@ -129,15 +129,15 @@ def test_bootstrap_is_the_metric_of_the_rows_drawn() -> None:
 
 def test_bootstrap_interval_of_a_mean_is_as_wide_as_it_should_be() -> None:
     y, p, _ = forecasts(2, seed=10, n=400)
-    found = resampling.bootstrap(y, p, list(metrics.METRICS), resamples=2000, seed=1)
+    found = bootstrap.bootstrap(y, p, list(metrics.METRICS), resamples=2000, seed=1)
     value, low, high = found["accuracy"]
     half = 1.96 * np.sqrt(value * (1 - value) / 400)
     assert (high - low) / 2 == pytest.approx(half, rel=0.1)
     for name, (value, low, high) in found.items():
         assert low <= high, name
         assert low <= value <= high, name
-    assert found == resampling.bootstrap(y, p, list(metrics.METRICS), resamples=2000, seed=1)
-    assert found["accuracy"] != resampling.bootstrap(y, p, ["accuracy"], resamples=2000, seed=2)["accuracy"]
+    assert found == bootstrap.bootstrap(y, p, list(metrics.METRICS), resamples=2000, seed=1)
+    assert found["accuracy"] != bootstrap.bootstrap(y, p, ["accuracy"], resamples=2000, seed=2)["accuracy"]
 
 
 @pytest.mark.parametrize(("sure", "error"), [(1.0, 0.0), (0.5, 0.0965), (1.7, 0.0796)])
@@ -149,7 +149,7 @@ def test_the_interval_of_the_calibration_error_covers_it(sure: float, error: flo
         odds = rng.normal(0, 1.5, 200)
         y = (rng.random(200) < 1 / (1 + np.exp(-odds))).astype(int)
         p = 1 / (1 + np.exp(-sure * odds))  # `error` was measured on two million such rows
-        found = resampling.bootstrap(y, np.stack([1 - p, p], axis=1), ["calibration_error"], resamples=100, seed=seed)
+        found = bootstrap.bootstrap(y, np.stack([1 - p, p], axis=1), ["calibration_error"], resamples=100, seed=seed)
         value, low, high = found["calibration_error"]
         assert 0 <= low <= value <= high
         covered.append(low <= error <= high)
@@ -162,7 +162,7 @@ def test_one_class_and_constant_forecasts() -> None:
     assert metrics.log_loss(y, p) == 0.0
     assert np.isnan(metrics.roc_auc(y, p))
     assert metrics.matthews(y, p) == 0.0
-    assert np.isnan(resampling.bootstrap(y, p, ["roc_auc"])["roc_auc"]).all()
+    assert np.isnan(bootstrap.bootstrap(y, p, ["roc_auc"])["roc_auc"]).all()
     y, p = np.array([0, 1, 1, 0]), np.full((4, 2), 0.5)
     assert metrics.roc_auc(y, p) == 0.5
     assert metrics.average_precision(y, p) == 0.5
@@ -192,7 +192,7 @@ def test_bad_input_is_refused(labels: object, p: object, weights: object, messag
 
 def test_a_wrong_name_gets_a_hint() -> None:
     with pytest.raises(tb.SettingsError, match="did you mean 'log_loss'"):
-        resampling.bootstrap([0], [[1.0]], ["logloss"])
+        bootstrap.bootstrap([0], [[1.0]], ["logloss"])
     with pytest.raises(tb.SettingsError, match="ROC curve needs"):
         curves.roc_curve([0, 0], [[1.0, 0.0]] * 2)
     with pytest.raises(tb.SettingsError, match="no row is of class"):

@@ -16,7 +16,7 @@ from hypothesis import given
 from strategies import KINDS, examples, schema, tables, tallies
 
 import tallybayes as tb
-from tallybayes import modelfile
+from tallybayes.store import model_file
 
 RNG = np.random.default_rng(7)
 N = 60
@@ -47,7 +47,7 @@ TALLY = tb.count(ROWS, SCHEMA)
 
 
 def again(model: tb.Model) -> tb.Model:
-    return modelfile.from_bytes(modelfile.to_bytes(model))
+    return model_file.from_bytes(model_file.to_bytes(model))
 
 
 def test_a_saved_model_answers_the_same_to_the_last_bit(tmp_path: pathlib.Path) -> None:
@@ -64,7 +64,7 @@ def test_a_saved_model_answers_the_same_to_the_last_bit(tmp_path: pathlib.Path) 
 @given(tallies(KINDS, receipts=True))
 @examples(25)
 def test_every_tally_comes_back_equal(tally: tb.Tally) -> None:
-    back = modelfile.tally_from_bytes(modelfile.tally_to_bytes(tally))
+    back = model_file.tally_from_bytes(model_file.tally_to_bytes(tally))
     assert back == tally and back.digest == tally.digest and back.schema == tally.schema
     assert back.skipped == tally.skipped
 
@@ -89,7 +89,7 @@ def test_two_files_add_up_by_plain_sql(one: Any, two: Any) -> None:
         a.save(folder / "a.parquet")
         b.save(folder / "b.parquet")
         summed(folder / "a.parquet", folder / "b.parquet", folder / "sum.parquet")
-        stored = modelfile.load_stored(folder / "sum.parquet", like=folder / "a.parquet")
+        stored = model_file.load_stored(folder / "sum.parquet", like=folder / "a.parquet")
     assert stored.tally == a + b and stored.tally.digest == (a + b).digest
 
 
@@ -203,7 +203,7 @@ def test_models_written_by_hand_come_back() -> None:
     strong = tb.Model.written({"yes": 0.4, "no": 0.6}, tables, strength=50)
     assert np.array_equal(again(strong).predict_proba(row), strong.predict_proba(row))
     with pytest.raises(tb.ModelFileError, match="strength"):
-        modelfile.tally_from_bytes(modelfile.to_bytes(written))
+        model_file.tally_from_bytes(model_file.to_bytes(written))
 
 
 def test_notes_are_kept_and_outlive_an_update(tmp_path: pathlib.Path) -> None:
@@ -225,13 +225,13 @@ class Mine(F.Gaussian):
 def test_a_family_of_ones_own_is_refused_unless_it_is_registered(monkeypatch: pytest.MonkeyPatch) -> None:
     model = TALLY.model(tb.Settings(families={"size": Mine()}))
     with pytest.raises(tb.SettingsError, match=r"not registered[\s\S]*tb\.families\.register\('mine', family\)"):
-        modelfile.to_bytes(model)
+        model_file.to_bytes(model)
     monkeypatch.setattr(F.base, "_REGISTRY", {**F.base._REGISTRY, "mine": Mine()})
-    raw = modelfile.to_bytes(model)
-    assert modelfile.from_bytes(raw).families["size"] == Mine()
+    raw = model_file.to_bytes(model)
+    assert model_file.from_bytes(raw).families["size"] == Mine()
     monkeypatch.undo()
     with pytest.raises(tb.ModelFileError, match="'mine'"):
-        modelfile.from_bytes(raw)
+        model_file.from_bytes(raw)
 
 
 # ---- names that mean harm
@@ -256,7 +256,7 @@ def test_lone_surrogates_are_refused() -> None:
     tally = tb.Tally.zero(tb.Schema([tb.Column("bad\ud800", "category", source="v")], target="y"))
     tally = tally + tb.count({"v": ["a"], "y": ["b"]}, tally.schema)
     with pytest.raises(tb.SchemaError, match="half a character"):
-        modelfile.tally_to_bytes(tally)
+        model_file.tally_to_bytes(tally)
 
 
 # ---- a fresh process
@@ -298,7 +298,7 @@ def test_settings_that_others_add_are_kept_by_themselves(monkeypatch: pytest.Mon
     """A field of a new type, with arrays in it: the file needs to be told of neither."""
     from dataclasses import dataclass, field
 
-    from tallybayes import settingstext
+    from tallybayes.families import settings_json
 
     @dataclass(frozen=True, eq=False)
     class Curve:
@@ -310,15 +310,15 @@ def test_settings_that_others_add_are_kept_by_themselves(monkeypatch: pytest.Mon
         curve: Curve | None = None
         lengths: dict[str, float] = field(default_factory=dict)
 
-    monkeypatch.setattr(settingstext, "Settings", Later)
-    monkeypatch.setitem(settingstext.TYPES, "Curve", Curve)
+    monkeypatch.setattr(settings_json, "Settings", Later)
+    monkeypatch.setitem(settings_json.TYPES, "Curve", Curve)
     given = Later(curve=Curve(np.array([[0.25, 0.5]])), lengths={"note": -0.75})
-    text = json.dumps(settingstext.settings_to_json(given), allow_nan=False)
-    back = settingstext.settings_from_json(json.loads(text))
+    text = json.dumps(settings_json.settings_to_json(given), allow_nan=False)
+    back = settings_json.settings_from_json(json.loads(text))
     assert back.curve.knots.tolist() == [[0.25, 0.5]] and back.curve.ends == (-np.inf, np.inf)  # type: ignore[attr-defined]
     assert back.lengths == {"note": -0.75} and set(json.loads(text)) == {"curve", "lengths"}  # type: ignore[attr-defined]
-    monkeypatch.delitem(settingstext.TYPES, "Curve")
+    monkeypatch.delitem(settings_json.TYPES, "Curve")
     with pytest.raises(tb.SettingsError, match="Curve"):
-        settingstext.settings_to_json(given)
+        settings_json.settings_to_json(given)
     with pytest.raises(tb.ModelFileError, match="Curve"):
-        settingstext.settings_from_json(json.loads(text))
+        settings_json.settings_from_json(json.loads(text))

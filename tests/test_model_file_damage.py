@@ -21,14 +21,15 @@ import pytest
 from strategies import ALL
 
 import tallybayes as tb
-from tallybayes import atomicfile, compactthrift, modelfile, parquetfile, parquetsizes
+from tallybayes.base import disk
+from tallybayes.store import compactthrift, model_file, parquet, parquetsizes
 
 SMALL = tb.count(
     {"sky": ["sunny", "rainy", "sunny", "grey"], "temp": [20.5, 7.0, None, 11.0], "play": ["yes", "no", "yes", "no"]},
     tb.Schema([tb.Column("sky", "category"), tb.Column("temp", "number")], target="play"),
 ).model()
-RAW = modelfile.to_bytes(SMALL)
-OTHER = modelfile.to_bytes(SMALL.update({"sky": ["grey"], "temp": [3.5], "play": ["no"]}))
+RAW = model_file.to_bytes(SMALL)
+OTHER = model_file.to_bytes(SMALL.update({"sky": ["grey"], "temp": [3.5], "play": ["no"]}))
 
 
 # ---- bytes that changed
@@ -37,7 +38,7 @@ OTHER = modelfile.to_bytes(SMALL.update({"sky": ["grey"], "temp": [3.5], "play":
 def refused(raw: bytes) -> bool:
     """Whether the bytes are refused in the library's own words; anything else that is raised fails the test."""
     try:
-        modelfile.from_bytes(raw)
+        model_file.from_bytes(raw)
     except tb.ModelFileError:
         return True
     return False
@@ -92,17 +93,17 @@ def test_messages_name_the_file_and_the_way_out(tmp_path: pathlib.Path) -> None:
 
 def with_checksum(raw: bytes) -> bytes:
     """The same bytes with the checksum that they should have: what somebody who means harm would do."""
-    at = parquetfile._checksum_place(raw)
+    at = parquet._checksum_place(raw)
     assert at is not None
-    return raw[:at] + parquetfile._checksum(raw, at).encode() + raw[at + 64 :]
+    return raw[:at] + parquet._checksum(raw, at).encode() + raw[at + 64 :]
 
 
 def rewritten(**changes: str) -> bytes:
     """The small model with other texts in its metadata."""
-    parts = parquetfile.unpack(RAW)
-    texts = {k: v for k, v in parts.metadata.items() if k != parquetfile.PREFIX + "checksum"}
-    texts.update({parquetfile.PREFIX + k: v for k, v in changes.items()})
-    return parquetfile.pack(parts.table(), texts)
+    parts = parquet.unpack(RAW)
+    texts = {k: v for k, v in parts.metadata.items() if k != parquet.PREFIX + "checksum"}
+    texts.update({parquet.PREFIX + k: v for k, v in changes.items()})
+    return parquet.pack(parts.table(), texts)
 
 
 @pytest.mark.parametrize(
@@ -128,19 +129,19 @@ def rewritten(**changes: str) -> bytes:
 )
 def test_metadata_that_lie_are_refused(changes: dict[str, str], message: str) -> None:
     with pytest.raises(tb.TallybayesError, match=message):
-        modelfile.from_bytes(rewritten(**changes))
+        model_file.from_bytes(rewritten(**changes))
 
 
 def test_flips_under_a_right_checksum_do_no_harm() -> None:
     """Damage that a checksum cannot show: what pyarrow sees is refused or means the same, and never crashes."""
     rng = np.random.default_rng(2)
     code = (
-        "import sys, warnings\nfrom tallybayes import modelfile\nimport tallybayes as tb\n"
+        "import sys, warnings\nfrom tallybayes.store import model_file\nimport tallybayes as tb\n"
         "warnings.simplefilter('ignore')\n"
         "raw = sys.stdin.buffer.read()\nsize = int.from_bytes(raw[:8], 'little')\n"
-        "right = modelfile.from_bytes(raw[8:8+size])\n"
+        "right = model_file.from_bytes(raw[8:8+size])\n"
         "for start in range(8, len(raw), size):\n"
-        "    try:\n        model = modelfile.from_bytes(raw[start:start+size])\n"
+        "    try:\n        model = model_file.from_bytes(raw[start:start+size])\n"
         "    except tb.TallybayesError:\n        continue\n"
         "    assert model.tally == right.tally and model.settings == right.settings\n"
         "print('alive')"
@@ -149,7 +150,7 @@ def test_flips_under_a_right_checksum_do_no_harm() -> None:
     for place in rng.integers(32, len(RAW) * 8 - 64, 4_000 if ALL else 300).tolist():
         piece = bytearray(RAW)
         piece[place // 8] ^= 1 << place % 8
-        if parquetfile._checksum_place(piece) is not None:
+        if parquet._checksum_place(piece) is not None:
             bent.append(with_checksum(bytes(piece)))
     done = subprocess.run(
         [sys.executable, "-c", code],
@@ -162,7 +163,7 @@ def test_flips_under_a_right_checksum_do_no_harm() -> None:
 
 def absurd_files() -> dict[str, bytes]:
     """Files with a right checksum that ask for more memory than they have any reason to."""
-    texts = {k: v for k, v in parquetfile.unpack(RAW).metadata.items() if not k.endswith("checksum")}
+    texts = {k: v for k, v in parquet.unpack(RAW).metadata.items() if not k.endswith("checksum")}
     ones = pa.DictionaryArray.from_arrays(pa.array(np.zeros(3_000_000, dtype=np.int8)), pa.array(["v"]))
     amounts = {n: pa.nulls(len(ones), pa.int64()) for n in ("x", "xx", "documents", "rows")}
     many = pa.table(
@@ -174,7 +175,7 @@ def absurd_files() -> dict[str, bytes]:
         {k: pa.array(["x" * (100 << 20 if k == "slot" else 1)]) for k in ("column", "sheet", "slot", "class")}
         | {"limb": pa.array([0], pa.int32()), **{n: pa.array([1]) for n in ("n", *amounts)}}
     )
-    return {"rows": parquetfile.pack(many, texts), "texts": parquetfile.pack(long, texts)}
+    return {"rows": parquet.pack(many, texts), "texts": parquet.pack(long, texts)}
 
 
 def test_absurd_sizes_are_refused_before_anything_is_allocated() -> None:
@@ -182,7 +183,7 @@ def test_absurd_sizes_are_refused_before_anything_is_allocated() -> None:
         assert len(raw) < 1 << 17
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         with pytest.raises(tb.ModelFileError, match="claims"):
-            modelfile.from_bytes(raw)
+            model_file.from_bytes(raw)
         grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
         assert grown < 20_000, f"{name}: {grown} kB"
 
@@ -222,7 +223,7 @@ def broken(monkeypatch: pytest.MonkeyPatch, call: str, number: int, error: BaseE
             raise error
         return real(*args, **kwargs)
 
-    monkeypatch.setattr(atomicfile.os, call, failing)
+    monkeypatch.setattr(disk.os, call, failing)
     return used
 
 
@@ -239,7 +240,7 @@ def test_whatever_call_fails_the_old_or_the_new_model_is_there(
             used = broken(patch, call, number, error)
             failed = False
             try:
-                modelfile.save(path, OTHER)
+                model_file.save(path, OTHER)
             except (OSError, Stop):
                 failed = True
         assert path.read_bytes() in ((RAW, OTHER) if failed else (OTHER,))
@@ -253,7 +254,7 @@ def test_whatever_call_fails_the_old_or_the_new_model_is_there(
 
 def test_short_writes_are_continued(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = os.write
-    monkeypatch.setattr(atomicfile.os, "write", lambda file, data: real(file, data[:100]))
+    monkeypatch.setattr(disk.os, "write", lambda file, data: real(file, data[:100]))
     SMALL.save(tmp_path / "m")
     assert (tmp_path / "m").read_bytes() == RAW
 
@@ -262,8 +263,8 @@ def test_a_full_disk_leaves_the_old_model(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "m.tb.parquet"
     path.write_bytes(RAW)
     code = (
-        "import resource, signal, sys\nfrom tallybayes import modelfile\n"
-        "model = modelfile.load(sys.argv[1])\n"
+        "import resource, signal, sys\nfrom tallybayes.store import model_file\n"
+        "model = model_file.load(sys.argv[1])\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\nresource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
         "try:\n    model.save(sys.argv[1])\nexcept OSError as error:\n    print(error.errno)"
     )
@@ -278,9 +279,9 @@ def test_a_killed_save_leaves_the_old_or_the_new_model(tmp_path: pathlib.Path) -
     path.write_bytes(RAW)
     other.write_bytes(OTHER)
     code = (
-        "import sys\nfrom tallybayes import atomicfile\n"
+        "import sys\nfrom tallybayes.base import disk\n"
         "a, b = (open(p, 'rb').read() for p in sys.argv[1:3])\nprint('go', flush=True)\n"
-        "while True:\n    for content in (b, a):\n        atomicfile.write_atomically(sys.argv[1], content)\n"
+        "while True:\n    for content in (b, a):\n        disk.write_atomically(sys.argv[1], content)\n"
     )
     rng = np.random.default_rng(3)
     for _ in range(60 if ALL else 6):

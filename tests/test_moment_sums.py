@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from strategies import examples
 
 import tallybayes as tb
-from tallybayes.exactratios import Pairs, difference, product, quotients, roots
-from tallybayes.momentsheet import MomentSheet
-from tallybayes.momentsums import LimbSums, WholeSums, moment_sums
-from tallybayes.numerics import Limbs, canonical, exact_sums, root_ratio, round_ratio, whole_numbers
-from tallybayes.sheet import Sheet, add_sheets
+from tallybayes.exact.exactratios import Pairs, difference, product, quotients, roots
+from tallybayes.exact.limbs import Limbs, canonical, exact_sums, root_ratio, round_ratio, whole_numbers
+from tallybayes.exact.moments import LimbSums, WholeSums, moment_sums
+from tallybayes.exact.momentsheet import MomentSheet
+from tallybayes.exact.sheet import Sheet, add_sheets
 
 GROUPS = 40
 

@@ -16,7 +16,7 @@ from strategies import categories, examples, finite, numbers
 
 import tallybayes as tb
 from tallybayes.families import Multinomial
-from tallybayes.rowscorer import lone
+from tallybayes.model.one_row import lone
 
 RNG = np.random.default_rng(3)
 CELLS = tb.Cells.fitted(np.concatenate([RNG.normal(0, 1, 300), np.zeros(20), np.full(15, 1.0)]))
@@ -215,7 +215,7 @@ def test_a_model_that_has_answered_can_be_copied() -> None:
 
 
 def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tallybayes.rowreaders._MOST_KEPT", 4)
+    monkeypatch.setattr("tallybayes.model.rowreaders._MOST_KEPT", 4)
     schema = tb.Schema([tb.Column("t", "text"), tb.Column("c", "category")], target="y")
     model = tb.count({"t": ["ant bee", "cat"], "c": ["u", "v"], "y": ["a", "b"]}, schema).model()
     for i in range(30):

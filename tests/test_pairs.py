@@ -14,12 +14,12 @@ import pyarrow.parquet
 import pytest
 
 import tallybayes as tb
-from tallybayes.candidates import conditional_information, information, propose_pairs
-from tallybayes.encode import blocks
-from tallybayes.families.pair import InteractionBelief, log_ratios, pair_values
-from tallybayes.infer import first_look
-from tallybayes.pairs import coarse_cuts, stretch_names
-from tallybayes.sources import open_source
+from tallybayes.data.encode import blocks
+from tallybayes.data.infer import first_look
+from tallybayes.data.pairs import coarse_cuts, pair_values, stretch_names
+from tallybayes.data.sources import open_source
+from tallybayes.families.pair import InteractionBelief, log_ratios
+from tallybayes.selection.choose.pairs import conditional_information, information, propose_pairs
 
 N = 60
 RNG = np.random.default_rng(5)

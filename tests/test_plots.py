@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 import tallybayes as tb
-from tallybayes.families import Bins
-from tallybayes.plots import (
+from tallybayes.explain.plots import (
     ConfusionDisplay,
     NumberDisplay,
     PrecisionRecallDisplay,
@@ -19,9 +18,10 @@ from tallybayes.plots import (
     RocDisplay,
     WordsDisplay,
 )
-from tallybayes.plots.columns import column_display
-from tallybayes.plots.paper import label, spread, svg
-from tallybayes.plots.scales import nomogram
+from tallybayes.explain.plots.columns import column_display
+from tallybayes.explain.plots.paper import label, spread, svg
+from tallybayes.explain.plots.scales import nomogram
+from tallybayes.families import Bins
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("agg")

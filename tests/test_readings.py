@@ -6,14 +6,22 @@ import numpy as np
 import pytest
 
 import tallybayes as tb
-from tallybayes.encode import labelled
-from tallybayes.folds import count_folds
-from tallybayes.freetext import are_names
-from tallybayes.readings import ALPHAS, CHARACTERS, LOOK_BYTES, PAIRS_OF_WORDS, further, read_texts, thinned
-from tallybayes.settings import Settings
-from tallybayes.smoothing import Laplace
-from tallybayes.sources import open_source
-from tallybayes.terms import Neighbours
+from tallybayes.data.encode import labelled
+from tallybayes.data.freetext import are_names
+from tallybayes.data.sources import open_source
+from tallybayes.families.settings import Settings
+from tallybayes.families.smoothing import Laplace
+from tallybayes.selection.choose.terms import Neighbours
+from tallybayes.selection.choose.words import (
+    ALPHAS,
+    CHARACTERS,
+    LOOK_BYTES,
+    PAIRS_OF_WORDS,
+    further,
+    read_texts,
+    thinned,
+)
+from tallybayes.selection.folds import count_folds
 
 WORDS = [f"{a}{b}{c}" for a in "bdfgklm" for b in "aeiou" for c in "nrst"]
 
@@ -138,7 +146,7 @@ def test_a_long_look_is_thinned_out(monkeypatch: pytest.MonkeyPatch) -> None:
     data = negated(60)
     look, schema = next(iter(open_source(data, target="y").batches())), tb.infer(data, target="y")
     assert thinned(look, schema) is look
-    monkeypatch.setattr("tallybayes.readings.LOOK_BYTES", 1_000)
+    monkeypatch.setattr("tallybayes.selection.choose.words.LOOK_BYTES", 1_000)
     assert 0 < thinned(look, schema).rows < 60 < LOOK_BYTES
 
 

@@ -21,8 +21,8 @@ import test_docs
 from strategies import ALL
 
 import tallybayes as tb
-from tallybayes.engines import spark as engine
 from tallybayes.families import BernoulliWords
+from tallybayes.tally.spark import frames as engine
 
 ENGINES = Path(engine.__file__).parent
 pytestmark = cluster.marks
@@ -129,7 +129,7 @@ def test_a_first_look_at_a_small_frame_is_a_look_at_all_of_it(frame, table):
 
 
 def test_a_first_look_at_a_large_frame_says_how_many_rows_it_took(spark, monkeypatch):
-    monkeypatch.setattr(sys.modules["tallybayes.infer"], "LOOK", 400)
+    monkeypatch.setattr(sys.modules["tallybayes.data.infer"], "LOOK", 400)
     frame = spark.range(20_000).selectExpr("id % 2 AS y", "cast(id AS double) / 7 AS x")
     reason = tb.infer(frame, target="y")["x"].reason
     seen, rows = re.search(r"seen in ([\d,]+) of ([\d,]+) rows", reason).groups()

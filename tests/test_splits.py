@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from strategies import examples
 
 import tallybayes as tb
-from tallybayes import encode, splits
-from tallybayes.sources import open_source
-from tallybayes.textblock import Texts
+from tallybayes.data import encode
+from tallybayes.data.sources import open_source
+from tallybayes.data.texts import Texts
+from tallybayes.selection import splits
 
 
 @examples(60)

@@ -23,9 +23,8 @@ from hypothesis import strategies as st
 from strategies import examples
 
 import tallybayes as tb
-from tallybayes import sqlcells
-from tallybayes.families import BernoulliWords, Bins, Blend, Complement, Kernel, Levels, Multinomial, Poisson
-from tallybayes.sqldialect import DIALECTS
+from tallybayes.families import BernoulliWords, Bins, Blend, Complement, Kernel, Levels, Multinomial, Poisson, sqlcells
+from tallybayes.store.sql.dialects import DIALECTS
 
 HOSTILE = 'it\'s "q" \\ `b` ${x} %s ? :y; DROP TABLE rows; --'
 NAMES = ("a'; --", 'b"', "c`\\")

@@ -17,9 +17,9 @@ from shared_data import shared
 from strategies import ALL, examples
 
 import tallybayes as tb
+from tallybayes.data.text.tokeniser import Tokeniser
+from tallybayes.data.text.tokens import text_array, tokenised
 from tallybayes.families import BernoulliWords, Complement, Multinomial, Selection
-from tallybayes.text import Tokeniser
-from tallybayes.tokens import text_array, tokenised
 
 pytestmark = pytest.mark.core
 
@@ -42,7 +42,9 @@ def read(values: list, tokeniser: Tokeniser, monkeypatch: pytest.MonkeyPatch, wi
     with monkeypatch.context() as patch:
         patch.setenv("TALLYBAYES_KERNELS", wish)
         patch.setenv("TALLYBAYES_THREADS", "3")
-        patch.setattr("tallybayes.wordscan._BYTES_PER_THREAD", 8)  # several threads, and tables to put together
+        patch.setattr(
+            "tallybayes.exact.kernels.texts._BYTES_PER_THREAD", 8
+        )  # several threads, and tables to put together
         found = tokenised(text_array(values, ()), tokeniser)
     words = found.words.to_pylist()
     return [[words[j] for j in found.of(i)] for i in range(len(values))]
@@ -186,8 +188,8 @@ def test_b10_several_texts_beside_other_columns(wish: str, monkeypatch: pytest.M
 
 def test_both_ways_give_one_tally_weights_included(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TALLYBAYES_THREADS", "3")
-    monkeypatch.setattr("tallybayes.wordscan._BYTES_PER_THREAD", 8)
-    monkeypatch.setattr("tallybayes.wordscan._TOKENS_PER_THREAD", 4)
+    monkeypatch.setattr("tallybayes.exact.kernels.texts._BYTES_PER_THREAD", 8)
+    monkeypatch.setattr("tallybayes.exact.kernels.texts._TOKENS_PER_THREAD", 4)
     plain = tb.Schema([tb.Column("body", "text")], target="class")
     digests = set()
     for wish in ("on", "off"):
@@ -213,9 +215,9 @@ def test_any_number_of_threads_counts_the_same(classes: int, threads: int, monke
             expected = tb.count(data, schema)
             patch.setenv("TALLYBAYES_KERNELS", "on")
             patch.setenv("TALLYBAYES_THREADS", str(threads))
-            importlib.import_module("tallybayes.wordscan")
-            patch.setattr("tallybayes.wordscan._BYTES_PER_THREAD", 64)
-            patch.setattr("tallybayes.wordscan._TOKENS_PER_THREAD", 64)
+            importlib.import_module("tallybayes.exact.kernels.texts")
+            patch.setattr("tallybayes.exact.kernels.texts._BYTES_PER_THREAD", 64)
+            patch.setattr("tallybayes.exact.kernels.texts._TOKENS_PER_THREAD", 64)
             found = tb.count(data, schema)
         assert found == expected
         assert found.digest == expected.digest
@@ -242,14 +244,14 @@ def test_scoring_while_cutting_agrees_with_the_bag(
         model = tally.model(settings)
         with monkeypatch.context() as patch:
             patch.setenv("TALLYBAYES_KERNELS", "off")
-            patch.setattr("tallybayes.textblock._SHORT", 0)
+            patch.setattr("tallybayes.data.texts._SHORT", 0)
             bag = model.parts(rows)["body"]
             patch.setenv("TALLYBAYES_KERNELS", "on")
             patch.setenv("TALLYBAYES_THREADS", "3")
-            importlib.import_module("tallybayes.wordscan")
-            patch.setattr("tallybayes.wordscan._BYTES_PER_THREAD", 64)
+            importlib.import_module("tallybayes.exact.kernels.texts")
+            patch.setattr("tallybayes.exact.kernels.texts._BYTES_PER_THREAD", 64)
             cut = model.parts(rows)["body"]
-            patch.setattr("tallybayes.textblock._SHORT", 1 << 40)
+            patch.setattr("tallybayes.data.texts._SHORT", 1 << 40)
             one_by_one = model.parts(rows)["body"]
         np.testing.assert_allclose(cut, bag, rtol=1e-12, atol=1e-9)
         np.testing.assert_allclose(one_by_one, bag, rtol=1e-12, atol=1e-9)

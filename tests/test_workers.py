@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tallybayes as tb
-from tallybayes import workers
+from tallybayes.base import threads as workers
 
 
 def rows(n: int = 5000) -> dict:
@@ -24,7 +24,7 @@ def test_any_number_of_threads_gives_one_digest(count: str, monkeypatch: pytest.
     data = rows()
     schema = tb.infer(data, "y")
     expected = tb.count(data, schema).digest
-    monkeypatch.setattr("tallybayes.sources.BATCH_ROWS", 101)
+    monkeypatch.setattr("tallybayes.data.sources.BATCH_ROWS", 101)
     monkeypatch.setenv("TALLYBAYES_THREADS", count)
     assert tb.count(data, schema).digest == expected
 
@@ -45,7 +45,7 @@ def test_a_stream_is_read_a_few_items_ahead(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_an_error_in_any_batch_comes_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tallybayes.sources.BATCH_ROWS", 100)
+    monkeypatch.setattr("tallybayes.data.sources.BATCH_ROWS", 100)
     monkeypatch.setenv("TALLYBAYES_THREADS", "2")
     data = {**rows(1000), "x": [*map(float, range(700)), "seven", *map(float, range(299))]}
     schema = tb.Schema([tb.Column("x", "number")], target="y")
@@ -64,13 +64,13 @@ def test_a_wish_that_is_no_number_is_refused(wish: str, monkeypatch: pytest.Monk
 FIRST_FIT = """
 import numpy as np, tallybayes as tb
 from threadpoolctl import threadpool_info
-from tallybayes import calibrate
-fitted, seen = calibrate.fit_weights, set()
+from tallybayes.selection.choose import weights
+fitted, seen = weights.fit_weights, set()
 def watched(*given):
     out = fitted(*given)
     seen.update((lib["filepath"], lib["num_threads"]) for lib in threadpool_info() if lib["user_api"] == "blas")
     return out
-calibrate.fit_weights = watched
+weights.fit_weights = watched
 rng = np.random.default_rng(0)
 tb.fit({"x": rng.normal(size=150), "c": rng.choice(list("ab"), 150), "y": rng.choice(["u", "v"], 150)}, target="y")
 assert {n for _, n in seen} == {1}, seen  # of NumPy's library, and of SciPy's, which the first fit loads

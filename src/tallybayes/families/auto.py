@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..counts import Counts
-from ..numerics import Floats, safe_log
+from ..base.arrays import Floats, safe_log
+from ..exact.counts import Counts
 from .base import Belief, Context, Family
 from .bins import Bins
 from .gaussian import Gaussian

@@ -17,14 +17,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..block import Block
-from ..canon import printable
-from ..cells import Cells
-from ..counts import Counts
-from ..errors import SettingsError, did_you_mean
-from ..numerics import Floats, Ints
-from ..settings import Floor
-from ..smoothing import Laplace, Smoothing
+from ..base.arrays import Floats, Ints
+from ..base.canon import printable
+from ..base.errors import SettingsError, did_you_mean
+from ..data.blocks import Block
+from ..exact.cells import Cells
+from ..exact.counts import Counts
+from .settings import Floor
+from .smoothing import Laplace, Smoothing
 
 
 @dataclass(frozen=True)

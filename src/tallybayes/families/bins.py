@@ -16,12 +16,12 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from ..block import Numbers
-from ..canon import number_text
-from ..cells import MIDDLE
-from ..counts import Counts
-from ..errors import SettingsError
-from ..numerics import Floats, Ints, safe_log
+from ..base.arrays import Floats, Ints, safe_log
+from ..base.canon import number_text
+from ..base.errors import SettingsError
+from ..data.blocks import Numbers
+from ..exact.cells import MIDDLE
+from ..exact.counts import Counts
 from .base import Context, Family, Linear, Table
 from .categorical import draw
 from .histogram import CellBelief, Histogram, cauchy_mass, cell_linear, middles, read_cells

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ..counts import Counts
-from ..errors import SettingsError
-from ..numerics import Floats, Ints
+from ..base.arrays import Floats, Ints
+from ..base.errors import SettingsError
+from ..exact.counts import Counts
 from .base import Belief, Context, Family, Table, named
 from .bins import Bins
 from .gaussian import Gaussian

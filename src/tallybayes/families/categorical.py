@@ -18,10 +18,10 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from ..block import Codes, N
-from ..counts import Counts
-from ..errors import SettingsError
-from ..numerics import Floats, Ints, safe_log
+from ..base.arrays import Floats, Ints, safe_log
+from ..base.errors import SettingsError
+from ..data.blocks import Codes, N
+from ..exact.counts import Counts
 from .base import Belief, Context, Family, Linear, Table
 
 UNSEEN = "(never seen)"

@@ -16,10 +16,10 @@ from functools import cached_property
 
 import numpy as np
 
-from ..block import Numbers, Vectors
-from ..counts import Counts
-from ..errors import SettingsError
-from ..numerics import Floats, Ints
+from ..base.arrays import Floats, Ints
+from ..base.errors import SettingsError
+from ..data.blocks import Numbers, Vectors
+from ..exact.counts import Counts
 from .base import Belief, Context, Family, Linear, Table
 from .histogram import Histogram
 from .moments import BellBelief, distance, floored, read_moments, shared_deviation

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from ..block import N, Numbers
-from ..cells import Cells, distinct
-from ..counts import Counts
-from ..errors import SettingsError
-from ..numerics import Bools, Floats, Ints
+from ..base.arrays import Bools, Floats, Ints
+from ..base.errors import SettingsError
+from ..data.blocks import N, Numbers
+from ..exact.cells import Cells, distinct
+from ..exact.counts import Counts
 from .base import Belief, Context, Linear
 
 _LARGEST = float(np.finfo(np.float64).max)

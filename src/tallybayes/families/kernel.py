@@ -17,11 +17,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from ..cells import MIDDLE
-from ..counts import Counts
-from ..errors import SettingsError
-from ..later import ndtr
-from ..numerics import Bools, Floats, Ints
+from ..base.arrays import Bools, Floats, Ints
+from ..base.errors import SettingsError
+from ..base.lazy import ndtr
+from ..exact.cells import MIDDLE
+from ..exact.counts import Counts
 from .base import Context, Family, Table
 from .categorical import draw
 from .histogram import CellBelief, Histogram, cauchy_mass, middles, read_cells

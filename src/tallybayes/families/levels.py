@@ -16,11 +16,11 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from ..block import Bag, N, Numbers
-from ..canon import number_text
-from ..counts import Counts
-from ..errors import SettingsError
-from ..numerics import Floats, Ints, safe_log
+from ..base.arrays import Floats, Ints, safe_log
+from ..base.canon import number_text
+from ..base.errors import SettingsError
+from ..data.blocks import Bag, N, Numbers
+from ..exact.counts import Counts
 from .base import Belief, Context, Family, Linear, Table, Term
 from .categorical import draw
 from .histogram import CellBelief, Histogram, cell_linear, read_cells

@@ -9,11 +9,12 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 
-from ..block import MOMENTS, Numbers, Vectors
-from ..canon import number_text
-from ..counts import Counts
-from ..momentsums import moment_sums
-from ..numerics import Bools, Floats, Ints, Objects, root_ratio
+from ..base.arrays import Bools, Floats, Ints, Objects
+from ..base.canon import number_text
+from ..data.blocks import Numbers, Vectors
+from ..exact.counts import Counts
+from ..exact.limbs import root_ratio
+from ..exact.moments import MOMENTS, moment_sums
 from .base import Belief, Context, Term
 
 GUARD = 1e3  # a guarded floor takes no column for more than so many times wider than the one it is added to

@@ -11,31 +11,20 @@ the dependence r that all classes share, which says nothing about the class. A v
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from ..block import Codes, N
-from ..counts import Counts
-from ..errors import CannotEstimate, SettingsError
-from ..numerics import Floats, Ints
+from ..base.arrays import Floats, Ints
+from ..base.errors import CannotEstimate, SettingsError
+from ..data.blocks import Codes, N
+from ..data.pairs import pair_values
+from ..exact.counts import Counts
 from .base import Belief, Context, Family, Table, Term
 
 MOST_CELLS = 20_000_000  # of the table of a pair
-
-
-def pair_slot(u: str, v: str) -> str:
-    """Two values as one slot."""
-    return json.dumps([u, v], ensure_ascii=False)
-
-
-def pair_values(slot: str) -> tuple[str, str]:
-    """The two values of a slot."""
-    u, v = json.loads(slot)
-    return u, v
 
 
 @dataclass(frozen=True)

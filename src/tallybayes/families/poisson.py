@@ -15,11 +15,11 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from ..block import Numbers
-from ..counts import Counts
-from ..errors import SettingsError
-from ..later import gammaln, xlogy
-from ..numerics import Floats, Ints
+from ..base.arrays import Floats, Ints
+from ..base.errors import SettingsError
+from ..base.lazy import gammaln, xlogy
+from ..data.blocks import Numbers
+from ..exact.counts import Counts
 from .base import Belief, Context, Family, Linear, Table
 from .histogram import Histogram, read_cells
 from .moments import read_moments

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ..block import Bag
-from ..counts import Counts
-from ..later import scipy
-from ..numerics import Floats, Ints, safe_log
-from ..smoothing import Dirichlet, frequencies
+from ..base.arrays import Floats, Ints, safe_log
+from ..base.lazy import scipy
+from ..data.blocks import Bag
+from ..exact.counts import Counts
 from .base import Belief, Context, Family, Linear, Table, Term
 from .selection import Selection
+from .smoothing import Dirichlet, frequencies
 from .vocabulary import bag_rows, vocabulary, word_table
 from .words import WordsBelief
 

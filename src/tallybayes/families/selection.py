@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import SettingsError
-from ..numerics import Bools, Floats
+from ..base.arrays import Bools, Floats
+from ..base.errors import SettingsError
 
 MEASURES = ("information", "chi-square")
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..numerics import Floats, Ints
+from ..base.arrays import Floats, Ints
 from .base import Table
 from .moments import BellBelief, Moments, distance
 

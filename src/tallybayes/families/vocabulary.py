@@ -9,15 +9,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..arrow import array, numpy_of, scalar
-from ..bagsheet import BagSheet, positions
-from ..block import WORDS, N
-from ..counts import Counts
-from ..numerics import Floats, Ints
-from ..sheet import Sheet
-from ..smoothing import Laplace
+from ..base.arrays import Floats, Ints
+from ..base.arrow import array, numpy_of, scalar
+from ..data.blocks import WORDS, N
+from ..exact.counts import Counts
+from ..exact.dense import BagSheet, positions
+from ..exact.sheet import Sheet
 from .base import Context
 from .selection import Selection
+from .smoothing import Laplace
 
 
 @lru_cache(maxsize=8)

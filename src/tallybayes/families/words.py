@@ -19,19 +19,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..arrow import array, numpy_of, scalar
-from ..block import Bag
-from ..counts import Counts
-from ..entrysums import row_shares
-from ..errors import SettingsError
-from ..exact import score_kernels
-from ..later import gammaln
-from ..numerics import Floats, Ints, safe_log
-from ..smoothing import Dirichlet, Laplace
-from ..workers import parallel
+from ..base.arrays import Floats, Ints, safe_log
+from ..base.arrow import array, numpy_of, scalar
+from ..base.errors import SettingsError
+from ..base.lazy import gammaln
+from ..base.threads import parallel
+from ..data.blocks import Bag
+from ..exact.counts import Counts
+from ..exact.entries import row_shares
+from ..exact.kernels.gate import score_kernels
 from .base import Belief, Context, Family, Linear, Table, Term
 from .categorical import UNSEEN, draw
 from .selection import Selection
+from .smoothing import Dirichlet, Laplace
 from .vocabulary import bag_rows, smoothed_words, vocabulary, word_table
 
 _ENTRIES = 1 << 12  # of a sparse matrix: SciPy's product of fewer is done before a kernel is called

@@ -2,9 +2,9 @@
 
 from .boxes import read_mail
 from .filter import Filter, FilterSettings, Verdict
+from .html import strip_html
 from .message import Message, mail_schema, read_message
 from .settings import MailSettings
-from .striphtml import strip_html
 
 __all__ = [
     "Filter",

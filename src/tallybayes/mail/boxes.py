@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from ..canon import printable
-from ..errors import DataError, did_you_mean
+from ..base.canon import printable
+from ..base.errors import DataError, did_you_mean
 from .settings import MailSettings
 
 Found = tuple[str | None, bytes, str]  # the label if the place tells it, the message, where it was

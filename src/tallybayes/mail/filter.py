@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from ..canon import printable
-from ..errors import CannotForget, DataError, SettingsError
-from ..explain import Explanation
-from ..model import Model
-from ..schema import Schema
-from ..settings import Settings
-from ..tally import Tally
+from ..base.canon import printable
+from ..base.errors import CannotForget, DataError, SettingsError
+from ..data.schema import Schema
+from ..explain.explanation import Explanation
+from ..families.settings import Settings
+from ..model.model import Model
+from ..tally.tally import Tally
 from .learnt import Learnt, pack
 from .message import Message, mail_schema, read_message
 from .settings import MailSettings

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..schema import Schema
-from ..tally import Tally
+from ..data.schema import Schema
+from ..tally.tally import Tally
 
 
 @dataclass(frozen=True)

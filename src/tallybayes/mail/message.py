@@ -13,12 +13,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from ..cells import Cells
-from ..errors import DataError
-from ..schema import Column, Schema
-from .parts import Content, headers, walk
-from .settings import USUAL, MailSettings
-from .striphtml import (
+from ..base.errors import DataError
+from ..data.schema import Column, Schema
+from ..exact.cells import Cells
+from .html import (
     Link,
     address_of,
     addresses_of,
@@ -29,6 +27,8 @@ from .striphtml import (
     shows_another_place,
     strip_html,
 )
+from .parts import Content, headers, walk
+from .settings import USUAL, MailSettings
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from .html import decoded, filename, from_base64, parameters_of
 from .settings import MailSettings
-from .striphtml import decoded, filename, from_base64, parameters_of
 
 _WANTED = {"cc", "date", "from", "message-id", "reply-to", "return-path", "subject", "to"}
 _WANTED |= {"content-disposition", "content-transfer-encoding", "content-type"}

@@ -25,13 +25,13 @@ from typing import Any
 
 import numpy as np
 
-from .. import canon
-from ..counts import Counts
-from ..errors import TallybayesError
-from ..numerics import Limbs
-from ..schema import Schema
-from ..sheet import Sheet
-from ..tally import Tally
+from ..base import canon
+from ..base.errors import TallybayesError
+from ..data.schema import Schema
+from ..exact.counts import Counts
+from ..exact.limbs import Limbs
+from ..exact.sheet import Sheet
+from ..tally.tally import Tally
 from .learnt import Learnt, pack, rows_tally, unpack
 
 APPLICATION = 0x54427935  # "TBy5" in the file's header, so that `file` and we can tell it from other SQLite files

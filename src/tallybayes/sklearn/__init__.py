@@ -5,7 +5,7 @@ its fitted attributes; `NaiveBayes` takes data frames of mixed columns with miss
 shells over `tallybayes.Tally` and `tallybayes.Model`: no mathematics here.
 """
 
-from ..errors import MissingExtra
+from ..base.errors import MissingExtra
 
 try:
     from sklearn.utils.validation import validate_data  # noqa: F401 - in scikit-learn since 1.6

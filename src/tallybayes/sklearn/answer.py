@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ..model import Model
-from ..numerics import Floats, Ints
-from ..settings import Settings
-from ..tally import Tally, add_tallies
+from ..base.arrays import Floats, Ints
+from ..families.settings import Settings
+from ..model.model import Model
+from ..tally.tally import Tally, add_tallies
 
 _PENDING = 64  # tallies of small batches that wait to be added together, which is faster than one by one
 

@@ -13,15 +13,15 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..errors import DataError, SettingsError
-from ..explain import Explanation
-from ..model import Model
-from ..numerics import Floats, Ints, safe_log
-from ..prior import class_prior, class_totals
-from ..schema import Schema
-from ..scorer import best, log_posterior
-from ..settings import Settings
-from ..tally import Tally
+from ..base.arrays import Floats, Ints, safe_log
+from ..base.errors import DataError, SettingsError
+from ..data.schema import Schema
+from ..explain.explanation import Explanation
+from ..families.settings import Settings
+from ..model.model import Model
+from ..model.prior import class_prior, class_totals
+from ..model.scorer import best, log_posterior
+from ..tally.tally import Tally
 from . import files, labels
 from .answer import Answer, Counted, parameters, same
 from .labels import Labels

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_non_negative
 
-from .. import canon
-from ..block import N
-from ..errors import DataError, SettingsError
-from ..model import Model
-from ..numerics import Floats, Ints, safe_log
-from ..schema import Column, Schema
-from ..settings import Settings
-from ..sheet import Sheet
-from ..sources import LABELS, MATRIX
-from ..tally import Tally
+from ..base import canon
+from ..base.arrays import Floats, Ints, safe_log
+from ..base.errors import DataError, SettingsError
+from ..data.blocks import N
+from ..data.schema import Column, Schema
+from ..data.sources import LABELS, MATRIX
+from ..exact.sheet import Sheet
+from ..families.settings import Settings
+from ..model.model import Model
+from ..tally.tally import Tally
 from . import labels
 from .words import DiscreteClassifier
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import modelfile
-from ..errors import DataError
-from ..tally import Tally
+from ..base.errors import DataError
+from ..store import model_file
+from ..tally.tally import Tally
 
 if TYPE_CHECKING:
     from .base import TallyClassifier
@@ -20,12 +20,12 @@ NOTE = "scikit-learn"  # where a model's notes keep what only its estimator need
 
 def tally_bytes(tally: Tally) -> bytes:
     """The tally in the library's file format, for a pickle to hold."""
-    return modelfile.tally_to_bytes(tally)
+    return model_file.tally_to_bytes(tally)
 
 
 def tally_from(raw: bytes) -> Tally:
     """The inverse of `tally_bytes`."""
-    return modelfile.tally_from_bytes(raw)
+    return model_file.tally_from_bytes(raw)
 
 
 def save(estimator: TallyClassifier, path: str | os.PathLike[str]) -> None:
@@ -45,7 +45,7 @@ def save(estimator: TallyClassifier, path: str | os.PathLike[str]) -> None:
 
 def load(kind: type[TallyClassifier], path: str | os.PathLike[str]) -> TallyClassifier:
     """The estimator of this class that `save` wrote."""
-    model = modelfile.load(path)
+    model = model_file.load(path)
     note = model.notes.get(NOTE)
     found = "a model of no estimator" if note is None else f"a {note['estimator']}"
     if note is None or note["estimator"] != kind.__name__ or model.tally is None:

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import SettingsError
+from ..base.arrays import Floats
+from ..base.errors import SettingsError
+from ..data.schema import Column, Schema
+from ..data.sources import LABELS, MATRIX
 from ..families.moments import read_moments
-from ..numerics import Floats
-from ..schema import Column, Schema
-from ..settings import Floor, Settings
-from ..sources import LABELS, MATRIX
+from ..families.settings import Floor, Settings
 from . import labels
 from .base import TallyClassifier
 

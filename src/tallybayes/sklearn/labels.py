@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
 
-from .. import canon
-from ..numerics import Floats, Ints
+from ..base import canon
+from ..base.arrays import Floats, Ints
 
 Labels = np.ndarray[Any, Any]
 

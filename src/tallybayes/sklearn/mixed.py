@@ -14,16 +14,16 @@ import scipy.sparse
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import assert_all_finite, check_consistent_length, column_or_1d, validate_data
 
-from ..cells import Cells
-from ..defaults import choose
-from ..errors import DataError, SettingsError
-from ..infer import LOOK, MATRIX_COLUMNS, first_look, infer
-from ..model import Model
-from ..numerics import Floats, Ints
-from ..schema import Column, Schema
-from ..settings import Settings
-from ..smoothing import Dirichlet, Laplace
-from ..sources import LABELS, MATRIX, open_source
+from ..base.arrays import Floats, Ints
+from ..base.errors import DataError, SettingsError
+from ..data.infer import LOOK, MATRIX_COLUMNS, first_look, infer
+from ..data.schema import Column, Schema
+from ..data.sources import LABELS, MATRIX, open_source
+from ..exact.cells import Cells
+from ..families.settings import Settings
+from ..families.smoothing import Dirichlet, Laplace
+from ..model.model import Model
+from ..selection.choose.ladder import choose
 from . import labels
 from .base import TallyClassifier
 from .rows import how_many

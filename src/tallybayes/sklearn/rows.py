@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_array
 
-from ..numerics import Floats
+from ..base.arrays import Floats
 
 
 def weights_of(given: Any, rows: int) -> Floats:

@@ -10,16 +10,16 @@ import numpy as np
 import scipy.sparse
 from sklearn.utils.validation import check_non_negative
 
-from ..block import WORDS
-from ..errors import DataError, SettingsError, warn
+from ..base.arrays import Floats, Ints, safe_log
+from ..base.errors import DataError, SettingsError, warn
+from ..data.blocks import WORDS
+from ..data.schema import Column, Schema
+from ..data.sources import LABELS, MATRIX
 from ..families import BernoulliWords, Complement, Family, Multinomial
-from ..model import Model
-from ..numerics import Floats, Ints, safe_log
-from ..schema import Column, Schema
-from ..settings import Settings
-from ..smoothing import Dirichlet, Laplace, Smoothing
-from ..sources import LABELS, MATRIX
-from ..tally import Tally
+from ..families.settings import Settings
+from ..families.smoothing import Dirichlet, Laplace, Smoothing
+from ..model.model import Model
+from ..tally.tally import Tally
 from . import labels
 from .base import TallyClassifier
 

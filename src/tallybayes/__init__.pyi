@@ -1,0 +1,64 @@
+"""The public names and their types; `__init__.py` loads each of them when it is first asked for."""
+
+from . import families as families
+from .base.errors import CannotEstimate as CannotEstimate
+from .base.errors import CannotForget as CannotForget
+from .base.errors import DataError as DataError
+from .base.errors import MissingExtra as MissingExtra
+from .base.errors import ModelFileError as ModelFileError
+from .base.errors import SchemaError as SchemaError
+from .base.errors import SettingsError as SettingsError
+from .base.errors import TallybayesError as TallybayesError
+from .base.errors import TallybayesWarning as TallybayesWarning
+from .data.infer import infer as infer
+from .data.pairs import Side as Side
+from .data.schema import Column as Column
+from .data.schema import Schema as Schema
+from .data.sources import read as read
+from .data.text.tokeniser import Tokeniser as Tokeniser
+from .exact.cells import Cells as Cells
+from .explain import plots as plots
+from .explain.explanation import Explanation as Explanation
+from .explain.report.facts import report_facts as report_facts
+from .explain.report.page import report as report
+from .explain.what_if import WhatIf as WhatIf
+from .families.calibration import Lead as Lead
+from .families.isotonic import Isotonic as Isotonic
+from .families.settings import Calibrated as Calibrated
+from .families.settings import Floor as Floor
+from .families.settings import Settings as Settings
+from .families.smoothing import AbsoluteDiscount as AbsoluteDiscount
+from .families.smoothing import Dirichlet as Dirichlet
+from .families.smoothing import Epsilon as Epsilon
+from .families.smoothing import GoodTuring as GoodTuring
+from .families.smoothing import JelinekMercer as JelinekMercer
+from .families.smoothing import Laplace as Laplace
+from .families.smoothing import MaximumLikelihood as MaximumLikelihood
+from .model.estimate import estimate as estimate
+from .model.joint.assumptions import assumptions as assumptions
+from .model.joint.check import hopeless as hopeless
+from .model.joint.shift import shift as shift
+from .model.joint.table import JointDistribution as JointDistribution
+from .model.model import Model as Model
+from .model.predict_file import predict_file as predict_file
+from .selection.choose.fit import count as count
+from .selection.choose.fit import fit as fit
+from .selection.choose.tune import Tuned as Tuned
+from .selection.choose.tune import tune as tune
+from .selection.leave_one_out import leave_one_out as leave_one_out
+from .selection.measure import metrics as metrics
+from .selection.measure.cross_validate import cross_validate as cross_validate
+from .selection.measure.cross_validate import evaluate as evaluate
+from .selection.measure.evaluation import Evaluation as Evaluation
+from .selection.parts import split as split
+from .selection.rivals.compare import Comparison as Comparison
+from .selection.rivals.compare import compare as compare
+from .selection.rivals.logistic_twin import Twin as Twin
+from .selection.rivals.logistic_twin import logistic_twin as logistic_twin
+from .store.model_file import load as load
+from .store.sealed import Sealed as Sealed
+from .store.sealed import load_sealed as load_sealed
+from .tally.tally import Tally as Tally
+
+__version__: str
+__all__: list[str]

@@ -1,0 +1,120 @@
+"""Everything tallybayes can refuse, and how it says so.
+
+    TallybayesError
+    ├── DataError (ValueError)        the data cannot be read or counted: which row, which column
+    ├── SchemaError (ValueError)      the schema is wrong, or does not fit the data or another schema
+    ├── SettingsError (ValueError)    a setting is out of range or contradicts the tally
+    ├── CannotForget (ValueError)     the rows to forget were never counted
+    ├── CannotEstimate (ValueError)   the tally is not one that a model can be asked of
+    ├── ModelFileError (ValueError)   a model file is damaged, of another format, or claims what it cannot hold
+    └── MissingExtra (ImportError)    an optional package is needed
+
+    TallybayesWarning (UserWarning)   the answer stands, but a person should know something about it
+
+Every message says what was found and where, then, after a blank line, ``Hint:`` and the call that mends it.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterable
+
+__all__ = [
+    "CannotEstimate",
+    "CannotForget",
+    "DataError",
+    "MissingExtra",
+    "ModelFileError",
+    "SchemaError",
+    "SettingsError",
+    "TallybayesError",
+    "TallybayesWarning",
+    "did_you_mean",
+    "excerpt",
+    "warn",
+]
+
+
+class TallybayesError(Exception):
+    """The root of everything that tallybayes raises on purpose."""
+
+    def __init__(self, found: str, *, hint: str) -> None:
+        super().__init__(f"{found}\n\nHint: {hint}")
+        self.found = found
+        self.hint = hint
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_rebuild, (type(self), self.found, self.hint))
+
+
+def _rebuild(kind: type[TallybayesError], found: str, hint: str) -> TallybayesError:
+    return kind(found, hint=hint)
+
+
+class DataError(TallybayesError, ValueError):
+    """The data cannot be read or counted."""
+
+
+class SchemaError(TallybayesError, ValueError):
+    """The schema is wrong, or does not fit the data or another schema."""
+
+
+class SettingsError(TallybayesError, ValueError):
+    """A setting is out of range or contradicts the tally."""
+
+
+class CannotForget(TallybayesError, ValueError):
+    """The rows to forget were never counted; the tally is as it was."""
+
+
+class CannotEstimate(TallybayesError, ValueError):
+    """The tally is not one that a model can be asked of."""
+
+
+class ModelFileError(TallybayesError, ValueError):
+    """A model file is damaged, of another format, or claims what it cannot hold."""
+
+
+class MissingExtra(TallybayesError, ImportError):
+    """An optional package is needed for this."""
+
+
+class TallybayesWarning(UserWarning):
+    """The answer stands, but a person should know something about it."""
+
+
+for _public in (TallybayesWarning, TallybayesError, *TallybayesError.__subclasses__()):
+    _public.__module__ = "tallybayes"  # as users import them, so a traceback shows `tallybayes.CannotForget`
+
+
+def warn(message: str) -> None:
+    """Issue a TallybayesWarning that points at the caller's own line, however deep the library is."""
+    frame, depth = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "tallybayes":
+        frame, depth = frame.f_back, depth + 1
+    warnings.warn(message, TallybayesWarning, stacklevel=depth)
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """The known name nearest to `name` as half a sentence, or an empty string.
+
+    >>> did_you_mean("tempo", ["Temp", "Sky"])
+    "did you mean 'Temp'? "
+    """
+    import difflib  # only when something has gone wrong
+
+    by_lower = {str(k).lower(): str(k) for k in known}
+    near = difflib.get_close_matches(name.lower(), by_lower, n=1)
+    return f"did you mean {by_lower[near[0]]!r}? " if near else ""
+
+
+def excerpt(items: Iterable[object], most: int = 8) -> str:
+    """The first few items, quoted, for a message that must stay short.
+
+    >>> excerpt(["a", "b", "c"], most=2)
+    "'a', 'b' and 1 more"
+    """
+    shown = [repr(str(i)[:60]) for i in items]
+    rest = len(shown) - most
+    return ", ".join(shown[:most]) + (f" and {rest} more" if rest > 0 else "")

@@ -1,0 +1,18 @@
+"""The commands, one file per noun, each a thin shell: it reads options, calls the library, and shows what came back.
+
+May import every room. Begin with `program`, which has the group of all commands and the exit codes. Only click is
+imported at the top of these files; the library is loaded when a command runs, so that help and completion are quick.
+A *screen* is what a command prints for a person, a *page* is a file of HTML or Markdown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NoReturn
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run a command and exit with its code."""
+    from .program import main as run
+
+    run(arguments)

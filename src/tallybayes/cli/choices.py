@@ -1,0 +1,173 @@
+"""What a person chooses on the command line, as the library takes it: kinds, families, smoothing, prior, pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from ..data.schema import Schema
+    from ..families.settings import Settings
+    from ..families.smoothing import Smoothing
+
+_SMOOTHINGS = {
+    "maximum-likelihood": "MaximumLikelihood",
+    "epsilon": "Epsilon",
+    "laplace": "Laplace",
+    "jelinek-mercer": "JelinekMercer",
+    "absolute-discount": "AbsoluteDiscount",
+    "good-turing": "GoodTuring",
+}
+SMOOTHING_HELP = "For example laplace:0.5, " + ", ".join(n for n in _SMOOTHINGS if n != "laplace")
+
+
+@dataclass(frozen=True)
+class Choices:
+    """The choices of one call: kinds belong to the schema, the rest to the settings."""
+
+    kinds: dict[str, str]
+    families: dict[str, str]
+    smoothing: Any = None
+    prior: Any = None
+
+    @classmethod
+    def of(cls, sets: Sequence[str], smoothings: Sequence[str] = (), prior: str | None = None) -> Choices:
+        """Options as they were typed: column=kind or column=family, smoothings, a prior."""
+        from ..data.schema import KINDS
+        from ..families import named
+
+        kinds: dict[str, str] = {}
+        families: dict[str, str] = {}
+        for given in sets:
+            column, equals, word = given.rpartition("=")
+            if not (column and equals and word):
+                raise click.BadParameter(f"{given!r} is not COLUMN=KIND or COLUMN=FAMILY", param_hint="--set")
+            if word in KINDS:
+                kinds[column] = word
+            else:
+                named(word)  # a family that does not exist is refused before anything is read
+                families[column] = word
+        return cls(kinds, families, _smoothings(smoothings), None if prior is None else parse_prior(prior))
+
+    @property
+    def settings(self) -> Settings | None:
+        """The settings that were chosen; None where nothing was."""
+        from ..families.settings import Settings
+
+        given = {"families": self.families, "smoothing": self.smoothing, "prior": self.prior}
+        chosen = {name: value for name, value in given.items() if value}
+        return Settings(**chosen) if chosen else None
+
+    def applied(self, schema: Schema) -> Schema:
+        """The schema with the kinds that were chosen; a date's parts give way together."""
+        from ..base.errors import SchemaError, did_you_mean, excerpt
+        from ..data.schema import Column
+
+        known = {n: None for c in schema.columns for n in (c.name, *c.inputs)}
+        for name in (*self.kinds, *self.families):
+            if name not in known:
+                raise SchemaError(
+                    f"there is no column {name!r} to set",
+                    hint=did_you_mean(name, known) + f"there are {excerpt(known)}.",
+                )
+        for name, kind in self.kinds.items():
+            if any(c.name == name for c in schema.columns) and kind != "date":
+                schema = schema.with_column(name, kind=kind)
+            else:
+                new = Column(name, kind, reason="chosen by hand")
+                at = next(i for i, c in enumerate(schema.columns) if name in c.inputs)
+                rest = [c for c in schema.columns if c.reads != name]
+                schema = schema._with(columns=[*rest[:at], new, *rest[at:]])
+        return schema
+
+
+def _smoothings(given: Sequence[str]) -> Smoothing | dict[str, Smoothing] | None:
+    """One smoothing for all columns, or some by column; None where none was given."""
+    by_column: dict[str, Smoothing] = {}
+    for text in given:
+        column, equals, word = text.rpartition("=")
+        if not equals and len(given) > 1:
+            raise click.BadParameter(
+                "give one smoothing for all columns, or COLUMN=SMOOTHING for each", param_hint="--smoothing"
+            )
+        by_column[column] = parse_smoothing(word)
+    return by_column.get("", by_column or None)
+
+
+def parse_smoothing(text: str) -> Smoothing:
+    """The smoothing of a name and an amount.
+
+    >>> parse_smoothing("laplace:0.5")
+    Laplace(alpha=0.5)
+    """
+    from ..base.errors import SettingsError, did_you_mean
+    from ..families import smoothing
+
+    name, _, amount = text.partition(":")
+    if name not in _SMOOTHINGS:
+        raise SettingsError(
+            f"there is no smoothing {name!r}",
+            hint=did_you_mean(name, _SMOOTHINGS)
+            + "take "
+            + ", ".join(_SMOOTHINGS)
+            + ", with :AMOUNT where it has one.",
+        )
+    kind = getattr(smoothing, _SMOOTHINGS[name])
+    try:
+        return kind(*([float(amount)] if amount else []))  # type: ignore[no-any-return]
+    except (TypeError, ValueError) as error:
+        if isinstance(error, SettingsError):
+            raise
+        raise SettingsError(f"{text!r} is no smoothing", hint=f"write {name} or {name}:0.5.") from None
+
+
+def smoothing_words(smoothing: Smoothing) -> str:
+    """A smoothing as it is typed.
+
+    >>> smoothing_words(parse_smoothing("laplace:0.5"))
+    'laplace:0.5'
+    """
+    from dataclasses import astuple
+
+    name = next((n for n, kind in _SMOOTHINGS.items() if kind == type(smoothing).__name__), "")
+    amounts = [f"{v:g}" for v in astuple(smoothing) if isinstance(v, float)]  # type: ignore[call-overload]
+    return ":".join([name, *amounts]) if name else str(smoothing)
+
+
+def parse_prior(text: str) -> str | dict[str, float]:
+    """ "counted", "uniform", or the probability of each class.
+
+    >>> parse_prior("spam=0.2,ham=0.8")
+    {'spam': 0.2, 'ham': 0.8}
+    """
+    if "=" not in text:
+        return text
+    out = {}
+    for piece in text.split(","):
+        name, _, share = piece.rpartition("=")
+        try:
+            out[name.strip()] = float(share)
+        except ValueError:
+            raise click.BadParameter(
+                f"{piece!r} is not CLASS=PROBABILITY; separate them by commas", param_hint="--prior"
+            ) from None
+    return out
+
+
+def parse_pairs(given: Sequence[str]) -> Any:
+    """ "auto", False for "no", or the pairs of columns that are named.
+
+    >>> parse_pairs(["age:fare"])
+    [('age', 'fare')]
+    """
+    if not given or list(given) == ["auto"]:
+        return "auto"
+    if list(given) == ["no"]:
+        return False
+    wrong = [p for p in given if p.count(":") != 1]
+    if wrong:
+        raise click.BadParameter(f"{wrong[0]!r} is not auto, no or COLUMN:COLUMN", param_hint="--pairs")
+    return [tuple(p.split(":")) for p in given]

@@ -1,0 +1,111 @@
+"""The DATA of a command: a file, a pattern of files, or `-` for standard input, and how it is read."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from ..data.sources import Source
+
+_MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow"}
+_PACKED = {b"\x1f\x8b": "gz", b"\x28\xb5\x2f\xfd": "zst"}
+_OPTIONS = (
+    click.option(
+        "--read-as",
+        "read_format",
+        type=click.Choice(["csv", "tsv", "jsonl", "parquet", "arrow"]),
+        help="What DATA is, where its name does not say so.",
+    ),
+    click.option(
+        "--delimiter",
+        "read_delimiter",
+        metavar="CHAR",
+        help="What stands between fields; , ; tab and | are found without it.",
+    ),
+    click.option(
+        "--encoding",
+        "read_encoding",
+        metavar="NAME",
+        help="Of a text file that is not UTF-8, such as latin-1 or cp1252.",
+    ),
+    click.option(
+        "--decimal", "read_decimal", type=click.Choice([".", ","]), help="How decimals are written, as in 3.14 or 3,14."
+    ),
+    click.option(
+        "--bad-lines",
+        "read_bad_lines",
+        type=click.Choice(["error", "skip"]),
+        help="Stop at lines that are no rows, or skip.",
+    ),
+)
+_NAMES = ("format", "delimiter", "encoding", "decimal", "bad_lines")
+
+
+@dataclass(frozen=True)
+class Data:
+    """Some rows by name, to be opened as often as a command needs them."""
+
+    path: str
+    name: str  # as the user called it
+    options: dict[str, Any]
+
+    @contextlib.contextmanager
+    def open(self, what: str = "reading", *, work: bool = False) -> Iterator[Source]:
+        """The rows; a person at a terminal sees a bar while they are read.
+
+        With `work` there is more to do than reading, and the bar does not pretend to know how much.
+        """
+        from .progress import bar
+
+        with bar(what) as tell:
+            yield self.source(None if tell is None else (lambda rows, share: tell(rows, None if work else share)))
+
+    def source(self, progress: Callable[[int, float | None], None] | None = None) -> Source:
+        """The rows, without a bar."""
+        from ..data.sources import read
+
+        return read(self.path, progress=progress, **self.options)
+
+
+def reads_data(command: Callable[..., Any]) -> Callable[..., Any]:
+    """A command that takes DATA and the options about reading it; it is called with `data`."""
+
+    @functools.wraps(command)
+    def wrapped(*arguments: Any, data: str, **options: Any) -> Any:
+        given = {n: v for n in _NAMES if (v := options.pop(f"read_{n}")) is not None}
+        with _named(Data(data, data, given)) as found:
+            return command(*arguments, data=found, **options)
+
+    for option in reversed(_OPTIONS):
+        wrapped = option(wrapped)
+    return click.argument("data", type=click.Path())(wrapped)
+
+
+@contextlib.contextmanager
+def _named(data: Data) -> Iterator[Data]:
+    """The data as a file that can be read more than once: standard input is kept in a temporary one."""
+    if data.path != "-":
+        yield data
+        return
+    with tempfile.TemporaryDirectory(prefix="tallybayes-") as folder:
+        start = sys.stdin.buffer.read(1 << 16)
+        packed = next((f".{end}" for magic, end in _PACKED.items() if start.startswith(magic)), "")
+        kind = data.options.get("format") or next(
+            (kind for magic, kind in _MAGIC.items() if start.startswith(magic)),
+            "jsonl" if start.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"{" else "csv",
+        )
+        path = os.path.join(folder, f"standard-input.{kind}{packed}")
+        with open(path, "wb") as file:
+            file.write(start)
+            shutil.copyfileobj(sys.stdin.buffer, file)
+        yield replace(data, path=path, name="standard input")

@@ -1,0 +1,260 @@
+"""Commands that make a model of rows, or compare ways to: `fit`, `tune`, `compare`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .choices import SMOOTHING_HELP, Choices, parse_pairs, parse_prior, parse_smoothing
+from .data import Data, reads_data
+from .models import OUT_MODEL, place, save_model
+from .terminal import heading, say, show, show_json
+
+if TYPE_CHECKING:
+    from ..data.schema import Schema
+    from ..data.sources import Source
+    from ..model.model import Model
+    from ..selection.measure.evaluation import Evaluation
+
+_ANEW = 20_000  # rows up to which cross-validation fits anew on every fold; beyond, folds are subtracted
+_TARGET = click.option("--target", metavar="COLUMN", help="The column to predict.")
+_SCHEMA = click.option("--schema", "schema_file", type=click.Path(), metavar="FILE", help="Count by this schema.")
+_SET = click.option(
+    "--set", "sets", multiple=True, metavar="COLUMN=WORD", help="A kind, as in zip=category, or a family, age=kernel."
+)
+_WEIGHTS = click.option("--weights", metavar="COLUMN", help="The column that holds the weight of each row.")
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
+
+
+@click.command(short_help="Make a model of rows.")
+@_TARGET
+@OUT_MODEL
+@_SCHEMA
+@click.option(
+    "--save-schema", type=click.Path(), callback=place, metavar="FILE", help="Write the schema, to be shared or edited."
+)
+@_SET
+@click.option("--smoothing", multiple=True, metavar="[COLUMN=]NAME[:AMOUNT]", help=SMOOTHING_HELP + ".")
+@click.option("--prior", help="counted, uniform, or CLASS=PROBABILITY,… for every class.")
+@click.option(
+    "--no-calibrate", is_flag=True, help="Believe the counts as they are: choose no weights on held-out rows."
+)
+@click.option("--pairs", multiple=True, metavar="auto|no|A:B", help="Columns counted together where that helps (auto).")
+@_WEIGHTS
+@click.option("--receipts", is_flag=True, help="Count a hash of each row, so that forget knows every row.")
+@click.option("--folds", default=5, show_default=True, help="Folds of the cross-validation; 0 for none.")
+@reads_data
+def fit(
+    data: Data,
+    target: str | None,
+    output: str | None,
+    schema_file: str | None,
+    save_schema: str | None,
+    sets: Sequence[str],
+    smoothing: Sequence[str],
+    prior: str | None,
+    no_calibrate: bool,
+    pairs: Sequence[str],
+    weights: str | None,
+    receipts: bool,
+    folds: int,
+) -> None:
+    """Make a model of DATA: infer what each column is, choose families and weights on held-out rows, count.
+
+    Prints what was inferred and why, how good the model is on rows it has not seen, and its most telling evidence.
+    DATA is a file, a quoted pattern of files, or - for standard input.
+    """
+    from ..selection.choose.fit import fit as fit_rows
+    from .screens import evidence_page, figures_page, schema_page
+
+    choices = Choices.of(sets, smoothing, prior)
+    wanted = parse_pairs(pairs)
+    settings = choices.settings
+    with data.open("looking") as source:
+        schema = choices.applied(_schema(source, schema_file, target, weights, receipts))
+    quiet = output == "-"
+
+    def tell(*pieces: Any) -> None:
+        if not quiet:
+            show(*pieces)
+
+    tell(f"{data.name}: what is counted, and why", schema_page(schema))
+
+    def fitted(rows: Source) -> Model:
+        return fit_rows(rows, schema=schema, settings=settings, calibrate=not no_calibrate, pairs=wanted)
+
+    with data.open("counting and choosing", work=True) as source:
+        model = fitted(source)
+    tell(*_what_was_chosen(model, schema))
+    if folds:
+        evaluation = _cross_validated(data, model, schema, folds, fitted)
+        tell(heading(f"On rows it has not seen: {evaluation.title}"), figures_page(evaluation))
+        if evaluation.settings:  # one pass over many rows, under the settings that all of them chose
+            tell("families and weights were chosen with all rows, which flatters a little")
+    evidence = evidence_page(model)
+    if evidence is not None:
+        tell(heading("Most telling"), evidence)
+    tell("")
+    if save_schema:
+        model.schema.save(save_schema)
+        say(f"schema written to {save_schema}", error=quiet)
+    if output:
+        say(f"model written to {save_model(model, output)}", error=quiet)
+
+
+def _schema(
+    source: Source, file: str | None, target: str | None, weights: str | None = None, receipts: bool = False
+) -> Schema:
+    """The schema of a file, or the inferred one."""
+    from ..base.errors import SchemaError
+    from ..data.infer import infer
+    from ..data.schema import Schema
+
+    if file is None:
+        if target is None:
+            raise click.UsageError("say which column to predict: --target COLUMN (or give a --schema)")
+        return infer(source, target=target, weights=weights, receipts=receipts)
+    try:
+        schema = Schema.load(file)
+    except OSError as error:
+        raise SchemaError(
+            f"the schema {file} cannot be read: {error.strerror}", hint="tallybayes fit --save-schema FILE writes one."
+        ) from None
+    if target not in (None, schema.target):
+        raise SchemaError(f"the schema predicts {schema.target!r}, not {target!r}", hint="leave --target out.")
+    schema = schema.with_weights(weights) if weights else schema
+    return schema.with_receipts() if receipts else schema
+
+
+def _what_was_chosen(model: Model, schema: Schema) -> list[Any]:
+    """How many rows, and which families, weights and pairs held-out rows support."""
+    tally = model.tally
+    assert tally is not None
+    skipped = f", {tally.skipped:,} without a label skipped" if tally.skipped else ""
+    counts = ", ".join(f"{c} {n:,.10g}" for c, n in list(zip(tally.classes, tally.class_weights(), strict=True))[:8])
+    more = ", …" if len(tally.classes) > 8 else ""
+    out: list[Any] = [f"\n{tally.rows:,} rows{skipped}: {model.schema.target} {counts}{more}"]
+    if model.settings.calibrated is not None:
+        out.append(f"chosen on held-out rows: {model.settings.calibrated}")
+    added = [c.name for c in model.schema.counted if c.kind == "pair" and c.name not in schema.names]
+    if added:
+        out.append(f"counted together: {', '.join(added[:12])}{', …' if len(added) > 12 else ''}")
+    return out
+
+
+def _cross_validated(
+    data: Data, model: Model, schema: Schema, folds: int, fitted: Callable[[Source], Model]
+) -> Evaluation:
+    """Every row forecast by a model of the other folds: fitted anew, or for many rows by subtraction."""
+    from ..selection.measure.cross_validate import cross_validate
+    from .progress import bar
+
+    assert model.tally is not None
+    rows, done = model.tally.rows, 0
+    if rows > _ANEW:
+        with data.open("cross-validating", work=True) as source:
+            return cross_validate(source, model.schema, folds=folds, settings=model.settings)
+    with bar("cross-validating") as tell:
+
+        def counted(training: Source) -> Model:
+            nonlocal done
+            if tell is not None:
+                tell(rows * done // folds, done / folds)
+            done += 1
+            return fitted(training)
+
+        return cross_validate(data.source(), schema, folds=folds, fitter=counted)
+
+
+@click.command(short_help="Choose smoothing and families, column by column.")
+@_TARGET
+@OUT_MODEL
+@_SCHEMA
+@_SET
+@click.option(
+    "--smoothing", multiple=True, metavar="NAME[:AMOUNT]", help="One to try, instead of laplace:0.01 to laplace:3."
+)
+@click.option("--try", "families", multiple=True, metavar="COLUMN=FAMILY,…", help="Families to try for a column.")
+@click.option("--prior", "priors", multiple=True, help="One to try: counted, uniform, or CLASS=PROBABILITY,…")
+@click.option("--folds", default=5, show_default=True, help="Folds of held-out rows.")
+@click.option(
+    "--nested", is_flag=True, help="Also tune anew inside each fold: the honest figure, as many times the work."
+)
+@_JSON
+@reads_data
+def tune(
+    data: Data,
+    target: str | None,
+    output: str | None,
+    schema_file: str | None,
+    sets: Sequence[str],
+    smoothing: Sequence[str],
+    families: Sequence[str],
+    priors: Sequence[str],
+    folds: int,
+    nested: bool,
+    as_json: bool,
+) -> None:
+    """Choose smoothing and family of each column by held-out rows; -o writes the model that was chosen.
+
+    Every row is counted once, and folds are subtracted. `fit` chooses weights besides, which often gains more.
+    """
+    from ..selection.choose.tune import Tuned
+    from ..selection.choose.tune import tune as tune_rows
+    from .screens import figures_page, tuned_page
+
+    choices = Choices.of(sets)
+    with data.open("looking") as source:
+        schema = choices.applied(_schema(source, schema_file, target))
+    wanted = {column: word.split(",") for column, _, word in (given.rpartition("=") for given in families)}
+    with data.open("tuning", work=True) as source:
+        found = tune_rows(
+            source,
+            schema,
+            settings=choices.settings,
+            families=wanted,
+            smoothing=[parse_smoothing(s) for s in smoothing] or None,
+            priors=[parse_prior(p) for p in priors] or ("counted",),
+            folds=folds,
+            nested=nested,
+        )
+    assert isinstance(found, Tuned)  # settings alone come back where a tally is given
+    note = f"model written to {save_model(found.model, output)}" if output else ""
+    if output == "-":
+        say(note, error=True)
+    elif as_json:
+        show_json({"before": found.before, "after": found.after, "tried": found.table.to_pylist()})
+    else:
+        show(f"{data.name}: held-out log loss {found.before:.4f} → {found.after:.4f}", tuned_page(found))
+        if found.nested is not None:
+            show(heading(f"On rows it has not seen: {found.nested.title}"), figures_page(found.nested))
+        show(*([f"\n{note}"] if note else []))
+
+
+@click.command(short_help="Compare with other classifiers.")
+@_TARGET
+@_SCHEMA
+@click.option("--folds", default=5, show_default=True)
+@_WEIGHTS
+@_JSON
+@reads_data
+def compare(
+    data: Data, target: str | None, schema_file: str | None, folds: int, weights: str | None, as_json: bool
+) -> None:
+    """Naive Bayes beside its rivals on the same folds: majority class, exact match, neighbours, logistic twin, …
+
+    Classifiers of scikit-learn take part where it is installed.
+    """
+    from ..selection.rivals.compare import compare as compare_all
+    from .screens import compared_page
+
+    with data.open("looking") as source:
+        schema = _schema(source, schema_file, target, weights)
+    with data.open("comparing", work=True) as source:
+        found = compare_all(source, schema, folds=folds)
+    if as_json:
+        show_json(found.table.to_pylist())
+    else:
+        show(found.evaluation.title, compared_page(found))

@@ -1,0 +1,236 @@
+"""`tallybayes mail train | score | filter | learn | unlearn`, in the manner of bogofilter.
+
+Exit codes: 0 spam (or done), 1 ham, 2 unsure, 3 error. `filter` exits 0 whatever the answer, and 75 ("try again
+later") on an error, after the message has gone through unchanged.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .terminal import complain, say
+
+if TYPE_CHECKING:
+    from ..mail.filter import Verdict
+
+ANSWERS = {"spam": 0, "ham": 1, "unsure": 2}
+ERROR = 3
+TRY_AGAIN = 75  # EX_TEMPFAIL of sysexits.h: mail programs keep the message and try again
+HEADER = b"X-Tallybayes: "
+
+_STATE = click.argument("state", type=click.Path(dir_okay=False))
+_MESSAGE = click.argument("message", type=click.Path(), default="-")
+
+
+@click.group()
+def mail() -> None:
+    """Learn which mail is spam, and tell.
+
+    STATE is one file that holds all that was learnt. A MESSAGE is a file, or - for standard input.
+    """
+
+
+@mail.command()
+@_STATE
+@click.argument("places", nargs=-1, type=click.Path())
+@click.option("--spam", multiple=True, metavar="PLACE", help="A file, mbox, Maildir or folder of spam.")
+@click.option("--ham", multiple=True, metavar="PLACE", help="The same of wanted mail.")
+@click.option(
+    "--owner", help="Your names, with commas between; a greeting with one of them is evidence. New files only."
+)
+@click.option("--spam-from", type=float, help="The answer is spam from this probability upwards (0.9). New files only.")
+@click.option("--ham-to", type=float, help="The answer is ham up to this probability (0.1). New files only.")
+@click.option(
+    "--kind",
+    type=click.Choice(["auto", "message", "mbox", "maildir", "folder"]),
+    default="auto",
+    metavar="KIND",
+    help="message, mbox, maildir or folder, where a look at the places does not tell.",
+)
+def train(
+    state: str, places: Sequence[str], spam: Sequence[str], ham: Sequence[str], kind: str, **settings: Any
+) -> None:
+    """Learn many messages. A PLACE is a folder with the folders spam and ham in it."""
+    from ..mail.boxes import read_mail
+    from ..mail.filter import Filter
+
+    if not (places or spam or ham):
+        raise click.UsageError("nothing to learn from: give a PLACE, --spam PLACE or --ham PLACE")
+
+    def messages() -> Iterator[tuple[str | None, bytes, str]]:
+        for place in places:
+            yield from read_mail(place, kind=kind)
+        for label, given in (("spam", spam), ("ham", ham)):
+            for place in given:
+                yield from (_labelled(label, *found) for found in read_mail(place, kind=kind))
+
+    with Filter(state, _new_settings(state, settings)) as box:
+        done = box.train(_counted_aloud(messages()))
+        learnt = ", ".join(f"{n} {label}" for label, n in box.learnt.items())
+    say(f"{done.new} learnt, {done.moved} moved to the other class, {done.known} known already; in all {learnt}")
+
+
+@mail.command()
+@_STATE
+@_MESSAGE
+@click.option("--explain", is_flag=True, help="Also print the reasons: natural log-odds, above 0 for spam.")
+def score(state: str, message: str, explain: bool) -> None:
+    """Print the answer about one message: spam (exit code 0), ham (1) or unsure (2)."""
+    verdict = _verdict(state, one_message(message))
+    say(f"{verdict}  ({verdict.reason})")
+    if explain:
+        for line in _reasons(verdict):
+            say(line)
+    sys.stdout.flush()
+    sys.exit(ANSWERS[verdict.answer])
+
+
+@mail.command("filter")
+@_STATE
+def filter_(state: str) -> None:
+    """Pass the message on standard input through, with the answer in a header: for procmail and the like."""
+    raw = sys.stdin.buffer.read()
+    try:
+        out, code = with_header(raw, f"{_verdict(state, raw)}"), 0
+    except BaseException as error:  # whatever happens, the message must come out
+        out, code = raw, TRY_AGAIN
+        complain(error)
+    pass_on(out)
+    sys.exit(code)
+
+
+@mail.command()
+@_STATE
+@_MESSAGE
+@click.option("--spam", is_flag=True, help="The message is spam.")
+@click.option("--ham", is_flag=True, help="The message is wanted.")
+def learn(state: str, message: str, spam: bool, ham: bool) -> None:
+    """Learn one message. If it was learnt with the other label, that is forgotten first."""
+    from ..mail.filter import Filter
+
+    if spam == ham:
+        raise click.UsageError("say which it is: --spam or --ham" + ", not both" * spam)
+    label = "spam" if spam else "ham"
+    raw = one_message(message)
+    with Filter(state) as box:
+        say(f"learnt as {label}" if box.learn(raw, label) else f"known as {label} already; nothing changed")
+
+
+@mail.command()
+@_STATE
+@_MESSAGE
+def unlearn(state: str, message: str) -> None:
+    """Forget a learnt message, as if it had never come."""
+    from ..mail.filter import Filter
+
+    raw = one_message(message)
+    with Filter(state, create=False) as box:
+        say(f"forgotten; it had been learnt as {box.unlearn(raw)}")
+
+
+def with_header(raw: bytes, answer: str) -> bytes:
+    """The message with one header before all others, every other byte as it was.
+
+    A first line "From …", which mailboxes put before the headers, stays first.
+
+    >>> with_header(b"Subject: hi\\r\\n\\r\\nho", "ham, probability=0.0100")
+    b'X-Tallybayes: ham, probability=0.0100\\r\\nSubject: hi\\r\\n\\r\\nho'
+    """
+    first = raw.find(b"\n") + 1
+    end = b"\r\n" if raw[:first].endswith(b"\r\n") else b"\n"
+    start = first if raw.startswith((b"From ", b">From ")) else 0
+    return raw[:start] + HEADER + answer.encode("ascii") + end + raw[start:]
+
+
+# ---- what they share
+
+
+def _verdict(state: str, raw: bytes) -> Verdict:
+    from ..mail.filter import Filter
+
+    with Filter(state, create=False) as box:
+        return box.score(raw)
+
+
+def _new_settings(state: str, given: dict[str, Any]) -> Any:
+    """The settings of a new state file; None to take those of an existing one, which refuses others."""
+    from ..mail.filter import FilterSettings
+    from ..mail.settings import MailSettings
+
+    wanted = {name: value for name, value in given.items() if value is not None}
+    if not wanted:
+        return None
+    if os.path.exists(state) and os.path.getsize(state):
+        raise click.UsageError(f"{state} is there already and keeps its settings: " + ", ".join(sorted(wanted)))
+    standard = FilterSettings()
+    return FilterSettings(
+        spam=wanted.get("spam_from", standard.spam),
+        ham=wanted.get("ham_to", standard.ham),
+        mail=MailSettings(owner=wanted.get("owner", "")),
+    )
+
+
+def _reasons(verdict: Verdict) -> Iterator[str]:
+    from ..base.canon import printable
+
+    lines = [(printable(f"{c}: {v}" if v else c), odds) for c, v, odds in verdict.reasons()]
+    width = max((len(text) for text, _ in lines), default=0)
+    yield from (f"  {text:<{width}}  {odds:+9.4f}" for text, odds in lines)
+    yield from (f"  note: {note}" for note in verdict.notes)
+
+
+def _counted_aloud(messages: Iterable[Any], every: int = 1000) -> Iterator[Any]:
+    """The same messages; a person at a terminal sees them counted."""
+    shown = sys.stderr.isatty()
+    for number, message in enumerate(messages):
+        if shown and number and number % every == 0:
+            print(f"\r{number:,} messages", end="", file=sys.stderr, flush=True)
+        yield message
+    if shown:
+        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+def one_message(message: str) -> bytes:
+    """The bytes of a message, from a file or standard input; one that cannot be read, or holds nothing, is refused."""
+    from ..base.canon import printable
+    from ..base.errors import DataError
+
+    if message == "-":
+        where, raw = "standard input", sys.stdin.buffer.read()
+    else:
+        where = repr(printable(message, 200))
+        try:
+            with open(message, "rb") as file:
+                raw = file.read()
+        except OSError as error:
+            raise DataError(
+                f"{where} cannot be read: {error.strerror}",
+                hint="name a file with one message, or pipe the message in; `mail train` reads folders.",
+            ) from None
+    if not raw.strip():
+        raise DataError(f"{where} holds no message: it is empty", hint="give a message with its headers.")
+    return raw
+
+
+def _labelled(label: str, found: str | None, raw: bytes, where: str) -> tuple[str, bytes, str]:
+    """A message with the label that was given for its place, unless its folder is named after the other one."""
+    from ..base.canon import printable
+    from ..base.errors import DataError
+
+    if found in ("spam", "ham") and found != label:
+        raise DataError(
+            f"{printable(where, 200)} is in a folder called {found}, given as --{label}",
+            hint="give the place without --spam and --ham to learn each folder as it is called.",
+        )
+    return label, raw, where
+
+
+def pass_on(out: bytes) -> None:
+    """Bytes to standard output."""
+    sys.stdout.buffer.write(out)
+    sys.stdout.buffer.flush()

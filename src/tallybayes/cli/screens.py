@@ -1,0 +1,238 @@
+"""Pages for people: a schema with its reasons, figures beside the majority class, telling evidence, whole models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from .choices import smoothing_words
+from .terminal import grid, heading
+
+if TYPE_CHECKING:
+    from ..data.schema import Schema
+    from ..families import Table
+    from ..model.model import Model
+    from ..model.odds import Odds
+    from ..selection.choose.tune import Tuned
+    from ..selection.measure.evaluation import Evaluation
+    from ..selection.rivals.compare import Comparison
+
+FIGURES = {
+    "accuracy": "accuracy",
+    "log_loss": "log loss",
+    "brier": "Brier score",
+    "calibration_error": "calibration error",
+}
+_COMPARED = ("accuracy", "log_loss", "calibration_error")
+MOST_CLASSES = 6  # beside each other on a page
+_LEAST_ROWS, _LEAST_SHARE = 5, 0.02  # of a class, behind a value that is called telling
+_OF_A_COLUMN = 2  # values of a category or number among the telling ones, so that others have a say
+_WORDS_OF_A_ROW = 10  # a word's share of all words is about so much less than the share of rows that have it
+
+
+def schema_page(schema: Schema) -> Any:
+    """Every column: its kind, and why."""
+    rows = [(c.name, c.kind, c.reason) for c in schema.columns]
+    return grid(("column", "kind", "why"), rows, left=3, fold=2)
+
+
+def classes_page(model: Model) -> Any:
+    """Every class: how many rows, and its prior probability as a bar."""
+    rows = dict.fromkeys(map(str, model.classes), "")
+    if model.tally is not None:
+        counted = zip(model.tally.classes, model.tally.class_weights().tolist(), strict=True)
+        rows |= {name: f"{n:,.10g}" for name, n in counted}
+    from ..base import canon
+
+    prior = model.prior()
+    most = max(prior.values(), default=1.0)
+    shown = sorted(prior.items(), key=lambda item: -item[1])[:30]
+    lines = [(c, rows.get(str(canon.text(c)), ""), f"{p:.4f}", "▇" * round(24 * p / most)) for c, p in shown]
+    if len(prior) > len(shown):
+        lines.append((f"… {len(prior) - len(shown)} more", "", "", ""))
+    return grid((model.schema.target, "", "rows", "prior"), [(a, d, b, c) for a, b, c, d in lines], left=2)
+
+
+def figures_page(evaluation: Evaluation, name: str = "this model") -> Any:
+    """The metrics with their intervals, beside those of the majority class."""
+    known = evaluation.baseline
+    lines = []
+    for metric, words in FIGURES.items():
+        value, low, high = evaluation.figure(metric)
+        lines.append((words, f"{value:.4f}", f"{low:.4f} to {high:.4f}", f"{known[metric]:.4f}"))
+    return grid(("", name, "95 % interval", "majority class"), lines)
+
+
+def tuned_page(tuned: Tuned) -> Any:
+    """What was chosen for each column, and the held-out log loss of the best other candidate."""
+    lines = []
+    for name, family in tuned.model.families.items():
+        smoothing = tuned.settings.smoothing_of(name)
+        tried = [c for c in tuned.tried if c.column == name]
+        others = [c.loss for c in tried if not (c.family == family and c.smoothing == smoothing)]
+        lines.append((name, family.describe(), smoothing_words(smoothing), f"{min(others):.4f}" if others else ""))
+    return grid(("column", "family", "smoothing", "next best log loss"), lines, left=3)
+
+
+def compared_page(found: Comparison) -> Any:
+    """A line per classifier, the best log loss first, with seconds per fold and memory."""
+    figures = {name: [found.evaluation.figure(m, name)[0] for m in _COMPARED] for name in found.names}
+    lines = [
+        (
+            name,
+            *(f"{v:.4f}" for v in figures[name]),
+            f"{found.fit_seconds[name]:.3f}",
+            f"{found.predict_seconds[name]:.3f}",
+            f"{found.peak_bytes[name] / 1e6:.1f}",
+        )
+        for name in sorted(found.names, key=lambda n: figures[n][1])
+    ]
+    heads = ("", "accuracy", "log loss", "calibration", "fit s", "predict s", "MB")
+    return grid(heads, lines, fold=0)
+
+
+def by_class_page(evaluation: Evaluation) -> Any:
+    """Precision, recall and F1 of every class."""
+    table = evaluation.by_class().to_pydict()
+    heads = ["class", "rows", "precision", "recall", "f1"]
+    lines = [
+        (table["class"][i], f"{table['rows'][i]:,.10g}", *(f"{table[h][i]:.4f}" for h in heads[2:]))
+        for i in range(len(table["class"]))
+    ]
+    return grid(("class", "rows", "precision", "recall", "F1"), lines)
+
+
+def confusion_page(evaluation: Evaluation) -> Any:
+    """How many rows of each class were given to each class."""
+    table = evaluation.confusion().to_pydict()
+    names = [n for n in table if n != "class"] if "class" not in map(str, evaluation.classes) else list(table)[1:]
+    lines = [(table["class"][i], *(f"{table[n][i]:,.10g}" for n in names)) for i in range(len(table["class"]))]
+    return grid(("is ↓  answered →", *names), lines)
+
+
+def telling(model: Model, label: Any, top: int) -> list[tuple[str, Odds]]:
+    """The values and words most telling for a class, of all columns, that enough rows stand behind."""
+    found: list[tuple[str, Odds]] = []
+    for column, belief in model.beliefs.items():
+        table = belief.table()
+        if table.title.startswith("P(") and model.settings.weights.get(column, 1.0) > 0 and len(model.classes) > 1:
+            found += [(column, o) for o in model.odds(column, label, top=top, least=_least(model, column, label))]
+    found.sort(key=lambda item: (-item[1].ratio, -item[1].inside))
+    kept: dict[str, int] = {}
+    out = []
+    for column, o in found:
+        kept[column] = kept.get(column, 0) + 1
+        words = model.schema[column].kind in ("text", "bag")
+        if o.ratio > 1 and (words or kept[column] <= _OF_A_COLUMN):
+            out.append((column, o))
+    return out[:top]
+
+
+def _least(model: Model, column: str, label: Any) -> float:
+    """The probability of a value that a few rows of the class have: rarer ones tell much, but on little ground."""
+    if model.tally is None:
+        return 0.0
+    from ..base import canon
+
+    counted = dict(zip(model.tally.classes, model.tally.class_weights().tolist(), strict=True))
+    rows = max(float(counted.get(str(canon.text(label)), 0.0)), 1.0)
+    slots = max(len(model.beliefs[column].table().rows), 1)
+    words = model.schema[column].kind in ("text", "bag")
+    return max(_LEAST_ROWS, _LEAST_SHARE * rows) / (rows + slots) / (_WORDS_OF_A_ROW if words else 1)
+
+
+def evidence_page(model: Model, top: int = 4) -> Any | None:
+    """The most telling evidence for each class; None where no column has a table of values."""
+    by_class = [(c, telling(model, c, top)) for c in model.classes[: 4 * MOST_CLASSES]]
+    lines: list[tuple[Any, ...]] = []
+    for label, found in by_class:
+        for i, (column, o) in enumerate(found):
+            ratio = "∞" if o.outside == 0 else f"{o.ratio:.3g}" if o.ratio < 100 else f"{o.ratio:,.0f}"
+            name = label if i == 0 else ""
+            lines.append((name, column, o.value, f"{ratio} ×", _share(o.inside), _share(o.outside)))
+    heads = (model.schema.target, "column", "value", "times likelier", "in the class", "in the others")
+    return grid(heads, lines, left=3) if lines else None
+
+
+def _share(p: float) -> str:
+    return f"{p:.2%}" if p >= 5e-5 or p == 0 else "< 0.01%"
+
+
+def columns_page(model: Model) -> Any:
+    """Every counted column: its kind, the family that reads it, its weight."""
+    told = dict(model._described())
+    rows = []
+    for name in model.beliefs:
+        family, _, weight = told[name].partition(", weight ")
+        rows.append((name, model.schema[name].kind, family, weight))
+    return grid(("column", "kind", "believed as", "weight"), rows, left=3, fold=2)
+
+
+def numbers_page(model: Model) -> Any | None:
+    """Mean and standard deviation of every number by class; None where nothing was counted as a number."""
+    tally = model.tally
+    if tally is None:
+        return None
+    classes = tally.classes[:MOST_CLASSES]
+    lines = []
+    for column in model.schema.counted:
+        if column.kind != "number":
+            continue
+        found = tally.moments(column.name)
+        told = (
+            f"{mean:.4g} ± {square**0.5:.3g}" if n else "none" for n, mean, square in map(found.__getitem__, classes)
+        )
+        lines.append((column.name, *told))
+    return grid(("mean ± deviation", *classes), lines) if lines else None
+
+
+def _number(value: float, digits: int = 4) -> str:
+    return f"{value:,.0f}" if 10**digits <= abs(value) < 1e15 else f"{value:.{digits}g}"
+
+
+def table_page(model: Model, column: str, most: int) -> Any:
+    """The conditional table of one column: P(value given class), or a family's parameters."""
+    table: Table = model.table(column)
+    shown = list(_rows(table, most))
+    if len(table.rows) > most:
+        shown.append((f"… {len(table.rows) - most:,} more", *("" for _ in table.classes[:MOST_CLASSES])))
+    first = column if table.title.startswith("P(") else table.title
+    return grid((first, *table.classes[:MOST_CLASSES]), shown)
+
+
+def _rows(table: Table, most: int) -> Iterator[tuple[str, ...]]:
+    """The first rows, the most probable ones first where the rows are many."""
+    order: list[int] = list(range(len(table.rows)))
+    if len(order) > most and table.title.startswith("P("):
+        order.sort(key=lambda i: -float(table.values[i].max()))
+    for i in order[:most]:
+        yield (table.rows[i], *(f"{v:.4f}" if 1e-3 <= v <= 1 else f"{v:.4g}" for v in table.values[i][:MOST_CLASSES]))
+
+
+def model_page(model: Model, top: int) -> Iterator[Any]:
+    """The pieces of the page about a model: classes, columns, tables, odds."""
+    yield heading("Classes")
+    yield classes_page(model)
+    if model.beliefs:
+        yield heading("Columns")
+        yield columns_page(model)
+    if model.settings.calibrated is not None:
+        yield f"Weights: {model.settings.calibrated}"
+    left = [(c.name, c.reason) for c in model.schema.columns if c.kind == "ignore"]
+    if left:
+        yield heading("Left out")
+        yield grid(("column", "why"), left, left=2, fold=1)
+    numbers = numbers_page(model)
+    if numbers is not None:
+        yield heading("Numbers")
+        yield numbers
+    weights = model.settings.weights
+    for column in [c for c in model.beliefs if model.schema[c].kind == "category" and weights.get(c, 1.0) > 0]:
+        yield heading(f"P({column} given {model.schema.target})")
+        yield table_page(model, column, 8)
+    evidence = evidence_page(model, top)
+    if evidence is not None:
+        yield heading("Most telling")
+        yield evidence
+    if len(model.classes) > MOST_CLASSES:
+        yield f"\nTables show the first {MOST_CLASSES} of {len(model.classes)} classes."

@@ -1,0 +1,273 @@
+"""Rows on their way in: a `Batch` of named columns, and the `Source` that gives batches."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import shutil
+import tempfile
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ..base.arrow import array
+from ..base.errors import DataError, excerpt
+from ..base.lazy import scipy
+
+BATCH_ROWS = 1 << 18
+BATCH_CELLS = 1 << 23  # of a batch, a matrix counted by its positions: 64 MB of float64
+_SHARES = 8  # a long batch is cut into a multiple of this many pieces
+MATRIX = "x"  # a matrix is one column of this name, and its columns are also x0, x1, …
+
+_WHOLE = 1 << 53  # whole numbers up to here are the same as floats
+_MATRIX_COLUMN = re.compile(rf"{MATRIX}(0|[1-9]\d*)\Z")
+
+
+Wanted = Mapping[str, str]  # the columns that will be looked at, and as which kind: a file need not be read whole
+
+
+def matrix_column(name: str) -> int | None:
+    """Which column of a matrix the name means: 3 for "x3"."""
+    found = _MATRIX_COLUMN.match(name)
+    return int(found[1]) if found else None
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some rows: each column an Arrow array, a 2-D NumPy array, a sparse matrix, or a list of Python objects."""
+
+    columns: Mapping[str, Any]
+    rows: int
+    start: int = 0  # the number of the first row in its source, for messages
+    place: Callable[[int], str] | None = None  # where the row of a number stands: "people.csv, line 7"
+    written: bool = False  # a file without types: all values are text, and "3.0" or "True" may be a number or a bool
+    of: int | None = None  # a sample: how many rows it was drawn from
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.columns or self._matrix_column(str(name)) is not None
+
+    def __getitem__(self, name: str) -> Any:
+        if name in self.columns:
+            return self.columns[name]
+        position = self._matrix_column(name)
+        if position is None:
+            raise KeyError(name)
+        return array(np.ascontiguousarray(self.columns[MATRIX][:, position]))
+
+    def get(self, name: str) -> Any:
+        """The column of this name, or None."""
+        return self[name] if name in self else None  # noqa: SIM401 - this is the `get` it asks for
+
+    def _matrix_column(self, name: str) -> int | None:
+        matrix = self.columns.get(MATRIX)
+        if not (isinstance(matrix, np.ndarray) and matrix.ndim == 2):
+            return None
+        found = matrix_column(name)
+        return found if found is not None and found < matrix.shape[1] else None
+
+    def names(self) -> list[str]:
+        """The columns as a person would list them: a dense matrix by its columns."""
+        out: list[str] = []
+        for name, column in self.columns.items():
+            if name == MATRIX and isinstance(column, np.ndarray) and column.ndim == 2:
+                out += [f"{MATRIX}{j}" for j in range(column.shape[1])]
+            else:
+                out.append(name)
+        return out
+
+    def slice(self, start: int, stop: int) -> Batch:
+        """Rows start to stop."""
+        stop = min(stop, self.rows)
+        columns = {name: c[start:stop] for name, c in self.columns.items()}
+        return replace(self, columns=columns, rows=stop - start, start=self.start + start)
+
+    def take(self, rows: np.ndarray[Any, Any]) -> Batch:
+        """The rows of these numbers."""
+        if np.array_equal(rows, np.arange(self.rows)):
+            return self
+        columns = {
+            n: c.take(pa.array(rows))
+            if isinstance(c, pa.Array)
+            else [c[i] for i in rows.tolist()]
+            if isinstance(c, list)
+            else c[rows]
+            for n, c in self.columns.items()
+        }
+        return replace(self, columns=columns, rows=len(rows))
+
+    def cut(self, rows: int) -> Iterator[Batch]:
+        """The batch in pieces of at most so many rows; an empty batch is one empty piece.
+
+        Wide rows make shorter pieces, and the pieces are even and many, so that every thread has its share.
+        """
+        if self.rows <= 1:
+            yield self
+            return
+        wide = sum(c.shape[1] if isinstance(c, np.ndarray) and c.ndim == 2 else 1 for c in self.columns.values())
+        most = max(min(rows, BATCH_CELLS // max(wide, 1)), 1)
+        if self.rows <= most:
+            yield self
+            return
+        pieces = _SHARES * -(-self.rows // (_SHARES * most))
+        for start, stop in itertools.pairwise(self.rows * i // pieces for i in range(pieces + 1)):
+            if stop > start:
+                yield self.slice(start, stop)
+
+
+@dataclass
+class Source:
+    """Data that can be read: `batches()` gives all rows in order, as often as asked unless `once`."""
+
+    read: Callable[[], Iterator[Batch]]
+    once: bool = False
+    arrow: bool = False  # every batch has the same Arrow types
+    narrow: Callable[[Wanted], Iterator[Batch]] | None = None  # a file: reads only what is wanted
+    name: str = "data"  # for messages
+    engine: Any = None  # what counts and scores the rows where they live, see `engines`; None: they are read here
+    home: str = "local"  # the name of the engine that the data ask for: "local", "duckdb" or "spark"
+    rows: int | None = None  # how many there are, where that is known before they are read
+
+    def batches(self, wanted: Wanted | None = None) -> Iterator[Batch]:
+        """All rows, in order; columns that are not wanted may be left out, but never all of them."""
+        return self.narrow(wanted) if wanted and self.narrow is not None else self.read()
+
+    def repeatable(self) -> Source:
+        """A source that can be read again.
+
+        A stream of Arrow batches is first written to a temporary file; an iterator of dicts is kept, since its
+        rows are Python objects and may change their type from one to the next.
+        """
+        if not self.once:
+            return self
+        batches = self.batches()
+        first = next(batches)
+        if all(isinstance(c, pa.Array) for c in first.columns.values()) and self.arrow:
+            return _spooled(itertools.chain([first], batches))
+        kept = [first, *batches]
+        return Source(lambda: iter(kept))
+
+
+def arrow_batches(reader: Any) -> Iterator[Batch]:
+    """The batches of an Arrow stream; one empty batch if it has no rows."""
+    names = [str(n) for n in reader.schema.names]
+    refuse_repeated(names)
+    start = 0
+    for piece in reader:
+        columns = {n: plain(c) for n, c in zip(names, piece.columns, strict=True)}
+        batch = Batch(columns, piece.num_rows, start)
+        start += piece.num_rows
+        yield from batch.cut(BATCH_ROWS)
+    if start == 0:
+        yield Batch({n: array([], f.type) for n, f in zip(names, reader.schema, strict=True)}, 0)
+
+
+def plain(column: Any) -> Any:
+    """An Arrow array of an ordinary type: string views become strings, extension arrays their storage."""
+    if isinstance(column.type, pa.BaseExtensionType):
+        column = column.storage
+    if pa.types.is_string_view(column.type):
+        column = column.cast(pa.large_string())
+    return column
+
+
+def batch_of_rows(rows: Sequence[Any], start: int) -> Batch:
+    """A batch of dicts, one per row."""
+    names: dict[Any, None] = {}
+    for i, row in enumerate(rows):
+        if not isinstance(row, Mapping):
+            raise DataError(
+                f"row {start + i} (the first is row 0) is of type {type(row).__name__}, not a dict",
+                hint="give a list of dicts, one per row: [{'colour': 'red', 'size': 3}, …].",
+            )
+        for name in row:
+            names.setdefault(name)
+    refuse_repeated([str(n) for n in names])
+    return Batch({str(n): as_column([row.get(n) for row in rows]) for n in names}, len(rows), start)
+
+
+def batches_of_rows(rows: Iterable[Any]) -> Iterator[Batch]:
+    """Batches of an iterator of dicts; one empty batch if it has none."""
+    start = 0
+    iterator = iter(rows)
+    while True:
+        piece = list(itertools.islice(iterator, BATCH_ROWS))
+        if piece or start == 0:
+            yield batch_of_rows(piece, start)
+        if len(piece) < BATCH_ROWS:
+            return
+        start += len(piece)
+
+
+def as_column(values: Any) -> Any:
+    """An Arrow array if Arrow has one type for all values, else what was given: a matrix, or a list of objects."""
+    if isinstance(values, (pa.Array, pa.ChunkedArray)):
+        return plain(values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values)
+    if scipy.sparse.issparse(values):
+        return values.tocsr()
+    if isinstance(values, np.ndarray) and values.ndim == 2:
+        return values
+    if hasattr(values, "to_arrow"):  # a polars series
+        return plain(values.to_arrow())
+    if isinstance(values, np.ndarray) and values.dtype.kind in "fiub":
+        return array(values if values.dtype.itemsize <= 8 else values.astype(np.float64))
+    if getattr(values, "dtype", None) is not None and values.dtype != object:  # a typed pandas series
+        return _arrow(values)
+    items = values.tolist() if hasattr(values, "tolist") else list(values)
+    kinds = {str if issubclass(kind, str) else kind for kind in set(map(type, items)) - {type(None)}}
+    if kinds == {str, float} and all(v != v for v in items if type(v) is float):  # pandas' NaN among texts
+        items, kinds = [None if type(v) is float else v for v in items], {str}
+    if kinds == {int, float} and all(abs(v) <= _WHOLE for v in items if type(v) is int):
+        items, kinds = [float(v) if type(v) is int else v for v in items], {float}
+    # Values of several types are kept as they are: Arrow would turn some into others, and which depends on the batch
+    return _arrow(items) if len(kinds) <= 1 and not any(issubclass(k, Mapping) for k in kinds) else items
+
+
+def _arrow(values: Any) -> Any:
+    """An Arrow array, or the values themselves where Arrow has no type for them."""
+    try:
+        made = array(values, from_pandas=True)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        return list(values)
+    return plain(made.combine_chunks() if isinstance(made, pa.ChunkedArray) else made)
+
+
+def refuse_repeated(names: Sequence[str], where: str = "") -> None:
+    """Refuse columns of one name."""
+    repeated = sorted({n for n in names if names.count(n) > 1}) if len(set(names)) < len(names) else []
+    if repeated:
+        raise DataError(
+            f"{where}more than one column is called {excerpt(repeated)}",
+            hint="columns are found by name, so names must differ: rename or drop the repeated ones.",
+        )
+
+
+def _spooled(batches: Iterator[Batch]) -> Source:
+    """The same rows from a temporary Arrow file, deleted with the source."""
+    folder = tempfile.mkdtemp(prefix="tallybayes-")
+    path = os.path.join(folder, "rows.arrow")
+    pieces = (pa.RecordBatch.from_pydict(dict(batch.columns)) for batch in batches)
+    first = next(pieces)
+    with pa.ipc.new_stream(path, first.schema) as writer:
+        for piece in itertools.chain([first], pieces):
+            writer.write_batch(piece)
+
+    def read() -> Iterator[Batch]:
+        with pa.memory_map(path) as file, pa.ipc.open_stream(file) as reader:
+            yield from arrow_batches(reader)
+
+    source = Source(read)
+    weakref.finalize(source, shutil.rmtree, folder, ignore_errors=True)
+    return source
+
+
+def one_row(row: Mapping[Any, Any]) -> Batch:
+    """A dict as a batch of one; its values stay Python objects, since Arrow costs more than a row is worth."""
+    columns = {str(name): [value] for name, value in row.items()}
+    if len(columns) < len(row):
+        refuse_repeated([str(name) for name in row])
+    return Batch(columns, 1)

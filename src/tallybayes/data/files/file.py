@@ -1,0 +1,183 @@
+"""A file on disk: whether it can be read, what it is, and whether it has changed since."""
+
+from __future__ import annotations
+
+import glob
+import os
+import stat
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from ...base.errors import DataError, did_you_mean, warn
+from .options import Options
+
+ENDINGS = {
+    "csv": "csv", "txt": "csv", "data": "csv", "tsv": "tsv", "tab": "tsv", "jsonl": "jsonl", "ndjson": "jsonl",
+    "json": "jsonl", "parquet": "parquet", "pq": "parquet", "arrow": "arrow", "feather": "arrow", "ipc": "arrow",
+}  # fmt: skip
+PACKED = {"gz": "gzip", "zst": "zstd"}
+_MAGIC = {b"PAR1": "a Parquet file", b"ARROW1": "an Arrow file", b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+_MAGIC |= {b"PK\x03\x04": "a zip archive or an Excel sheet", b"BZh": "bzip2", b"\xd0\xcf\x11\xe0": "an old Excel sheet"}
+_MAGIC |= {b"SQLite format 3": "a SQLite database", b"%PDF": "a PDF"}
+_CHUNK = 1 << 20
+
+
+class File:
+    """One file: its path, format and compression, and how it looked when it was first opened."""
+
+    def __init__(self, path: str, options: Options) -> None:
+        self.path = path
+        self.options = options
+        status = _status(path)
+        self.size = status.st_size
+        self._seen = (status.st_size, status.st_mtime_ns, status.st_ino)
+        first, _, last = os.path.basename(path).lower().rpartition(".")
+        self.compression = PACKED.get(last)
+        ending = first.rpartition(".")[2] if self.compression else last
+        self.format = options.format or ENDINGS.get(ending, "")
+        self._told = False
+        self._check_content()
+        if not self.format:
+            raise DataError(
+                f"{path}: the ending does not say what the file is",
+                hint="say it: tb.read(path, format='csv'), or 'tsv', 'jsonl', 'parquet', 'arrow'.",
+            )
+
+    def error(self, found: str, hint: str, line: int | None = None) -> DataError:
+        """An error about this file."""
+        where = self.path if line is None else f"{self.path}, line {line}"
+        return DataError(f"{where}: {found}", hint=hint)
+
+    def check_unchanged(self) -> None:
+        """Refuse a file that is not the one first opened: what was counted would be of two files."""
+        status = _status(self.path)
+        if (status.st_size, status.st_mtime_ns, status.st_ino) != self._seen:
+            raise self.error(
+                "the file changed while it was being read",
+                "wait until it is written, or work on a copy, and start again.",
+            )
+
+    @property
+    def absolute(self) -> str:
+        """The path from the root, which no database takes for an address."""
+        return os.path.abspath(self.path)
+
+    def tell_skipped(self, lines: int, first: int) -> None:
+        """Warn of lines that were left out, once for a file however often it is read."""
+        if self._told or not lines:
+            return
+        self._told = True
+        warn(
+            f"{self.path}: {lines} bad line{' was' if lines == 1 else 's were'} skipped, the first is line {first}. "
+            "Hint: bad_lines='error' says what is wrong with it."
+        )
+
+    def lines(self) -> Iterator[bytes]:
+        """The lines of the file, unpacked, without their ends."""
+        rest = b""
+        for chunk in self.chunks():
+            pieces = (rest + chunk).split(b"\n")
+            rest = pieces.pop()
+            yield from pieces
+        if rest:
+            yield rest
+
+    def chunks(self) -> Iterator[bytes]:
+        """The bytes of the file, unpacked."""
+        try:
+            with pa.input_stream(self.path, compression=self.compression, buffer_size=_CHUNK) as file:
+                while chunk := file.read(_CHUNK):
+                    yield chunk
+        except OSError as error:
+            raise self.unreadable(error) from None
+
+    def unreadable(self, error: Exception) -> DataError:
+        """The error of a file that the system, or its compression, cannot read."""
+        said = str(error).splitlines()[0]
+        if self.compression:
+            return self.error(
+                f"the file cannot be unpacked as {self.compression}: {said}",
+                "fetch or pack it again; it may be cut short.",
+            )
+        return self.error(f"the file cannot be read: {said}", "check the disk and the permissions of the file.")
+
+    def _check_content(self) -> None:
+        """Refuse a file that is empty, or whose first bytes belong to another format than its name says."""
+        if self.size == 0:
+            raise self.error("the file is empty", "give a file with a header line and at least one row.")
+        with _opened(self.path) as file:
+            head = file.read(16)
+        found = next((what for magic, what in _MAGIC.items() if head.startswith(magic)), "")
+        right = {"parquet": "a Parquet file", "arrow": "an Arrow file"}
+        expected = self.compression or right.get(self.format, "")
+        if found == expected or (not self.format and not self.compression):
+            return
+        reads = {"a Parquet file": "format='parquet'", "an Arrow file": "format='arrow'"}
+        endings = {packing: ending for ending, packing in PACKED.items()}
+        raise self.error(
+            f"by its first bytes the file is {found or 'not ' + expected}, which is not what its name says",
+            f"read it with tb.read(path, {reads[found]})."
+            if found in reads and not self.compression
+            else f"let its name end in .{endings[found]}."
+            if found in endings
+            else "give it the ending of what it is, or export it as CSV or Parquet.",
+        )
+
+
+def _status(path: str) -> os.stat_result:
+    try:
+        status = os.stat(path)
+    except OSError as error:
+        raise _cannot_open(path, error) from None
+    if stat.S_ISDIR(status.st_mode):
+        raise DataError(f"{path} is a directory", hint=f"name the files in it: {os.path.join(path, '*.csv')!r}.")
+    if not stat.S_ISREG(status.st_mode):
+        raise DataError(
+            f"{path} is no regular file, and a file is read more than once",
+            hint="save it to a file first, or read it yourself and give the rows.",
+        )
+    return status
+
+
+def _opened(path: str) -> Any:
+    try:
+        return open(path, "rb")
+    except OSError as error:
+        raise _cannot_open(path, error) from None
+
+
+def _cannot_open(path: str, error: OSError) -> DataError:
+    if isinstance(error, FileNotFoundError):
+        folder = os.path.dirname(path) or "."
+        near = did_you_mean(os.path.basename(path), os.listdir(folder) if os.path.isdir(folder) else ())
+        return DataError(f"there is no file {path}", hint=f"{near}paths are relative to the current directory.")
+    return DataError(
+        f"{path} cannot be opened: {error.strerror or error}", hint="check the permissions of the file and its folder."
+    )
+
+
+def find(given: str | os.PathLike[str]) -> list[str]:
+    """The files that a path or a pattern means, in the order of their names; a path that exists is never a pattern."""
+    path = os.path.expanduser(os.fspath(given))
+    if "://" in path:
+        raise DataError(
+            f"{path[:80]} is an address, not a file",
+            hint="fetch it first, or open it with DuckDB's httpfs and give the relation: con.sql('FROM …').",
+        )
+    if os.path.lexists(path) or not glob.has_magic(path):
+        return [path]
+    found = sorted(p for p in glob.glob(path, recursive=True) if not os.path.isdir(p))
+    if not found:
+        raise DataError(f"no file matches {path}", hint="check the pattern; it is relative to the current directory.")
+    return found
+
+
+def out_of_memory(file: File) -> DataError:
+    """The error of a limit that is too small for the file."""
+    return file.error(
+        f"reading needs more than the limit of {file.options.memory >> 20} MiB",
+        "raise it: tb.read(path, memory_limit='1GB') or TALLYBAYES_MEMORY=1GB; or take fewer threads: "
+        "TALLYBAYES_THREADS=1.",
+    )

@@ -1,0 +1,97 @@
+"""Two columns counted together: a slot for each pair of values, numbers by coarse stretches."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from ..base.arrays import Floats
+from ..base.canon import number_text
+from ..base.errors import SchemaError
+from .blocks import Codes, Numbers
+
+SIDES = ("category", "number")
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the two columns of a pair: which column of the data, and where its numbers are cut."""
+
+    source: str
+    kind: str = "category"
+    part: str | None = None  # of a date
+    missing: tuple[str, ...] = ()
+    cuts: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "missing", tuple(self.missing))
+        object.__setattr__(self, "cuts", tuple(float(c) for c in self.cuts))
+        rising = all(a < b for a, b in pairwise(self.cuts)) and bool(np.isfinite(self.cuts).all())
+        if self.kind not in SIDES or not rising or (self.cuts and self.kind != "number"):
+            raise SchemaError(
+                f"the column {self.source!r} of a pair has kind {self.kind!r} and cuts {list(self.cuts)}",
+                hint="a pair is of categories and numbers; cuts are rising numbers, of a number only.",
+            )
+
+
+def pair_slot(u: str, v: str) -> str:
+    """Two values as one slot."""
+    return json.dumps([u, v], ensure_ascii=False)
+
+
+def pair_values(slot: str) -> tuple[str, str]:
+    """The two values of a slot."""
+    u, v = json.loads(slot)
+    return u, v
+
+
+def paired(one: Codes | Numbers, other: Codes | Numbers, sides: tuple[Side, Side]) -> Codes:
+    """Both columns as one; missing where either is."""
+    u, v = (_codes(block, side) for block, side in zip((one, other), sides, strict=True))
+    there = u.present() & v.present()
+    both = u.codes * len(v.slots) + v.codes
+    used, code = np.unique(both[there], return_inverse=True)
+    slots = [pair_slot(u.slots[k // len(v.slots)], v.slots[k % len(v.slots)]) for k in used.tolist()]
+    codes = np.full(len(both), -1, dtype=np.int64)
+    codes[there] = code
+    return Codes(slots, codes)
+
+
+def _codes(block: Codes | Numbers, side: Side) -> Codes:
+    if isinstance(block, Codes):
+        return block
+    there = block.present()
+    codes = np.full(block.rows, -1, dtype=np.int64)
+    codes[there] = np.searchsorted(side.cuts, block.values[there], side="right")
+    return Codes(stretch_names(side.cuts), codes)
+
+
+def stretch_names(cuts: Any) -> list[str]:
+    """What the stretches between cuts are called, in full digits: they are slots of a tally."""
+    text = [number_text(float(c)) for c in cuts]
+    if not text:
+        return ["any"]
+    return [f"< {text[0]}", *(f"{a} to {b}" for a, b in pairwise(text)), f"≥ {text[-1]}"]
+
+
+def coarse_cuts(values: Floats, most: int) -> tuple[float, ...]:
+    """Cuts between all values if there are at most so many, else between those nearest to quantiles.
+
+    A cut never falls on a value: half of the rows may have it, and must be told from the rows above.
+    """
+    distinct, times = np.unique(values, return_counts=True)
+    if len(distinct) <= most:
+        last = np.arange(len(distinct) - 1)
+    else:
+        wanted = np.linspace(0, 1, most + 1)[1:-1] * len(values)
+        last = np.unique(np.minimum(np.searchsorted(np.cumsum(times), wanted), len(distinct) - 2))
+    cuts = np.unique(distinct[last] / 2 + distinct[last + 1] / 2)
+    short = np.unique([float(f"{c:.4g}") for c in cuts])  # four digits read better, where they part the same values
+    same = len(short) == len(cuts) and np.array_equal(
+        np.searchsorted(short, distinct, side="right"), np.searchsorted(cuts, distinct, side="right")
+    )
+    return tuple((short if same else cuts).tolist())

@@ -1,0 +1,398 @@
+"""What is counted: a `Column` for each column, and the `Schema` that holds them.
+
+A schema says which kind each column is and why. It is a value: edit it with `with_column`, keep it with `save`,
+share it between machines, and tallies made anywhere with it add up.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import unicodedata
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+from ..base import canon
+from ..base.disk import write_atomically
+from ..base.errors import SchemaError, did_you_mean, excerpt, warn
+from ..exact.cells import Cells
+from .pairs import Side
+from .text.tokeniser import Tokeniser
+
+KINDS = ("category", "number", "text", "vector", "bag", "pair", "date", "ignore")
+DATE_PARTS = {"days": "number", "weekday": "category", "month": "category", "hour": "category"}
+VERSION = 1
+UNICODE = unicodedata.unidata_version
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: its name, its kind, and what only the schema can know about it.
+
+    >>> Column("colour", "category", values=["red", "blue"])
+    Column('colour', 'category', values=('blue', 'red'))
+    """
+
+    name: str
+    kind: str
+    values: tuple[str, ...] | None = None  # category: what the column can take, seen or not
+    cells: Cells | None = None  # number: the histogram behind kernel, bins and levels
+    text: Tokeniser | None = None  # text: how it is cut into tokens
+    levels: int | None = None  # bag or text: also count how often each word occurs once, twice, … up to this
+    width: int | None = None  # vector: how many positions
+    source: str | None = None  # the column of the data, if it has another name
+    part: str | None = None  # of a date: days, weekday, month or hour
+    of: tuple[Side, Side] | None = None  # pair: the two columns counted together
+    missing: str | tuple[str, ...] = ()  # further texts that mean "missing" in this column
+    reason: str = field(default="", compare=False)  # why `infer` chose this
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise SchemaError(
+                f"column {self.name!r} has the kind {self.kind!r}",
+                hint=did_you_mean(self.kind, KINDS) + "the kinds are " + ", ".join(KINDS) + ".",
+            )
+        if self.values is not None:
+            if self.kind != "category":
+                raise SchemaError(
+                    f"column {self.name!r} is a {self.kind} and declares values",
+                    hint="only a category declares the values it can take: kind='category'.",
+                )
+            texts = {canon.text(v) for v in self.values}
+            object.__setattr__(self, "values", tuple(sorted(t for t in texts if t is not None)))
+        if self.part is not None and self.part not in DATE_PARTS:
+            raise SchemaError(
+                f"column {self.name!r} asks for the part {self.part!r} of a date",
+                hint="the parts are " + ", ".join(DATE_PARTS) + ".",
+            )
+        if self.levels is not None and (self.kind not in ("bag", "text") or self.levels < 1):
+            raise SchemaError(
+                f"column {self.name!r} ({self.kind}) has levels={self.levels}",
+                hint="levels belong to a bag or a text and are at least 1.",
+            )
+        if (self.text is not None) != (self.kind == "text"):
+            if self.kind != "text":
+                raise SchemaError(
+                    f"column {self.name!r} is a {self.kind} and has a tokeniser", hint="take kind='text' for it."
+                )
+            object.__setattr__(self, "text", Tokeniser())
+        if (self.of is not None) != (self.kind == "pair") or len(self.of or (0, 0)) != 2:
+            raise SchemaError(
+                f"column {self.name!r} is a {self.kind} of {len(self.of or ())} columns",
+                hint="a pair names two: Column('a × b', 'pair', of=(tb.Side('a'), tb.Side('b'))).",
+            )
+        marks = (self.missing,) if isinstance(self.missing, str) else self.missing
+        object.__setattr__(self, "missing", tuple(sorted(set(marks))))
+
+    def __repr__(self) -> str:
+        shown = [repr(self.name), repr(self.kind)]
+        for f in fields(self):
+            value = getattr(self, f.name)
+            default = Tokeniser() if f.name == "text" else None
+            if f.name in ("values", "text", "levels", "width", "source", "part", "of") and value not in (None, default):
+                shown.append(f"{f.name}={value!r}")
+        return f"Column({', '.join(shown)})"
+
+    @property
+    def reads(self) -> str:
+        """The name of the column of the data that this one reads."""
+        return self.source or self.name
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The columns of the data that this one reads: one, or the two of a pair."""
+        return (self.reads,) if self.of is None else tuple(side.source for side in self.of)
+
+    def counting(self) -> dict[str, Any]:
+        """What decides the numbers that are counted, cells aside: equal for tallies that may be added."""
+        return {
+            **({} if self.of is None else {"of": [asdict(side) for side in self.of]}),
+            **({} if self.text is None else {"text": asdict(self.text)}),
+            "kind": self.kind,
+            "levels": self.levels,
+            "reads": self.reads,
+            "part": self.part,
+            "missing": self.missing,
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """A form that JSON can hold, without what is not set."""
+        return {k: v for k, v in asdict(self).items() if v not in (None, "", ())}
+
+    @classmethod
+    def from_dict(cls, given: Mapping[str, Any]) -> Column:
+        """The inverse of `to_dict`."""
+        unknown = set(given) - {f.name for f in fields(cls)}
+        if unknown or not {"name", "kind"} <= set(given):
+            raise SchemaError(
+                f"a column of the schema has the fields {excerpt(sorted(given))}",
+                hint="a column needs a name and a kind; known further fields are "
+                + ", ".join(f.name for f in fields(cls) if f.name not in ("name", "kind")) + ".",
+            )  # fmt: skip
+        values = dict(given)
+        if "cells" in values:
+            try:
+                values["cells"] = Cells(**values["cells"])
+            except (TypeError, ValueError) as error:
+                raise SchemaError(
+                    f"the cells of column {given['name']!r} cannot be read: {error}",
+                    hint="cells have a centre, an exponent, points and discrete; tb.infer makes them.",
+                ) from None
+        if "text" in values:
+            try:
+                values["text"] = Tokeniser(**values["text"])
+            except TypeError as error:
+                raise SchemaError(
+                    f"the tokeniser of column {given['name']!r} cannot be read: {error}", hint="see tb.Tokeniser."
+                ) from None
+        if "of" in values:
+            try:
+                values["of"] = tuple(Side(**side) for side in values["of"])
+            except TypeError as error:
+                raise SchemaError(
+                    f"the sides of the pair {given['name']!r} cannot be read: {error}", hint="see tb.Side."
+                ) from None
+        for name in ("values", "missing"):
+            if name in values:
+                values[name] = tuple(values[name])
+        return cls(**values)
+
+
+def date_columns(name: str, *, hour: bool = True, reason: str = "") -> list[Column]:
+    """The columns that a date or time is counted as: a number of days, and weekday, month and hour."""
+    parts = [p for p in DATE_PARTS if hour or p != "hour"]
+    return [Column(f"{name}.{p}", DATE_PARTS[p], source=name, part=p, reason=reason) for p in parts]
+
+
+@dataclass(frozen=True)
+class Schema:
+    """Which columns are counted and how; a column of kind "date" becomes its parts.
+
+    >>> schema = Schema([Column("Sky", "category"), Column("Temp", "number")], target="Play")
+    >>> schema.names
+    ('Sky', 'Temp')
+    """
+
+    columns: tuple[Column, ...]
+    target: str
+    label_type: str = field(default="text", compare=False)  # so that predictions come back as labels went in
+    weights: str | None = None  # the column that holds sample weights
+    missing: tuple[str, ...] = ("",)  # texts that mean "missing" in every column
+    receipts: bool = False  # also count a hash per row, so that `forget` knows every row
+    unicode: str | None = field(default=UNICODE, compare=False)  # whose letters texts were cut by; None: not recorded
+
+    _by_name: ClassVar[dict[str, Column]]  # made with the columns; not part of the value
+
+    def __init__(
+        self,
+        columns: Iterable[Column],
+        target: str = "y",
+        label_type: str = "text",
+        weights: str | None = None,
+        missing: Iterable[str] = ("",),
+        receipts: bool = False,
+        unicode: str | None = UNICODE,
+    ) -> None:
+        put = object.__setattr__
+        put(self, "columns", tuple(p for c in columns for p in (date_columns(c.name) if c.kind == "date" else [c])))
+        put(self, "target", str(target))
+        put(self, "label_type", label_type)
+        put(self, "weights", weights)
+        put(self, "missing", tuple(sorted({missing} if isinstance(missing, str) else set(missing))))
+        put(self, "receipts", bool(receipts))
+        put(self, "unicode", unicode)
+        names = [c.name for c in self.columns]
+        put(self, "_by_name", dict(zip(names, self.columns, strict=True)))
+        if len(self._by_name) < len(names):
+            repeated = sorted({n for n in names if names.count(n) > 1})
+            raise SchemaError(
+                f"the schema has more than one column called {excerpt(repeated)}",
+                hint="give each column a name of its own; source='…' lets two columns read the same data.",
+            )
+        if any(c.kind != "ignore" and {*c.inputs} & {self.target, self.weights} for c in self.columns):
+            raise SchemaError(
+                f"the target {self.target!r} or the weights are also a counted column",
+                hint="leave the target and the weights out of the columns.",
+            )
+        if label_type not in canon.LABEL_TYPES:
+            raise SchemaError(f"labels of type {label_type!r}", hint="use one of " + ", ".join(canon.LABEL_TYPES) + ".")
+
+    @cached_property
+    def counted(self) -> tuple[Column, ...]:
+        """The columns that are not ignored."""
+        return tuple(c for c in self.columns if c.kind != "ignore")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the counted columns."""
+        return tuple(c.name for c in self.counted)
+
+    def __getitem__(self, name: str) -> Column:
+        if name in self._by_name:
+            return self._by_name[name]
+        raise SchemaError(
+            f"the schema has no column {name!r}",
+            hint=did_you_mean(name, [c.name for c in self.columns])
+            + f"it has {excerpt(c.name for c in self.columns) or 'no columns'}.",
+        )
+
+    def with_column(self, name: str, **changes: Any) -> Schema:
+        """A schema with one column changed, or added if there was none of that name.
+
+        >>> schema = Schema([Column("zip", "number")], target="y")
+        >>> schema.with_column("zip", kind="category")["zip"]
+        Column('zip', 'category')
+        """
+        unknown = set(changes) - {f.name for f in fields(Column)}
+        if unknown:
+            raise SchemaError(
+                f"a column has no {excerpt(sorted(unknown))}",
+                hint="a column has " + ", ".join(f.name for f in fields(Column)) + ".",
+            )
+        known = {c.name: c for c in self.columns}
+        if name in known:
+            if changes.get("kind", known[name].kind) != known[name].kind:
+                kept: dict[str, Any] = {"name": name, "source": known[name].source, "part": known[name].part}
+                if changes["kind"] == "number":  # an ignored column keeps what the first look found
+                    kept["cells"] = known[name].cells
+                new = Column(**{**kept, "reason": "chosen by hand", **changes})
+            else:
+                new = replace(known[name], **{"reason": "chosen by hand", **changes})
+        else:
+            new = Column(**{"name": name, "reason": "added by hand", **changes})
+        known[name] = new
+        return self._with(columns=tuple(known.values()))
+
+    def with_weights(self, column: str) -> Schema:
+        """The same schema with sample weights from a column, which then is no feature."""
+        return self._with(columns=[c for c in self.columns if c.reads != column], weights=column)
+
+    def with_receipts(self) -> Schema:
+        """The same schema, also counting a hash per row."""
+        return self._with(receipts=True)
+
+    def _with(self, **changes: Any) -> Schema:
+        return Schema(**{**{f.name: getattr(self, f.name) for f in fields(self)}, **changes})
+
+    def joined(self, other: Schema) -> Schema:
+        """The schema of a sum of two tallies; refuses where the two would count different things."""
+        for what in ("target", "weights", "missing", "receipts"):
+            if getattr(self, what) != getattr(other, what):
+                raise _apart(f"{what}={getattr(self, what)!r} here and {getattr(other, what)!r} there")
+        mine, yours = {c.name: c for c in self.counted}, {c.name: c for c in other.counted}
+        only = sorted(set(mine) ^ set(yours))
+        if only:
+            raise _apart(f"only one of them counts {excerpt(only)}")
+        columns = tuple(_joined(c, yours[c.name]) if c.name in yours else c for c in self.columns)
+        unicode = self._unicode_with(other)
+        if columns == self.columns and self.label_type == other.label_type and unicode == self.unicode:
+            return self
+        label_type = self.label_type if self.label_type == other.label_type else "text"
+        return self._with(columns=columns, label_type=label_type, unicode=unicode)
+
+    @property
+    def cuts_texts(self) -> bool:
+        """Whether a column is cut into words, which depends on what Unicode calls a letter."""
+        return any(c.kind == "text" for c in self.columns)
+
+    def cut_by(self, unicode: str | None) -> Schema:
+        """The same schema, saying by which version of Unicode texts are cut; None: there were none yet."""
+        return self if self.unicode == unicode or not self.cuts_texts else self._with(unicode=unicode)
+
+    def _unicode_with(self, other: Schema) -> str | None:
+        """The Unicode versions behind a sum of tallies, with a warning where they differ."""
+        if self.unicode == other.unicode or not self.cuts_texts or None in (self.unicode, other.unicode):
+            return self.unicode or other.unicode
+        mine, yours = (str(s.unicode).split(" and ") for s in (self, other))
+        if not {*yours} <= {*mine}:
+            warn(
+                f"texts were cut by Unicode {self.unicode} here and by Unicode {other.unicode} there: a few rare "
+                "characters may be letters in one and not in the other. Hint: count with one version of Python."
+            )
+        return " and ".join(sorted({*mine, *yours}))
+
+    def to_dict(self) -> dict[str, Any]:
+        """A form that JSON can hold."""
+        return {
+            "tallybayes_schema": VERSION,
+            "target": self.target,
+            "label_type": self.label_type,
+            "weights": self.weights,
+            "missing": list(self.missing),
+            "receipts": self.receipts,
+            **({"unicode": self.unicode} if self.cuts_texts and self.unicode is not None else {}),
+            "columns": [c.to_dict() for c in self.columns],
+        }
+
+    @classmethod
+    def from_dict(cls, given: Mapping[str, Any]) -> Schema:
+        """The inverse of `to_dict`."""
+        version = given.get("tallybayes_schema") if isinstance(given, Mapping) else None
+        if version != VERSION:
+            raise SchemaError(
+                f"a schema of version {version!r}; this release reads version {VERSION}",
+                hint="make the file with schema.save(path) of this release, or update tallybayes.",
+            )
+        values = {k: v for k, v in given.items() if k not in ("tallybayes_schema", "columns")}
+        unknown = set(values) - {f.name for f in fields(cls)}
+        if unknown or not isinstance(given.get("columns"), list):
+            raise SchemaError(
+                f"a schema with the fields {excerpt(sorted(given))}",
+                hint="a schema has columns, a list, and may have "
+                + ", ".join(f.name for f in fields(cls) if f.name != "columns") + ".",
+            )  # fmt: skip
+        if not isinstance(values.setdefault("unicode", None), (str, type(None))):
+            raise SchemaError(
+                f"a schema with unicode={values['unicode']!r}", hint="leave it out, or write a version: '15.0.0'."
+            )
+        return cls(columns=[Column.from_dict(c) for c in given["columns"]], **values)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the schema as JSON; a file of that name is replaced at once or not at all."""
+        write_atomically(path, json.dumps(self.to_dict(), ensure_ascii=False, indent=1).encode())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Schema:
+        """Read a schema that `save` wrote."""
+        with open(path, encoding="utf-8") as file:
+            try:
+                given = json.load(file)
+            except ValueError as error:
+                raise SchemaError(
+                    f"{os.fspath(path)} is not JSON: {error}",
+                    hint="give a file that schema.save(path) wrote.",
+                ) from None
+        return cls.from_dict(given)
+
+    def __repr__(self) -> str:
+        names = [canon.printable(c.name, 40) for c in self.columns]
+        width = max(map(len, names), default=0)
+        lines = [f"Schema: target {canon.printable(self.target)!r}, {len(self.counted)} columns counted"]
+        for name, c in zip(names, self.columns, strict=True):
+            lines.append(f"  {name:<{width}}  {c.kind:<8}  {canon.printable(c.reason, 160)}".rstrip())
+        return "\n".join(lines)
+
+
+def _apart(difference: str) -> SchemaError:
+    return SchemaError(
+        f"these tallies do not count the same thing: {difference}",
+        hint="count both with one schema: schema.save('schema.json') on one machine, Schema.load on the other.",
+    )
+
+
+def _joined(mine: Column, yours: Column) -> Column:
+    if mine.counting() != yours.counting():
+        a, b = mine.counting(), yours.counting()
+        difference = next(k for k in sorted({*a, *b}) if a.get(k) != b.get(k))
+        raise _apart(
+            f"column {mine.name!r} has {difference}={a.get(difference)!r} here and {b.get(difference)!r} there"
+        )
+    if mine.width != yours.width:
+        raise _apart(f"column {mine.name!r} has {mine.width} positions here and {yours.width} there")
+    values = mine.values
+    if mine.values != yours.values:
+        values = tuple(sorted({*(mine.values or ()), *(yours.values or ())}))
+    cells = mine.cells if mine.cells == yours.cells else None
+    return replace(mine, values=values, cells=cells)

@@ -1,0 +1,244 @@
+"""Anything tabular → batches of named columns.
+
+Taken: paths and globs of files; pandas, polars and pyarrow frames, DuckDB relations and whatever else speaks the Arrow
+stream interface; dicts of columns; lists or iterators of dicts; NumPy and SciPy sparse matrices with their labels
+beside them; Spark frames, which stay where they are.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ..base import threads
+from ..base.errors import DataError, SettingsError, did_you_mean
+from ..base.lazy import scipy
+from .batch import (
+    BATCH_ROWS,
+    MATRIX,
+    Batch,
+    Source,
+    Wanted,
+    arrow_batches,
+    as_column,
+    batch_of_rows,
+    batches_of_rows,
+    refuse_repeated,
+)
+
+__all__ = ["LABELS", "MATRIX", "WEIGHTS", "Batch", "Source", "Wanted", "on_engine", "open_source", "read"]
+
+LABELS = "y"  # labels given beside the data are a column of this name unless the caller names another
+_MANY_CELLS = 1 << 20  # of a frame: converting so many takes longer than starting threads
+WEIGHTS = "(weights)"  # weights given beside the data; no frame has a column of this name by chance
+
+
+def open_source(data: Any, y: Any = None, *, weights: Any = None, target: str | None = None) -> Source:
+    """The source behind any accepted data; labels and weights may stand beside it.
+
+    >>> batch = next(open_source({"a": [1, 2], "b": ["u", None]}).batches())
+    >>> batch.rows, batch.names()
+    (2, ['a', 'b'])
+    """
+    source = data if isinstance(data, Source) else _open(data)
+    if y is None and weights is None:
+        return source
+    if source.engine is not None:
+        raise DataError(
+            f"labels or weights were given beside a {type(data).__name__} whose rows live elsewhere",
+            hint="make them columns of the frame and name these: target='…', weights='…'.",
+        )
+    beside: dict[str, Any] = {}
+    if y is not None:
+        beside[target or LABELS] = y
+    if weights is not None:
+        beside[WEIGHTS] = weights
+    return _beside(source, beside)
+
+
+def read(
+    data: Any,
+    connection: Any = None,
+    *,
+    format: str | None = None,
+    delimiter: str | None = None,
+    encoding: str = "utf-8",
+    decimal: str = ".",
+    bad_lines: str = "error",
+    memory_limit: str | int | None = None,
+    progress: Callable[[int, float | None], None] | None = None,
+) -> Source:
+    """A source of rows that `fit`, `infer`, `count`, `predict` and all else take: a file, or many, or a SQL query.
+
+    `data` is a path or a pattern such as "logs/*.csv.gz": CSV, TSV, JSON lines, Parquet or Arrow, packed by gzip or
+    zstd if so named. With a `connection` (DuckDB, or any of Python's database interface) it is a SQL query. Every
+    other call takes a path as it is; `read` is for what it cannot guess:
+
+    - `format`: "csv", "tsv", "jsonl", "parquet" or "arrow", where the name does not say it
+    - `delimiter`, `encoding`, `decimal=","`: how a CSV is written; the delimiter is found by itself
+    - `bad_lines="skip"`: leave out lines of another width or that are not JSON, with a warning
+    - `memory_limit="200MB"`: what reading may hold at once; else the environment's TALLYBAYES_MEMORY, else 256 MB
+    - `progress`: called with the rows read so far and the share of the whole, or None where that is not known
+    """
+    from .files.options import Options
+    from .files.reader import open_rows  # brings DuckDB, which is loaded only where a file is read
+
+    options = Options(format, delimiter, encoding, decimal, bad_lines, memory_limit, progress)
+    return open_rows(data, connection, options)
+
+
+_TAKES = {
+    "local": "",
+    "duckdb": "DuckDB is for files, queries and relations; duckdb.from_arrow(table) makes a relation of a table.",
+    "spark": "give a Spark frame: spark.read.parquet(path), or spark.createDataFrame(table).",
+}
+
+
+def on_engine(source: Source, engine: str | None) -> Source:
+    """The source, counted by the engine of this name: "local" brings the rows of any source here, None lets it be."""
+    if engine is None or engine == source.home:
+        return source
+    if engine not in _TAKES:
+        raise SettingsError(
+            f"engine={engine!r}", hint=did_you_mean(str(engine), _TAKES) + f"the engines are {', '.join(_TAKES)}."
+        )
+    if engine == "local":
+        return replace(source, engine=None, home="local")
+    raise SettingsError(f"engine={engine!r}, but {source.name} would be read by {source.home!r}", hint=_TAKES[engine])
+
+
+_ENGINES = {
+    "pyspark": "tallybayes.tally.spark.frames"
+}  # by the package of a frame's type: a layer above, loaded when it is met
+
+
+def _elsewhere(data: Any) -> Source | None:
+    """The source of a frame whose rows live elsewhere; its package is known by name and never imported for it."""
+    engine = _ENGINES.get(type(data).__module__.partition(".")[0])
+    if engine is None:
+        return None
+    source: Source | None = import_module(engine).opened(data)
+    return source
+
+
+def _open(data: Any) -> Source:
+    module = type(data).__module__.partition(".")[0]
+    if isinstance(data, Batch):
+        return _memory(data)
+    if (source := _elsewhere(data)) is not None:
+        return source
+    if isinstance(data, (str, os.PathLike)) or module in ("duckdb", "_duckdb"):
+        return read(data)
+    if module == "pandas" and hasattr(data, "columns"):
+        return _memory(_from_pandas(data))
+    if isinstance(data, pa.RecordBatchReader):
+        return Source(lambda: arrow_batches(data), once=True, arrow=True)
+    if hasattr(data, "__arrow_c_stream__") and not hasattr(data, "dtype"):
+        return Source(lambda: arrow_batches(pa.RecordBatchReader.from_stream(data)))
+    if scipy.sparse.issparse(data):
+        return _memory(Batch({MATRIX: data.tocsr()}, data.shape[0]))
+    if isinstance(data, np.ndarray):
+        return _memory(_from_array(data))
+    if isinstance(data, Mapping):
+        return _memory(_from_mapping(data))
+    if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
+        return _memory(batch_of_rows(data, 0))
+    if isinstance(data, Iterator):
+        return Source(lambda: batches_of_rows(data), once=True)
+    raise DataError(
+        f"data of type {type(data).__name__} is not a table",
+        hint="give a path, a pandas, polars or Arrow frame, a dict of columns, a list of dicts, or a matrix with "
+        "y=labels.",
+    )
+
+
+def _memory(batch: Batch) -> Source:
+    return Source(lambda: batch.cut(BATCH_ROWS), rows=batch.rows)
+
+
+def _from_pandas(frame: Any) -> Batch:
+    names = [str(c) for c in frame.columns]
+    refuse_repeated(names)
+    series = [frame.iloc[:, i] for i in range(len(names))]
+    columns = threads.each(as_column, series) if frame.size > _MANY_CELLS else map(as_column, series)
+    return Batch(dict(zip(names, columns, strict=True)), len(frame))
+
+
+def _from_array(data: np.ndarray[Any, Any]) -> Batch:
+    if data.dtype.names:
+        return _from_mapping({n: data[n] for n in data.dtype.names})
+    if data.ndim != 2:
+        raise DataError(
+            f"an array of {data.ndim} dimensions is not a table",
+            hint="give a matrix with a row per example: X[None, :] makes one row of it, X[:, None] one column.",
+        )
+    if data.dtype.kind in "OUS":
+        return Batch({f"{MATRIX}{j}": as_column(data[:, j]) for j in range(data.shape[1])}, len(data))
+    return Batch({MATRIX: data}, len(data))
+
+
+def _from_mapping(data: Mapping[Any, Any]) -> Batch:
+    names = [str(n) for n in data]
+    refuse_repeated(names)
+    if names and all(_is_scalar(v) for v in data.values()):
+        return batch_of_rows([data], 0)
+    columns = {n: as_column(v) for n, v in zip(names, data.values(), strict=True)}
+    lengths = {n: _length(c) for n, c in columns.items()}
+    if len(set(lengths.values())) > 1:
+        raise DataError(
+            "columns of different lengths: " + ", ".join(f"{n!r} has {k}" for n, k in list(lengths.items())[:8]),
+            hint="give every column one value per row; None stands for a missing one.",
+        )
+    return Batch(columns, next(iter(lengths.values()), 0))
+
+
+def _is_scalar(value: Any) -> bool:
+    return value is None or isinstance(value, (str, bytes)) or not hasattr(value, "__len__")
+
+
+def _length(column: Any) -> int:
+    return int(column.shape[0]) if hasattr(column, "shape") else len(column)
+
+
+def _beside(source: Source, extra: Mapping[str, Any]) -> Source:
+    columns = {name: as_column(_flat(values)) for name, values in extra.items()}
+
+    def joined(batches: Iterator[Batch]) -> Iterator[Batch]:
+        seen = 0
+        for batch in batches:
+            clash = [n for n in columns if n in batch.columns]
+            if clash:
+                raise DataError(
+                    f"the data have a column {clash[0]!r} and labels were given beside them under that name",
+                    hint="name the labels' column with target=…, or leave y away and give target='…' alone.",
+                )
+            stop = seen + batch.rows
+            more = {n: c[seen:stop] for n, c in columns.items()}
+            for n, c in columns.items():
+                if _length(c) < stop:
+                    raise _uneven(n, _length(c), f"at least {stop}")
+            seen = stop
+            yield replace(batch, columns={**batch.columns, **more})
+        for n, c in columns.items():
+            if _length(c) != seen:
+                raise _uneven(n, _length(c), str(seen))
+
+    return Source(lambda: joined(source.batches()), source.once, source.arrow, home=source.home, rows=source.rows)
+
+
+def _flat(values: Any) -> Any:
+    """Labels or weights as one dimension: a matrix of a single column is that column."""
+    return values[:, 0] if isinstance(values, np.ndarray) and values.ndim == 2 and values.shape[1] == 1 else values
+
+
+def _uneven(name: str, given: int, rows: str) -> DataError:
+    return DataError(
+        f"{given} values were given as {name!r} beside data of {rows} rows",
+        hint="labels and weights need one value per row, in the order of the rows.",
+    )

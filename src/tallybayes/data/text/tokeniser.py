@@ -1,0 +1,238 @@
+"""From a text to its tokens, in plain Python: the reference that the fast way must equal.
+
+    text → lower case → accents → words (or character n-grams) → stop words → stems → word n-grams
+
+Lower case, accents and the splitting look at every character; stop words and stems look at each distinct word once.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import unicodedata
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any
+
+from ...base.errors import MissingExtra, SchemaError, did_you_mean
+from .stopwords import STOP_WORDS
+
+WORDS = "words"  # Unicode words of two or more characters
+AUTO = "auto"  # the same, but scripts written without spaces are cut into pairs of characters
+_WORD = re.compile(r"(?u)\b\w\w+\b")
+_SPACES = re.compile(r"\s+")
+# Han, kana, Hangul is spaced; Thai, Lao, Tibetan, Myanmar, Khmer: written without spaces between words
+_UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u0f00-\u0fff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf"
+    "\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]+"
+)
+
+
+@dataclass(frozen=True)
+class Tokeniser:
+    """How a text column is cut into tokens.
+
+    pattern   "words", "auto" (pairs of characters for scripts without spaces), or a regular expression of your own
+    lower     fold to lower case first
+    accents   keep them (True) or strip them
+    ngrams    word n-grams from … to …; (1, 2) is words and pairs of words
+    chars     character n-grams from … to … instead of words: inside words (padded by spaces), or `across` the text
+    stop      words to leave out: a language ("english") or a list
+    stem      a language of PyStemmer ("english"), or None
+    hash_bits bound the vocabulary to 2^hash_bits slots by hashing
+
+    >>> Tokeniser().tokens("I am spam. Spam I am!")
+    ['am', 'spam', 'spam', 'am']
+    >>> Tokeniser(pattern="[a-z]+", ngrams=(2, 2)).tokens("I am spam")
+    ['i am', 'am spam']
+    """
+
+    pattern: str = WORDS
+    lower: bool = True
+    accents: bool = True
+    ngrams: tuple[int, int] = (1, 1)
+    chars: tuple[int, int] | None = None
+    across: bool = False
+    stop: str | tuple[str, ...] = ()
+    stem: str | None = None
+    hash_bits: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("ngrams", "chars"):
+            given = getattr(self, name)
+            if given is None and name == "chars":
+                continue
+            pair = isinstance(given, (list, tuple)) and len(given) == 2 and all(isinstance(n, int) for n in given)
+            if not pair or not 1 <= given[0] <= given[1] <= 20:
+                raise SchemaError(
+                    f"{name}={given!r}", hint=f"take two whole numbers from … to …, at most 20: {name}=(1, 2)."
+                )
+            object.__setattr__(self, name, (int(given[0]), int(given[1])))
+        for name in ("lower", "accents", "across"):
+            if not isinstance(getattr(self, name), bool):
+                raise SchemaError(f"{name}={getattr(self, name)!r}", hint="take True or False.")
+        if not isinstance(self.pattern, str):
+            raise SchemaError(f"the pattern {self.pattern!r}", hint=r"take 'words', 'auto' or a text such as r'\w+'.")
+        if self.pattern not in (WORDS, AUTO):
+            try:
+                re.compile(self.pattern)
+            except re.error as error:
+                raise SchemaError(
+                    f"the pattern {self.pattern!r} is no regular expression: {error}", hint=r"take e.g. r'\w+'."
+                ) from None
+        if isinstance(self.stop, str):
+            if self.stop not in STOP_WORDS:
+                raise SchemaError(
+                    f"there is no list of stop words for {self.stop!r}",
+                    hint=did_you_mean(self.stop, STOP_WORDS)
+                    + "there are lists for "
+                    + ", ".join(sorted(STOP_WORDS))
+                    + "; or give your own list of words.",
+                )
+        else:
+            wrong = [w for w in self.stop if not isinstance(w, str)] if isinstance(self.stop, Iterable) else [self.stop]
+            if wrong:
+                raise SchemaError(
+                    f"the stop word {wrong[0]!r}", hint="give a list of texts, or the name of a language."
+                )
+            object.__setattr__(self, "stop", tuple(sorted(set(self.stop))))
+        if self.stem is not None:
+            stemmer(self.stem)
+        if self.hash_bits is not None and not (isinstance(self.hash_bits, int) and 8 <= self.hash_bits <= 30):
+            raise SchemaError(f"hash_bits={self.hash_bits!r}", hint="take 8 to 30; 22 holds four million slots.")
+
+    # ---- the reference
+
+    def tokens(self, text: str) -> list[str]:
+        """The tokens of one text, in order."""
+        pieces = self.pieces(self.prepared(text))
+        if self.stop or self.stem is not None:
+            pieces = [word for word in map(self.word, pieces) if word is not None]
+        return self.grams(pieces)
+
+    def prepared(self, text: str) -> str:
+        """The text in lower case, without accents if they are not wanted, lone surrogates replaced."""
+        text = text if text.isascii() else clean(text)
+        text = text.lower() if self.lower else text
+        return text if self.accents or text.isascii() else text.translate(_plain_letters())
+
+    def flattened(self, text: str) -> str:
+        """A prepared text as the fast way reads it: with every white space a single blank, where n-grams cross it."""
+        text = self.prepared(text)
+        return _SPACES.sub(" ", text) if self.chars is not None and self.across else text
+
+    def pieces(self, text: str) -> list[str]:
+        """A prepared text cut by the pattern, or into character n-grams."""
+        if self.chars is not None:
+            low, high = self.chars
+            parts = [_SPACES.sub(" ", text)] if self.across else [f" {w} " for w in self._words(text)]
+            return [p[i : i + n] for p in parts for n in range(low, high + 1) for i in range(len(p) - n + 1)]
+        return self._words(text)
+
+    def _words(self, text: str) -> list[str]:
+        if self.pattern == WORDS:
+            return _WORD.findall(text)
+        if self.pattern == AUTO:
+            return _words_or_pairs(text)
+        found = (m if isinstance(m, str) else "".join(m) for m in self._own.findall(text))
+        return [m for m in found if m]  # a pattern such as x* also matches between any two characters
+
+    @cached_property
+    def _own(self) -> re.Pattern[str]:
+        return re.compile(self.pattern)
+
+    def word(self, piece: str) -> str | None:
+        """What a distinct piece counts as: its stem, or None for a stop word."""
+        if piece in self.stop_words:
+            return None
+        return piece if self.stem is None else stemmer(self.stem)(piece)
+
+    @cached_property
+    def stop_words(self) -> frozenset[str]:
+        """The stop words, prepared as the text is."""
+        words = STOP_WORDS[self.stop] if isinstance(self.stop, str) else self.stop
+        return frozenset(self.prepared(w) for w in words)
+
+    def grams(self, words: list[str]) -> list[str]:
+        """Word n-grams of all sizes asked for, shortest first at each place."""
+        low, high = (1, 1) if self.chars is not None else self.ngrams
+        if (low, high) == (1, 1):
+            return words
+        return [" ".join(words[i : i + n]) for n in range(low, high + 1) for i in range(len(words) - n + 1)]
+
+    @property
+    def plain(self) -> bool:
+        """Whether the splitting is one that the fast way knows."""
+        return self.pattern == WORDS
+
+    @property
+    def simple(self) -> bool:
+        """Whether tokens are the words themselves, so that they can be counted and scored while a text is cut."""
+        further = self.stop or self.stem or self.chars or self.hash_bits is not None
+        return self.plain and not further and self.ngrams == (1, 1)
+
+
+def _words_or_pairs(text: str) -> list[str]:
+    out = []
+    for match in re.finditer(r"\w+", text):
+        word, end = match[0], 0
+        for run in _UNSPACED.finditer(word):
+            out += [word[end : run.start()]] if run.start() - end > 1 else []
+            chars = run[0]
+            out += [chars[i : i + 2] for i in range(len(chars) - 1)] if len(chars) > 1 else [chars]
+            end = run.end()
+        out += [word[end:]] if len(word) - end > 1 else []
+    return out
+
+
+def without_spaces(text: str) -> int:
+    """How many characters of a text belong to a script that is written without spaces between words.
+
+    >>> without_spaces("abc 日本")
+    2
+    """
+    return sum(len(run) for run in _UNSPACED.findall(text))
+
+
+def clean(text: str) -> str:
+    """The text with lone surrogates, which no file can hold, replaced by U+FFFD.
+
+    >>> clean("a\\ud800b")
+    'a\\ufffdb'
+    """
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+@cache
+def _plain_letters() -> dict[int, str | None]:
+    """Letters to what is left of them without their marks. A table, since `unicodedata.normalize` is quadratic."""
+    out: dict[int, str | None] = {}
+    for code in range(0x80, sys.maxunicode + 1):
+        char = chr(code)
+        if unicodedata.combining(char):
+            out[code] = None
+        elif unicodedata.decomposition(char) and not unicodedata.decomposition(char).startswith("<"):
+            out[code] = "".join(c for c in unicodedata.normalize("NFD", char) if not unicodedata.combining(c))
+    return out
+
+
+@cache
+def stemmer(language: str) -> Callable[[str], str]:
+    """PyStemmer's function for a language."""
+    try:
+        import Stemmer
+    except ImportError:  # pragma: no cover - a hard dependency, but its absence should not be a riddle
+        raise MissingExtra("stemming needs PyStemmer", hint="pip install PyStemmer") from None
+    known: list[str] = Stemmer.algorithms()
+    if language not in known:
+        raise SchemaError(
+            f"there is no stemmer for {language!r}",
+            hint=did_you_mean(language, known) + "there are stemmers for " + ", ".join(known) + ".",
+        )
+    stem: Any = Stemmer.Stemmer(language).stemWord
+    return stem  # type: ignore[no-any-return]

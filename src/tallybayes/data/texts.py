@@ -1,0 +1,179 @@
+"""A text column of a batch: its strings, cut into tokens when somebody asks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ..base.arrays import Bools, Floats, Ints
+from ..base.arrow import array, numpy_of
+from ..base.lazy import scipy
+from ..exact.kernels.gate import count_kernels, text_kernels
+from ..exact.sheet import Sheet
+from ..exact.sums import sums
+from .blocks import WORDS, Bag, Groups, N
+from .text.tokeniser import Tokeniser
+from .text.tokens import Tokens, tokenised
+
+_SHORT = 1 << 10  # bytes of text that Python cuts in the time that it takes to call a kernel
+
+
+@dataclass(frozen=True)
+class Texts:
+    """Strings, null for missing, and how to cut them."""
+
+    texts: pa.Array
+    tokeniser: Tokeniser
+    levels: int | None = None
+
+    @property
+    def rows(self) -> int:
+        """How many rows."""
+        return len(self.texts)
+
+    def take(self, rows: Ints | Bools) -> Texts:
+        """The block of some of the rows."""
+        kept = self.texts.filter(array(rows)) if rows.dtype == bool else self.texts.take(array(rows))
+        return Texts(kept, self.tokeniser, self.levels)
+
+    def present(self) -> Bools:
+        """Which rows have a text, empty ones included."""
+        return np.asarray(numpy_of(self.texts.is_valid()))
+
+    def text(self, row: int) -> str | None:
+        """The text."""
+        value: str | None = self.texts[row].as_py()
+        return value
+
+    def receipts(self) -> list[bytes]:
+        """The text itself."""
+        if len(self.texts) == 0:
+            return []
+        texts = self.texts.cast(pa.large_string())
+        first, last = texts.offset, texts.offset + len(texts)
+        ends = np.frombuffer(texts.buffers()[1], dtype=np.int64)[first : last + 1].tolist()
+        raw = memoryview(texts.buffers()[2] or b"")  # its bytes are those of UTF-8 already
+        there = self.present().tolist()
+        return [b"=" + raw[a:b] if has else b"-" for a, b, has in zip(ends[:-1], ends[1:], there, strict=True)]
+
+    @cached_property
+    def tokens(self) -> Tokens:
+        """The tokens of every row."""
+        return tokenised(self.texts, self.tokeniser)
+
+    @cached_property
+    def bag(self) -> Bag:
+        """The same as a bag, ready to be scored."""
+        found = self.tokens
+        indptr = np.zeros(self.rows + 1, dtype=np.int64)
+        kernels = count_kernels(len(found.numbers))
+        if kernels is not None:
+            indices, amounts = np.empty(len(found.numbers), dtype=np.int64), np.empty(len(found.numbers))
+            stamp, place = np.full(len(found.words), -1, dtype=np.int64), np.empty(len(found.words), dtype=np.uint64)
+            n = kernels.rows(found.numbers, found.ends, stamp, place, indptr, indices, amounts)
+            indices, amounts = indices[:n], amounts[:n]
+        else:
+            row = np.repeat(np.arange(self.rows), np.diff(found.ends, prepend=0))
+            key, n = np.unique(row * max(len(found.words), 1) + found.numbers, return_counts=True)
+            indices, amounts = key % max(len(found.words), 1), n.astype(np.float64)
+            np.cumsum(np.bincount(key // max(len(found.words), 1), minlength=self.rows), out=indptr[1:])
+        matrix = scipy.sparse.csr_array((amounts, indices, indptr), shape=(self.rows, len(found.words)))
+        return Bag(found.words.to_pylist(), matrix, self.present(), self.levels, _Given(found))
+
+    def sum_by(self, groups: Groups) -> dict[str, Sheet]:
+        """Occurrences and texts under each token, and a one for the row."""
+        if groups.weights is not None or self.levels is not None:
+            return self.bag.sum_by(groups)
+        entries = self._entries(groups.labels)
+        if entries is None:
+            return self.bag.sum_by(groups)
+        words, slot, label, amount = entries
+        rows = groups.take(self.present())
+        count = sums(rows.labels, groups.n_labels, [])
+        return {
+            "words": Sheet(WORDS, words, slot, np.zeros(len(slot), dtype=np.int64), label, amount),
+            "rows": Sheet.dense([""], groups.n_labels, dict(zip(N, [count], strict=True))),
+        }
+
+    def _entries(self, labels: Ints) -> tuple[pa.Array, Ints, Ints, Ints] | None:
+        """Words, and entries sorted by word and class, by the kernels; None where they are not worth it."""
+        kernels = text_kernels(self.texts.nbytes) if self.tokeniser.plain else None
+        if kernels is None:
+            return None
+        if self.tokeniser.simple:  # counted while they are cut: the tokens are never written down
+            texts = kernels.readable(self.texts, self.tokeniser.flattened)
+            out: tuple[pa.Array, Ints, Ints, Ints] = kernels.counted(texts, labels, self.tokeniser.lower)
+            return out
+        found = self.tokens
+        return found.words, *kernels.by_class(found.numbers, found.ends, labels, len(found.words))
+
+    def dot(self, belief: Any) -> Floats | None:
+        """Σ weights of each text's words, as the belief has them, without a bag; None where that is no quicker.
+
+        Short texts are cut by Python; long ones are scored by the kernels while they are cut.
+        """
+        size = self.texts.nbytes
+        if size < _SHORT and self.tokeniser.hash_bits is None:
+            found = [[] if t is None else self.tokeniser.tokens(t) for t in self.texts.to_pylist()]
+            self.__dict__["_lengths"] = np.array([len(t) for t in found], dtype=np.float64)
+            short: Floats = belief.summed(found)
+            return short
+        kernels = text_kernels(size) if self.tokeniser.simple else None
+        if kernels is None or (belief.presence and belief.reserve):  # distinct words that nobody has numbered
+            return None
+        texts = kernels.readable(self.texts, self.tokeniser.flattened)
+        out: Floats
+        out, self.__dict__["_lengths"] = belief.lookup(kernels).dot(texts, self.tokeniser.lower, belief.presence)
+        return out
+
+    def lengths(self) -> Floats:
+        """How many tokens each text has."""
+        return self._lengths
+
+    @cached_property
+    def _lengths(self) -> Floats:  # `dot` puts them here when it has cut the texts anyway
+        return self.bag.lengths()
+
+    # ---- what a bag has, for those who read one
+
+    @property
+    def slots(self) -> Sequence[str]:
+        """The distinct tokens."""
+        return self.bag.slots
+
+    @property
+    def matrix(self) -> scipy.sparse.csr_array:
+        """Rows × tokens."""
+        return self.bag.matrix
+
+    @property
+    def has(self) -> Bools:
+        """Which rows have a text."""
+        return self.present()
+
+    @property
+    def given(self) -> Any:
+        """Per row, the numbers of its tokens in the order of the text."""
+        return self.bag.given
+
+    def entries(self) -> tuple[Ints, Ints, Floats]:
+        """Row, token and how often it occurs."""
+        return self.bag.entries()
+
+
+@dataclass(frozen=True)
+class _Given:
+    """The tokens of each row in the order of the text, as a sequence of sequences."""
+
+    tokens: Tokens
+
+    def __len__(self) -> int:
+        return len(self.tokens.ends)
+
+    def __getitem__(self, row: Any) -> Any:
+        return self.tokens.of(int(row)).tolist()

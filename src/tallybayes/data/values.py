@@ -1,0 +1,273 @@
+"""One raw column with a value per row → canonical texts, numbers or parts of dates, with missing values marked."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..base import canon
+from ..base.arrays import Floats, has_infinity
+from ..base.arrow import array, numpy_of, scalar
+from ..base.errors import DataError
+from ..exact.kernels.gate import code_kernels
+from .blocks import Codes
+
+_DAY = 86400.0
+_FIRST, _MISSING = np.zeros(1, dtype=np.int64), np.full(1, -1, dtype=np.int64)  # the codes of a single row
+_LONG = 1 << 12  # rows of a column of texts: fewer are numbered by Arrow
+_DIFFERENT = 1 << 11  # texts: more are, too, since their table does not stay in the near cache
+SMALL_RANGE = 1 << 16  # of whole numbers that are counted without a hash table
+_WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+
+@dataclass(frozen=True)
+class Where:
+    """The place a message speaks of: a column and the number of its first row."""
+
+    column: str
+    start: int
+    place: Callable[[int], str] | None = None  # a file and line, where the rows have one
+
+    def error(self, row: int, found: str, hint: str) -> DataError:
+        """An error about one row of the column."""
+        number = self.start + row
+        if self.place is not None:
+            return DataError(f"{self.place(number)}, column {self.column!r}: {found}", hint=hint)
+        return DataError(f"column {self.column!r}, row {number} (the first is row 0): {found}", hint=hint)
+
+
+def check_flat(raw: Any, column: str) -> None:
+    """Refuse a matrix where one value per row is wanted."""
+    if getattr(raw, "ndim", 1) != 1:
+        raise DataError(
+            f"column {column!r} is a matrix of shape {raw.shape}, not one value per row",
+            hint="give its columns names of their own, or declare it as kind 'vector' or 'bag'.",
+        )
+
+
+def category(raw: Any, missing: Sequence[str] = (), *, written: bool = False) -> Codes:
+    """Canonical text per value; None, NaN and the texts in `missing` are missing.
+
+    `written` says that the texts come from a file without types: a "3.0" there is what 3 is elsewhere.
+    """
+    if isinstance(raw, list) and len(raw) == 1 and not written:
+        text = canon.text(raw[0])
+        return Codes([], _MISSING) if text is None or text in missing else Codes([text], _FIRST)
+    if isinstance(raw, np.ndarray):
+        raw = array(raw)
+    if isinstance(raw, pa.Array) and pa.types.is_integer(raw.type) and raw.null_count == 0:
+        found = _small_range(numpy_of(raw), missing)
+        if found is not None:
+            return found
+    numbered = _numbered(raw) if isinstance(raw, pa.Array) and is_text(raw.type) and len(raw) >= _LONG else None
+    if numbered is not None:
+        texts, codes = numbered
+    elif isinstance(raw, pa.Array):
+        if not pa.types.is_dictionary(raw.type):
+            raw = raw.dictionary_encode()
+        values = raw.dictionary.to_pylist()
+        texts = values if is_text(raw.dictionary.type) else [canon.text(v) for v in values]
+        indices = raw.indices if pa.types.is_int32(raw.indices.type) else raw.indices.cast(pa.int64())
+        codes = numpy_of(indices.fill_null(scalar(-1, indices.type)) if indices.null_count else indices)
+    else:
+        seen: dict[Any, int] = {}
+        texts, numbers = [], []
+        for value in raw:
+            text = canon.text(value)
+            if text not in seen:
+                seen[text] = len(texts)
+                texts.append(text)
+            numbers.append(seen[text])
+        codes = np.array(numbers, dtype=np.int64)
+    slots: dict[str, int] = {}
+    new = np.empty(len(texts) + 1, dtype=np.int64)
+    new[-1] = -1
+    for i, text in enumerate(texts):
+        if text is None or text in missing:
+            new[i] = -1
+        else:
+            new[i] = slots.setdefault(canon.written(text) if written else text, len(slots))
+    return Codes(list(slots), codes if len(slots) == len(texts) else new[codes])
+
+
+def _numbered(raw: Any) -> tuple[list[str | None], Any] | None:
+    """The different texts of a column in the order in which they come, and which of them each row has, −1 for null.
+
+    What Arrow's dictionary has; None for many different texts, and before kernels repay themselves.
+    """
+    fast = code_kernels(len(raw))
+    if fast is None:
+        return None
+    validity, ends, data = raw.buffers()
+    whole = np.int32 if pa.types.is_string(raw.type) else np.int64
+    none = np.zeros(0, dtype=np.uint8)
+    bits = np.frombuffer(validity, dtype=np.uint8) if raw.null_count else none
+    letters = np.frombuffer(data, dtype=np.uint8) if data is not None and data.size else none
+    codes, first = np.empty(len(raw), dtype=np.int32), np.empty(_DIFFERENT, dtype=np.int64)
+    places = np.frombuffer(ends, dtype=whole)[raw.offset : raw.offset + len(raw) + 1]
+    room = np.zeros(4 * _DIFFERENT, dtype=np.int32), np.empty((3, _DIFFERENT), dtype=np.uint64)
+    count = fast.encode(places, letters, bits, raw.offset, codes, first, *room)
+    return None if count < 0 else (raw.take(array(first[:count])).to_pylist(), codes)
+
+
+def _small_range(values: np.ndarray[Any, Any], missing: Sequence[str]) -> Codes | None:
+    """Whole numbers of a range no wider than there are rows need no hash table: the code is the place in the range."""
+    low, high = (int(values.min()), int(values.max())) if len(values) else (0, -1)
+    if not 0 <= high - low < min(len(values), SMALL_RANGE) or any(map(is_whole, missing)):
+        return None
+    codes = (values - values.dtype.type(low)).astype(np.int64, copy=False)
+    used = np.bincount(codes, minlength=high - low + 1) > 0
+    slots = [str(low + i) for i in np.flatnonzero(used).tolist()]
+    return Codes(slots, codes if used.all() else (np.cumsum(used) - 1)[codes])
+
+
+def is_whole(text: str) -> bool:
+    """Whether a text is the canonical form of some whole number."""
+    return text.removeprefix("-").isdecimal()
+
+
+def number(raw: Any, where: Where, missing: Sequence[str] = ()) -> Floats:
+    """float64 values, NaN for missing; words and infinities are refused."""
+    if isinstance(raw, pa.Array) and pa.types.is_dictionary(raw.type):
+        raw = raw.dictionary_decode()
+    if isinstance(raw, pa.Array) and is_text(raw.type):
+        raw = _numbers_from_text(raw, missing)
+    if isinstance(raw, pa.Array):
+        if pa.types.is_null(raw.type):
+            return np.full(len(raw), np.nan)
+        if pa.types.is_boolean(raw.type):
+            raw = raw.cast(pa.int8())
+        if not (pa.types.is_integer(raw.type) or pa.types.is_floating(raw.type) or pa.types.is_decimal(raw.type)):
+            raise DataError(
+                f"column {where.column!r} holds values of type {raw.type}, not numbers",
+                hint="declare the column as a category, or turn it into numbers first.",
+            )
+        values = numpy_of(raw.cast(pa.float64(), safe=False))
+        marks = [float(m) for m in missing if _is_float(m) and canon.text(float(m)) == m]  # such as -999
+        if marks and (marked := np.isin(values, marks)).any():
+            values = np.where(marked, np.nan, values)
+    else:
+        values = np.array([_one_number(v, i, where, missing) for i, v in enumerate(raw)], dtype=np.float64)
+    if has_infinity(values):
+        row = int(np.argmax(np.isinf(values)))
+        raise where.error(
+            row,
+            f"{values[row]} is not a number that can be added up",
+            "replace infinities by None (missing) or clip them.",
+        )
+    out: Floats = values
+    return out
+
+
+def is_text(kind: Any) -> bool:
+    """Whether an Arrow type is one of texts."""
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _numbers_from_text(raw: Any, missing: Sequence[str]) -> Any:
+    if any(map(_is_float, missing)):  # such as -999
+        raw = _without(raw, missing)
+    try:
+        return raw.cast(pa.float64())
+    except pa.ArrowInvalid:
+        raw = _without(raw, missing)
+    try:
+        return raw.cast(pa.float64())
+    except pa.ArrowInvalid:
+        return raw.to_pylist()
+
+
+def _is_float(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _without(raw: Any, missing: Sequence[str]) -> Any:
+    """The texts with those that mean "missing" as null."""
+    if not missing:
+        return raw
+    return pc.if_else(pc.is_in(raw, value_set=array(list(missing), raw.type)), scalar(None, raw.type), raw)
+
+
+def _one_number(value: Any, row: int, where: Where, missing: Sequence[str]) -> float:
+    text = canon.text(value)
+    if text is None or text in missing:
+        return np.nan
+    if isinstance(value, (bool, np.bool_)):
+        return float(value)
+    try:
+        if "_" in text or isinstance(value, complex):  # Python reads 1_000, nobody else does
+            raise ValueError
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        comma = "," in text and text.replace(",", ".", 1).replace(".", "", 1).lstrip("+-").isdigit()
+        raise where.error(
+            row,
+            f"{text[:60]!r} is not a number",
+            "write decimals with a point."
+            if comma
+            else "mend the value, name it in the schema's missing=[…], or make the column a category.",
+        ) from None
+
+
+def date_part(raw: Any, part: str, where: Where, missing: Sequence[str]) -> Any:
+    """Days since 1970 as numbers, or weekday, month or hour as text."""
+    times = _timestamps(raw, where, missing)
+    if part == "days":
+        return pc.divide(pc.cast(times, pa.int64()), scalar(_DAY * 1e6))
+    if part == "hour":
+        return pc.cast(pc.hour(times), pa.string())
+    number = pc.day_of_week(times) if part == "weekday" else pc.subtract(pc.month(times), scalar(1))
+    names = array(_WEEKDAYS if part == "weekday" else _MONTHS)
+    return pc.take(names, number)
+
+
+def _timestamps(raw: Any, where: Where, missing: Sequence[str]) -> Any:
+    if not isinstance(raw, pa.Array):
+        raw = array(list(raw), from_pandas=True)
+    if pa.types.is_dictionary(raw.type):
+        raw = raw.dictionary_decode()
+    if pa.types.is_null(raw.type):
+        return raw.cast(pa.timestamp("us"))
+    if is_text(raw.type):
+        raw = _times_from_text(raw, where, missing)
+    if not (pa.types.is_timestamp(raw.type) or pa.types.is_date(raw.type)):
+        raise DataError(
+            f"column {where.column!r} holds values of type {raw.type}, not dates",
+            hint="give dates, timestamps or ISO texts such as 2024-05-31.",
+        )
+    if pa.types.is_timestamp(raw.type) and raw.type.tz is not None:
+        raw = raw.cast(pa.timestamp("us", "UTC"), safe=False).cast(pa.timestamp("us"))
+    return raw.cast(pa.timestamp("us"), safe=False)
+
+
+def _times_from_text(raw: Any, where: Where, missing: Sequence[str]) -> Any:
+    raw = _without(raw, missing)
+    try:
+        return raw.cast(pa.timestamp("us"))  # what Arrow reads it reads as Python does, only faster
+    except pa.ArrowInvalid:
+        return array([_one_time(v, i, where) for i, v in enumerate(raw.to_pylist())], pa.timestamp("us"))
+
+
+def _one_time(value: str | None, row: int, where: Where) -> dt.datetime | None:
+    if value is None:
+        return None
+    try:
+        time = dt.datetime.fromisoformat(value)
+    except ValueError:
+        raise where.error(
+            row,
+            f"{value[:60]!r} is not a date",
+            "write dates as 2024-05-31 or 2024-05-31T18:00, or ignore the column.",
+        ) from None
+    return time.astimezone(dt.UTC).replace(tzinfo=None) if time.tzinfo else time

@@ -1,0 +1,214 @@
+"""Numba twins for n-grams of words and of characters. Import only through `exact.text_kernels`' users.
+
+An n-gram of characters is a string of bytes, and so is one of words: the four bytes of each word's number. Both are
+numbered by the table of `wordtable`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .compiling import helper, kernel
+from .strings import ONE, Keys, Table, has_room, key_them, learn, roomier
+
+TOGETHER = 512  # n-grams whose keys are made, and then looked up
+TEXT, SIZE, FIRST, TOTAL, PIECE, LETTERS, WAITING, NEEDED, STATES = range(9)  # where a kernel stands
+
+
+def grown(way: Callable[..., bool], table: Table, numbers: Any, ends: Any, low: int) -> Table:
+    """The table that `grams` or `chars`, given all but their last arguments, have filled: it grows as they ask."""
+    runs, keys = np.zeros(2 * TOGETHER, np.uint64), Keys(*(np.zeros(TOGETHER, np.uint64) for _ in range(3)))
+    state = np.zeros(STATES, np.int64)
+    state[SIZE], state[LETTERS] = low, -1
+    while not way(runs, keys, table, numbers, ends, state):
+        table = roomier(table, TOGETHER, int(state[NEEDED]))
+    return table
+
+
+def spelled(table: Table, word_edges: Any, letters: Any) -> tuple[Any, Any]:
+    """The n-grams of words written out, with a space between words: where each ends, and the bytes."""
+    numbers = table.letters[: len(table.letters) // 4 * 4].view(np.uint32)
+    edges = np.zeros(int(table.known[0]) + 1, np.int64)
+    _spell(table, numbers, word_edges, letters, edges, np.zeros(0, np.uint8))
+    out = np.full(edges[-1], ord(" "), np.uint8)
+    _spell(table, numbers, word_edges, letters, edges, out)
+    return edges, out
+
+
+@helper
+def _number(
+    table: Any, data: Any, runs: Any, count: Any, keys: Any, out: Any, at: Any, state: Any
+) -> Any:  # pragma: no cover - compiled
+    """Number some n-grams; False where the table has no room for them."""
+    size = np.uint64(0)
+    for k in range(count):
+        size += runs[2 * k + 1] - runs[2 * k]
+    some = np.uint64(count)  # one type of number for all callers, so that these are compiled once
+    if not has_room(table, some, size):
+        state[NEEDED] = np.int64(size)
+        return False
+    key_them(table, data, runs, some, keys)
+    learn(table, data, runs, some, keys, out, np.uint64(at))
+    return True
+
+
+@kernel
+def grams(
+    data: Any, ends: Any, low: Any, high: Any, runs: Any, keys: Any, table: Any, out: Any, out_ends: Any, state: Any
+) -> Any:  # pragma: no cover - compiled
+    """n-grams of numbered words, four bytes of `data` each, all sizes low … high in turn.
+
+    Returns whether all is done; if not, the table needs room for TOGETHER strings and state[NEEDED] bytes more, and the
+    next call goes on.
+    """
+    d, n, first, total = state[TEXT], state[SIZE], state[FIRST], state[TOTAL]
+    done = True
+    while done and d < ends.shape[0]:
+        begin = ends[d - 1] if d > 0 else 0
+        count = min(TOGETHER, ends[d] - n + 1 - begin - first)
+        if count > 0:
+            for k in range(count):
+                at = begin + first + k
+                runs[2 * k], runs[2 * k + 1] = 4 * at, 4 * (at + n)
+            done = _number(table, data, runs, count, keys, out, total, state)
+            if done:
+                total, first = total + count, first + count
+        else:
+            n, first = n + 1, 0
+            if n > high:
+                out_ends[d] = total
+                d, n = d + 1, low
+    state[TEXT], state[SIZE], state[FIRST], state[TOTAL] = d, n, first, total
+    return done
+
+
+@kernel
+def _spell(table: Any, numbers: Any, word_edges: Any, letters: Any, edges: Any, out: Any) -> None:  # pragma: no cover
+    """Where each n-gram of words ends, and its bytes if there is room, which is all spaces.
+
+    `numbers` are the letters of the table as numbers of words.
+    """
+    for t in range(1, edges.shape[0]):
+        first, last = table.edges[t - 1] >> np.uint64(2), table.edges[t] >> np.uint64(2)
+        at = edges[t - 1]
+        for i in range(first, last):
+            word = numbers[i]
+            for j in range(word_edges[word - 1], word_edges[word]):
+                if out.shape[0] > 0:
+                    out[at] = letters[j]
+                at += 1
+            at += 1
+        edges[t] = at - 1
+
+
+@kernel
+def padded(
+    texts: Any, fold: Any, is_word: Any, across: bool, out: Any, out_ends: Any, cuts: Any
+) -> Any:  # pragma: no cover - compiled
+    """What character n-grams are taken of: each word with a space on either side, or the text with its spaces folded.
+
+    `cuts` gets the end of every stretch that no n-gram crosses; returns how many there are.
+    """
+    n, pieces = 0, 0
+    for d in range(texts.begin.shape[0]):
+        data = texts.more if texts.beyond[d] else texts.data
+        i, end = texts.begin[d], texts.stop[d]
+        if across:
+            space = False
+            while i < end:
+                b = data[i]
+                blank = b == 32 or (b >= 9 and b <= 13) or (b >= 28 and b <= 31)
+                if not blank or not space:
+                    folded = fold[b]
+                    out[n] = 32 if blank else (folded if folded != 0 else b)
+                    n += 1
+                space = blank
+                i += ONE
+            cuts[pieces] = n
+            pieces += 1
+        else:
+            while i < end:
+                s, chars = i, 0
+                while i < end:
+                    b = data[i]
+                    if b < 128:
+                        if fold[b] == 0:
+                            break
+                        i += ONE
+                    else:
+                        if b < 0xE0:
+                            k, point = np.uint64(2), np.uint32(b & 0x1F)
+                        elif b < 0xF0:
+                            k, point = np.uint64(3), np.uint32(b & 0x0F)
+                        else:
+                            k, point = np.uint64(4), np.uint32(b & 0x07)
+                        for j in range(1, k):
+                            point = np.uint32((point << 6) | (data[i + np.uint64(j)] & 0x3F))
+                        if is_word[point] == 0:
+                            break
+                        i += k
+                    chars += 1
+                if chars >= 2:
+                    out[n] = 32
+                    n += 1
+                    while s < i:
+                        b = data[s]
+                        out[n] = fold[b] if fold[b] != 0 else b
+                        n += 1
+                        s += ONE
+                    out[n] = 32
+                    n += 1
+                    cuts[pieces] = n
+                    pieces += 1
+                if i < end:  # step over the character that is no part of a word
+                    b = data[i]
+                    i += ONE
+                    while i < end and (data[i] & 0xC0) == 0x80:
+                        i += ONE
+        out_ends[d] = pieces
+    return pieces
+
+
+@kernel
+def chars(
+    data: Any, cuts: Any, piece_ends: Any, low: Any, high: Any, places: Any, runs: Any, keys: Any, table: Any, out: Any,
+    ends: Any, state: Any,
+) -> Any:  # pragma: no cover - compiled  # fmt: skip
+    """Character n-grams of each stretch, all sizes low … high in turn; returns whether all is done, as `grams`."""
+    d, n, c, total = state[TEXT], state[SIZE], state[FIRST], state[TOTAL]
+    piece, count, waiting = state[PIECE], state[LETTERS], state[WAITING]
+    done = True
+    while done and d < piece_ends.shape[0]:
+        if piece == piece_ends[d]:
+            ends[d] = total + waiting
+            d += 1
+        elif count < 0:  # a new stretch: where its characters begin
+            count = 0
+            for i in range(cuts[piece - 1] if piece > 0 else 0, cuts[piece]):
+                if (data[i] & 0xC0) != 0x80:
+                    places[count] = i
+                    count += 1
+            places[count] = cuts[piece]
+        elif n > high:
+            piece, count, n = piece + 1, -1, low
+        else:
+            while done and c <= count - n:
+                if waiting == TOGETHER:
+                    done = _number(table, data, runs, waiting, keys, out, total, state)
+                    if done:
+                        total, waiting = total + waiting, 0
+                if done:
+                    runs[2 * waiting], runs[2 * waiting + 1] = places[c], places[c + n]
+                    waiting, c = waiting + 1, c + 1
+            if done:
+                n, c = n + 1, 0
+    if done and waiting > 0:
+        done = _number(table, data, runs, waiting, keys, out, total, state)
+        if done:
+            total, waiting = total + waiting, 0
+    state[TEXT], state[SIZE], state[FIRST], state[TOTAL] = d, n, c, total
+    state[PIECE], state[LETTERS], state[WAITING] = piece, count, waiting
+    return done

@@ -1,0 +1,279 @@
+"""Numba twins of cutting texts into words, and what is done with the words at once. Import only through `exact`.
+
+A text is UTF-8 bytes; one with letters beyond ASCII was lowered by Python before. 64 bytes at a time become 64 bits
+that say which belong to words; where the bits change, a word begins or ends. So there is no loop over letters, whose
+end a processor could not foresee: of two kilobytes first all words are found, then all keys, then all numbers.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .compiling import helper, kernel
+from .countkernels import FILLED, LABEL, SEEN, TEXT, add_up, flush
+from .llvm import add_table_rows, fold_block, ones, trailing_zeros
+from .strings import ONE, ZERO, Keys, has_room, key_them, learn, look_up
+
+_BLOCKS = np.int64(32)  # of 64 bytes, whose words are handled together: they and their keys stay in the nearest cache
+MOST = 64 * int(_BLOCKS) // 2 + 4  # words that these can have, and a few to spare
+_ROOM = np.uint64(MOST)
+_SIX, _LAST = np.uint64(6), np.uint64(63)
+_FOURS = np.uint64(16)  # of words, whose weights are added together
+TOTAL, BLOCK, BLOCKS, OPEN, NEEDED, STATES = range(LABEL + 1, LABEL + 7)  # where `count` stands, besides the entries
+DONE, LACKS_WORDS, LACKS_ENTRIES = range(3)
+
+
+class Desk(NamedTuple):
+    """Room to work on one text at a time."""
+
+    folded: Any  # uint8: the text, in lower case if asked for
+    bits: Any  # uint64: which bytes belong to words
+    tail: Any  # uint8: the last bytes of a text that ends with the buffer
+    runs: Any  # uint64: begin and end of words, in turns
+    keys: Any
+    numbers: Any  # uint32: of the words found together
+
+
+class Texts(NamedTuple):
+    """Bytes, and where each text begins and stops; texts with letters beyond ASCII stand in bytes of their own."""
+
+    data: Any
+    more: Any
+    beyond: Any
+    begin: Any
+    stop: Any
+
+
+def new_desk(longest: int) -> Desk:
+    """Room for texts of up to so many bytes."""
+    return Desk(
+        np.zeros(longest + 160, np.uint8), np.zeros(longest // 64 + 3, np.uint64), np.zeros(64, np.uint8),
+        np.zeros(2 * MOST + 60, np.uint64), Keys(*(np.zeros(MOST, np.uint64) for _ in range(3))),
+        np.zeros(MOST, np.uint32),
+    )  # fmt: skip
+
+
+@kernel
+def not_ascii(data: Any, begin: Any, stop: Any, out: Any) -> None:  # pragma: no cover - compiled
+    """Which texts hold a byte above 127."""
+    for d in range(begin.shape[0]):
+        high = np.uint8(0)
+        for i in range(begin[d], stop[d]):
+            high |= data[i]
+        out[d] = high > 127
+
+
+@helper
+def _words(texts: Any, d: Any, lower: bool, is_word: Any, desk: Any) -> Any:  # pragma: no cover - compiled
+    """Fold a text and mark its words of two or more characters; returns the number of blocks."""
+    data = texts.more if texts.beyond[d] else texts.data
+    begin, size = texts.begin[d], texts.stop[d] - texts.begin[d]
+    whole, rest = size >> _SIX, size & _LAST
+    for b in range(whole):
+        place = np.uint64(b) << _SIX
+        desk.bits[b] = fold_block(data, begin + place, desk.folded, place, lower)
+    place = whole << _SIX
+    if begin + place + np.uint64(64) <= np.uint64(data.shape[0]):
+        last = fold_block(data, begin + place, desk.folded, place, lower)
+    else:  # not to read behind the buffer
+        for i in range(rest):
+            desk.tail[i] = data[begin + place + np.uint64(i)]
+        last = fold_block(desk.tail, ZERO, desk.folded, place, lower)
+    desk.bits[whole] = last & ((ONE << rest) - ONE)
+    desk.bits[whole + ONE] = ZERO
+    blocks = np.int64(whole) + 1
+    if texts.beyond[d]:
+        _unmark(desk.folded, np.int64(size), is_word, desk.bits, np.bool_(False))
+        _unmark(desk.folded, np.int64(size), is_word, desk.bits, np.bool_(True))
+    before = ZERO
+    for b in range(blocks):  # a character alone is no word
+        m = desk.bits[b]
+        beside = (m << ONE) | (before >> _LAST) | (m >> ONE) | (desk.bits[b + 1] << _LAST)
+        desk.bits[b] = m & beside
+        before = m
+    return blocks
+
+
+@helper
+def _unmark(folded: Any, size: Any, is_word: Any, marks: Any, lone: Any) -> None:  # pragma: no cover - compiled
+    """Take away the bits of characters beyond ASCII that are no word characters; or then of those that stand alone."""
+    i = 0
+    while i < size:
+        b = folded[i]
+        if b < 128:
+            i += 1
+            continue
+        if b < 0xE0:
+            step, point = 2, np.uint32(b & 0x1F)
+        elif b < 0xF0:
+            step, point = 3, np.uint32(b & 0x0F)
+        else:
+            step, point = 4, np.uint32(b & 0x07)
+        for j in range(1, step):
+            point = np.uint32((point << 6) | (folded[i + j] & 0x3F))
+        beside = lone and ((i > 0 and _marked(marks, i - 1)) or _marked(marks, i + step))
+        if not beside if lone else is_word[point] == 0:
+            for j in range(i, i + step):
+                marks[j >> 6] &= ~(ONE << np.uint64(j & 63))
+        i += step
+
+
+@helper
+def _marked(marks: Any, i: Any) -> Any:  # pragma: no cover - compiled
+    return (marks[i >> 6] >> np.uint64(i & 63)) & ONE != ZERO
+
+
+@helper
+def _runs(desk: Any, first: Any, last: Any, n: Any) -> Any:  # pragma: no cover - compiled
+    """Write down where the bits of some blocks change, behind the `n` places that stand there already.
+
+    Eight places at a time, more than there are if need be: a loop for each would end unforeseen in every block.
+    """
+    runs = desk.runs
+    before = desk.bits[first - 1] if first > 0 else ZERO
+    for b in range(first, last):
+        m = desk.bits[b]
+        edges = m ^ ((m << ONE) | (before >> _LAST))
+        before = m
+        base, count, k = np.uint64(b) << _SIX, ones(edges), n
+        n += count
+        for _ in range(8):
+            runs[k] = base + trailing_zeros(edges)
+            edges &= edges - ONE
+            k += ONE
+        if count > np.uint64(8):
+            for _ in range(8):
+                runs[k] = base + trailing_zeros(edges)
+                edges &= edges - ONE
+                k += ONE
+        if count > np.uint64(16):
+            for _ in range(8):
+                runs[k] = base + trailing_zeros(edges)
+                edges &= edges - ONE
+                k += ONE
+        while edges != ZERO:
+            runs[k] = base + trailing_zeros(edges)
+            edges &= edges - ONE
+            k += ONE
+    return n
+
+
+@kernel
+def count(
+    texts: Any, order: Any, labels: Any, stop: Any, lower: bool, is_word: Any, desk: Any, table: Any, touched: Any,
+    entries: Any, numbers: Any, ends: Any, state: Any,
+) -> Any:  # pragma: no cover - compiled  # fmt: skip
+    """Cut texts and count their words by class, as far as the place `stop` of `order`, which lists them by class.
+
+    A word's counts stand beside its key, which has just been read. If `numbers` has room, it gets the number of every
+    token, and `ends` where the tokens of each text end. Returns what there is too little room for, and goes on from
+    there when called again: `state` has all it knows. The last class is left to be flushed.
+    """
+    o, seen, filled, label = state[TEXT], np.uint64(state[SEEN]), state[FILLED], state[LABEL]
+    total, b, blocks, n = np.uint64(state[TOTAL]), state[BLOCK], state[BLOCKS], np.uint64(state[OPEN])
+    keep, lacks = numbers.shape[0] > 0, DONE
+    while o < stop and lacks == DONE:
+        d = order[o]
+        if blocks == 0:
+            if labels[d] != label and seen > ZERO:
+                if filled + np.int64(seen) > entries.shape[0]:
+                    lacks = LACKS_ENTRIES
+                    break
+                filled = flush(entries, filled, label, table.keys, touched, np.int64(seen))
+                seen = ZERO
+            label = labels[d]
+            blocks = _words(texts, d, lower, is_word, desk)
+            b, n = 0, ZERO
+        while b < blocks:
+            end = min(b + _BLOCKS, blocks)
+            size = (np.uint64(end) << _SIX) - (desk.runs[0] if n > ZERO else np.uint64(b) << _SIX)
+            if not has_room(table, _ROOM, size):
+                state[NEEDED] = np.int64(size)
+                lacks = LACKS_WORDS
+                break
+            n = _runs(desk, b, end, n)
+            b = end
+            words = n >> ONE
+            if words > ZERO:
+                key_them(table, desk.folded, desk.runs, words, desk.keys)
+                found, at = (numbers, total) if keep else (desk.numbers, ZERO)
+                learn(table, desk.folded, desk.runs, words, desk.keys, found, at)
+                seen = add_up(found, at, at + words, table.keys, touched, seen, np.uint64(o + 1))
+                total += words
+            if n & ONE != ZERO:  # a word that goes on in the next blocks
+                desk.runs[0] = desk.runs[n - ONE]
+            n &= ONE
+        if lacks == DONE:
+            if keep:
+                ends[d] = total
+            o, blocks = o + 1, 0
+    state[TEXT], state[SEEN], state[FILLED], state[LABEL] = o, np.int64(seen), filled, label
+    state[TOTAL], state[BLOCK], state[BLOCKS], state[OPEN] = np.int64(total), b, blocks, np.int64(n)
+    return lacks
+
+
+@kernel
+def index_all(data: Any, edges: Any, desk: Any, table: Any) -> None:  # pragma: no cover - compiled
+    """Put the strings data[edges[0]:edges[1]], …, each once, into a table with room for them; see `key_them`."""
+    count = edges.shape[0] - 1
+    for first in range(0, count, 256):
+        some = min(256, count - first)
+        for k in range(some):
+            desk.runs[2 * k], desk.runs[2 * k + 1] = edges[first + k], edges[first + k + 1]
+        key_them(table, data, desk.runs, np.uint64(some), desk.keys)
+        learn(table, data, desk.runs, np.uint64(some), desk.keys, desk.numbers, ZERO)
+
+
+@kernel
+def score(
+    texts: Any, first: Any, last: Any, lower: bool, is_word: Any, desk: Any, table: Any, weights: Any, stamps: Any,
+    out: Any, lengths: Any,
+) -> None:  # pragma: no cover - compiled  # fmt: skip
+    """Add up the weights of each text's words: out[d] = Σ weights[number], the number 0 for words not in the table.
+
+    `lengths` gets how many words each text has. Weights and sums have a width of a multiple of eight, and the last row
+    of weights is zero. With a zero in `stamps` for each word, each counts once in a text.
+    """
+    presence = stamps.shape[0] > 0
+    for d in range(first, last):
+        n = ZERO
+        blocks = _words(texts, d, lower, is_word, desk)
+        for b in range(0, blocks, _BLOCKS):
+            n = _runs(desk, b, min(b + _BLOCKS, blocks), n)
+            words = n >> ONE
+            lengths[d] += words
+            key_them(table, desk.folded, desk.runs, words, desk.keys)
+            look_up(table, desk.folded, desk.runs, words, desk.keys, desk.numbers)
+            if presence:
+                words = _distinct(desk.numbers, words, stamps, d + 1)
+            _add_rows(weights, desk.numbers, words, out[d])
+            if n & ONE != ZERO:
+                desk.runs[0] = desk.runs[n - ONE]
+            n &= ONE
+
+
+@helper
+def _distinct(numbers: Any, words: Any, stamps: Any, stamp: Any) -> Any:  # pragma: no cover - compiled
+    """Keep the numbers that the text did not have before, in place; returns how many. Unknown words all stay."""
+    kept = ZERO
+    for k in range(words):
+        t = numbers[k]
+        numbers[kept] = t
+        kept += np.uint64(stamps[t] != stamp)
+        stamps[t] = stamp if t > 0 else 0
+    return kept
+
+
+@helper
+def _add_rows(weights: Any, numbers: Any, words: Any, out: Any) -> None:  # pragma: no cover - compiled
+    """out += Σ weights[number], eight classes at a time; the last row, which is zero, fills fours of words up."""
+    width = np.uint64(weights.shape[1])
+    fours = (words + np.uint64(3)) >> np.uint64(2)
+    for i in range(words, fours << np.uint64(2)):
+        numbers[i] = weights.shape[0] - 1
+    for first in range(ZERO, fours, _FOURS):  # the rows of some words stay in the nearest cache for the next eight
+        stop = min(first + _FOURS, fours)
+        for left in range(ZERO, width, np.uint64(8)):
+            add_table_rows(weights, numbers, first, stop, width, left, out, left)

@@ -1,0 +1,101 @@
+"""Exact sums by class: the readable way in NumPy, or its Numba twin when a batch is large enough to repay it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..base.arrays import Floats, Ints, has_infinity
+from .cells import REACH, Cells, codes_at
+from .kernels.gate import kernels, table_kernels
+from .limbs import Limbs, canonical, exact_sums
+
+_ACCUMULATORS = 20_000  # groups at a time: each takes 204 limbs, so this is 32 MB
+
+
+def sums(groups: Ints, n_groups: int, factors: Sequence[Floats]) -> Limbs:
+    """Σ of the product of the factors by group, exactly."""
+    return exact_sums(groups, n_groups, factors)
+
+
+def code_sums(codes: Ints, n_codes: int, labels: Ints, n_labels: int, weights: Floats | None) -> Limbs:
+    """How many rows (or their weight) have each code and class: group code · n_labels + class; −1 adds nothing."""
+    if weights is None and (fast := table_kernels(len(codes))) is not None:
+        table = np.zeros((n_codes, n_labels), dtype=np.int64)
+        fast.count(np.ascontiguousarray(codes), labels, table)
+        return Limbs(0, table.reshape(-1, 1))
+    some = codes >= 0
+    key = codes[some].astype(np.int64) * n_labels + labels[some]
+    return exact_sums(key, n_codes * n_labels, [] if weights is None else [weights[some]])
+
+
+def cell_sums(values: Floats, labels: Ints, n_labels: int, cells: Cells) -> tuple[Ints, Limbs] | None:
+    """The codes of the cells that hold any of the values, and how many of each class; NaN is left out.
+
+    None where the short way cannot go: few values, or one out of reach.
+    """
+    places = 2 * REACH + len(cells.points)
+    fast = table_kernels(len(values)) if places * n_labels <= max(len(values), 1 << 14) else None
+    if fast is None or abs(cells.exponent) > 1000:  # beyond, one over the width is no float64
+        return None
+    table = np.zeros((places, n_labels), dtype=np.int64)
+    scale = math.ldexp(1.0, -cells.exponent)
+    if not fast.count_cells(np.ascontiguousarray(values), labels, cells.centre, scale, cells.point_values, table):
+        return None
+    used = np.flatnonzero(table.any(axis=1))
+    return codes_at(used), Limbs(0, table[used].reshape(-1, 1))
+
+
+def moments(labels: Ints, n_labels: int, x: Floats, weights: Floats | None) -> tuple[Limbs, Limbs, Limbs]:
+    """Σ w, Σ w·x and Σ w·x² by class, exactly; NaN adds nothing."""
+    if weights is None and (fast := kernels(len(x))) is not None:
+        n, x_sum, xx_sum = fast.moments(labels, n_labels, x[:, None])
+        return n, canonical(x_sum), canonical(xx_sum)
+    some = ~np.isnan(x)
+    if not some.all():
+        labels, x, weights = labels[some], x[some], None if weights is None else weights[some]
+    w = [] if weights is None else [weights]
+    return (
+        exact_sums(labels, n_labels, w),
+        exact_sums(labels, n_labels, [*w, x]),
+        exact_sums(labels, n_labels, [*w, x, x]),
+    )
+
+
+def _stacked(pieces: Sequence[Limbs]) -> Limbs:
+    """The groups of several pieces, one after the other."""
+    if not pieces:
+        return Limbs(0, np.zeros((0, 1), dtype=np.int64))
+    lowest = min(p.lowest for p in pieces)
+    highest = max(p.lowest + p.array.shape[1] for p in pieces)
+    out = np.zeros((sum(len(p.array) for p in pieces), highest - lowest), dtype=np.int64)
+    start = 0
+    for p in pieces:
+        out[start : start + len(p.array), p.lowest - lowest : p.lowest - lowest + p.array.shape[1]] = p.array
+        start += len(p.array)
+    return Limbs(lowest, out)
+
+
+def vector_moments(labels: Ints, n_labels: int, x: Floats, weights: Floats | None) -> tuple[Limbs, Limbs, Limbs] | None:
+    """The same for each position of a matrix: group position · n_labels + class. None where a value is infinite."""
+    width = x.shape[1]
+    if weights is None and (fast := kernels(x.size)) is not None:
+        step = max(_ACCUMULATORS // n_labels, 1)
+        pieces = [fast.moments(labels, n_labels, x[:, i : i + step]) for i in range(0, width, step)]
+        if None in pieces:
+            return None
+        n, x_sum, xx_sum = (_stacked([p[k] for p in pieces]) for k in range(3))
+        return n, canonical(x_sum), canonical(xx_sum)
+    if has_infinity(x):
+        return None
+    row, position = np.nonzero(~np.isnan(x))
+    groups = position * n_labels + labels[row]
+    values = x[row, position]
+    w = [] if weights is None else [weights[row]]
+    return (
+        exact_sums(groups, width * n_labels, w),
+        exact_sums(groups, width * n_labels, [*w, values]),
+        exact_sums(groups, width * n_labels, [*w, values, values]),
+    )

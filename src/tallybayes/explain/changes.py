@@ -1,0 +1,316 @@
+"""What could be different about a row: other values, words removed or added, and what each change does to the score.
+
+A `Move` is one change and adds `delta` to the scores of the classes. Moves of one `unit` exclude each other: a column
+has one value at a time. The words of a text are units of their own, unless what a word adds depends on how long the
+text is: then they are `Coupled`, and their effect is known for each change of the length.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from scipy.special import gammaln
+
+from ..base.arrays import Floats, safe_log
+from ..base.canon import number_text
+from ..data import encode
+from ..data.blocks import Bag, Block, N, Numbers, Vectors
+from ..data.sources import Batch
+from ..families import Belief
+from ..families.histogram import middles
+from ..families.levels import BagLevelsBelief
+from ..families.moments import BellBelief
+from ..families.presence import BernoulliWordsBelief
+from ..families.words import PolyaBelief, WordsBelief
+from ..model import scorer
+
+if TYPE_CHECKING:
+    from ..data.schema import Column
+    from ..model.model import Model
+
+# what stands for an infinite log: for the class that is to win, and for one that is to lose. Of the second, being
+# impossible must never make up for the first being so.
+_WORST = np.array([1e9, 1e5])
+_GRID = np.linspace(-2.5, 2.5, 21)  # deviations from the mean at which a number without cells is tried
+_MOST_DAYS = 400
+_DAY = 86_400_000_000  # microseconds
+
+
+@dataclass(frozen=True)
+class Move:
+    """One change: where, from what to what, and what it adds to the score of each class (see `finite`)."""
+
+    unit: tuple[str, Any]  # the column, and the word or position in it; None for a column of one value
+    before: str
+    after: str
+    delta: Floats
+    value: Any  # the new raw value, the number at a position, or the word
+    length: int = 0  # how many tokens longer the text gets
+
+    def gain(self, a: int, b: Any) -> Any:
+        """What the change adds for class a against one class b, or several."""
+        return self.delta[0, a] - self.delta[1, b]
+
+    @property
+    def inside(self) -> bool:
+        """Whether a word or a position changes, not the whole value."""
+        return self.unit[1] is not None
+
+    @property
+    def column(self) -> str:
+        """The column as a person reads it, with the position of a vector."""
+        return f"{self.unit[0]}[{self.unit[1]}]" if isinstance(self.unit[1], int) else self.unit[0]
+
+
+@dataclass(frozen=True)
+class Coupled:
+    """The words of a text whose score is scale(n)·core + extra(n), n the number of tokens."""
+
+    column: str
+    core: Floats
+    tokens: int
+    scale: Callable[[int], float]
+    extra: Callable[[int], Floats]
+    moves: Sequence[Move]  # their delta is that of the core
+
+    def score(self, core: Floats, tokens: int) -> Floats:
+        """What the column adds to each class."""
+        return self.scale(tokens) * core + self.extra(tokens)
+
+
+@dataclass(frozen=True)
+class Possible:
+    """All changes of a row: single ones by unit, and coupled texts."""
+
+    units: Mapping[tuple[str, Any], list[Move]]
+    coupled: Sequence[Coupled] = field(default_factory=list)
+
+
+def finite(parts: Floats) -> Floats:
+    """Parts with infinities made large, in two ways along the first axis: for a winner and for a loser."""
+    worst = _WORST.reshape(2, *[1] * np.ndim(parts))
+    return np.clip(np.nan_to_num(parts, nan=0.0), -worst, worst)
+
+
+def possible(model: Model, batch: Batch, blocks: Mapping[str, Block]) -> Possible:
+    """Every change of one row (a batch of one) that the model can judge."""
+    units: dict[tuple[str, Any], list[Move]] = {}
+    coupled: list[Coupled] = []
+    seen: set[str] = set()
+    for column in model.schema.counted:
+        block = blocks[column.name]
+        if isinstance(block, Bag):
+            for move in _words(model, column.name, block):
+                if isinstance(move, Coupled):
+                    coupled.append(move)
+                else:
+                    units.setdefault(move.unit, []).append(move)
+        elif isinstance(block, Vectors):
+            for move in _positions(model, column.name, block):
+                units.setdefault(move.unit, []).append(move)
+        elif column.of is None and column.reads not in seen:
+            seen.add(column.reads)
+            units[column.reads, None] = list(_values(model, column.reads, batch, blocks))
+    return Possible({u: moves for u, moves in units.items() if moves}, coupled)
+
+
+# ---- a value of a column
+
+
+def readers(model: Model, sources: Container[str]) -> list[Column]:
+    """The columns of the model that read some columns of the data; a pair reads two."""
+    return [
+        c for c in model.schema.counted
+        if (c.reads in sources if c.of is None else any(side.source in sources for side in c.of))
+    ]  # fmt: skip
+
+
+def read(model: Model, batch: Batch, changes: Mapping[str, Sequence[Any]]) -> dict[str, Block]:
+    """The blocks of the columns that read what is changed, for a row with each of the new values in turn."""
+    columns = readers(model, changes)
+    rows = len(next(iter(changes.values())))
+    wanted = {side.source for c in columns if c.of is not None for side in c.of} | set(changes)
+    raw = {s: pa.array(changes[s]) if s in changes else _repeated(batch.get(s), rows) for s in wanted}
+    under = model.schema._with(columns=columns)
+    return encode.blocks(under, Batch({s: r for s, r in raw.items() if r is not None}, rows))
+
+
+def _repeated(raw: Any, rows: int) -> Any:
+    if raw is None:
+        return None
+    return raw.take(pa.array(np.zeros(rows, dtype=np.int64))) if isinstance(raw, pa.Array) else [raw[0]] * rows
+
+
+def _values(model: Model, source: str, batch: Batch, blocks: Mapping[str, Block]) -> Iterator[Move]:
+    """Other values of one column of the data, which several columns of the model may read."""
+    columns = [c for c in readers(model, {source}) if c.of is None]
+    raw = _candidates(model, columns, blocks)
+    if not len(raw):
+        return
+    delta = np.zeros((2, len(raw), len(model.classes)))
+    for name, block in read(model, batch, {source: raw}).items():
+        factor = scorer.factor_of_one(model.settings, name, blocks[name])
+        belief = model.beliefs[name]
+        delta += factor * (finite(belief.parts(block)) - finite(belief.parts(blocks[name])))
+    before = _shown(columns, blocks)
+    for value, change in zip(raw, delta.swapaxes(0, 1), strict=True):
+        after = number_text(float(f"{value:.10g}")) if isinstance(value, float) else str(value)
+        if after != before:
+            yield Move((source, None), before or "missing", after, change, value)
+
+
+def _shown(columns: Sequence[Column], blocks: Mapping[str, Block]) -> str | None:
+    for column in columns:
+        text = blocks[column.name].text(0)
+        if column.part == "days" and text is not None:
+            return str(_moment(float(text)))
+        if column.part is None:
+            return text
+    return blocks[columns[0].name].text(0)
+
+
+def _candidates(model: Model, columns: Sequence[Column], blocks: Mapping[str, Block]) -> list[Any]:
+    """Raw values to try: those of a category, numbers where some were counted, days that were counted."""
+    for column in columns:
+        block = blocks[column.name]
+        if column.part is not None:
+            days = [c for c in columns if c.part == "days"]
+            return _dates(model, days[0].name, any(c.part == "hour" for c in columns)) if days else []
+        if isinstance(block, Numbers):
+            return [float(v) for v in counted_numbers(model, column.name)]
+        table = model.beliefs[column.name]
+        return list(getattr(table, "values", ()))
+    return []
+
+
+def counted_numbers(model: Model, name: str) -> Floats:
+    """Numbers of a column within what was seen: its cells, or a few deviations about the mean of each class."""
+    if model.tally is None:
+        return np.zeros(0)
+    cells, counts = model.schema[name].cells, model.tally.columns[name]
+    if cells is not None and "cells" in counts.sheets:
+        return np.unique(middles(*cells.edges(cells.slot_codes(counts.sheet("cells", N).slot_names))))
+    known = [(mean, np.sqrt(var)) for n, mean, var in model.tally.moments(name).values() if n > 0]
+    return np.unique([float(f"{mean + sd * z:.4g}") for mean, sd in known for z in _GRID])
+
+
+def _moment(days: float) -> dt.date | dt.datetime:
+    when = dt.datetime(1970, 1, 1) + dt.timedelta(microseconds=round(days * _DAY))
+    return when.date() if when.time() == dt.time(0) else when
+
+
+def _dates(model: Model, days: str, hours: bool) -> list[dt.datetime]:
+    known = counted_numbers(model, days)
+    whole = np.unique(np.floor(known[(known > -700_000) & (known < 2_900_000)]))  # the years that a date can have
+    if len(whole) > _MOST_DAYS:
+        whole = whole[np.linspace(0, len(whole) - 1, _MOST_DAYS).astype(int)]
+    every = range(24) if hours else [0]
+    return [dt.datetime(1970, 1, 1) + dt.timedelta(days=float(d), hours=h) for d in whole for h in every]
+
+
+# ---- a position of a vector, a word of a bag
+
+
+def _positions(model: Model, name: str, block: Vectors) -> Iterator[Move]:
+    belief = model.beliefs[name]
+    if not isinstance(belief, BellBelief):
+        return
+    factor = scorer.factor_of_one(model.settings, name, block)
+    for i in np.flatnonzero(belief.varies).tolist():
+        place = int(belief.positions[i])
+        x = float(block.values[0, place])
+        grid = belief.location[i][:, None] + belief.scale[i][:, None] * _GRID
+        values = np.unique([float(f"{v:.4g}") for v in grid.ravel()])
+        now = 0.0 if np.isnan(x) else finite(belief.log_density(np.array([[x]]), i))
+        before = "missing" if np.isnan(x) else number_text(float(f"{x:.10g}"))
+        delta = factor * (finite(belief.log_density(values[:, None], i)) - now)
+        for value, change in zip(values.tolist(), delta.swapaxes(0, 1), strict=True):
+            yield Move((name, place), before, number_text(value), change, value)
+
+
+def _words(model: Model, name: str, block: Bag) -> Iterator[Move | Coupled]:
+    """Words of the vocabulary removed, with all their occurrences, or added once."""
+    belief, settings = model.beliefs[name], model.settings
+    factor = scorer.factor_of_one(settings, name, block)
+    if not block.has[0] or not factor:
+        return
+    amounts = {block.slots[s]: float(a) for s, a in zip(block.matrix.indices, block.matrix.data, strict=True)}
+    tokens = round(float(block.lengths()[0]))
+
+    def scale(tokens: int) -> float:
+        return float(scorer.by_length(settings, name, np.array(float(tokens))))
+
+    if isinstance(belief, PolyaBelief):
+        yield _polya(belief, name, scale, amounts, tokens)
+        return
+    by_length = settings.lengths.get(name, 0.0) != 0.0
+    moves = list(_word_moves(name, 1.0 if by_length else factor, belief, block, amounts))
+    if by_length and moves:
+        core = finite(belief.parts(block)[0])
+        yield Coupled(name, core, tokens, scale, lambda tokens: np.zeros(core.shape[1]), moves)
+    else:
+        yield from moves
+
+
+def _word_moves(name: str, factor: float, belief: Belief, block: Bag, amounts: Mapping[str, float]) -> Iterator[Move]:
+    if isinstance(belief, WordsBelief):
+        weights = finite(belief.weights)
+        times = dict.fromkeys(amounts, 1.0) if belief.presence else amounts
+        gone = {w: -times[w] * weights[:, i] for w, i in _known(belief, amounts)}
+        yield from _moves(name, factor, belief.words, amounts, gone, weights)
+    elif isinstance(belief, BernoulliWordsBelief):
+        change = finite(safe_log(belief.present)) - finite(safe_log(belief.absent))
+        at = {w: i for i, w in enumerate(belief.words) if w in amounts}
+        yield from _moves(name, factor, belief.words, amounts, {w: -change[:, i] for w, i in at.items()}, change)
+    elif isinstance(belief, BagLevelsBelief):
+        log, level = finite(safe_log(belief.probabilities)), belief.levels_of(block, 0)
+        gone = {w: log[:, 0, i] - log[:, level[i], i] for i, w in enumerate(belief.words) if w in amounts}
+        yield from _moves(name, factor, belief.words, amounts, gone, log[:, 1] - log[:, 0])
+
+
+def _known(belief: WordsBelief, words: Mapping[str, float]) -> Iterator[tuple[str, int]]:
+    """The words that have a row in the belief's table, with its number."""
+    at = belief.rows_of(list(words)).tolist()
+    return ((word, i) for word, i in zip(words, at, strict=True) if i >= 0)
+
+
+def _moves(
+    name: str,
+    factor: float,
+    words: Sequence[str],
+    amounts: Mapping[str, float],
+    gone: Mapping[str, Floats],
+    new: Floats,
+) -> Iterator[Move]:
+    for word, change in gone.items():
+        length = -round(amounts[word])
+        yield Move((name, word), word, "", factor * change, word, length)
+    for i, word in enumerate(words):
+        if word not in amounts:
+            yield Move((name, word), "", word, factor * new[:, i], word, 1)
+
+
+def _polya(
+    belief: PolyaBelief, name: str, scale: Callable[[int], float], amounts: Mapping[str, float], tokens: int
+) -> Coupled:
+    """The core is Σ log Γ(a + x) − log Γ(a); the rest depends on the number of known words alone."""
+    times = dict.fromkeys(amounts, 1.0) if belief.presence else dict(amounts)
+    known = dict(_known(belief, amounts))
+    total = belief.amounts.sum(axis=0)
+    rise = {w: finite(gammaln(belief.amounts[i] + times[w]) - gammaln(belief.amounts[i])) for w, i in known.items()}
+    unknown = round(sum(times[w] for w in times if w not in known))
+    counted = len(times) if belief.presence else tokens
+
+    def extra(tokens: int) -> Floats:
+        length = tokens - unknown
+        return -scale(tokens) * np.asarray(gammaln(total + length) - gammaln(total))
+
+    gone = {w: -r for w, r in rise.items()}
+    moves = list(_moves(name, 1.0, belief.words, times, gone, finite(np.log(belief.amounts))))
+    core = np.sum(list(rise.values()), axis=0) if rise else np.zeros((2, len(total)))
+    return Coupled(name, core, counted, scale, extra, moves)

@@ -1,0 +1,206 @@
+"""Why a row got its answer: what each column and word said, adding up to the score."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..base.arrays import Floats
+from ..base.canon import printable
+from ..base.canon import text as canonical
+from ..base.errors import SettingsError, did_you_mean
+from ..base.rounding import FEWEST, cascade, digits_for, signed
+from ..base.show import html_table, rich_table, text_table
+from .odds import Line, LogOdds
+
+if TYPE_CHECKING:
+    from .support import Support
+
+_MOST_LINES = 40  # of an explanation that is printed; what is left out stands in one line, so that the sum holds
+_MOST_CLASSES = 6
+_BETWEEN = 3  # characters between columns of a terminal's table
+_LABELS = 30  # characters that labels need before they are cut into lines
+LOGS = {"natural": 1.0, "2": math.log(2), "10": math.log(10), "decibans": math.log(10) / 10}
+
+
+@dataclass(frozen=True)
+class Contribution:
+    """One line: a column, what was seen there, and what it adds to the score of each class."""
+
+    column: str
+    label: str
+    parts: Floats
+    note: str = ""
+    factor: float = 1.0  # what the column's evidence was multiplied by; `parts` have it in them
+
+    def __str__(self) -> str:
+        label = printable(f"{self.column}: {self.label}" if self.column and self.label else self.column or self.label)
+        weight = "" if self.factor == 1.0 or self.note else f"  (weight {self.factor:.3g})"
+        return label + weight + (f"  ({self.note}: no evidence)" if self.note else "")
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The score of one row as a sum: the prior, then every contribution, in log units of `log`.
+
+    `total` is the sum; `probabilities` follow from it. Print it for the running-total table of the lectures, in which
+    the printed figures add up to the last digit; `odds()` compares two classes, with the interval of each line and the
+    counts behind it.
+    """
+
+    classes: tuple[Any, ...]
+    contributions: tuple[Contribution, ...]  # the first is the prior
+    probabilities: Floats
+    log: str = "natural"
+    _supports: Callable[[], Sequence[Support | None]] | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def total(self) -> Floats:
+        """The score of each class: the contributions added up in the order shown."""
+        out = np.zeros(len(self.classes))
+        for c in self.contributions:
+            out = out + c.parts
+        return out
+
+    def running(self) -> Iterator[tuple[Contribution, Floats]]:
+        """Each contribution with the total so far."""
+        total = np.zeros(len(self.classes))
+        for c in self.contributions:
+            total = total + c.parts
+            yield c, total
+
+    @property
+    def supports(self) -> Sequence[Support | None]:
+        """What each contribution rests on: counts, and how uncertain it is; None for one that no rows were behind."""
+        return [None] * len(self.contributions) if self._supports is None else self._supports()
+
+    @property
+    def counts(self) -> list[dict[Any, tuple[float, float]] | None]:
+        """For each contribution {class: (count behind it, of how many)}; None where nothing was counted."""
+        return [
+            None if s is None else {c: (float(n), float(of)) for c, n, of in zip(self.classes, s.n, s.of, strict=True)}
+            for s in self.supports
+        ]
+
+    def interval(self, label: Any = None, against: Any = None, *, level: float = 0.95) -> list[tuple[float, float]]:
+        """For each contribution a credible interval of its log-odds for one class against another; NaN if unknown."""
+        return [line.interval for line in self.odds(label, against, level=level).lines]
+
+    def odds(self, label: Any = None, against: Any = None, *, level: float = 0.95) -> LogOdds:
+        """What speaks for a class (default: the likeliest) against another (default: the next), interval by interval.
+
+        `level` is how much of the posterior the intervals hold.
+        """
+        if not 0 < level < 1:
+            raise SettingsError(f"level={level!r}", hint="take a share between 0 and 1, such as 0.95.")
+        at, other = self._pair(label, against)
+        unit = LOGS[self.log]
+        lines = []
+        for c, s in zip(self.contributions, self.supports, strict=True):
+            with np.errstate(invalid="ignore"):
+                odds = float(c.parts[at] - c.parts[other])
+            odds = 0.0 if np.isnan(odds) else odds  # impossible in both
+            low, high, variance = (np.nan, np.nan, np.nan) if s is None else s.interval(at, other, odds * unit, level)
+            behind = None if s is None else (s.n[at], s.of[at], s.n[other], s.of[other])
+            lines.append(Line(c.column, c.label, str(c), odds, (low / unit, high / unit), variance / unit**2, behind))
+        return LogOdds(self.classes[at], self.classes[other], tuple(lines), level, self.log, unit)
+
+    def for_class(self, label: Any, against: Any = None) -> list[tuple[str, str, float]]:
+        """(column, value, log-odds) of each contribution for one class against another (default: the next best)."""
+        at, other = self._pair(label, against)
+        with np.errstate(invalid="ignore"):
+            return [(c.column, c.label, float(c.parts[at] - c.parts[other])) for c in self.contributions]
+
+    def _pair(self, label: Any, against: Any) -> tuple[int, int]:
+        order = np.argsort(-self.probabilities, kind="stable").tolist()
+        at = order[0] if label is None else self._at(label)
+        rest = [i for i in order if i != at]
+        return at, self._at(against) if against is not None else rest[0] if rest else at
+
+    def _at(self, label: Any) -> int:
+        for i, known in enumerate(self.classes):
+            if known == label or canonical(known) == canonical(label):
+                return i
+        names = [str(c) for c in self.classes]
+        raise SettingsError(
+            f"there is no class {label!r}",
+            hint=did_you_mean(str(label), names) + f"the classes are {', '.join(printable(n) for n in names[:20])}.",
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain Python values."""
+        return {
+            "classes": list(self.classes),
+            "log": self.log,
+            "contributions": [
+                {"column": c.column, "value": c.label, "parts": c.parts.tolist(), "note": c.note, "factor": c.factor}
+                | ({} if s is None else {"counts": s.n.tolist(), "of": s.of.tolist()})
+                for c, s in zip(self.contributions, self.supports, strict=True)
+            ],
+            "total": self.total.tolist(),
+            "probabilities": self.probabilities.tolist(),
+        }
+
+    def shown(self, classes: int = _MOST_CLASSES) -> tuple[list[int], list[Contribution]]:
+        """What fits a page: the numbers of the likeliest classes, and the contributions, the weakest put into one."""
+        likely = sorted(np.argsort(-self.probabilities, kind="stable")[:classes].tolist())
+        lines = list(self.contributions)
+        if len(lines) <= _MOST_LINES:
+            return likely, lines
+        with np.errstate(invalid="ignore"):
+            strength = [np.inf, *(float(np.nan_to_num(np.ptp(c.parts), nan=np.inf)) for c in lines[1:])]
+        kept = set(np.argsort(-np.array(strength), kind="stable")[: _MOST_LINES - 1].tolist())
+        rest = [c for i, c in enumerate(lines) if i not in kept]
+        together = Contribution("", f"({len(rest)} more, each weaker)", np.sum([c.parts for c in rest], axis=0))
+        return likely, [*(c for i, c in enumerate(lines) if i in kept), together]
+
+    def _table(self, classes: int = _MOST_CLASSES) -> tuple[str, list[list[str]]]:
+        """The headline, and the running-total table as texts."""
+        at, lines = self.shown(classes)
+        names = [printable(self.classes[i], 20) for i in at]
+        total = self.total
+        every = LOGS[self.log]
+        possible = bool(np.isfinite(total).any())
+        digits = digits_for(total, every, self.probabilities) if possible else FEWEST
+        terms, totals = cascade(np.array([c.parts for c in lines])[:, at], digits)
+        rows = [["", *names, *(f"Σ {n}" for n in names)]]
+        for c, term, so_far in zip(lines, terms, totals, strict=True):
+            rows.append([str(c), *(signed(v, digits) for v in term), *(signed(v, digits).lstrip("+") for v in so_far)])
+        rows.append(["probability", *("" for _ in names), *(f"{p:.4f}" for p in self.probabilities[at])])
+        unit = {"natural": "natural logs", "decibans": "decibans"}.get(self.log, f"logs to base {self.log}")
+        best = printable(self.classes[int(np.argmax(self.probabilities))], 40)
+        hidden = len(self.classes) - len(at)
+        more = f"; {hidden} less likely classes are not shown" if hidden else ""
+        return f"{best}, probability {max(self.probabilities):.4f} ({unit}{more})", rows
+
+    def __str__(self) -> str:
+        title, rows = self._table()
+        return f"{title}\n{text_table(rows, left=1)}"
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
+        """As many classes as the terminal has room for, two at least."""
+        for classes in range(_MOST_CLASSES, 1, -1):
+            title, rows = self._table(classes)
+            columns = list(zip(*rows, strict=True))
+            figures = sum(max(map(len, column)) + _BETWEEN for column in columns[1:])
+            if figures + min(max(map(len, columns[0])), _LABELS) <= options.max_width:
+                break
+        yield rich_table(title, rows, left=1, foot=1)
+
+    def _repr_html_(self) -> str:
+        title, rows = self._table()
+        return f"<p>{html_text(title)}</p>{html_table(rows, left=1)}"
+
+
+def html_text(text: str) -> str:
+    """A line of text that is safe inside a page."""
+    import html
+
+    return html.escape(printable(text, 300))

@@ -1,0 +1,71 @@
+"""Pictures, in the manner of scikit-learn's displays: an object with `.plot(ax)`, `.figure_` and `.ax_`.
+
+    model.plot.waterfall(row)     how an answer came about
+    model.plot.nomogram()         the whole model, to be read off by hand
+    model.plot.column(name)       what was counted in a column and what is believed, by class
+    model.plot.words(name)        the most telling words of each class
+
+matplotlib is imported when something is drawn, and not before.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...base.errors import SettingsError
+from .columns import CategoryDisplay, NumberDisplay, VectorDisplay, WordsDisplay, column_display
+from .evidence import NomogramDisplay, Scale, WaterfallDisplay
+from .scales import nomogram
+from .scores import ConfusionDisplay, Display, PrecisionRecallDisplay, ReliabilityDisplay, RocDisplay
+
+if TYPE_CHECKING:
+    from ...model.model import Model
+
+__all__ = [
+    "CategoryDisplay",
+    "ConfusionDisplay",
+    "Display",
+    "NomogramDisplay",
+    "NumberDisplay",
+    "Plots",
+    "PrecisionRecallDisplay",
+    "ReliabilityDisplay",
+    "RocDisplay",
+    "Scale",
+    "VectorDisplay",
+    "WaterfallDisplay",
+    "WordsDisplay",
+]
+
+
+class Plots:
+    """The pictures of one model: `model.plot`."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+
+    def waterfall(self, row: Any, label: Any = None, against: Any = None, *, number: int = 0, ax: Any = None) -> Any:
+        """How the log-odds of a class (default: the likeliest) against another (default: the next) add up."""
+        return WaterfallDisplay(self._model.explain(row, number).odds(label, against)).plot(ax)
+
+    def nomogram(self, label: Any = None, against: Any = None, *, most: int = 16, ax: Any = None) -> Any:
+        """Scales for the `most` columns that say most; of two classes, or of one against all classes on average."""
+        return nomogram(self._model, label, against, most).plot(ax)
+
+    def column(self, name: str, *, ax: Any = None) -> Any:
+        """A column by class: histogram or shares that were counted, and what is believed."""
+        display: Any = column_display(self._model, name)
+        return display.plot(ax)
+
+    def words(self, column: str | None = None, *, top: int = 8, ax: Any = None) -> Any:
+        """The most telling words of each class; `column` may be left out where there is one text or bag."""
+        found = [c.name for c in self._model.schema.counted if c.kind in ("bag", "text")]
+        if column is None and len(found) != 1:
+            raise SettingsError(
+                f"the model has {len(found)} columns of words",
+                hint=f"name one: {', '.join(map(repr, found)) or 'none'}.",
+            )
+        name = found[0] if column is None else column
+        if name not in found:
+            raise SettingsError(f"column {name!r} has no words", hint="take a text or a bag, or plot.column(name).")
+        return WordsDisplay.of(self._model, name, top).plot(ax)

@@ -1,0 +1,339 @@
+"""Pictures of one column by class: what was counted, and over it what is believed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...base.arrays import Floats, Ints, safe_log
+from ...base.canon import number_text, printable
+from ...data.blocks import N, Numbers
+from ...families import Belief
+from ...families.bins import BinsBelief
+from ...families.histogram import middles
+from ...families.moments import BellBelief
+from ...model.odds import OddsTable
+from .paper import axes, bare, class_colours, label, legend_above
+from .scores import Display
+
+if TYPE_CHECKING:
+    from ...model.model import Model
+
+_MOST_CLASSES = 6
+_MOST_VALUES = 12
+_BARS = 32
+_MOST_BARS = 3  # classes that stand side by side
+
+
+def frequent(model: Model) -> list[int]:
+    """The numbers of the most frequent classes, in the order of the classes: as many as a picture can hold."""
+    order = np.argsort(-model.log_prior, kind="stable")[:_MOST_CLASSES]
+    return sorted(order.tolist())
+
+
+def inks(model: Model) -> list[str]:
+    """The colours of those classes."""
+    return class_colours(frequent(model), len(model.classes))
+
+
+def class_counts(model: Model, column: str, sheet: str, amounts: tuple[str, ...] = N) -> tuple[list[str], Floats]:
+    """Slots and their counts in the order of the model's classes."""
+    from ...base.canon import text
+
+    assert model.tally is not None
+    found = model.tally.columns[column].sheet(sheet, amounts)
+    table = found.table("n", len(model.tally.classes))
+    at = {c: i for i, c in enumerate(model.tally.classes)}
+    own = [at.get(str(text(c)), -1) for c in model.classes]
+    return found.slot_names, np.hstack([table, np.zeros((len(table), 1))])[:, own]
+
+
+@dataclass
+class CategoryDisplay(Display):
+    """A category: bars for what is believed of each value, dots for the shares that were counted."""
+
+    column: str
+    values: Sequence[str]
+    believed: Floats  # values × classes
+    counted: Floats | None
+    names: Sequence[str]
+    colours: Sequence[str]
+    hidden: int = 0
+    unit: str = "share within the class"
+
+    @classmethod
+    def of_pair(cls, model: Model, column: str) -> CategoryDisplay:
+        """Pairs of values by how much the classes differ in their being together."""
+        table, shown = model.table(column), frequent(model)
+        spread = np.ptp(safe_log(table.values), axis=1)
+        order = np.argsort(-spread, kind="stable")[:_MOST_VALUES]
+        values, names = [table.rows[i] for i in order], [str(model.classes[i]) for i in shown]
+        unit = "times likelier together than apart"
+        return cls(
+            column, values, table.values[order][:, shown], None, names, inks(model), len(spread) - len(order), unit
+        )
+
+    @classmethod
+    def of(cls, model: Model, column: str) -> CategoryDisplay:
+        """The values that differ most between the classes, or are the most frequent."""
+        table, shown = model.table(column), frequent(model)
+        p = table.values
+        counted = None
+        if model.tally is not None and "values" in model.tally.columns[column].sheets:
+            slots, n = class_counts(model, column, "values")
+            place = {s: i for i, s in enumerate(slots)}
+            rows = [place.get(v, len(slots)) for v in table.rows]
+            share = n / np.maximum(n.sum(axis=0), 1e-300)
+            counted = np.vstack([share, np.zeros(share.shape[1])])[rows]
+        order = np.sort(np.argsort(-p.max(axis=1), kind="stable")[:_MOST_VALUES])
+        values, names = [table.rows[i] for i in order], [str(model.classes[i]) for i in shown]
+        seen = None if counted is None else counted[order][:, shown]
+        return cls(column, values, p[order][:, shown], seen, names, inks(model), len(p) - len(order))
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """In inches."""
+        return 5.2, 1.1 + len(self.values) * (0.16 + 0.11 * len(self.names))
+
+    def plot(self, ax: Any = None) -> CategoryDisplay:
+        """Draw it."""
+        ax = axes(ax, *self.size)
+        k = len(self.names)
+        rows = np.arange(len(self.values))
+        for i, name in enumerate(self.names):
+            y = rows + (i - (k - 1) / 2) * 0.8 / k
+            ax.barh(y, self.believed[:, i], height=0.8 / k, color=self.colours[i], alpha=0.85, label=label(name, 18))
+            if self.counted is not None:
+                dots = {"color": "#7d8590", "markersize": 3.5, "linestyle": "none"}
+                ax.plot(self.counted[:, i], y, "o", label="counted" if i == k - 1 else None, **dots)
+        ax.set_yticks(rows, [label(v, 22) for v in self.values])
+        ax.invert_yaxis()
+        more = f"; {self.hidden} others not shown" if self.hidden else ""
+        ax.set_xlabel(f"{self.unit}{more}")
+        legend_above(ax)
+        bare(ax, grid="x")
+        return self._drawn(ax)  # type: ignore[no-any-return]
+
+
+@dataclass
+class NumberDisplay(Display):
+    """A number: the histogram of each class out of the tally's cells, and the believed density over it."""
+
+    column: str
+    edges: Floats | None  # of the bars; None where no cells were counted
+    shares: Floats | None  # bars × classes: per unit of the column, or per value if discrete
+    x: Floats
+    believed: Floats  # x × classes
+    discrete: bool
+    names: Sequence[str]
+    colours: Sequence[str]
+
+    @classmethod
+    def of(cls, model: Model, column: str) -> NumberDisplay:
+        """Bars over the middle 99 % of what was counted."""
+        belief, cells, shown = model.beliefs[column], model.schema[column].cells, frequent(model)
+        names = [str(model.classes[i]) for i in shown]
+        assert model.tally is not None
+        if cells is None or "cells" not in model.tally.columns[column].sheets:
+            known = [(m, np.sqrt(v)) for n, m, v in model.tally.moments(column).values() if n > 0]
+            low, high = min(m - 3 * s for m, s in known), max(m + 3 * s for m, s in known)
+            x = np.linspace(low, high if high > low else low + 1, 200)
+            return cls(column, None, None, x, _density(belief, x, cells)[:, shown], False, names, inks(model))
+        slots, n = class_counts(model, column, "cells")
+        codes = cells.slot_codes(slots)
+        places = middles(*cells.edges(codes))
+        order = np.argsort(places)
+        places, n = places[order], n[order]
+        share = n / np.maximum(n.sum(axis=0), 1e-300)
+        if cells.discrete and len(places) <= 2 * _BARS:
+            gap = float(np.min(np.diff(places))) if len(places) > 1 else 1.0
+            scale = gap if isinstance(belief, BellBelief) else 1.0  # a density, read as the share of one value
+            believed = scale * _density(belief, places, cells)
+            return cls(column, places, share[:, shown], places, believed[:, shown], True, names, inks(model))
+        below = np.cumsum(n.sum(axis=1)) / n.sum()
+        low, high = places[np.minimum(np.searchsorted(below, [0.005, 0.995]), len(places) - 1)].tolist()
+        edges = np.linspace(low, high if high > low else low + 1, _BARS + 1)
+        bars = np.stack([np.histogram(places, edges, weights=share[:, y])[0] for y in range(n.shape[1])], axis=1)
+        if isinstance(belief, BinsBelief):
+            inside = belief.cuts[(belief.cuts > edges[0]) & (belief.cuts < edges[-1])]
+            cuts = np.concatenate(([edges[0]], inside, [edges[-1]]))
+            flat = belief.probabilities[belief.which(middles(cuts[:-1], cuts[1:]))] / np.diff(cuts)[:, None]
+            x, believed = np.repeat(cuts, 2)[1:-1], np.repeat(flat, 2, axis=0)
+        else:
+            x = np.linspace(edges[0], edges[-1], 241)
+            x = x + (edges[1] - edges[0]) * 1e-4  # beside the values that have a probability of their own
+            believed = _density(belief, x, cells)
+        height = bars / (edges[1] - edges[0])
+        return cls(column, edges, height[:, shown], x, believed[:, shown], False, names, inks(model))
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """In inches."""
+        return 5.2, 2.7
+
+    def plot(self, ax: Any = None) -> NumberDisplay:
+        """Draw it."""
+        ax = axes(ax, *self.size)
+        k = len(self.names)
+        for i, name in enumerate(self.names):
+            ink = self.colours[i]
+            if self.discrete and k > _MOST_BARS:  # bars of many classes would stand too thick
+                assert self.edges is not None and self.shares is not None
+                ax.plot(self.edges, self.shares[:, i], "o", color=ink, markersize=3)
+                ax.plot(self.edges, self.believed[:, i], color=ink, linewidth=1.1, label=label(name, 18))
+                continue
+            if self.discrete:
+                assert self.edges is not None and self.shares is not None
+                gap = float(np.min(np.diff(self.edges))) if len(self.edges) > 1 else 1.0
+                place = self.edges + (i - (k - 1) / 2) * 0.8 * gap / k
+                ax.bar(place, self.shares[:, i], width=0.8 * gap / k, color=ink, alpha=0.4)
+                ax.plot(place, self.believed[:, i], "o", color=ink, markersize=3.5, label=label(name, 18))
+                continue
+            if self.edges is not None and self.shares is not None:
+                ax.stairs(self.shares[:, i], self.edges, fill=True, color=ink, alpha=0.28)
+            ax.plot(self.x, self.believed[:, i], color=ink, linewidth=1.6, label=label(name, 18))
+        tallest = 0.0 if self.shares is None else float(self.shares.max(initial=0.0))
+        if tallest > 0 and self.believed.max() > 2.5 * tallest:  # a spike would flatten everything else
+            ax.set_ylim(0, 2.5 * tallest)
+        ax.set(xlabel=label(self.column, 40), ylabel="share" if self.discrete else "density")
+        bars = not (self.discrete and k > _MOST_BARS)
+        legend_above(
+            ax, f"{'bars' if bars else 'dots'} counted, {'dots' if self.discrete and bars else 'lines'} believed"
+        )
+        ax.locator_params(axis="x", nbins=7)
+        bare(ax, grid="y")
+        return self._drawn(ax)  # type: ignore[no-any-return]
+
+
+def _density(belief: Belief, x: Floats, cells: Any) -> Floats:
+    block = Numbers(x, cells)
+    log = belief.parts(block) + belief.base(block)[:, None]
+    if belief.density:
+        return np.exp(np.minimum(log, 700.0))
+    p = np.exp(log - log.max(axis=0))  # a blend is no density until it is divided by its sum
+    whole = p.sum(axis=0) if cells is not None and cells.discrete else np.trapezoid(p, x, axis=0)
+    return np.asarray(p / np.maximum(whole, 1e-300))
+
+
+@dataclass
+class WordsDisplay(Display):
+    """The most telling words of each class: how many times likelier they are there than elsewhere."""
+
+    column: str
+    tables: Sequence[OddsTable]
+    colours: Sequence[str]
+
+    @classmethod
+    def of(cls, model: Model, column: str, top: int = 8) -> WordsDisplay:
+        """The words of the most frequent classes, by how much they say: the odds, and how often the word occurs."""
+        shown = frequent(model)
+        return cls(column, [telling(model, column, i, top) for i in shown], inks(model))
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """In inches."""
+        return 5.2, 0.9 + 0.21 * sum(len(t.rows) + 1 for t in self.tables)
+
+    def plot(self, ax: Any = None) -> WordsDisplay:
+        """Draw it."""
+        ax = axes(ax, *self.size)
+        y, names = 0, []
+        for table, ink in zip(self.tables, self.colours, strict=True):
+            ratios = np.array([r.ratio for r in table.rows])
+            log = np.log10(np.clip(ratios, 1e-6, 1e6)) if len(ratios) else ratios
+            ax.barh(
+                np.arange(y, y + len(log)),
+                log,
+                height=0.75,
+                color=ink,
+                alpha=0.85,
+                label=label(table.label, 18),
+            )
+            names += [label(r.value, 24) for r in table.rows] + [""]
+            y += len(log) + 1
+        ax.set_yticks(range(len(names)), names)
+        ax.tick_params(axis="y", length=0)
+        ax.invert_yaxis()
+        ticks = np.arange(0, np.ceil(ax.get_xlim()[1]) + 1)
+        ax.set_xticks(ticks, [f"×{number_text(float(10.0**t))}" for t in ticks])
+        ax.set_xlabel("times likelier than in the other classes")
+        legend_above(ax)
+        bare(ax, grid="x")
+        return self._drawn(ax)  # type: ignore[no-any-return]
+
+
+def telling(model: Model, column: str, number: int, top: int) -> OddsTable:
+    """The words that say most for a class: P(word)·log odds, so that one rare word does not stand before all."""
+    table, prior = model.table(column), np.exp(model.log_prior)
+    inside = table.values[:, number]
+    others: Ints = np.array([i for i in range(len(prior)) if i != number], dtype=np.int64)
+    if not len(others):
+        return OddsTable(column, model.classes[number], "the others", ())
+    outside = table.values[:, others] @ (prior[others] / max(float(prior[others].sum()), 1e-300))
+    with np.errstate(invalid="ignore"):
+        score = np.nan_to_num(inside * np.minimum(safe_log(inside) - safe_log(outside), 30.0), nan=-1.0)
+    best = np.argsort(-score, kind="stable")[:top]
+    from ...model.odds import Odds
+
+    rows = [Odds(table.rows[i], float(inside[i]), float(outside[i])) for i in best if score[i] > 0]
+    rows.sort(key=lambda r: -r.ratio)
+    return OddsTable(column, model.classes[number], "the others", tuple(rows))
+
+
+@dataclass
+class VectorDisplay(Display):
+    """A vector: location and scale of every position by class."""
+
+    column: str
+    positions: Ints
+    location: Floats
+    scale: Floats
+    names: Sequence[str]
+    colours: Sequence[str]
+
+    @classmethod
+    def of(cls, model: Model, column: str) -> VectorDisplay:
+        """Of the belief about each position."""
+        belief, shown = model.beliefs[column], frequent(model)
+        assert isinstance(belief, BellBelief)
+        names = [str(model.classes[i]) for i in shown]
+        return cls(column, belief.positions, belief.location[:, shown], belief.scale[:, shown], names, inks(model))
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """In inches."""
+        return 5.2, 2.7
+
+    def plot(self, ax: Any = None) -> VectorDisplay:
+        """Draw it."""
+        ax = axes(ax, *self.size)
+        for i, name in enumerate(self.names):
+            m, s = self.location[:, i], self.scale[:, i]
+            ax.fill_between(self.positions, m - s, m + s, color=self.colours[i], alpha=0.18, linewidth=0)
+            ax.plot(self.positions, m, color=self.colours[i], linewidth=1.3, label=label(name, 18))
+        ax.set(xlabel=f"position in {label(self.column, 40)}", ylabel="mean ± deviation")
+        legend_above(ax)
+        bare(ax, grid="y")
+        return self._drawn(ax)  # type: ignore[no-any-return]
+
+
+def column_display(model: Model, column: str) -> Display:
+    """The picture that suits a column."""
+    model.table(column)  # an unknown name is an error with a hint
+    kind = model.schema[column].kind
+    if kind in ("bag", "text"):
+        return WordsDisplay.of(model, column)
+    if kind == "number":
+        return NumberDisplay.of(model, column)
+    if kind == "pair":
+        return CategoryDisplay.of_pair(model, column)
+    return VectorDisplay.of(model, column) if kind == "vector" else CategoryDisplay.of(model, column)
+
+
+def title_of(model: Model, column: str) -> str:
+    """A column and its family in one line."""
+    family = model.families[column].describe() if column in model.families else "written by hand"
+    return f"{printable(column, 60)} ({family})"

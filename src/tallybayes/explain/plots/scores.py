@@ -1,0 +1,222 @@
+"""Pictures of how good answers are: reliability, confusion, ROC, precision against recall.
+
+Each has `from_predictions(labels, p, classes)` and `.plot(ax)`, and then `.figure_` and `.ax_`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...base import canon
+from ...base.arrays import Floats, Ints
+from ...base.errors import DataError
+from ...selection.measure.curves import Curve, Reliability, precision_recall_curve, reliability, roc_curve
+from ...selection.measure.metrics import confusion
+from .paper import axes, bare, class_colours, colour, label
+
+_MOST_CURVES = 6
+_MOST_NUMBERS = 12  # classes of a confusion table whose counts are written
+
+
+def class_numbers(labels: Any, classes: Sequence[Any]) -> Ints:
+    """The number of each label among the classes, by canonical text; −1 for one that is not among them or missing."""
+    at = {canon.text(c): i for i, c in enumerate(classes)}
+    values = labels.to_pylist() if hasattr(labels, "to_pylist") else list(labels)
+    return np.array([at.get(t, -1) if (t := canon.text(v)) is not None else -1 for v in values], dtype=np.int64)
+
+
+def known_rows(labels: Any, p: Any, classes: Sequence[Any]) -> tuple[Ints, Floats]:
+    """Class numbers and probabilities of the rows whose label is one of the classes; at least one."""
+    numbers, p = class_numbers(labels, classes), np.asarray(p, dtype=np.float64)
+    if len(numbers) != len(p) or not (numbers >= 0).any():
+        raise DataError(
+            f"{len(numbers)} labels for {len(p)} rows, {int((numbers >= 0).sum())} of them known classes",
+            hint="give the labels of the same rows, as they went into the model.",
+        )
+    return numbers[numbers >= 0], p[numbers >= 0]
+
+
+class Display:
+    """A picture: `plot(ax)` draws it and gives itself back, with `figure_` and `ax_`."""
+
+    figure_: Any
+    ax_: Any
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Width and height in inches where no axes are given."""
+        return 4.6, 4.0
+
+    def _drawn(self, ax: Any) -> Any:
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+@dataclass
+class ReliabilityDisplay(Display):
+    """How often forecasts of some probability come true, with intervals."""
+
+    curve: Reliability
+    what: str = "of the answer given"
+
+    @classmethod
+    def from_predictions(cls, labels: Any, p: Any, classes: Sequence[Any], *, bins: int = 10) -> ReliabilityDisplay:
+        """Of the second class where there are two, else of the likeliest class of each row."""
+        numbers, p = known_rows(labels, p, classes)
+        two = p.shape[1] == 2
+        what = f"of {canon.printable(classes[1], 20)}" if two else "of the answer given"
+        return cls(reliability(numbers, p, 1 if two else None, bins=bins), what)
+
+    def plot(self, ax: Any = None) -> ReliabilityDisplay:
+        """Draw it."""
+        ax = axes(ax, *self.size)
+        c = self.curve
+        ax.plot([0, 1], [0, 1], linestyle=":", color="#7d8590", linewidth=1, label="as forecast")
+        reach = np.maximum([c.observed - c.low, c.high - c.observed], 0.0)
+        ax.errorbar(
+            c.forecast,
+            c.observed,
+            yerr=reach,
+            color=colour(0),
+            ecolor=colour(0),
+            elinewidth=1,
+            capsize=2,
+            marker="o",
+            markersize=4,
+            linewidth=1.2,
+            label="observed, 95 % interval",
+        )
+        ax.set(
+            xlabel=f"probability forecast {label(self.what, 40)}",
+            ylabel="share that came true",
+            xlim=(-0.02, 1.02),
+            ylim=(-0.02, 1.02),
+        )
+        ax.legend(loc="upper left")
+        bare(ax, grid="both")
+        return self._drawn(ax)  # type: ignore[no-any-return]
+
+
+@dataclass
+class ConfusionDisplay(Display):
+    """How often each class was taken for each."""
+
+    counts: Floats  # rows the right class, columns the answer
+    classes: Sequence[Any]
+
+    @classmethod
+    def from_predictions(cls, labels: Any, p: Any, classes: Sequence[Any]) -> ConfusionDisplay:
+        """The counts of every pair of right class and answer."""
+        return cls(confusion(*known_rows(labels, p, classes)), classes)
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Larger for more classes, in inches."""
+        side = min(3.0 + 0.3 * len(self.classes), 8.0)
+        return side, side
+
+    def plot(self, ax: Any = None) -> ConfusionDisplay:
+        """Draw it."""
+        n = len(self.classes)
+        ax = axes(ax, *self.size)
+        total = self.counts.sum(axis=1, keepdims=True)
+        share = np.divide(self.counts, total, out=np.zeros_like(self.counts), where=total > 0)
+        ax.pcolormesh(np.arange(n + 1) - 0.5, np.arange(n + 1) - 0.5, share, cmap=_blues(), vmin=0, vmax=1)
+        ax.set_aspect("equal")
+        ax.invert_yaxis()
+        names = [label(c, 14) for c in self.classes]
+        ax.set_xticks(range(n), names, rotation=45 if n > 3 else 0, ha="right" if n > 3 else "center")
+        ax.set_yticks(range(n), names)
+        ax.set(xlabel="answer", ylabel="right class")
+        if n <= _MOST_NUMBERS:
+            for i, j in np.ndindex(n, n):
+                text = f"{self.counts[i, j]:,.10g}"
+                ax.text(j, i, text, ha="center", va="center", color="white" if share[i, j] > 0.45 else None)
+        ax.tick_params(length=0)
+        for spine in ax.spines.values():
+            spine.set_visible(False)
+        return self._drawn(ax)  # type: ignore[no-any-return]
+
+
+def _blues() -> Any:
+    """From nothing to the first colour, so that an empty cell is the page itself."""
+    from matplotlib.colors import LinearSegmentedColormap, to_rgba
+
+    full = to_rgba(colour(0))
+    return LinearSegmentedColormap.from_list("tally", [(*full[:3], 0.04), full])
+
+
+@dataclass
+class CurvesDisplay(Display):
+    """One curve per class against the rest, with its area; of many classes the worst few."""
+
+    curves: Sequence[tuple[Any, Curve, float, int]]  # class, curve, area, number of the class
+    hidden: int
+
+    def _plot(self, ax: Any, diagonal: bool, lower: str) -> Any:
+        ax = axes(ax, *self.size)
+        if diagonal:
+            ax.plot([0, 1], [0, 1], linestyle=":", color="#7d8590", linewidth=1)
+        inks = class_colours([c[3] for c in self.curves], len(self.curves) + self.hidden)
+        for (name, curve, area, _), ink in zip(self.curves, inks, strict=True):
+            ax.plot(curve.x, curve.y, color=ink, linewidth=1.3, label=f"{label(name, 18)} ({area:.3f})")
+            ax.set(xlabel=curve.names[0], ylabel=curve.names[1])
+        ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
+        title = f"area; {self.hidden} better ones not shown" if self.hidden else "area"
+        ax.legend(loc=lower, title=title, title_fontsize=8)
+        bare(ax, grid="both")
+        return self._drawn(ax)
+
+
+def _curves(labels: Any, p: Any, classes: Sequence[Any], make: Any, area: Any) -> tuple[list[Any], int]:
+    numbers, p = known_rows(labels, p, classes)
+    there = [i for i in range(len(classes)) if 0 < (numbers == i).sum() < len(numbers)]
+    if len(classes) == 2 and there:
+        there = [1]
+    found = []
+    for i in there:
+        curve = make(numbers, p, i)
+        found.append((classes[i], curve, area(curve), i))
+    found.sort(key=lambda f: f[2])
+    return found[:_MOST_CURVES], max(len(found) - _MOST_CURVES, 0)
+
+
+def _trapezes(curve: Curve) -> float:
+    return float(np.trapezoid(curve.y, curve.x))
+
+
+def _steps(curve: Curve) -> float:
+    """Average precision: the precision at every step of the recall."""
+    return float(np.sum(np.diff(curve.x, prepend=0.0) * curve.y))
+
+
+@dataclass
+class RocDisplay(CurvesDisplay):
+    """The share of a class that is found against the share of others let in."""
+
+    @classmethod
+    def from_predictions(cls, labels: Any, p: Any, classes: Sequence[Any]) -> RocDisplay:
+        """A curve of each class against the rest; of the second class where there are two."""
+        return cls(*_curves(labels, p, classes, roc_curve, _trapezes))
+
+    def plot(self, ax: Any = None) -> RocDisplay:
+        """Draw it."""
+        return self._plot(ax, True, "lower right")  # type: ignore[no-any-return]
+
+
+@dataclass
+class PrecisionRecallDisplay(CurvesDisplay):
+    """How pure the found rows are against how many of the class are found."""
+
+    @classmethod
+    def from_predictions(cls, labels: Any, p: Any, classes: Sequence[Any]) -> PrecisionRecallDisplay:
+        """A curve of each class against the rest; of the second class where there are two."""
+        return cls(*_curves(labels, p, classes, precision_recall_curve, _steps))
+
+    def plot(self, ax: Any = None) -> PrecisionRecallDisplay:
+        """Draw it."""
+        return self._plot(ax, False, "lower left")  # type: ignore[no-any-return]

@@ -1,0 +1,242 @@
+"""The report as one page of HTML that needs nothing but itself."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from ...base.canon import printable
+from ...model.model import Model
+from ..plots.columns import column_display
+from ..plots.evidence import WaterfallDisplay
+from ..plots.paper import matplotlib, svg
+from ..plots.scales import nomogram
+from ..plots.scores import ConfusionDisplay, PrecisionRecallDisplay, ReliabilityDisplay, RocDisplay
+from .facts import Judged, judged, report_facts
+from .html import Page, escape, figure, fold, number, paragraph, table, write
+
+_OPEN = 8  # column pictures that are seen at once
+_MOST = 40  # column pictures in all
+_MANY = 30  # classes in a table before it is folded
+
+
+def report(model: Model, data: Any, path: str | os.PathLike[str] | None = None, *, y: Any = None) -> str:
+    """One self-contained page about a model and how it does on some data; written to `path` if there is one.
+
+    The data need not have labels: without them the page has no figures of merit and no mistakes.
+    """
+    matplotlib()  # what is lacking is said before the work, not after it
+    if path is not None and not os.path.isdir(folder := os.path.dirname(os.path.abspath(path))):
+        raise FileNotFoundError(f"there is no folder {folder}")
+    seen = judged(model, data, y)
+    facts = report_facts(model, data, seen=seen)
+    page = Page(f"{facts['target']}: a naive Bayes model")
+    _opening(page, facts)
+    _columns(page, model, facts)
+    if "metrics" in facts:
+        _scores(page, model, seen, facts)
+        _mistakes(page, model, seen, facts)
+    _nomogram(page, model)
+    _words(page, facts)
+    _tally(page, model, facts)
+    text = page.text()
+    if path is not None:
+        write(path, text)
+    return text
+
+
+def _opening(page: Page, facts: dict[str, Any]) -> None:
+    data, tally = facts["data"], facts["model"]["tally"]
+    counted = "written down by hand, not counted" if tally is None else f"counted from {number(tally['rows'])} rows"
+    page.lead(
+        f"Which <b>{escape(facts['target'], 60)}</b>? {_many(len(facts['classes']), 'class', 'classes')}, "
+        f"{_many(len(facts['columns']), 'column')}, {counted}. This page looks at {number(data['rows'])} rows."
+    )
+    if "metrics" in facts:
+        m = facts["metrics"]
+        most, auc = f"{100 * m['accuracy_of_most_frequent']:.1f} %", m["roc_auc"]
+        page.tiles([
+            ("right answers", f"{100 * m['accuracy']:.1f} %", f"the most frequent class: {most}"),
+            ("log loss", f"{m['log_loss']:.3f}", f"the shares of the classes: {m['log_loss_of_shares']:.3f}"),
+            ("calibration error", f"{m['calibration_error']:.3f}", "0 if forecasts come true as often as they say"),
+            ("area under ROC", "–" if auc is None else f"{auc:.3f}", "0.5 by chance, 1 at best"),
+        ])  # fmt: skip
+    for kind, text in _warnings(data):
+        page.note(kind, text)
+
+
+def _warnings(data: dict[str, Any]) -> Iterable[tuple[str, str]]:
+    if not data["labelled"]:
+        yield "info", "The data have no labels that the model knows, so nothing is said about how good the answers are."
+    elif data["trained_on"] == "yes":
+        yield (
+            "warning",
+            "These are the very rows that the model was counted from: the figures below flatter it. Give rows that it "
+            "has not seen, or cross-validate.",
+        )
+    elif data["trained_on"] == "unknown":
+        yield (
+            "info",
+            "Whether the model was counted from some of these rows cannot be told from its tally. If it was, the "
+            "figures below flatter it.",
+        )
+    if data["unknown_class"]:
+        yield (
+            "warning",
+            f"{number(data['unknown_class'])} rows have a class that the model does not know; they are left out.",
+        )
+    if data["without_label"] and data["labelled"]:
+        yield "info", f"{number(data['without_label'])} rows without a label are left out of the figures."
+
+
+def _columns(page: Page, model: Model, facts: dict[str, Any]) -> None:
+    page.section("data", "The data, and what was made of them")
+    rows = [["column", "kind", "family", "bits", "missing", "weight", "why"]]
+    for c in facts["columns"]:
+        share = f"{max(100 * c['missing'], 1):.0f} %" if c["missing"] else ""
+        weight = f"{c['weight']:.3g}" if c["weight"] != 1 else ""
+        rows.append([c["name"], c["kind"], c["family"], f"{c['bits']:.3f}", share, weight, c["reason"]])
+    page.add(
+        paragraph(
+            "Columns by how much they say about the class alone, in bits: the mean distance from the prior that one "
+            "column brings. A column that repeats another says it twice."
+        )
+    )
+    page.add(table(rows, left=(0, 1, 2, 6), shown=20))
+    if facts["ignored"]:
+        lines = [["left out", "why"], *([c["name"], c["reason"]] for c in facts["ignored"])]
+        page.add(fold(f"{_many(len(facts['ignored']), 'column')} left out", table(lines, left=(0, 1))))
+    page.section("columns", "Column by column")
+    pictures = []
+    for i, c in enumerate(facts["columns"][:_MOST]):
+        drawn = svg(column_display(model, c["name"]), f"c{i}", f"{c['name']} by class")
+        pictures.append(figure(drawn, f"{printable(c['name'], 50)} · {c['family']}"))
+    page.add(f'<div class="gallery">{"".join(pictures[:_OPEN])}</div>')
+    if len(pictures) > _OPEN:
+        rest = f'<div class="gallery">{"".join(pictures[_OPEN:])}</div>'
+        page.add(fold(f"{_many(len(pictures) - _OPEN, 'more column')} of those that say less", rest))
+    if len(facts["columns"]) > _MOST:
+        page.add(paragraph(f"{_many(len(facts['columns']) - _MOST, 'column')} saying still less, without a picture."))
+
+
+def _many(n: int, what: str, several: str = "") -> str:
+    return f"{n} {what if n == 1 else several or what + 's'}"
+
+
+def _scores(page: Page, model: Model, seen: Judged, facts: dict[str, Any]) -> None:
+    page.section("answers", "How good the answers are")
+    known = seen.labels >= 0
+    labels, p = [model.classes[i] for i in seen.labels[known]], seen.probabilities[known]
+    pictures: list[tuple[Any, str, str]] = [
+        (ReliabilityDisplay, "reliability", "Do probabilities come true? On the dotted line they do."),
+    ]
+    if len(np.unique(seen.labels[known])) > 1 and len(model.classes) > 1:
+        pictures += [
+            (RocDisplay, "roc", "ROC: the class found against others let in."),
+            (PrecisionRecallDisplay, "pr", "Precision against recall."),
+        ]
+    pictures.append((ConfusionDisplay, "confusion", "Which class is taken for which."))
+    drawn = []
+    for kind, name, text in pictures:
+        drawing = svg(kind.from_predictions(labels, p, model.classes), name, text)
+        drawn.append(figure(drawing, text, wide=kind is ConfusionDisplay and len(model.classes) > 8))
+    large = drawn.pop() if len(model.classes) > 8 else ""
+    page.add(f'<div class="gallery">{"".join(drawn)}</div>{large}')
+    head = ["class", *(k.replace("_", " ") for k in facts["by_class"])]
+    values = list(facts["by_class"].values())
+    lines = [
+        [str(c), *(_figure(v[i], k) for k, v in zip(facts["by_class"], values, strict=True))]
+        for i, c in enumerate(facts["classes"])
+    ]
+    page.add(table([head, *lines], left=(0,), shown=_MANY))
+
+
+def _figure(value: float | None, name: str) -> str:
+    return "–" if value is None else f"{value:,.10g}" if name == "rows" else f"{value:.3f}"
+
+
+def _mistakes(page: Page, model: Model, seen: Judged, facts: dict[str, Any]) -> None:
+    page.section("mistakes", "The most confident mistakes")
+    if not facts["mistakes"]:
+        page.add(paragraph("There are none: every answer was right."))
+        return
+    page.add(
+        paragraph("What spoke for the wrong answer hints at columns that repeat each other, or at one that is lacking.")
+    )
+    for i, m in enumerate(facts["mistakes"]):
+        odds = model.explain(seen.source, m["row"]).odds(m["answer"], m["right"])
+        drawn = svg(WaterfallDisplay(odds), f"m{i}", f"evidence of row {m['row']}")
+        title = (
+            f"Row {m['row']}: <b><bdi>{escape(m['answer'], 40)}</bdi></b> with probability {m['probability']:.4f}, "
+            f"but it was <b><bdi>{escape(m['right'], 40)}</bdi></b>"
+        )
+        inside = figure(drawn, "") + f"<pre>{escape(m['what_if'], 2000, lines=True)}</pre>"
+        page.add(
+            f'<div class="card"><p>{title}</p>{inside}{fold("numbers, intervals and counts", _odds_table(odds))}</div>'
+        )
+
+
+def _odds_table(odds: Any) -> str:
+    return f'<div class="scroll">{odds._repr_html_()}</div>'
+
+
+def _nomogram(page: Page, model: Model) -> None:
+    if not model.beliefs or len(model.classes) < 2:
+        return
+    page.section("model", "The model as a nomogram")
+    display = nomogram(model, None, None, 16)
+    reading = (
+        "The sum is the log-odds; what it means stands below."
+        if display.pairwise
+        else "Points are against the average of all classes; the class with the highest sum wins."
+    )
+    whose = printable(display.label, 40)
+    page.add(paragraph(f"Find the value of each column, read off its points for {whose}, and add them up. {reading}"))
+    if display.scales:
+        page.add(figure(svg(display, "nomogram", "nomogram"), "", wide=True))
+    if len(model.beliefs) <= _MOST:
+        page.add(
+            fold("the graph, with the tables behind it", f'<div class="scroll paper">{model.graph().to_svg()}</div>')
+        )
+
+
+def _words(page: Page, facts: dict[str, Any]) -> None:
+    if not facts["words"]:
+        return
+    page.section("words", "Words of each class")
+    for name, classes in facts["words"].items():
+        lines = [["class", "words, and how many times likelier they are there than elsewhere"]]
+        for c, words in classes.items():
+            lines.append([c, ", ".join(f"{printable(w['word'], 24)} ×{w['times']:.3g}" for w in words)])
+        page.add(f"<h3><bdi>{escape(name, 60)}</bdi></h3>" + table(lines, left=(0, 1), shown=_MANY, widest=600))
+
+
+def _tally(page: Page, model: Model, facts: dict[str, Any]) -> None:
+    page.section("tally", "What was counted, merged and forgotten")
+    t = facts["model"]["tally"]
+    if t is None:
+        page.add(paragraph("The model was written down by hand and has no tally: nothing was counted."))
+    else:
+        page.add(
+            paragraph(
+                "The tally holds exact integers. Whatever was merged into it or forgotten, in any order, it has the "
+                "bytes that counting the remaining rows once would give: its digest says so."
+            )
+        )
+        lines = [["rows counted", number(t["rows"])], ["rows without a label, skipped", number(t["skipped"])]]
+        lines += [[f"of class {c}", number(n)] for c, n in list(t["classes"].items())[:_MANY]]
+        lines += [
+            ["forgetting", "every row is known (receipts)" if t["receipts"] else "guarded by counts (no receipts)"],
+            ["SHA-256 of the tally", t["digest"]],
+        ]
+        page.add(table([["", ""], *lines], left=(0, 1)))
+    raw, free = facts["model"]["parameters"]["raw"], facts["model"]["parameters"]["free"]
+    page.add(paragraph(f"{number(raw)} parameters, {number(free)} of them free."))
+    if facts["model"]["calibrated"] is not None:
+        page.add(paragraph(f"The weights of the columns: {printable(facts['model']['calibrated'], 500)}."))
+    settings = [[k, v] for k, v in facts["model"]["settings"].items()]
+    if settings:
+        page.add(fold("settings that differ from the defaults", table([["setting", "value"], *settings], left=(0, 1))))

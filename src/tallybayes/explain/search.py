@@ -1,0 +1,109 @@
+"""The fewest changes that are enough: over the words of a text, and over sets of columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..base.arrays import Floats
+from .changes import Coupled, Move, Possible
+
+_MOST_WORDS = 30  # changes of a text whose evidence depends on its length
+_MOST_NODES = 100_000  # sets looked at for a class asked for by name
+
+Best = list[tuple[float, list[Move]]]  # by number of changes: the gain, and the changes
+
+
+def best_words(text: Coupled, a: int, b: int) -> Best:
+    """The best k changes of a coupled text for class a against b, k from 0 up."""
+    groups: dict[int, list[tuple[float, Move]]] = {}
+    for m in text.moves:
+        groups.setdefault(m.length, []).append((float(m.gain(a, b)), m))
+    tops = [sorted(members, key=lambda g: -g[0])[:_MOST_WORDS] for members in groups.values()]
+    sums = [np.concatenate(([0.0], np.cumsum([g for g, _ in top]))) for top in tops]
+    # how many words of each group are taken, by their number and by the change of length
+    states: dict[tuple[int, int], tuple[float, tuple[int, ...]]] = {(0, 0): (0.0, ())}
+    for length, total in zip(groups, sums, strict=True):
+        new: dict[tuple[int, int], tuple[float, tuple[int, ...]]] = {}
+        for (k, moved), (gain, taken) in states.items():
+            for j in range(min(len(total) - 1, _MOST_WORDS - k) + 1):
+                key, value = (k + j, moved + j * length), gain + float(total[j])
+                if key not in new or value > new[key][0]:
+                    new[key] = (value, (*taken, j))
+        states = new
+    now = text.score(text.core, text.tokens)
+    out: Best = [(0.0, [])]
+    for k in range(1, _MOST_WORDS + 1):
+        options = []
+        for (count, moved), (_, taken) in states.items():
+            if count == k:
+                chosen = [m for top, j in zip(tops, taken, strict=True) for _, m in top[:j]]
+                core = text.core + np.sum([m.delta for m in chosen], axis=0)
+                change = text.score(core, text.tokens + moved) - now
+                options.append((float(change[0, a] - change[1, b]), chosen))
+        if not options:
+            break
+        out.append(max(options, key=lambda g: g[0]))
+    return out
+
+
+def combined(texts: Sequence[Best]) -> Best:
+    """The best k changes over several texts."""
+    out: Best = [(0.0, [])]
+    for text in texts:
+        sums: dict[int, tuple[float, list[Move]]] = {}
+        for i, (g, chosen) in enumerate(out):
+            for j, (h, more) in enumerate(text):
+                if i + j not in sums or g + h > sums[i + j][0]:
+                    sums[i + j] = (g + h, [*chosen, *more])
+        out = [sums[k] for k in sorted(sums)]
+    return out
+
+
+def smallest_set(
+    possible: Possible, scores: Floats, to: int, rivals: Sequence[int], fewest: int, slack: float
+) -> tuple[list[Move], bool]:
+    """Single changes that put a class ahead of every rival: sets by size, cut off where no completion can do.
+
+    The second value is False where the search was given up.
+    """
+    need = scores[1, rivals] - scores[0, to] + slack
+    units = []
+    for moves in possible.units.values():
+        gains = np.array([m.gain(to, rivals) for m in moves])
+        kept = [i for i in range(len(moves)) if (gains[i] > 0).any() and not _beaten(gains, i)]
+        if kept:
+            units.append([(gains[i], moves[i]) for i in kept])
+    units.sort(key=lambda u: -max(float(np.minimum(g, need).sum()) for g, _ in u))
+    tops = np.array([np.max([g for g, _ in u], axis=0) for u in units]) if units else np.zeros((0, len(rivals)))
+    nodes = 0
+
+    def search(start: int, left: int, short: Floats, chosen: list[Move]) -> list[Move] | None:
+        nonlocal nodes
+        if np.all(short < 0):
+            return chosen
+        nodes += 1
+        if left == 0 or nodes > _MOST_NODES or start == len(units):
+            return None
+        rest = np.sort(tops[start:], axis=0)[::-1][:left]
+        if np.any(np.maximum(rest, 0).sum(axis=0) <= short):
+            return None
+        for u in range(start, len(units)):
+            for gain, move in sorted(units[u], key=lambda g: -float(np.minimum(g[0], short).sum())):
+                done = search(u + 1, left - 1, short - gain, [*chosen, move])
+                if done is not None:
+                    return done
+        return None
+
+    for size in range(fewest, len(units) + 1):
+        found = search(0, size, need, [])
+        if found is not None or nodes > _MOST_NODES:
+            return found or [], nodes <= _MOST_NODES
+    return [], True
+
+
+def _beaten(gains: Floats, i: int) -> bool:
+    """Whether another value of the same column is at least as good against every rival."""
+    better = np.all(gains >= gains[i], axis=1) & np.any(gains > gains[i], axis=1)
+    return bool(better.any() or (np.all(gains[:i] == gains[i], axis=1)).any())

@@ -1,0 +1,382 @@
+"""What would have to be different for another answer: the smallest set of changed values that flips it.
+
+The score is a sum, so the best single change of each column against a rival is known, and the fewest changes are the
+largest gains, taken until they outweigh the lead. For a text whose evidence depends on its length the best k changes
+are worked out for every length. Where two columns also speak together, a set of changes is checked but not proven to be
+the smallest. The answer flips as soon as some rival is ahead, so all are tried; a class asked for by
+name must be ahead of every other, for which sets are searched one size after the other. Of the changes that are needed,
+numbers move no further than they must. Every answer is checked by predicting the changed row.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from ..base.arrays import Floats
+from ..base.canon import printable
+from ..base.rounding import softmax
+from ..base.show import html_table, rich_table, text_table
+from ..data.blocks import Bag, Block, Numbers, Vectors
+from ..data.sources import Batch
+from ..model import scorer
+from .changes import Move, finite, possible, read
+from .search import Best, best_words, combined, smallest_set
+
+if TYPE_CHECKING:
+    from ..model.model import Model
+
+_MOST_STEPS = 12  # changes tried one after the other
+_ROUNDING = 1e-9  # a lead smaller than this share of the scores may be rounding
+
+
+@dataclass(frozen=True)
+class Change:
+    """One change: a column's value, or a word removed (`after` is empty) or added (`before` is)."""
+
+    column: str
+    before: str
+    after: str
+    log_odds: float  # what it adds for the new answer against the old
+
+    def __str__(self) -> str:
+        if not self.after or not self.before:
+            how = "without" if self.before else "with"
+            return f"{printable(self.column)}: {how} {printable(self.before or self.after)!r}"
+        return f"{printable(self.column)}: {printable(self.before)} → {printable(self.after)}"
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """The fewest changes that turn `answer` into `becomes`; none where nothing the model knows would.
+
+    `smallest` says whether fewer changes are ruled out. `row` is the changed row, None where a text that has just
+    these tokens cannot be written down.
+    """
+
+    answer: Any
+    becomes: Any
+    changes: tuple[Change, ...]
+    probability: tuple[float, float]  # of the new answer, before and after
+    smallest: bool = True
+    row: Mapping[str, Any] | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self.changes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain Python values."""
+        return {
+            "answer": self.answer,
+            "becomes": self.becomes,
+            "changes": [vars(c) for c in self.changes],
+            "probability": list(self.probability),
+            "smallest": self.smallest,
+        }
+
+    def _table(self) -> tuple[str, list[list[str]]]:
+        old, new = printable(self.answer, 40), printable(self.becomes, 40)
+        if not self.changes:
+            asked = "any other class" if self.becomes is None else new
+            if not self.smallest:
+                return f"{old} stays: no small set of changes was found that turns it into {asked}", []
+            return f"{old} stays: no change of the values that were counted turns it into {asked}", []
+        n = len(self.changes)
+        what = f"{n} change{'s' if n > 1 else ''} turn{'' if n > 1 else 's'} {old} into {new}"
+        proof = "" if self.smallest else " (fewer may do)"
+        before, after = self.probability
+        head = ["change", "log-odds"]
+        return (
+            f"{what}{proof}: probability of {new} {before:.4f} → {after:.4f}",
+            [head, *([str(c), f"{c.log_odds:+.4f}"] for c in self.changes)],
+        )
+
+    def __str__(self) -> str:
+        title, rows = self._table()
+        return f"{title}\n{text_table(rows, left=1)}" if rows else title
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __rich__(self) -> Any:
+        title, rows = self._table()
+        return rich_table(title, rows, left=1) if rows else title
+
+    def _repr_html_(self) -> str:
+        title, rows = self._table()
+        return f"<p>{html.escape(title)}</p>{html_table(rows, left=1)}"
+
+
+def what_if(model: Model, batch: Batch, blocks: Mapping[str, Block], to: int | None) -> WhatIf:
+    """The fewest changes of one row (a batch of one) that give another answer, or the class number `to`."""
+    search = _Search(model, batch, blocks)
+    found, smallest = search.flip() if to is None else search.turn(to)
+    old = search.answer
+    if not found:
+        becomes = None if to is None else model.classes[to]
+        same = float(search.chances(())[old if to is None else to])
+        return WhatIf(model.classes[old], becomes, (), (same, same), smallest)
+    new = int(np.argmax(search.chances(found)))
+    found = search.nearest(found, new)
+    new = int(np.argmax(search.chances(found)))
+    gains = sorted(((search.gain(found, m, new), m) for m in found), key=lambda g: -g[0])
+    changes = tuple(Change(m.column, m.before, m.after, gain) for gain, m in gains)
+    p = (float(search.chances(())[new]), float(search.chances(found)[new]))
+    return WhatIf(model.classes[old], model.classes[new], changes, p, smallest, search.row(found))
+
+
+class _Search:
+    """One row and its possible changes."""
+
+    def __init__(self, model: Model, batch: Batch, blocks: Mapping[str, Block]) -> None:
+        self.model, self.batch, self.blocks = model, batch, blocks
+        self.possible = possible(model, batch, blocks)
+        self.paired = any(c.of is not None for c in model.schema.counted)
+        self.border = _border(model)
+        self.scores = self._scores(())
+        self.answer = int(np.argmax(self.chances(())))
+        small = np.abs(self.scores[0])[np.abs(self.scores[0]) < 1e8]
+        self.slack = _ROUNDING * float(small.max(initial=1.0))
+
+    # ---- what a set of changes does
+
+    def changed(self, moves: Sequence[Move]) -> dict[str, Block]:
+        """The blocks of the row with these changes."""
+        out = dict(self.blocks)
+        values = {m.unit[0]: [m.value] for m in moves if not m.inside}
+        if values:
+            out.update(read(self.model, self.batch, values))
+        for name in {m.unit[0] for m in moves if m.inside}:
+            block, own = out[name], [m for m in moves if m.inside and m.unit[0] == name]
+            if isinstance(block, Bag):
+                out[name] = _with_words(block, own)
+            elif isinstance(block, Vectors):
+                numbers = block.values.copy()
+                for m in own:
+                    numbers[0, m.unit[1]] = m.value
+                out[name] = Vectors(numbers)
+        return out
+
+    def _parts(self, moves: Sequence[Move]) -> dict[str, Floats]:
+        blocks = self.changed(moves)
+        return {
+            n: scorer.factor_of_one(self.model.settings, n, blocks[n]) * b.parts(blocks[n])[0]
+            for n, b in self.model.beliefs.items()
+        }
+
+    def _scores(self, moves: Sequence[Move]) -> Floats:
+        """The score of each class with infinities made finite, as a winner and as a loser."""
+        return finite(self.model.start) + sum(finite(p) for p in self._parts(moves).values())
+
+    def chances(self, moves: Sequence[Move]) -> Floats:
+        """P(class) of the row with these changes, as `predict_proba` has it; zeros where all classes are impossible."""
+        joint = self.model.start + sum(self._parts(moves).values())
+        if not np.isfinite(joint).any():
+            return np.zeros(len(joint))
+        curve = self.model.settings
+        return softmax(scorer.calibrated(curve, joint[None, :])[0])
+
+    def flips(self, moves: Sequence[Move], to: int | None) -> bool:
+        """Whether the changed row is predicted as something else, or as the class asked for."""
+        chances = self.chances(moves)
+        best = int(np.argmax(chances))
+        if not chances.any():
+            return False
+        return best != self.answer if to is None else best == to
+
+    def gain(self, moves: Sequence[Move], move: Move, new: int) -> float:
+        """What one of the changes adds for the new answer against the old: the difference if it is left out."""
+        with_, without = self._scores(moves), self._scores([m for m in moves if m is not move])
+        return float((with_ - without)[0, new] - (with_ - without)[1, self.answer])
+
+    # ---- the fewest changes
+
+    def flip(self) -> tuple[list[Move], bool]:
+        """The fewest changes after which some rival is ahead of the answer."""
+        best: tuple[int, float, list[Move]] | None = None
+        for rival in range(len(self.model.classes)):
+            if rival == self.answer:
+                continue
+            found = self._against(rival, self.answer, best[0] if best else None)
+            if found is not None and self.flips(found[1], None):
+                key = (len(found[1]), -found[0], found[1])
+                if best is None or key[:2] < best[:2]:
+                    best = key
+        sure = not self.paired or (best is not None and len(best[2]) == 1)
+        if best is None and not sure:
+            return self._greedily(None), False
+        return (best[2], sure) if best else ([], not self.possible.coupled)
+
+    def _against(self, a: int, b: int, most: int | None = None) -> tuple[float, list[Move]] | None:
+        """The fewest changes that put class a ahead of class b, with the lead that they give; at most so many."""
+        need = float(self.scores[1, b] - self.scores[0, a]) + (self.border if a == 1 else -self.border)
+        best = [max(moves, key=lambda m: float(m.gain(a, b))) for moves in self.possible.units.values()]
+        gains = sorted(((float(m.gain(a, b)), m) for m in best), key=lambda g: -g[0])
+        single: Best = [(0.0, [])]
+        for gain, move in gains:
+            if gain <= 0 or single[-1][0] > 2 * abs(need) + 1:
+                break
+            single.append((single[-1][0] + gain, [*single[-1][1], move]))
+        texts = combined([best_words(c, a, b) for c in self.possible.coupled])
+        for k in range(1, min(len(single) + len(texts) - 2, most or 1 << 30) + 1):
+            splits = [(single[k - j], texts[j]) for j in range(len(texts)) if 0 <= k - j < len(single)]
+            reach, chosen = max(((s[0] + t[0], [*s[1], *t[1]]) for s, t in splits), key=lambda g: g[0])
+            # within rounding of a tie, which the class that comes first wins, only predicting tells
+            if reach > need + self.slack or (reach >= need - self.slack and a < b and self.flips(chosen, None)):
+                return reach - need, chosen
+        return None
+
+    def turn(self, to: int) -> tuple[list[Move], bool]:
+        """The fewest changes after which a given class is ahead of all others, and whether fewer are ruled out."""
+        rivals = [r for r in range(len(self.model.classes)) if r != to]
+        if to == self.answer:
+            return [], True
+        pairs = [self._against(to, r) for r in rivals if self.scores[1, r] >= self.scores[0, to]]
+        if any(p is None for p in pairs):
+            return (self._greedily(to), False) if self.paired else ([], not self.possible.coupled)
+        known = [p[1] for p in pairs if p is not None]
+        fewest = max(len(k) for k in known)
+        for chosen in sorted(known, key=len):
+            if len(chosen) == fewest and self.flips(chosen, to):
+                return chosen, fewest == 1 or not self.paired
+        moves, proven = smallest_set(self.possible, self.scores, to, rivals, fewest, self.slack)
+        if moves and self.flips(moves, to):
+            return moves, proven and not self.possible.coupled and not self.paired
+        for chosen in sorted(known, key=len):
+            if self.flips(chosen, to):
+                return chosen, False
+        return self._greedily(to), False
+
+    def _greedily(self, to: int | None) -> list[Move]:
+        """One best change after the other, each judged on the row as the ones before left it; none if that fails.
+
+        For models in which two columns also speak together: their changes do not add up.
+        """
+        chosen: dict[Any, Move] = {}
+        search = self
+        for _ in range(_MOST_STEPS):
+            moves = [m for group in search.possible.units.values() for m in group if m.unit not in chosen]
+            if not moves:
+                return []
+            reach = np.array([self._lead(search.scores + m.delta, to) for m in moves])
+            best = moves[int(np.argmax(reach))]
+            chosen[best.unit] = best
+            if self.flips(list(chosen.values()), to):
+                return list(chosen.values())
+            blocks = self.changed(list(chosen.values()))
+            raw = {m.unit[0]: pa.array([m.value]) for m in chosen.values() if not m.inside}
+            search = _Search(self.model, Batch({**self.batch.columns, **raw}, 1), blocks)
+        return []
+
+    def _lead(self, scores: Floats, to: int | None) -> float:
+        """How far the class asked for, or any rival of the answer, is ahead."""
+        others = [i for i in range(scores.shape[1]) if i != (self.answer if to is None else to)]
+        if to is None:
+            return float(scores[0, others].max() - scores[1, self.answer])
+        return float(scores[0, to] - scores[1, others].max())
+
+    # ---- of the same changes, the mildest
+
+    def nearest(self, moves: Sequence[Move], new: int) -> list[Move]:
+        """The same columns changed, numbers no further from what they are than the new answer needs."""
+        out = list(moves)
+        for at, move in enumerate(moves):
+            block = self.blocks.get(move.column)
+            if move.inside or not isinstance(block, Numbers) or np.isnan(block.values[0]):
+                continue
+            x = float(block.values[0])
+            others = sorted(self.possible.units[move.unit], key=lambda m: abs(m.value - x))
+            for other in others[: others.index(move)]:
+                if self._still(out, at, other, new):
+                    out[at] = other
+                    break
+            out[at] = self._shorter(out, at, x, new)
+        return out
+
+    def _still(self, moves: Sequence[Move], at: int, other: Move, new: int) -> bool:
+        tried = [*moves[:at], other, *moves[at + 1 :]]
+        rough = self.scores + np.sum([m.delta for m in tried], axis=0)
+        return bool(rough[0, new] >= rough[1].max() - 1) and self.flips(tried, new)
+
+    def _shorter(self, moves: Sequence[Move], at: int, x: float, new: int) -> Move:
+        """The number with as few digits as possible, still beyond the point where the answer flips."""
+        move = moves[at]
+        for digits in range(-3, 8):
+            value = float(round(move.value, digits))
+            text = f"{value:.10g}"
+            tried = replace(move, after=text, value=value)
+            near = abs(value - move.value) <= 0.25 * abs(move.value - x)
+            if value != x and near and self.flips([*moves[:at], tried, *moves[at + 1 :]], new):
+                return tried
+        return move
+
+    # ---- the changed row
+
+    def row(self, moves: Sequence[Move]) -> dict[str, Any] | None:
+        """The row with these changes as raw values; None where its tokens cannot be written as a text."""
+        blocks = self.changed(moves)
+        out: dict[str, Any] = {}
+        for column in self.model.schema.counted:
+            if column.of is not None or column.reads not in self.batch or column.reads in out:
+                continue
+            block = blocks[column.name]
+            own = [m for m in moves if m.unit == (column.reads, None)]
+            touched = any(m.inside and m.unit[0] == column.name for m in moves)
+            raw = self.batch[column.reads]
+            if isinstance(block, Vectors):
+                out[column.reads] = block.values[0].tolist()
+            elif isinstance(block, Bag) and touched:
+                bag = _bag_value(block, column.kind == "text")
+                if column.text is not None and column.text.tokens(str(bag)) != str(bag).split():
+                    return None
+                out[column.reads] = bag
+            elif isinstance(block, Bag) and not isinstance(raw, (pa.Array, list)):
+                out[column.reads] = _bag_value(block, text=False)
+            elif own:
+                out[column.reads] = own[0].value
+            else:
+                out[column.reads] = raw[0].as_py() if isinstance(raw, pa.Array) else raw[0]
+        return out
+
+
+def _border(model: Model) -> float:
+    """The log-odds from which the second of two classes wins: 0 unless an isotonic curve moves it."""
+    if model.settings.isotonic is None or len(model.classes) != 2:
+        return 0.0
+    low, high = -60.0, 60.0
+    for _ in range(80):  # the curve rises, so halving finds where it crosses
+        middle = (low + high) / 2
+        bent = float(np.diff(scorer.calibrated(model.settings, np.array([[0.0, middle]])))[0, 0])
+        low, high = (low, middle) if bent > 0 else (middle, high)
+    return high
+
+
+def _with_words(block: Bag, moves: Iterable[Move]) -> Bag:
+    """The bag of one row with words added or removed."""
+    amounts = {block.slots[s]: float(a) for s, a in zip(block.matrix.indices, block.matrix.data, strict=True)}
+    order = [block.slots[i] for i in block.given[0]] if block.given is not None else list(amounts)
+    for m in moves:
+        if m.after:
+            amounts[m.value] = 1.0
+            order.append(m.value)
+        else:
+            del amounts[m.value]
+            order = [w for w in order if w != m.value]
+    slots = list(amounts)
+    matrix = type(block.matrix)((list(amounts.values()), ([0] * len(slots), range(len(slots)))), shape=(1, len(slots)))
+    at = {w: i for i, w in enumerate(slots)}
+    return Bag(slots, matrix, block.has, block.levels, [[at[w] for w in order]])
+
+
+def _bag_value(block: Bag, text: bool) -> Any:
+    """A bag as a person would write it: its words, or amounts that are not ones."""
+    words = [block.slots[i] for i in block.given[0]]
+    if text:
+        return " ".join(words)
+    amounts = {block.slots[i]: float(a) for i, a in zip(block.matrix.indices, block.matrix.data, strict=True)}
+    return words if sum(amounts.values()) == len(words) else amounts

@@ -1,0 +1,68 @@
+"""The lead of the best class over the second, bent: for scores that are too sure when far ahead, or not sure enough.
+
+    S′ = best + scale · lead^exponent · (S − best)          lead = best − second, at least 0.01
+
+All classes keep their order. A temperature is the case of exponent 0; with an exponent of −½ a lead of 16 nats counts
+twice what a lead of 4 does, not four times.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..base.arrays import Floats, Ints
+from ..base.errors import SettingsError
+
+LEAST = 0.01  # nats: a smaller lead is taken as this one
+_MOST = 0.9  # of the exponent either way: at −1 every lead would count the same
+
+
+@dataclass(frozen=True)
+class Lead:
+    """What the distances to the best class are multiplied by: scale · lead^exponent."""
+
+    scale: float = 1.0
+    exponent: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not (0 < self.scale < np.inf and -1 < self.exponent < np.inf):
+            raise SettingsError(
+                f"a lead with scale {self.scale!r} and exponent {self.exponent!r}",
+                hint="the scale is above 0 and the exponent above -1, or a larger lead would not be a surer answer.",
+            )
+
+    def factor(self, joint: Floats) -> Floats:
+        """scale · lead^exponent of each row; 1 where fewer than two classes are possible."""
+        two = np.partition(joint, -2, axis=1)[:, -2:] if joint.shape[1] > 1 else np.full((len(joint), 2), -np.inf)
+        known = np.isfinite(two).all(axis=1)
+        lead = np.subtract(two[:, 1], two[:, 0], out=np.ones(len(joint)), where=known)
+        return np.where(known, self.scale * np.maximum(lead, LEAST) ** self.exponent, 1.0)
+
+    def __call__(self, joint: Floats) -> Floats:
+        """The scores, rows × classes, with every distance to the best class multiplied; the best keeps its own."""
+        best = joint.max(axis=1, keepdims=True)
+        apart = np.subtract(joint, best, out=np.full_like(joint, -np.inf), where=np.isfinite(joint))
+        return np.asarray(np.where(np.isfinite(best), best + self.factor(joint)[:, None] * apart, joint))
+
+    @classmethod
+    def fitted(cls, scores: Floats, labels: Ints, weights: Floats) -> Lead:
+        """The bend under which held-out rows are likeliest; a weak pull leads to none at all."""
+        from scipy.optimize import minimize
+
+        apart = scores - scores.max(axis=1, keepdims=True)
+        log_lead = np.log(np.maximum(-np.partition(apart, -2, axis=1)[:, -2], LEAST))
+        own = apart[np.arange(len(labels)), labels]
+        total = max(float(weights.sum()), 1.0)
+
+        def loss(x: Floats) -> tuple[float, Floats]:
+            factor = np.exp(x[0] + x[1] * log_lead)
+            e = np.exp(factor[:, None] * apart)
+            among = e.sum(axis=1)
+            pulled = weights * factor * (np.einsum("nc,nc->n", e, apart) / among - own)
+            value = weights @ (np.log(among) - factor * own) + 0.5 * x @ x
+            return value / total, (np.array([pulled.sum(), pulled @ log_lead]) + x) / total
+
+        found = minimize(loss, np.zeros(2), jac=True, method="L-BFGS-B", bounds=[(-5.0, 5.0), (-_MOST, _MOST)])
+        return cls(float(np.exp(found.x[0])), float(found.x[1]))

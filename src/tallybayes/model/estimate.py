@@ -1,0 +1,94 @@
+"""θ = estimate(T, settings): from a tally to a model. Pure and repeatable; `tally.model()` asks here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+
+import numpy as np
+
+from ..base import canon
+from ..base.arrays import safe_log
+from ..base.errors import CannotEstimate, SettingsError
+from ..data.schema import Schema
+from ..exact.counts import Counts
+from ..families import Auto, Belief, Context, Family, Gaussian, default_family, family_for
+from ..families.auto import choose
+from ..families.moments import read_moments
+from ..families.settings import Settings
+from ..families.smoothing import Dirichlet, Smoothing
+from ..tally.tally import Tally
+from .model import Model
+from .prior import class_prior, class_totals, natural_order
+
+
+def estimate(tally: Tally, settings: Settings | None = None, *, known: Mapping[str, Family] | None = None) -> Model:
+    """The model of a tally under some settings; refuses a tally that no rows can have.
+
+    `known` names the families that "auto" chose before, so that they need not be chosen again.
+    """
+    settings = settings or Settings()
+    wrong = tally.impossible()
+    if wrong is not None:
+        raise CannotEstimate(
+            f"this tally is a difference that no rows can have: {wrong}",
+            hint="estimate a sum of counted rows; subtract only what was added before.",
+        )
+    schema = tally.schema
+    imagined = settings.prior.extra_slots() if isinstance(settings.prior, Dirichlet) else set()
+    names = tuple(
+        sorted(
+            {*tally.classes, *imagined, *settings.classes},
+            key=lambda c: natural_order(canon.from_text(c, schema.label_type)),
+        )
+    )
+    if not names:
+        raise CannotEstimate("this tally has no rows", hint="count at least one row with a label first.")
+    for name in (*settings.families, *settings.weights, *settings.lengths, *_named_columns(settings.smoothing)):
+        schema[name]  # an unknown name is an error with a hint, not a setting without effect
+    totals = class_totals(tally, names)
+    number = np.array([names.index(c) for c in tally.classes], dtype=np.int64)
+    counts = {c.name: tally.columns[c.name].relabel(number) for c in schema.counted}
+    largest = _largest_deviation(schema, counts, settings, len(names))
+    beliefs: dict[str, Belief] = {}
+    families: dict[str, Family] = {}
+    for column in schema.counted:
+        context = Context(
+            column.name, names, totals, settings.smoothing_of(column.name), column.values, column.cells, column.width,
+            settings.predictive, settings.unseen == "reserve", settings.floor, column.kind == "vector", largest,
+        )  # fmt: skip
+        chosen = settings.families.get(column.name)
+        family = default_family(column.kind) if chosen is None else family_for(chosen, column.kind)
+        if column.kind not in family.kinds:
+            raise SettingsError(
+                f"column {column.name!r} is a {column.kind}, which the family {family.name!r} does not read",
+                hint=f"{family.name!r} reads {' and '.join(family.kinds)} columns.",
+            )
+        if isinstance(family, Auto):
+            family = (known or {}).get(column.name) or choose(counts[column.name], context)
+        beliefs[column.name] = family.estimate(counts[column.name], context)
+        families[column.name] = family
+    labels = tuple(canon.from_text(c, schema.label_type) for c in names)
+    return Model(schema, labels, safe_log(class_prior(settings, names, totals)), beliefs, families, settings, tally)
+
+
+def _named_columns(smoothing: Smoothing | Mapping[str, Smoothing]) -> Sequence[str]:
+    return list(smoothing) if isinstance(smoothing, Mapping) else []
+
+
+def _largest_deviation(
+    schema: Schema, counts: Mapping[str, Counts], settings: Settings, n_classes: int
+) -> Callable[[], float]:
+    """The largest deviation of any Gaussian column over all classes, worked out when a family asks for it."""
+
+    @cache
+    def largest() -> float:
+        out = 0.0
+        for column in schema.counted:
+            family = settings.families.get(column.name)
+            bell = family is None or isinstance(family_for(family, column.kind), (Gaussian, Auto))
+            if column.kind in ("number", "vector") and bell:
+                out = max(out, float(read_moments(counts[column.name], n_classes).all_sd.max(initial=0.0)))
+        return out
+
+    return largest

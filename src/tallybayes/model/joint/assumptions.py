@@ -1,0 +1,178 @@
+"""How far data break the three assumptions of naive Bayes.
+
+columns are independent given the class     conditional mutual information I(A; B given class) of every pair
+rows are independent of each other          rows that repeat an earlier one
+rows come from one distribution             `shift`: how a column differs between two tallies
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...base.arrays import Floats, Ints
+from ...base.canon import printable
+from ...base.errors import DataError
+from ...data import encode
+from ...data.blocks import Block, Codes, Numbers
+from ...data.schema import Schema
+from ...data.sources import open_source
+from .dependence import Dependence, dependence
+
+_BINS = 10  # equal-frequency bins that a number is coarsened to
+_MOST = 50  # pairs that a report keeps
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two columns and what they tell about each other within the classes."""
+
+    a: str
+    b: str
+    found: Dependence
+
+    def __repr__(self) -> str:
+        return repr(self.found)
+
+
+@dataclass(frozen=True)
+class Repeats:
+    """Rows equal to an earlier one in every column and the class."""
+
+    rows: int
+    distinct: int
+    most: int  # how often the most repeated row occurs
+    example: Mapping[str, str | None]  # that row
+
+    @property
+    def repeats(self) -> int:
+        """How many rows repeat an earlier one."""
+        return self.rows - self.distinct
+
+    @property
+    def share(self) -> float:
+        """The part of all rows that repeat an earlier one."""
+        return self.repeats / self.rows if self.rows else 0.0
+
+
+@dataclass(frozen=True)
+class Assumptions:
+    """What `assumptions` found; print it."""
+
+    target: str
+    rows: int
+    pairs: tuple[Pair, ...]  # the strongest, by nats beyond chance
+    n_pairs: int  # how many there are in all
+    total: float  # nats beyond chance, added up over all pairs
+    repeats: Repeats
+
+    def __repr__(self) -> str:
+        shown = self.pairs[:10]
+        names, target = [printable(f"{p.a} · {p.b}", 100) for p in shown], printable(self.target)
+        width = max(map(len, ["pair", *names]))
+        lines = [
+            f"The assumptions of naive Bayes in {self.rows:,} rows",
+            "",
+            f"1. Columns independent given {target}: {self.n_pairs:,} pairs, {self.total:.4g} nats in all",
+        ]
+        if shown:
+            lines.append(f"   {'pair':<{width}}   nats  by chance   share  p")
+        lines += [
+            f"   {name:<{width}} {p.found.mutual_information:6.4f}     {p.found.expected:6.4f}  "
+            f"{100 * p.found.share:4.0f} %  {p.found.p_value:.2g}"
+            for name, p in zip(names, shown, strict=True)
+        ]
+        if self.n_pairs > len(shown):
+            lines.append(f"   … and {self.n_pairs - len(shown):,} weaker pairs")
+        r = self.repeats
+        lines += ["", f"2. Rows independent: {r.repeats:,} rows ({100 * r.share:.1f} %) repeat an earlier one"]
+        if r.repeats:
+            row = ", ".join(f"{c}={v}" for c, v in list(r.example.items())[:6] if v is not None)
+            lines.append(f"   {r.most:,} times: {printable(row, 100)}")
+        lines += ["", "3. One distribution: compare two tallies with shift(a, b)"]
+        return "\n".join(lines)
+
+
+def assumptions(data: Any, schema: Schema, y: Any = None) -> Assumptions:
+    """How strongly columns depend on each other given the class, and how many rows repeat.
+
+    Every pair of category and number columns is looked at, numbers in at most 10 bins of equal frequency, rows in
+    which one of the two is missing left out. Pairs are sorted by nats beyond chance (degrees of freedom / 2n),
+    since columns of many values show mutual information where there is none.
+    """
+    labels, columns, repeats = _read(schema, data, y)
+    found = []
+    for (a, a_codes), (b, b_codes) in itertools.combinations(columns.items(), 2):
+        both = (a_codes >= 0) & (b_codes >= 0)
+        weight = np.ones(int(np.count_nonzero(both)))
+        name = f"{a}; {b} given {schema.target}"
+        found.append(Pair(a, b, dependence(name, a_codes[both], b_codes[both], labels[both], weight)))
+    found.sort(key=lambda p: -p.found.excess)
+    total = math.fsum(max(p.found.excess, 0.0) for p in found)
+    return Assumptions(schema.target, len(labels), tuple(found[:_MOST]), len(found), total, repeats)
+
+
+def _read(schema: Schema, data: Any, y: Any) -> tuple[Ints, dict[str, Ints], Repeats]:
+    """The class of each labelled row, the codes of each category and number column, and the repeated rows."""
+    labels: list[Codes] = []
+    blocks: list[dict[str, Block]] = []
+    for batch in open_source(data, y, target=schema.target).batches():
+        if batch.rows:
+            encode.check_columns(schema, batch)
+            label = encode.labels(schema, batch)
+            kept = label.present()
+            labels.append(label.take(kept))
+            blocks.append({n: b.take(kept) for n, b in encode.blocks(schema, batch).items()})
+    if not sum(label.rows for label in labels):
+        raise DataError("there is no row with a label", hint="give rows with their classes, see target and y.")
+    columns = {}
+    for column in schema.counted:
+        pieces = [b[column.name] for b in blocks]
+        if column.kind == "category":
+            columns[column.name] = _joined([p for p in pieces if isinstance(p, Codes)])
+        elif column.kind == "number":
+            columns[column.name] = _binned(np.concatenate([p.values for p in pieces if isinstance(p, Numbers)]))
+    return _joined(labels), columns, _repeats(schema.target, labels, blocks)
+
+
+def _joined(pieces: Sequence[Codes]) -> Ints:
+    """The codes of several blocks in one numbering."""
+    number: dict[str, int] = {}
+    out = []
+    for piece in pieces:
+        new = [number.setdefault(s, len(number)) for s in piece.slots]
+        out.append(np.array([*new, -1], dtype=np.int64)[piece.codes])
+    return np.concatenate(out)
+
+
+def _binned(values: Floats) -> Ints:
+    """The number of each value's bin, −1 for missing; up to 10 distinct values are a bin each."""
+    out = np.full(len(values), -1, dtype=np.int64)
+    there = ~np.isnan(values)
+    x = values[there]
+    edges = np.unique(x)
+    if len(edges) > _BINS:
+        edges = np.unique(np.quantile(x, np.arange(1, _BINS) / _BINS, method="nearest"))
+    out[there] = np.searchsorted(edges, x, side="left")  # an edge is the largest value of its bin
+    return out
+
+
+def _repeats(target: str, labels: Sequence[Codes], blocks: Sequence[Mapping[str, Block]]) -> Repeats:
+    times: dict[bytes, int] = {}
+    first: dict[bytes, tuple[int, int]] = {}
+    for i, (label, columns) in enumerate(zip(labels, blocks, strict=True)):
+        texts = [label.receipts(), *(columns[n].receipts() for n in sorted(columns))]
+        for j, row in enumerate(zip(*texts, strict=True)):
+            key = hashlib.blake2b(b"".join(len(t).to_bytes(8, "little") + t for t in row), digest_size=16).digest()
+            times[key] = times.get(key, 0) + 1
+            first.setdefault(key, (i, j))
+    key = max(times, key=lambda k: times[k])
+    i, j = first[key]
+    example = {target: labels[i].text(j), **{n: b.text(j) for n, b in blocks[i].items()}}
+    return Repeats(sum(times.values()), len(times), times[key], example)

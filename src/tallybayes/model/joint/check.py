@@ -1,0 +1,139 @@
+"""Whether a joint table has a chance: its cells against the rows, its held-out likelihood against naive Bayes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from ...base import canon
+from ...base.arrays import Floats
+from ...base.errors import DataError, SettingsError
+from ...data.schema import Column, Schema
+from ...data.sources import open_source
+from ...families.settings import Settings
+from ...families.smoothing import Dirichlet, Laplace, Smoothing
+from ...tally.tally import Tally
+from .cellcounts import categories, distinct
+from .cells import short_count
+from .table import JointDistribution
+
+
+class Density(Protocol):
+    """Anything that finds rows likely or unlikely, such as a `Model`."""
+
+    def log_density(self, rows: Any) -> Floats:
+        """log P of each row."""
+        ...
+
+
+@dataclass(frozen=True)
+class JointCheck:
+    """Whether the joint way has a chance: cells against rows, and held-out likelihood against naive Bayes."""
+
+    columns: tuple[str, ...]
+    cells: int
+    rows: int  # counted
+    skipped: int  # rows that a joint table cannot count, since a value is missing; naive Bayes counts what is there
+    unseen: int  # cells that no counted row fell into
+    held_out: int  # rows
+    strangers: int  # held-out rows in cells that no counted row fell into: P = 0 without smoothing
+    joint_log_likelihood: float
+    naive_log_likelihood: float | None
+    smoothing: Smoothing
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether naive Bayes finds the held-out rows likelier; without it, whether cells outnumber rows."""
+        if self.naive_log_likelihood is None:
+            return self.cells > self.rows
+        return self.naive_log_likelihood > self.joint_log_likelihood
+
+    def __repr__(self) -> str:
+        rows = max(self.held_out, 1)
+        lost = f" ({self.skipped:,} more have a missing value)" if self.skipped else ""
+        lines = [
+            f"The joint table of {len(self.columns)} columns: " + ("hopeless" if self.hopeless else "feasible"),
+            f"  cells           {short_count(self.cells)}, against {self.rows:,} rows to fill them{lost}",
+            f"  never seen      {short_count(self.unseen)} cells ({_share(self.unseen, self.cells)})",
+            f"  held out        {self.held_out:,} rows, {self.strangers:,} ({_share(self.strangers, self.held_out)}) "
+            "in a cell never seen",
+            f"  joint table     {self.joint_log_likelihood:.6g} nats, {self.joint_log_likelihood / rows:.4f} a row"
+            f"  ({self.smoothing})",
+        ]
+        if self.naive_log_likelihood is not None:
+            nats = self.naive_log_likelihood
+            lines.append(f"  naive Bayes     {nats:.6g} nats, {nats / rows:.4f} a row")
+        return "\n".join(lines)
+
+
+def hopeless(
+    data: Any,
+    columns: Sequence[str],
+    target: str | None = None,
+    *,
+    naive: Density | None = None,
+    held_out: float = 0.3,
+    seed: int = 0,
+    smoothing: Smoothing | None = None,
+) -> JointCheck:
+    """Whether a joint table of these columns can work: counted on one part of the rows, asked about the other.
+
+    With `target` the rival is naive Bayes on the same rows, both giving P(columns, target); with `naive`, whatever
+    its `log_density` says of the columns alone. The values of all rows are known to both, as a schema would have it.
+    """
+    if not 0 < held_out < 1:
+        raise SettingsError(f"held_out={held_out!r}", hint="a share of the rows: take a number between 0 and 1.")
+    if target is not None and naive is not None:
+        raise SettingsError("both target and naive are given", hint="give the target, or a model with log_density.")
+    names = distinct((*columns, *(() if target is None else (target,))))
+    frame, values = _coded(data, names, target)
+    n = len(frame[names[0]])
+    order = np.random.default_rng(seed).permutation(n)
+    test = order[: min(max(round(n * held_out), 1), n - 1)] if n > 1 else order[:0]
+    train = np.setdiff1d(order, test)
+    seen, asked = ({c: a.take(pa.array(part)) for c, a in frame.items()} for part in (train, test))
+    counted = JointDistribution.of(seen, names, values=values)
+    joint = counted.with_smoothing(smoothing or Laplace())
+    strangers = int(np.count_nonzero(np.isneginf(counted.log_probability(asked))))
+    nats = None
+    if target is not None:
+        schema = Schema([Column(c, "category", values=tuple(values[c])) for c in names if c != target], target=target)
+        settings = Settings(prior=Dirichlet(dict.fromkeys(values[target], 1.0)))  # a class may have no row to count
+        model = Tally.of(schema, seen).model(settings)
+        scores = model.log_joint(asked)
+        label = {str(canon.text(c)): i for i, c in enumerate(model.classes)}
+        nats = math.fsum(scores[i, label[c]] for i, c in enumerate(asked[target].to_pylist()))
+    elif naive is not None:
+        nats = math.fsum(np.asarray(naive.log_density(asked)).tolist())
+    return JointCheck(
+        names, joint.cells, joint.rows, joint.skipped, joint.unseen, len(test), strangers,
+        joint.log_likelihood(asked), nats, joint.smoothing,
+    )  # fmt: skip
+
+
+def _coded(data: Any, names: Sequence[str], target: str | None) -> tuple[dict[str, Any], dict[str, list[str]]]:
+    """The columns in memory as dictionary arrays, rows without a label left out, and the values of each."""
+    pieces: dict[str, list[Any]] = {c: [] for c in names}
+    for batch in open_source(data).batches():
+        for c, block in zip(names, categories(names, batch), strict=True):
+            codes = pa.array(block.codes, mask=block.codes < 0)
+            pieces[c].append(
+                pa.DictionaryArray.from_arrays(codes, pa.array(block.slots, pa.string())).dictionary_decode()
+            )
+    frame = {c: pa.chunked_array(p, pa.string()).combine_chunks() for c, p in pieces.items()}
+    if target is not None:
+        labelled = frame[target].is_valid()
+        frame = {c: a.filter(labelled) for c, a in frame.items()}
+    if len(frame[names[0]]) < 2:
+        raise DataError("fewer than two rows (with a label) to divide", hint="give more rows.")
+    values = {c: [v for v in a.unique().to_pylist() if v is not None] for c, a in frame.items()}
+    return {c: a.dictionary_encode() for c, a in frame.items()}, values
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.1f} %" if whole else "none"

@@ -1,0 +1,238 @@
+"""How two tallies differ, column by column: whether their rows come from one distribution."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...base.arrays import Floats
+from ...base.canon import printable
+from ...base.errors import CannotEstimate, SchemaError, excerpt
+from ...exact.cells import Cells
+from ...families.moments import distance, read_moments
+from ...tally.tally import Tally
+from .dependence import dependence
+
+_BINS = 10  # cells of about equal frequency that a number's cells are coarsened to
+
+
+@dataclass(frozen=True)
+class Gap:
+    """How two distributions of one column differ; None where the column does not have that measure."""
+
+    divergence: float | None = None  # Jensen–Shannon, in nats: 0 the same, log 2 nothing in common
+    mean_difference: float | None = None  # (mean of b − mean of a) / √((σ_a² + σ_b²)/2); a vector's largest
+
+    @property
+    def size(self) -> float:
+        """Nats, so that gaps compare: a difference of d deviations is worth d²/8, as for two close Gaussians."""
+        d = self.mean_difference
+        return max(self.divergence or 0.0, 0.0 if d is None else min(d * d / 8, math.log(2)))
+
+
+@dataclass(frozen=True)
+class Shift:
+    """How one column differs between two tallies: over all classes, and within each."""
+
+    column: str
+    kind: str
+    marginal: Gap
+    by_class: Mapping[str, Gap]  # the classes that both tallies have
+    within: float  # the mean size of the gaps within the classes, by their rows
+    p_value: float | None  # G test that both tallies are one distribution; None where no counts allow one
+    p_value_within: float | None  # the same within the classes
+
+    @property
+    def size(self) -> float:
+        """The larger of the gap over all classes and the mean gap within them, in nats."""
+        return max(self.marginal.size, self.within)
+
+
+@dataclass(frozen=True)
+class Shifts:
+    """What `shift` found, the largest first; the class itself is one of the columns. Print it."""
+
+    rows: tuple[int, int]
+    columns: tuple[Shift, ...]
+
+    def __getitem__(self, column: str) -> Shift:
+        for s in self.columns:
+            if s.column == column:
+                return s
+        raise KeyError(column)
+
+    def __iter__(self) -> Iterator[Shift]:
+        return iter(self.columns)
+
+    def __repr__(self) -> str:
+        names = [printable(s.column, 100) for s in self.columns]
+        width = max(map(len, ["column", *names]))
+        lines = [
+            f"Shift between {self.rows[0]:,} and {self.rows[1]:,} rows",
+            f"  {'column':<{width}}  kind      divergence  mean difference  within classes  p",
+        ]
+        for name, s in zip(names, self.columns, strict=True):
+            js, d = s.marginal.divergence, s.marginal.mean_difference
+            lines.append(
+                f"  {name:<{width}}  {s.kind:<8}  {'-' if js is None else f'{js:.4f}':>10}  "
+                f"{'-' if d is None else f'{d:+.3f}':>15}  {'-' if not s.by_class else f'{s.within:.4f}':>14}  "
+                f"{'-' if s.p_value is None else f'{s.p_value:.2g}'}"
+            )
+        lines.append("  (divergence in nats, 0.693 is nothing in common; mean difference in standard deviations)")
+        return "\n".join(lines)
+
+
+def shift(a: Tally, b: Tally) -> Shifts:
+    """How each column differs between two tallies, the largest difference first.
+
+    Values, words and cells: Jensen–Shannon divergence, cells coarsened to at most 10 of equal frequency. Numbers and
+    vectors: standardised mean difference. p is of a G test where whole rows were counted; words of one text
+    depend on each other, so bags and texts have none.
+    """
+    for tally in (a, b):
+        if not tally.rows or tally.impossible():
+            raise CannotEstimate(
+                "a tally has no rows" if not tally.rows else f"a tally is no tally of rows: {tally.impossible()}",
+                hint="compare tallies of counted rows.",
+            )
+    kinds = {c.name: c.kind for c in a.schema.counted}
+    common = [c.name for c in b.schema.counted if kinds.get(c.name) == c.kind]
+    if kinds and not common:
+        raise SchemaError(
+            f"the tallies share no column: {excerpt(kinds)} and {excerpt(b.schema.names)}",
+            hint="count both with one schema.",
+        )
+    pair = _Two(a, b)
+    found = [pair.target(), *(pair.column(name, kinds[name]) for name in common)]
+    found.sort(key=lambda s: -s.size)
+    return Shifts((a.rows, b.rows), tuple(found))
+
+
+class _Two:
+    """Two tallies side by side, with their classes in one numbering."""
+
+    def __init__(self, a: Tally, b: Tally) -> None:
+        self.tallies = (a, b)
+        self.classes = sorted({*a.classes, *b.classes})
+        self.place = [[self.classes.index(c) for c in t.classes] for t in self.tallies]
+        self.weights = np.zeros((2, len(self.classes)))
+        for i, t in enumerate(self.tallies):
+            self.weights[i, self.place[i]] = t.class_weights()
+        whole = all(
+            np.array_equal(w, np.rint(w)) and w.sum() == t.rows for w, t in zip(self.weights, self.tallies, strict=True)
+        )
+        self.whole_rows = whole
+        self.shared = [c for c, (n, m) in zip(self.classes, self.weights.T, strict=True) if n and m]
+
+    def target(self) -> Shift:
+        """The shift of the classes themselves."""
+        table = self.weights[:, :, None]  # tallies × slots × one class
+        gap = Gap(_divergence(self.weights))
+        return Shift(self.tallies[0].schema.target, "class", gap, {}, 0.0, self._p(table), None)
+
+    def column(self, name: str, kind: str) -> Shift:
+        """The shift of one column."""
+        table = self._table(name, kind)
+        means = self._mean_differences(name) if kind in ("number", "vector") else {}
+        gaps = {}
+        for c in self.shared:
+            js = None if table is None else _divergence(table[:, :, self.classes.index(c)])
+            gaps[c] = Gap(js, means.get(c))
+        gaps = {c: g for c, g in gaps.items() if g != Gap()}
+        share = np.array([self.weights[:, self.classes.index(c)].sum() for c in gaps])
+        within = float(share @ np.array([g.size for g in gaps.values()]) / share.sum()) if gaps else 0.0
+        marginal = Gap(None if table is None else _divergence(table.sum(axis=2)), means.get(None))
+        counted = table is not None and kind not in ("bag", "text")
+        p = self._p(table.sum(axis=2, keepdims=True)) if counted and table is not None else None
+        p_within = self._p(table) if counted and table is not None else None
+        return Shift(name, kind, marginal, gaps, within, p, p_within)
+
+    def _p(self, table: Floats) -> float | None:
+        """The G test that tally and slot are independent given the class."""
+        if not self.whole_rows:
+            return None
+        tally, slot, label = (i.ravel() for i in np.indices(table.shape))
+        return dependence("", tally, slot, label, table.ravel()).p_value
+
+    def _table(self, name: str, kind: str) -> Floats | None:
+        """Counts, tallies × slots × classes: values, words or coarse cells."""
+        sheet = {"category": "values", "bag": "words", "text": "words", "number": "cells"}.get(kind)
+        cells = [t.schema[name].cells for t in self.tallies]
+        if sheet is None or (sheet == "cells" and (cells[0] is None or cells[0] != cells[1])):
+            return None
+        sheets = [t.columns[name].sheet(sheet, ("n",)) for t in self.tallies]
+        slots = sorted({*sheets[0].slot_names, *sheets[1].slot_names})
+        at = {s: i for i, s in enumerate(slots)}
+        out = np.zeros((2, len(slots), len(self.classes)))
+        for i, (s, t) in enumerate(zip(sheets, self.tallies, strict=True)):
+            rows = [at[name] for name in s.slot_names]
+            out[i][np.ix_(rows, self.place[i])] = s.table("n", len(t.classes))
+        if cells[0] is not None:
+            out = _coarse(out, slots, cells[0])
+        return out
+
+    def _mean_differences(self, name: str) -> dict[str | None, float]:
+        """The standardised mean difference by class, and over all (None); of a vector the largest in size."""
+        moments = [read_moments(t.columns[name], len(t.classes)) for t in self.tallies]
+        positions = sorted(set(moments[0].positions.tolist()) & set(moments[1].positions.tolist()))
+        out: dict[str | None, float] = {}
+        for c in (None, *self.shared):
+            found = []
+            for p in positions:
+                each = []
+                for t, m in zip(self.tallies, moments, strict=True):
+                    row = int(np.searchsorted(m.positions, p))
+                    if c is None:
+                        each.append((float(m.all_mean[row]), float(m.all_sd[row]), 1.0))
+                    else:
+                        k = t.classes.index(c)
+                        each.append((float(m.mean[row, k]), float(m.sd[row, k]), float(m.n[row, k])))
+                if all(n > 0 for _, _, n in each):
+                    found.append(_standardised(each[0][:2], each[1][:2]))
+            if found:
+                out[c] = max(found, key=abs)
+        return out
+
+
+def _standardised(a: tuple[float, float], b: tuple[float, float]) -> float:
+    """(mean of b − mean of a) / √((σ_a² + σ_b²)/2); infinite between two different constants."""
+    scale = math.hypot(a[1] / math.sqrt(2), b[1] / math.sqrt(2))
+    if scale == 0:
+        return 0.0 if a[0] == b[0] else math.copysign(math.inf, b[0] - a[0])
+    return float(distance(np.array([b[0]]), np.array([a[0]]), np.array([scale]))[0])
+
+
+def _divergence(counts: Floats) -> float | None:
+    """Jensen–Shannon divergence of two rows of counts, in nats; None if one is empty.
+
+    >>> round(_divergence(np.array([[1.0, 1.0, 0.0], [0.0, 0.0, 2.0]])), 6)
+    0.693147
+    """
+    totals = counts.sum(axis=1, keepdims=True)
+    if not (totals > 0).all():
+        return None
+    p, q = counts / totals
+    middle = (p + q) / 2
+    some = middle > 0
+    halves = [np.where(x > 0, x, 1.0)[some] for x in (p, q)]  # 0 · log 0 is 0
+    return max(sum(float(x[some] @ np.log(h / middle[some])) for x, h in zip((p, q), halves, strict=True)) / 2, 0.0)
+
+
+def _coarse(table: Floats, slots: Sequence[str], cells: Cells) -> Floats:
+    """The counts of cells added up to at most 10 of about equal frequency, in the order of the line."""
+    codes = cells.slot_codes(slots)
+    low, high = cells.edges(codes)
+    with np.errstate(invalid="ignore"):
+        order = np.lexsort((high, low))
+    pooled = table.sum(axis=(0, 2))[order]
+    total = float(pooled.sum())
+    if total == 0:
+        return table
+    group = np.minimum((_BINS * (np.cumsum(pooled) - pooled / 2) / total).astype(np.int64), _BINS - 1)
+    out = np.zeros((table.shape[0], _BINS, table.shape[2]))
+    for old, new in zip(order.tolist(), group.tolist(), strict=True):
+        out[:, new] += table[:, old]
+    return out[:, out.any(axis=(0, 2))]

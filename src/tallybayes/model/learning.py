@@ -1,0 +1,109 @@
+"""How a model learns and forgets: rows go to its tally, at once or when the model is next asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Self, cast
+
+from ..base.errors import CannotEstimate, warn
+from ..data import encode
+from ..data.schema import Schema
+from ..data.sources import open_source
+from ..families.settings import Settings
+from ..tally.tally import Tally
+from ..tally.waiting import Pending
+
+_ESTIMATED = ("classes", "log_prior", "beliefs", "families")
+
+
+class Learning:
+    """The part of a model that takes rows in and lets them go; every change gives a new model."""
+
+    if TYPE_CHECKING:
+        classes: tuple[Any, ...]
+        schema: Schema
+        settings: Settings
+        tally: Tally | None
+        notes: Mapping[str, Any]
+
+    def __getattr__(self, name: str) -> Any:
+        """What a model that was updated row by row has not worked out yet: it is estimated when first asked for."""
+        pending = self.__dict__.get("_pending")
+        if pending is None or name not in (*_ESTIMATED, "tally"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        self.__dict__["tally"] = pending.tally
+        if name != "tally":
+            model = pending.tally.model(self.settings)
+            self.__dict__.update({n: getattr(model, n) for n in _ESTIMATED})
+        return self.__dict__[name]
+
+    def update(self, data: Any, y: Any = None, *, weights: Any = None) -> Self:
+        """The model with more rows counted; the settings stay. One row as a dict costs nothing until it is asked."""
+        pending = self._waiting(data, y, weights)
+        if pending is not None:
+            return self._later(pending.update(data))
+        return self._changed(self._tally("updated").update(data, y, weights=weights))
+
+    def forget(self, data: Any, y: Any = None, *, weights: Any = None) -> Self:
+        """The model as if these rows had never been counted; the settings stay."""
+        pending = self._waiting(data, y, weights)
+        less = None if pending is None else pending.forget(data)
+        if less is not None:
+            return self._later(less)
+        return self._changed(self._tally("made to forget").forget(data, y, weights=weights))
+
+    def recalibrate(self, data: Any, y: Any = None, *, weights: Any = None) -> Self:
+        """The same counts under weights fitted anew on these rows, which may be old ones, new ones or both.
+
+        Families, pairs and readings of text stay. Rows are scored by the other folds of the rows given, never by
+        themselves; the fewer there are, the less their weights suit a model that has counted more.
+        """
+        from ..selection.choose.ladder import recalibrated
+
+        source = open_source(data, y, weights=weights, target=self.schema.target).repeatable()
+        fitted: Any = self._tally("recalibrated").model(recalibrated(source, self.schema, self.settings))
+        return cast(Self, replace(fitted, notes=self.notes))
+
+    def _changed(self, tally: Tally) -> Self:
+        """The model of a changed tally, whose fitted weights are a little older."""
+        settings = self.settings
+        if settings.calibrated is not None:
+            assert self.tally is not None
+            since = settings.calibrated.changed + abs(tally.rows - self.tally.rows)
+            settings = replace(settings, calibrated=replace(settings.calibrated, changed=since))
+        out: Any = replace(tally.model(settings), notes=self.notes)
+        if settings.isotonic is not None and len(out.classes) > 2 >= len(self.classes):
+            warn(
+                f"the isotonic curve is for two classes and is out of use now that there are {len(out.classes)}. "
+                "Hint: model.recalibrate(rows) fits weights without it."
+            )
+        return cast(Self, out)
+
+    def _waiting(self, data: Any, y: Any, weights: Any) -> Pending | None:
+        """Where a row that can wait would wait; None for rows that are counted at once."""
+        plain = y is None and weights is None and self.schema.weights is None and not self.schema.receipts
+        if not (plain and isinstance(data, Mapping) and encode.is_row(self.schema, data)):
+            return None
+        pending: Pending | None = self.__dict__.get("_pending")
+        if pending is not None and not pending.full:
+            return pending
+        return None if self.tally is None else Pending(self.tally)
+
+    def _later(self, pending: Pending) -> Self:
+        """The model of a tally that nobody has read yet, whose fitted weights are a little older."""
+        settings = self.settings
+        if settings.calibrated is not None:
+            changed = settings.calibrated.changed + 1
+            settings = replace(settings, calibrated=replace(settings.calibrated, changed=changed))
+        out = object.__new__(type(self))
+        out.__dict__.update(schema=self.schema, settings=settings, notes=self.notes, _pending=pending)
+        return out
+
+    def _tally(self, verb: str) -> Tally:
+        if self.tally is None:
+            raise CannotEstimate(
+                f"a model written down without a strength cannot be {verb}",
+                hint="say how many rows it is worth: tb.Model.written(prior, tables, strength=100).",
+            )
+        return self.tally

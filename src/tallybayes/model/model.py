@@ -1,0 +1,312 @@
+"""The model: what a tally makes one believe, and the answers that follow.
+
+θ = estimate(T, settings)        pure and repeatable; smoothing, priors and families live only here
+S = b + Σ parts(φ, θ)            one part per column and class; the parts before the sum are the explanation
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from ..base import canon
+from ..base.arrays import Floats, Ints, log_sum_exp, safe_log
+from ..base.errors import SettingsError, did_you_mean, excerpt
+from ..data.blocks import Block
+from ..data.schema import Schema
+from ..data.sources import open_source
+from ..families import Belief, Family
+from ..families.base import Table
+from ..families.settings import Settings
+from ..tally.tally import Tally
+from . import one_row, scorer
+from .decide import decide
+from .graph import Graph, model_html
+from .learning import Learning
+from .linear import LinearView, linear_view
+from .odds import OddsTable, odds_table
+from .prior import natural_order
+from .scoring import Scoring
+from .written import Tables, fixed_beliefs, prior_probabilities, strong_settings, written_schema, written_tables
+
+if TYPE_CHECKING:
+    from ..explain.explanation import Explanation
+    from ..explain.plots import Plots
+    from ..explain.what_if import WhatIf
+
+
+@dataclass(frozen=True, eq=False)
+class Model(Learning, Scoring):
+    """A naive Bayes classifier. Make one with `tally.model()`, `tb.fit` or `Model.written`; it never changes.
+
+    >>> import tallybayes as tb
+    >>> schema = tb.Schema([tb.Column("Sky", "category")], target="Play")
+    >>> model = tb.count({"Sky": ["sunny", "rainy", "sunny"], "Play": ["yes", "no", "yes"]}, schema).model()
+    >>> model.predict({"Sky": "rainy"}).tolist()
+    ['no']
+    """
+
+    schema: Schema
+    classes: tuple[Any, ...]  # labels as they went in, in the order of the probability columns
+    log_prior: Floats
+    beliefs: Mapping[str, Belief]
+    families: Mapping[str, Family]
+    settings: Settings
+    # None: the model was written down without a strength. Made by a factory, or the class would have a `tally`, too
+    tally: Tally | None = field(default_factory=lambda: None)
+    notes: Mapping[str, Any] = field(default_factory=dict)  # what else is to be remembered, kept in the model's file
+
+    @classmethod
+    def written(
+        cls,
+        prior: Mapping[Any, float],
+        tables: Tables | None = None,
+        *,
+        kinds: Mapping[str, str] | None = None,
+        strength: float | None = None,
+        target: str = "class",
+    ) -> Model:
+        """A model from probabilities that a person gives: {class: P} and {column: {class: {value: P}}}.
+
+        Tables may be partial: values without a probability are no evidence. `kinds={"words": "bag"}` makes a column
+        a bag of words. With `strength` the model is worth that many rows and can be updated like any other.
+        """
+        given = prior_probabilities(prior)
+        labels = sorted(prior, key=natural_order)
+        names = tuple(str(canon.text(c)) for c in labels)
+        given = {c: given[c] for c in names}
+        each = written_tables(tables or {}, names)
+        schema = written_schema(each, kinds or {}, target)
+        schema = schema._with(label_type=canon.label_type(labels[0]))
+        if strength is not None:
+            return Tally.zero(schema).model(strong_settings(given, each, strength))
+        log_prior = safe_log(np.array([given[c] for c in names]))
+        beliefs = fixed_beliefs(schema, each, len(names))
+        return cls(schema, tuple(labels), log_prior, beliefs, {}, Settings(), None)
+
+    # ---- answers
+
+    def predict(self, rows: Any, *, prior: Any = None, unsure_below: float | None = None, costs: Any = None) -> Any:
+        """The most probable class of each row, as the labels went in.
+
+        With `unsure_below=0.8` rows whose answer is less probable get None. With `costs={("ham", "spam"): 10}`, what
+        it costs to call a ham spam, the answer is the one that costs least on average (others 1, right ones 0).
+        A Spark frame comes back as a frame: the same rows with `prediction` and a column `P(class)` for each class.
+        """
+        if costs is None and unsure_below is None and (joint := self._of_one(rows, prior)) is not None:
+            return self._label_array[[joint.index(max(joint))]]
+        source = open_source(self.table_of(rows))
+        if source.engine is not None:
+            if unsure_below is not None or costs is not None:
+                raise SettingsError(
+                    "unsure_below and costs are not applied to rows that live elsewhere",
+                    hint="decide there, from the columns P(class) of model.predict(frame).",
+                )
+            return source.engine.predict(self, prior)
+        if costs is None and unsure_below is None:
+            start = self._start(prior)
+            numbers = self._each(source, lambda blocks, n: self._best(blocks, n, start))
+            return scorer.named(numbers, self._label_array, start)
+        best = decide(self.predict_proba(source, prior=prior), self.classes, unsure_below, costs)
+        if unsure_below is None:
+            return self._label_array[best]
+        out = np.empty(len(self.classes) + 1, dtype=object)  # its last stays None
+        out[:-1] = self.classes
+        return np.asarray(out[best])
+
+    def predict_proba(self, rows: Any, *, prior: Any = None) -> Floats:
+        """P(class given row), rows × classes in the order of `classes`; each row sums to one."""
+        joint = self._of_one(rows, prior)
+        return np.exp(self._log_proba(rows, prior)) if joint is None else one_row.probabilities(joint)
+
+    def predict_log_proba(self, rows: Any, *, prior: Any = None) -> Floats:
+        """log P(class given row)."""
+        joint = self._of_one(rows, prior)
+        return self._log_proba(rows, prior) if joint is None else one_row.log_probabilities(joint)
+
+    def log_joint(self, rows: Any, *, prior: Any = None) -> Floats:
+        """log P(class) + Σ log P(value given class): the score before it is normalised."""
+        joint = self._of_one(rows, prior)
+        return self._log_joint(rows, self._start(prior)) if joint is None else np.array([joint])
+
+    def log_density(self, rows: Any) -> Floats:
+        """log P(row), the class summed out: how likely the model finds each row."""
+        weighted = {n for n, w in self.settings.weights.items() if w != 1.0}
+        weighted |= {n for n, b in self.settings.lengths.items() if b != 0.0}
+        readings = [n for n, b in self.beliefs.items() if not b.density or n in weighted]
+        if readings:
+            raise SettingsError(
+                f"column {readings[0]!r} is weighted, or read by a family that is no probability distribution",
+                hint="take weight 1 and the family 'multinomial' or 'bernoulli' for this column.",
+            )
+
+        def density(blocks: dict[str, Block], n: int) -> Floats:
+            joint = self._scores(blocks, n, self.log_prior)
+            return log_sum_exp(joint) + sum((b.base(blocks[n]) for n, b in self.beliefs.items()), np.zeros(1))
+
+        return np.concatenate(list(self._each(rows, density)))
+
+    def parts(self, rows: Any) -> dict[str, Floats]:
+        """What each column says, before weights: log P(value given class), rows × classes."""
+        pieces = list(self._each(rows, lambda blocks, _: self._parts(blocks)))
+        return {n: np.concatenate([p[n] for p in pieces]) for n in self.beliefs}
+
+    def explain(self, row: Any, number: int = 0, *, log: str = "natural", prior: Any = None) -> Explanation:
+        """Why one row gets its answer: the prior and every column and word, adding up to the score.
+
+        `log` is "natural", "2", "10" or "decibans"; `number` picks the row where `row` is a table.
+        """
+        from ..explain.explaining import explained
+
+        return explained(self, self._one(row, number), str(log), self._start(prior), prior)
+
+    def what_if(self, row: Any, to: Any = None, number: int = 0) -> WhatIf:
+        """The smallest set of changed values that gives one row another answer, or the class `to`; print it.
+
+        Values change to others that were counted; of a text or a bag, words of the vocabulary are removed or added.
+        """
+        from ..explain.what_if import what_if
+
+        batch = self._row(row, number)
+        return what_if(self, batch, self._encoded(batch), None if to is None else self.class_number(to))
+
+    def sample(self, n: int, seed: int | np.random.Generator | None = None) -> pa.Table:
+        """Rows drawn by the generative story: a class from P(y), then each column from P(x given y)."""
+        rng = np.random.default_rng(seed)
+        p = np.exp(self.log_prior)
+        labels: Ints = rng.choice(len(self.classes), size=n, p=p / p.sum())
+        drawn = [name for name in self.beliefs if self.schema[name].kind != "pair"]
+        columns = {name: self.beliefs[name].sample(labels, rng) for name in drawn}
+        return pa.table({**columns, self.schema.target: pa.array(list(self.classes)).take(pa.array(labels))})
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a file for `tb.load`; a file of that name is replaced at once or not at all."""
+        from ..store import model_file
+
+        model_file.save(path, model_file.to_bytes(self))
+
+    def export(self, path: str | os.PathLike[str] | None = None, format: str | None = None) -> bytes:
+        """The model as "sealed" scorer, "json", "onnx" or model "card", also written to the path if there is one."""
+        from ..store.export import export
+
+        return export(self, path, format)
+
+    # ---- views
+
+    def parameters(self) -> tuple[int, int]:
+        """How many numbers the model has: raw, and free once those that follow from others are left out."""
+        counts = [belief.parameters() for belief in self.beliefs.values()]
+        c = len(self.classes)
+        return c + sum(raw for raw, _ in counts), c - 1 + sum(free for _, free in counts)
+
+    def linear(self) -> LinearView:
+        """W, b and a centre x₀ with softmax(W·(x − x₀) + b) = posterior, where every column has such a view."""
+        bent = [n for n, b in self.settings.lengths.items() if b != 0.0]
+        curved = [n for n in ("isotonic", "lead") if getattr(self.settings, n) is not None]
+        if bent or curved:
+            raise SettingsError(
+                f"the evidence of column {bent[0]!r} depends on the length of the text, which no linear view knows"
+                if bent
+                else f"the settings bend the whole score ({curved[0]}), which no linear view knows",
+                hint="take settings without lengths, lead and isotonic: tally.model(tb.Settings(…)).",
+            )
+        return linear_view(self.start, self.beliefs, self.settings.weights, self.classes, self._blocks)
+
+    def to_sql(self, table: str | Sequence[str], dialect: str = "duckdb", **how: Any) -> Any:
+        """The model as SQL for "duckdb", "sqlite", "spark" or "postgres": `prediction` and `P(class)` of every row.
+
+        `keep` names the columns that come along, by default those that the model reads. Texts are read from tables of
+        tokens, `tokens={column: table}`, with columns row (the `row_id` of the table), token and count. `weights_table`
+        names the table of weights. Run the statements of `setup`, then `query`.
+        """
+        from ..store.sql.query import sql_scorer
+
+        return sql_scorer(self.schema, self.classes, self.start, self.beliefs, self.settings, table, dialect, **how)
+
+    def table(self, column: str) -> Table:
+        """The conditional table of one column: P(value given class), or a family's parameters."""
+        if column not in self.beliefs:
+            raise SettingsError(
+                f"the model has no column {column!r}",
+                hint=did_you_mean(column, self.beliefs) + f"it has {excerpt(self.beliefs) or 'none'}.",
+            )
+        return replace(self.beliefs[column].table(), classes=self.classes)
+
+    def odds(self, column: str, label: Any, against: Any = None, *, top: int = 20, least: float = 0.0) -> OddsTable:
+        """The most telling values or words for a class: how many times likelier they are there than elsewhere.
+
+        Ratios are infinite where another class has probability 0, as it may without smoothing.
+        """
+        table = self.table(column)
+        if not table.title.startswith("P("):
+            raise SettingsError(
+                f"column {column!r} has no table of probabilities under its family",
+                hint="odds need a category, words, bins or levels.",
+            )
+        at = [self.class_number(c) for c in ([label] if against is None else [label, against])]
+        other = at[1] if len(at) == 2 else None
+        return odds_table(column, table, np.exp(self.log_prior), at[0], other, top, least)
+
+    def class_number(self, label: Any) -> int:
+        """The place of a class among `classes`."""
+        names = [str(canon.text(c)) for c in self.classes]
+        text = str(canon.text(label))
+        if text not in names:
+            raise SettingsError(
+                f"there is no class {label!r}", hint=did_you_mean(text, names) + f"the classes are {excerpt(names)}."
+            )
+        return names.index(text)
+
+    @property
+    def start(self) -> Floats:
+        """Where the score of each class starts: log P(class), and its offset if the settings have one."""
+        if not self.settings.offsets:
+            return self.log_prior
+        return self.log_prior + scorer.offsets(self.settings, self.classes)
+
+    def prior(self) -> dict[Any, float]:
+        """P(class)."""
+        return dict(zip(self.classes, np.exp(self.log_prior).tolist(), strict=True))
+
+    @property
+    def plot(self) -> Plots:
+        """Pictures: plot.waterfall(row), plot.nomogram(), plot.column(name), plot.words(name); needs matplotlib."""
+        from ..explain.plots import Plots
+
+        return Plots(self)
+
+    def graph(self) -> Graph:
+        """The graphical model: the class, and an arrow from it to every column, with their tables."""
+        tables = {name: belief.table() for name, belief in self.beliefs.items()}
+        return Graph(self.schema.target, tuple(map(str, self.classes)), np.exp(self.log_prior), tables)
+
+    def __repr__(self) -> str:
+        prior = ", ".join(f"{canon.printable(c, 20)} {p:.3g}" for c, p in list(self.prior().items())[:6])
+        more = ", …" if len(self.classes) > 6 else ""
+        origin = "written by hand" if self.tally is None else f"{self.tally.rows:,} rows"
+        lines = [f"Model: {origin} · P({canon.printable(self.schema.target)}): {prior}{more}"]
+        described = [(canon.printable(name, 40), what) for name, what in self._described()]
+        width = max((len(name) for name, _ in described), default=0)
+        lines += [f"  {name:<{width}}  {what}" for name, what in described]
+        if self.settings.calibrated is not None:
+            lines.append(f"weights: {self.settings.calibrated}")
+        return "\n".join(lines)
+
+    def _described(self) -> Iterator[tuple[str, str]]:
+        for name, belief in self.beliefs.items():
+            family = self.families[name].describe() if name in self.families else "written"
+            weight = self.settings.weights.get(name)
+            table = belief.table()
+            count = len(table.rows)
+            size = f", {count} {table.unit if count != 1 else table.unit[:-1]}" if table.unit else ""
+            length = self.settings.lengths.get(name)
+            by = "" if weight is None else f", weight {weight:.3g}"
+            yield name, family + size + by + ("" if not length else f" × tokens^{length:.2f}")
+
+    def _repr_html_(self) -> str:
+        return model_html(repr(self), self.graph())

@@ -1,0 +1,75 @@
+"""The most telling values of a column: how many times likelier they are in one class than in the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..base.arrays import Floats
+from ..base.canon import printable
+from ..families import Table
+
+
+@dataclass(frozen=True)
+class Odds:
+    """One value: P(value given class), P(value given the others), and their ratio, which may be infinite."""
+
+    value: str
+    inside: float
+    outside: float
+
+    @property
+    def ratio(self) -> float:
+        """P(value given class) / P(value given the others)."""
+        if self.outside == 0:
+            return float("inf") if self.inside > 0 else 1.0
+        return self.inside / self.outside
+
+
+@dataclass(frozen=True)
+class OddsTable:
+    """Values by falling odds ratio for one class."""
+
+    column: str
+    label: Any
+    against: str
+    rows: tuple[Odds, ...]
+
+    def __iter__(self) -> Iterator[Odds]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __repr__(self) -> str:
+        width = max((len(printable(r.value, 30)) for r in self.rows), default=5)
+        lines = [
+            f"{printable(self.column)}: times likelier in {printable(self.label)} than in {printable(self.against)}"
+        ]
+        for r in self.rows:
+            ratio = "∞" if np.isinf(r.ratio) else f"{r.ratio:.4g}"
+            lines.append(f"  {printable(r.value, 30):<{width}}  {ratio:>9}×   {r.inside:.3g} against {r.outside:.3g}")
+        return "\n".join(lines)
+
+
+def odds_table(
+    column: str, table: Table, prior: Floats, label: int, against: int | None, top: int, least: float
+) -> OddsTable:
+    """The `top` values with the highest odds ratio; the others count by their prior unless one is named.
+
+    Of equal ratios the more frequent value comes first. Values whose probability in the class is below `least` are
+    left out.
+    """
+    inside = table.values[:, label]
+    others = [i for i in range(len(prior)) if i != label] if against is None else [against]
+    share = prior[others] / max(float(prior[others].sum()), 1e-300)
+    outside = table.values[:, others] @ share if others else inside
+    rows = [
+        Odds(value, float(a), float(b)) for value, a, b in zip(table.rows, inside, outside, strict=True) if a >= least
+    ]
+    rows.sort(key=lambda r: (-r.ratio, -r.inside, r.value))
+    name = "the others" if against is None else str(table.classes[against])
+    return OddsTable(column, table.classes[label], name, tuple(rows[:top]))

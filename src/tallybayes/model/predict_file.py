@@ -1,0 +1,165 @@
+"""Predictions for more rows than memory holds: from any source to a CSV, JSON lines or Parquet file."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import IO, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+
+from ..base import canon, threads
+from ..base.arrow import array
+from ..base.errors import DataError, SettingsError, did_you_mean, excerpt
+from ..data import encode
+from ..data.batch import Batch, as_column
+from ..data.outputs import PREDICTION, output_names
+from ..data.sources import open_source
+from .model import Model
+
+FORMATS = ("csv", "tsv", "jsonl", "parquet")
+_PACKED = {"gz": "gzip", "zst": "zstd"}
+
+
+def predict_file(
+    model: Model,
+    data: Any,
+    out: str | os.PathLike[str] | IO[bytes],
+    *,
+    format: str | None = None,
+    probabilities: bool = True,
+    keep: Sequence[str] = (),
+    prior: Any = None,
+) -> int:
+    """How many rows were predicted: each row's class and probabilities are written to `out`, in the order of the rows.
+
+    `data` is anything that `predict` takes. The columns written are those of the data named in `keep`, `prediction`,
+    and a `P(class)` for each class. `out` is a path ending in .csv, .tsv, .jsonl or .parquet (the first three packed
+    if they end in .gz or .zst), which appears only once it is complete, or an open binary file with a `format`.
+    """
+    named = out if isinstance(out, (str, os.PathLike)) else None
+    form, packing = _format(named, format)
+    clash = sorted({PREDICTION, *output_names(model.classes)} & set(keep))
+    if clash:
+        raise SettingsError(
+            f"keep={clash[0]!r} is what a column of predictions is called", hint="rename it in the data."
+        )
+    wanted = {**encode.wanted(model.schema, labelled=False), **dict.fromkeys(keep, "")}
+    batches = _with(keep, open_source(model.table_of(data)).batches(wanted))
+    scored = threads.each(lambda batch: (batch, model.predict_log_proba(batch, prior=prior)), batches)
+    rows = 0
+    with _file(out) as file, contextlib.ExitStack() as stack:
+        sink: Any = file
+        if packing:  # through a second handle, since it closes what it writes to
+            sink = stack.enter_context(pa.CompressedOutputStream(os.fdopen(os.dup(file.fileno()), "wb"), packing))
+        write: Callable[[pa.RecordBatch], None] | None = None
+        for batch, log_p in scored:
+            piece = _columns(model, batch, log_p, probabilities, keep)
+            write = write or stack.enter_context(_writer(form, sink, piece.schema))
+            write(piece)
+            rows += batch.rows
+    return rows
+
+
+def _with(keep: Sequence[str], batches: Iterator[Batch]) -> Iterator[Batch]:
+    """The same batches, if they have the columns to keep."""
+    for batch in batches:
+        absent = [name for name in keep if name not in batch]
+        if absent:
+            raise DataError(
+                f"there is no column {absent[0]!r} to keep",
+                hint=did_you_mean(absent[0], batch.names()) + f"the data have {excerpt(batch.names())}.",
+            )
+        yield batch
+
+
+def _columns(model: Model, batch: Batch, log_p: Any, probabilities: bool, keep: Sequence[str]) -> pa.RecordBatch:
+    columns: dict[str, Any] = {}
+    for name in keep:
+        column = batch[name]
+        columns[name] = column if isinstance(column, pa.Array) else array([canon.text(v) for v in column], pa.string())
+    classes = as_column(list(model.classes))
+    if not isinstance(classes, pa.Array):  # labels of several types: their texts tell them apart
+        classes = array([canon.text(c) for c in classes], pa.string())
+    columns[PREDICTION] = classes.take(array(np.argmax(log_p, axis=1)))
+    if probabilities:
+        each = map(array, np.ascontiguousarray(np.exp(log_p).T))
+        columns |= dict(zip(output_names(model.classes), each, strict=True))
+    return pa.RecordBatch.from_pydict(columns)
+
+
+def _format(path: str | os.PathLike[str] | None, wish: str | None) -> tuple[str, str | None]:
+    """The format and packing that a name or a wish asks for."""
+    parts = [] if path is None else os.path.basename(os.fspath(path)).lower().split(".")[1:]
+    packing = _PACKED.get(parts[-1]) if parts else None
+    ending = (parts[:-1] if packing else parts)[-1:]
+    form = wish or (ending[0] if ending else "")
+    form = {"json": "jsonl", "ndjson": "jsonl", "tab": "tsv", "pq": "parquet"}.get(form, form)
+    if form not in FORMATS or (form == "parquet" and packing):
+        raise SettingsError(
+            f"predictions cannot be written as {form!r}" if form else "the name does not say what to write",
+            hint="let the path end in .csv, .tsv, .jsonl or .parquet, or give format='csv'.",
+        )
+    return form, packing
+
+
+@contextlib.contextmanager
+def _writer(form: str, sink: Any, schema: pa.Schema) -> Iterator[Callable[[pa.RecordBatch], None]]:
+    """A function that writes one batch after another."""
+    if form == "jsonl":
+        yield lambda piece: sink.write(_lines(piece.to_pylist()))
+    elif form == "parquet":
+        with pq.ParquetWriter(sink, schema) as parquet:
+            yield parquet.write_batch
+    else:
+        options = pa.csv.WriteOptions(delimiter="\t" if form == "tsv" else ",", quoting_style="needed")
+        with pa.csv.CSVWriter(sink, schema, write_options=options) as writer:
+            yield writer.write_batch
+
+
+def _lines(rows: Iterable[dict[str, Any]]) -> bytes:
+    return "".join(json.dumps(row, ensure_ascii=False, default=canon.text) + "\n" for row in rows).encode()
+
+
+@contextlib.contextmanager
+def _file(out: str | os.PathLike[str] | IO[bytes]) -> Iterator[Any]:
+    """An open file; a path is replaced when all is written, and untouched if anything fails."""
+    if not isinstance(out, (str, os.PathLike)):
+        yield out
+        return
+    path = os.path.abspath(out)
+    folder, name = os.path.split(path)
+    temporary = os.path.join(folder, f".{name}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
+    try:
+        file = _nameless(folder) or open(temporary, "xb")  # noqa: SIM115 - closed below, whichever it is
+    except OSError as error:
+        raise DataError(
+            f"{os.fspath(out)} cannot be written: {error.strerror or error}",
+            hint="check the folder and its permissions.",
+        ) from None
+    try:
+        with file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+            if not os.path.exists(temporary):
+                number = file.fileno()  # given as a folder, too: only then does Python follow the link
+                os.link(f"/proc/self/fd/{number}", temporary, src_dir_fd=number, follow_symlinks=True)
+        os.replace(temporary, path)
+    finally:
+        if os.path.exists(temporary):
+            os.unlink(temporary)
+
+
+def _nameless(folder: str) -> IO[bytes] | None:
+    """A file without a name, of which nothing is left however the process ends; None where there are none."""
+    try:
+        return os.fdopen(os.open(folder, os.O_TMPFILE | os.O_WRONLY, 0o666), "wb")
+    except (AttributeError, OSError):
+        return None

@@ -1,0 +1,287 @@
+"""Evaluate: a model on rows it has not seen, or settings and whole fits by cross-validation."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...base import canon
+from ...base.arrays import Floats
+from ...base.errors import SettingsError, excerpt, warn
+from ...data.infer import infer, labels_or_name
+from ...data.schema import Schema
+from ...data.sources import LABELS, Source, open_source
+from ...families.settings import Settings
+from ...model.model import Model
+from ...model.prior import natural_order
+from ...tally.tally import Tally
+from .. import splits
+from ..choose.fit import fit
+from ..folds import Folds, HeldOut, count_folds
+from ..leave_one_out import leave_one_out
+from ..parts import Plan, one_row, some_rows, without_columns
+from .evaluation import Evaluation
+from .refitting import Fitter, Truth, by_refitting
+
+if TYPE_CHECKING:
+    from ...explain.explanation import Explanation
+
+LEAVE_ONE_OUT = "leave-one-out"
+
+
+def evaluate(model: Model, data: Any, y: Any = None, *, weights: Any = None, seed: int = 0) -> Evaluation:
+    """How good a model's probabilities are on labelled rows, which should not be those it was fitted to.
+
+    >>> import tallybayes as tb
+    >>> model = tb.fit({"Sky": ["sunny", "rainy", "sunny"], "Play": ["yes", "no", "yes"]}, "Play")
+    >>> evaluate(model, {"Sky": ["sunny", "rainy", "rainy"], "Play": ["yes", "no", "yes"]})["accuracy"]
+    0.6666666666666666
+    """
+    if not hasattr(model, "predict_proba"):
+        raise SettingsError(
+            f"a model of type {type(model).__name__}", hint="give the model first, tb.load(path) if it is a file's."
+        )
+    schema = model.schema if not isinstance(weights, str) else model.schema.with_weights(weights)
+    beside = None if isinstance(weights, str) else weights
+    source = open_source(data, y, weights=beside, target=schema.target).repeatable()
+    truth = Truth.of(source, schema, [str(canon.text(c)) for c in model.classes])
+    p = np.zeros((len(truth.rows), len(truth.names)))
+    kept = np.zeros(truth.total, dtype=bool)
+    kept[truth.rows] = True
+    p[:, truth.columns(model)] = model.predict_proba(some_rows(source, kept))
+    prior = np.zeros(len(truth.names))
+    prior[truth.columns(model)] = np.exp(model.log_prior)
+
+    def explain(name: str, at: int) -> Explanation:
+        return model.explain(one_row(source, int(truth.rows[at])))
+
+    return Evaluation(
+        truth.classes,
+        ("model",),
+        truth.rows,
+        truth.labels,
+        truth.weights,
+        {"model": [p]},
+        np.tile(prior, (len(p), 1)),
+        title=f"{len(p):,} held-out rows, {len(truth.classes)} classes",
+        seed=seed,
+        settings={"model": model.settings},
+        explain=explain,
+    )
+
+
+def cross_validate(
+    data: Any,
+    schema: Schema | Any = None,
+    y: Any = None,
+    *,
+    folds: int | str = 10,
+    settings: Settings | Sequence[Settings] | Mapping[str, Settings] | None = None,
+    repeats: int = 1,
+    stratify: bool = False,
+    groups: str | None = None,
+    by: str | None = None,
+    order: str | bool | None = None,
+    seed: int = 0,
+    weights: Any = None,
+    fitter: Fitter | None = None,
+) -> Evaluation:
+    """Every row forecast once by a model of the other folds: one line of figures per setting.
+
+    `schema` is a schema or the target's name. With `settings` every row is counted once and each fold is scored by
+    total − fold. Without them the whole of `tb.fit` is tried: inferred, fitted and chosen anew on the training rows of
+    each fold (or `fitter`, any function from training rows to a model).
+
+    Folds are a hash of the row unless said otherwise, so that equal rows stay together; `stratify` shares out each
+    class; `groups` names a column whose equal values stay together, `by` one whose values are the folds; `order` a
+    column of times (True: the rows' order), and each stretch is then forecast by the stretches before it.
+    `folds="leave-one-out"` takes each row out of the tally by itself.
+
+    >>> import tallybayes as tb
+    >>> table = {"x": [1.0, 2.0, 9.0, 8.0] * 10, "y": ["low", "low", "high", "high"] * 10}
+    >>> tb.cross_validate(table, "y", settings=tb.Settings(), stratify=True)["accuracy"]
+    1.0
+    """
+    if isinstance(folds, bool) or not (isinstance(folds, (int, np.integer)) or folds == LEAVE_ONE_OUT):
+        raise SettingsError(f"folds={folds!r}", hint=f"take a whole number of at least 2, or {LEAVE_ONE_OUT!r}.")
+    if repeats > 1 and (by is not None or order or folds == LEAVE_ONE_OUT):
+        what = "leaving out each row" if folds == LEAVE_ONE_OUT else "folds by a column" if by is not None else "time"
+        raise SettingsError(
+            f"{repeats} repeats of {what}, which are all the same", hint="leave out repeats=, or take seeded folds."
+        )
+    plan = Plan(10 if isinstance(folds, str) else int(folds), stratify, groups, by, order, seed)
+    source, schema, given = opened(data, schema, y, weights, plan)
+    if settings is not None:
+        named = _named(settings)
+        if folds == LEAVE_ONE_OUT:
+            return _left_out(source, schema, named, seed)
+        return _by_subtraction(source, schema, named, plan, repeats)
+    if folds == LEAVE_ONE_OUT:
+        raise SettingsError(
+            "leaving out each row by itself needs settings", hint="give settings=tb.Settings(…), or folds=10."
+        )
+    if fitter is None:
+        fitter = whole_fit(schema if given else None, schema.target, schema.weights, plan)
+    return by_refitting(source, schema, fitter, plan, repeats)
+
+
+def whole_fit(
+    schema: Schema | None, target: str, weights: str | None, plan: Plan, settings: Settings | None = None
+) -> Fitter:
+    """`tb.fit` as a function of training rows: with this schema, or inferring one that ignores what decides folds."""
+
+    def fitted(rows: Source) -> Model:
+        if schema is not None:
+            return fit(rows, schema=schema, settings=settings)
+        return fit(without_columns(rows, plan.columns), target, weights=weights, settings=settings)
+
+    return fitted
+
+
+def opened(data: Any, schema: Any, y: Any, weights: Any, plan: Plan) -> tuple[Source, Schema, bool]:
+    """The data to be read, the schema, and whether it was given."""
+    if isinstance(schema, Schema):
+        target, given = schema.target, True
+    else:
+        name, y = labels_or_name(schema, y)
+        target, given = name or LABELS, False
+    if target in plan.columns:
+        raise SettingsError(
+            f"folds by {target!r}, which is the column to predict",
+            hint="name another column; stratify=True gives every fold its share of every class.",
+        )
+    column = weights if isinstance(weights, str) else None
+    source = open_source(data, y, weights=None if column else weights, target=target).repeatable()
+    if not given:
+        schema = infer(without_columns(source, plan.columns), target=target, weights=column)
+    elif column is not None:
+        schema = schema.with_weights(column)
+    for name in plan.columns:
+        if any(c.reads == name and c.kind != "ignore" for c in schema.columns):
+            schema = schema.with_column(name, kind="ignore", reason="decides about folds")
+    return source, schema, given
+
+
+def _named(settings: Settings | Sequence[Settings] | Mapping[str, Settings]) -> dict[str, Settings]:
+    """Settings by name: the given one, or what tells them apart."""
+    if isinstance(settings, Settings):
+        return {"settings": settings}
+    each = list(settings.values() if isinstance(settings, Mapping) else settings)
+    wrong = [s for s in each if not isinstance(s, Settings)]
+    if wrong or not each:
+        raise SettingsError(
+            f"settings={wrong[0]!r}" if wrong else "no settings to evaluate",
+            hint="give tb.Settings(…), a list of them, or {name: tb.Settings(…)}.",
+        )
+    if isinstance(settings, Mapping):
+        return {str(k): v for k, v in settings.items()}
+    differ = [f.name for f in fields(Settings) if any(getattr(s, f.name) != getattr(each[0], f.name) for s in each)]
+    texts = [", ".join(f"{n}={_plain(getattr(s, n))}" for n in differ) or "settings" for s in each]
+    return {t if texts.count(t) == 1 else f"{t} #{i}": s for i, (t, s) in enumerate(zip(texts, each, strict=True))}
+
+
+def _plain(value: Any) -> str:
+    """A setting as a person would write it: NumPy's numbers without the word float64."""
+    return re.sub(r"np\.\w+\(([^()]*)\)", r"\1", repr(value))
+
+
+def _by_subtraction(source: Source, schema: Schema, named: dict[str, Settings], plan: Plan, repeats: int) -> Evaluation:
+    found: list[list[HeldOut]] = []
+    first: Folds | None = None
+    names: list[str] = []
+    for seed in splits.repeated(plan.seed, repeats):
+        assign, fold_names = Plan(**{**vars(plan), "seed": seed}).assign(source, schema.target)
+        folded = count_folds(source, schema, assign, past=bool(plan.order))
+        if first is None:
+            first, names = folded, fold_names
+            _warn_of_classes_in_one_fold(folded)
+        found.append(folded.held_out_each(list(named.values())))
+    assert first is not None
+    held = found[0][0]
+    keeper = first
+
+    def explain(name: str, at: int) -> Explanation:
+        model = keeper.training(int(held.folds[at])).model(named[name])
+        return model.explain(one_row(source, int(held.rows[at])))
+
+    # A prior may imagine classes that no row has: every setting is then shown in the classes of all
+    classes = sorted({c for h in found[0] for c in h.classes}, key=natural_order)
+    forecasts = {
+        name: [_in_classes(repeat[i], classes) for repeat in found] for i, name in enumerate(named)
+    }  # fmt: skip
+    how = f"{len(np.unique(held.folds))} folds" + (f" × {repeats}" if repeats > 1 else "")
+    prior = np.exp(_counted_prior(first, held, [str(canon.text(c)) for c in classes]))
+    return Evaluation(
+        tuple(classes),
+        tuple(named),
+        held.rows,
+        np.array([classes.index(c) for c in held.classes], dtype=np.int64)[held.labels],
+        held.weights,
+        forecasts,
+        prior,
+        held.folds,
+        names,
+        f"{len(held.rows):,} rows, {len(classes)} classes, {how} by subtraction"
+        + (", each scored by those before it" if plan.order else ""),
+        plan.seed,
+        named,
+        explain,
+    )
+
+
+def _in_classes(held: HeldOut, classes: Sequence[Any]) -> Floats:
+    if list(held.classes) == list(classes):
+        return held.proba()
+    out = np.zeros((len(held.rows), len(classes)))
+    out[:, [list(classes).index(c) for c in held.classes]] = held.proba()
+    return out
+
+
+def _counted_prior(folded: Folds, held: HeldOut, names: Sequence[str]) -> Floats:
+    """log of each class's share in the training rows of each row's fold."""
+    out = np.full((folded.count, len(names)), -np.inf)
+    for k in folded.scored():
+        tally = folded.training_labels(k)
+        share = tally.class_weights() / tally.class_weights().sum()
+        out[k, [names.index(c) for c in tally.classes]] = np.log(share)
+    return out[held.folds]
+
+
+def _warn_of_classes_in_one_fold(folded: Folds) -> None:
+    if folded.past:
+        return
+    where: dict[str, set[int]] = {}
+    for label, fold in folded.names:
+        where.setdefault(label, set()).add(fold)
+    alone = sorted(c for c, folds in where.items() if len(folds) == 1)
+    if alone and len(folded.scored()) > 1:
+        warn(
+            f"all rows of {excerpt(alone, 3)} are in one fold, and the models that forecast them have never seen the "
+            "class. Hint: take stratify=True or fewer folds, or leave out classes with a single row."
+        )
+
+
+def _left_out(source: Source, schema: Schema, named: dict[str, Settings], seed: int) -> Evaluation:
+    tally = Tally.of(schema, source)
+    found = {name: leave_one_out(tally, source, s) for name, s in named.items()}
+    held = next(iter(found.values()))
+    names = [str(canon.text(c)) for c in held.classes]
+    share = dict(zip(tally.classes, tally.class_weights().tolist(), strict=True))
+    left = np.tile([share[c] for c in names], (len(held.rows), 1))
+    left[np.arange(len(left)), held.labels] -= 1.0 if held.weights is None else held.weights
+    total = left.sum(axis=1, keepdims=True)
+
+    def explain(name: str, at: int) -> Explanation:
+        row = one_row(source, int(held.rows[at]))
+        return tally.forget(row).model(named[name]).explain(row)
+
+    return Evaluation(
+        held.classes, tuple(named), held.rows, held.labels, held.weights,
+        {name: [h.proba()] for name, h in found.items()}, np.maximum(left, 0.0) / np.where(total > 0, total, 1.0),
+        held.folds, (), f"{len(held.rows):,} rows, {len(names)} classes, each row left out by itself", seed, named,
+        explain,
+    )  # fmt: skip

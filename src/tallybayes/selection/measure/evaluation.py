@@ -1,0 +1,264 @@
+"""What an evaluation found: figures with intervals, overall and by class, and the mistakes worth looking at."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from ...base.arrays import Floats, Ints
+from ...base.canon import printable
+from ...base.errors import SettingsError, did_you_mean
+from . import curves, metrics
+from .bootstrap import interval
+from .metrics import Scored
+
+if TYPE_CHECKING:
+    from ...explain.explanation import Explanation
+
+SHOWN = ("accuracy", "log_loss", "brier", "calibration_error")  # of a printed table; the rest is in `.table`
+_DRAWN = 2e7  # rows × classes × draws spent on one interval, within 200 and 1,000 draws
+_MOST_LINES = 40
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A row that was given to the wrong class: how sure the answer was, and why."""
+
+    row: int  # in its source, the first is 0
+    truth: Any
+    answer: Any
+    probability: float  # of the answer
+    explanation: Explanation | None = None
+
+    def __str__(self) -> str:
+        head = (
+            f"row {self.row}: {printable(self.answer)} with probability {self.probability:.4f}, "
+            f"is {printable(self.truth)}"
+        )
+        return head if self.explanation is None else f"{head}\n{self.explanation}"
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+@dataclass(frozen=True)
+class Mistakes:
+    """Mistakes, the surest first."""
+
+    each: tuple[Mistake, ...]
+    of: int  # how many there are in all
+
+    def __iter__(self) -> Iterator[Mistake]:
+        return iter(self.each)
+
+    def __len__(self) -> int:
+        return len(self.each)
+
+    def __getitem__(self, at: int) -> Mistake:
+        return self.each[at]
+
+    def __repr__(self) -> str:
+        return "\n\n".join([f"the {len(self.each)} surest of {self.of:,} mistakes", *map(str, self.each)])
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """Forecasts of rows that their models have not seen, one table of probabilities per setting (and repetition).
+
+    `.table` is an Arrow table with a row per setting: each metric and its interval. `by_class`, `confusion`,
+    `reliability` and `mistakes` look closer. Rows that were left out of every fold are not in it.
+    """
+
+    classes: tuple[Any, ...]
+    names: tuple[str, ...]  # of the settings
+    rows: Ints  # numbers in the source
+    labels: Ints
+    weights: Floats | None
+    forecasts: Mapping[str, Sequence[Floats]]  # setting → a table of probabilities per repetition
+    prior: Floats  # rows × classes: what the majority class knows
+    folds: Ints | None = None  # of the first repetition
+    fold_names: Sequence[str] = ()
+    title: str = ""
+    seed: int = 0
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    explain: Callable[[str, int], Explanation] | None = field(default=None, repr=False)
+    _known: dict[Any, Any] = field(default_factory=dict, repr=False)
+
+    def _scored(self, name: str) -> list[Scored]:
+        if name not in self.forecasts:
+            raise SettingsError(
+                f"there is no setting {name!r} among those evaluated",
+                hint=did_you_mean(name, self.names) + "they are " + ", ".join(map(repr, self.names[:8])) + ".",
+            )
+        forecasts = self.forecasts[name]
+        out: list[Scored] = self._once(
+            ("scored", name), lambda: [Scored.of(self.labels, np.minimum(p, 1.0), self.weights) for p in forecasts]
+        )
+        return out
+
+    def _once(self, key: Any, work: Callable[[], Any]) -> Any:
+        if key not in self._known:
+            self._known[key] = work()
+        return self._known[key]
+
+    def _name(self, setting: str | int | None) -> str:
+        if setting is not None and not isinstance(setting, int):
+            return setting
+        if not -len(self.names) <= (setting or 0) < len(self.names):
+            raise SettingsError(
+                f"setting number {setting}, of {len(self.names)}",
+                hint="the first is number 0; evaluation.names has their names.",
+            )
+        return self.names[setting or 0]
+
+    def figure(self, metric: str, setting: str | int | None = None) -> tuple[float, float, float]:
+        """(figure, lower, upper) of a metric: a 95 % interval from a bootstrap over rows."""
+        name = self._name(setting)
+        f = metrics.formula(metric)
+        scored = self._scored(name)
+        found = self._once((name, metric), lambda: interval(scored, f, resamples=self._draws, seed=self.seed))
+        return float(found[0]), float(found[1]), float(found[2])
+
+    @property
+    def _draws(self) -> int:
+        return int(np.clip(_DRAWN / (len(self.labels) * len(self.classes)), 200, 1000))
+
+    def __getitem__(self, metric: str) -> float:
+        """The metric of the first setting: evaluation["accuracy"]."""
+        s = self._scored(self.names[0])
+        return float(np.mean([metrics.formula(metric)(r, r.weights[None, :])[0] for r in s]))
+
+    def best(self, metric: str = "log_loss") -> str:
+        """The setting with the best figure; of equals the first."""
+        sign = -1.0 if metric in metrics.SMALLER_IS_BETTER else 1.0
+        f = metrics.formula(metric)
+        found = [sign * np.mean([f(r, r.weights[None, :])[0] for r in self._scored(n)]) for n in self.names]
+        return self.names[int(np.argmax(found))]
+
+    @property
+    def baseline(self) -> dict[str, float]:
+        """Every metric of a forecast that knows only how frequent the classes are in training."""
+        s = Scored.of(self.labels, self.prior, self.weights)
+        return {name: float(f(s, s.weights[None, :])[0]) for name, f in metrics.METRICS.items()}
+
+    @cached_property
+    def table(self) -> pa.Table:
+        """A row per setting: every metric with its interval, e.g. log_loss, log_loss_low, log_loss_high."""
+        columns: dict[str, list[Any]] = {"setting": list(self.names), "rows": [len(self.rows)] * len(self.names)}
+        for metric in metrics.METRICS:
+            found = [self.figure(metric, name) for name in self.names]
+            for i, end in enumerate(("", "_low", "_high")):
+                columns[metric + end] = [f[i] for f in found]
+        return pa.table(columns)
+
+    def to_pandas(self) -> Any:
+        """The same as a pandas frame."""
+        return self.table.to_pandas()
+
+    def by_class(self, setting: str | int | None = None) -> pa.Table:
+        """A row per class: how many rows, precision, recall (sensitivity), specificity, F1, ROC-AUC, with intervals."""
+        name = self._name(setting)
+        s = self._scored(name)
+        out: dict[str, Any] = {"class": [str(c) for c in self.classes]}
+        out["rows"] = np.bincount(self.labels, weights=s[0].weights, minlength=len(self.classes))
+        for metric, f in metrics.PER_CLASS.items():
+            work = partial(interval, s, f, resamples=self._draws, seed=self.seed)
+            found = self._once((name, "class", metric), work)
+            for i, end in enumerate(("", "_low", "_high")):
+                out[metric + end] = found[i]
+        return pa.table(out)
+
+    def by_fold(self, metric: str = "log_loss", setting: str | int | None = None) -> dict[str, float]:
+        """A metric fold by fold (of the first repetition); where time goes forward this is the learning curve."""
+        s, f = self._scored(self._name(setting))[0], metrics.formula(metric)
+        if self.folds is None:
+            raise SettingsError("a held-out table has no folds", hint="use cross_validate, or figure(metric).")
+        numbers = np.unique(self.folds).tolist()
+        return {self._fold_name(k): float(f(s, (s.weights * (self.folds == k))[None, :])[0]) for k in numbers}
+
+    def _fold_name(self, k: int) -> str:
+        return self.fold_names[k] if k < len(self.fold_names) else str(k)
+
+    def confusion(self, setting: str | int | None = None) -> pa.Table:
+        """How many rows of each class (a row) were given to each class (a column); repetitions are averaged."""
+        s = self._scored(self._name(setting))
+        n = np.mean([metrics.confusion(r.labels, r.p, r.weights) for r in s], axis=0)
+        return pa.table(
+            {"class": [str(c) for c in self.classes]} | {str(c): n[:, i] for i, c in enumerate(self.classes)}
+        )
+
+    def reliability(self, setting: str | int | None = None, label: Any = None) -> curves.Reliability:
+        """Forecast against observed, with Wilson's intervals: of the answer given, or of one class."""
+        s = self._scored(self._name(setting))[0]
+        return curves.reliability(s.labels, s.p, None if label is None else self._number(label), s.weights)
+
+    def roc(self, label: Any, setting: str | int | None = None) -> curves.Curve:
+        """The ROC curve of a class against the rest."""
+        s = self._scored(self._name(setting))[0]
+        return curves.roc_curve(s.labels, s.p, self._number(label), s.weights)
+
+    def precision_recall(self, label: Any, setting: str | int | None = None) -> curves.Curve:
+        """The precision-recall curve of a class against the rest."""
+        s = self._scored(self._name(setting))[0]
+        return curves.precision_recall_curve(s.labels, s.p, self._number(label), s.weights)
+
+    def _number(self, label: Any) -> int:
+        names = [str(c) for c in self.classes]
+        if str(label) not in names:
+            raise SettingsError(
+                f"there is no class {label!r}", hint=did_you_mean(str(label), names) + "see evaluation.classes."
+            )
+        return names.index(str(label))
+
+    def mistakes(self, n: int = 5, setting: str | int | None = None, *, explain: bool = True) -> Mistakes:
+        """The surest wrong answers, each explained by the model that gave it: a hint to columns that are missing."""
+        if not isinstance(n, (int, np.integer)) or n < 0:
+            raise SettingsError(f"{n!r} mistakes", hint="take a whole number of at least 0.")
+        name = self._name(setting)
+        s = self._scored(name)[0]
+        wrong = np.flatnonzero(s.hit == 0)
+        at = wrong[np.argsort(-s.top[wrong], kind="stable")][:n]
+        why = self.explain if explain else None
+        return Mistakes(
+            tuple(
+                Mistake(
+                    int(self.rows[i]),
+                    self.classes[int(s.labels[i])],
+                    self.classes[int(s.predicted[i])],
+                    float(s.top[i]),
+                    None if why is None else why(name, int(i)),
+                )
+                for i in at.tolist()
+            ),
+            len(wrong),
+        )
+
+    def _lines(self) -> tuple[list[str], list[list[str]]]:
+        heads = ["", *(m.replace("_", " ") for m in SHOWN)]
+        lines = []
+        for name in self.names[:_MOST_LINES]:
+            cells = [self.figure(m, name) for m in SHOWN]
+            lines.append([printable(name, 60), *(f"{v:.4f} ({a:.3f}–{b:.3f})" for v, a, b in cells)])
+        known = self.baseline
+        lines.append(["majority class", *(f"{known[m]:.4f}" for m in SHOWN)])
+        return heads, lines
+
+    def __repr__(self) -> str:
+        heads, lines = self._lines()
+        widths = [max(len(r[i]) for r in [heads, *lines]) for i in range(len(heads))]
+        drawn = ["  ".join(v.ljust(w) for v, w in zip(r, widths, strict=True)).rstrip() for r in [heads, *lines]]
+        hidden = len(self.names) - _MOST_LINES
+        more = [f"… {hidden} more settings"] if hidden > 0 else []
+        return "\n".join([self.title, *drawn[:-1], *more, drawn[-1]])
+
+    def _repr_html_(self) -> str:
+        heads, lines = self._lines()
+        head = "".join(f"<th>{html.escape(h)}</th>" for h in heads)
+        body = "".join("<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in r) + "</tr>" for r in lines)
+        return f"<p>{html.escape(self.title)}</p><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

@@ -1,0 +1,260 @@
+"""Parts of a table: train, held-out and test; folds for cross-validation, as `folds.count_folds` wants them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import scipy.sparse
+
+from ..base.arrays import Bools, Ints
+from ..base.errors import DataError, SettingsError, did_you_mean, excerpt
+from ..data import encode
+from ..data.blocks import Codes
+from ..data.encode import Labelled
+from ..data.infer import labels_or_name
+from ..data.schema import Schema
+from ..data.sources import LABELS, Batch, Source, open_source
+from ..data.values import category
+from . import splits
+from .folds import Assign
+
+PARTS = ("train", "held_out", "test")
+
+
+def split(
+    data: Any,
+    target: Any = None,
+    y: Any = None,
+    *,
+    shares: Sequence[float] = (0.6, 0.2, 0.2),
+    by: str | None = None,
+    groups: str | None = None,
+    stratify: bool = True,
+    seed: int = 0,
+) -> dict[str, Any]:
+    """{"train": rows, "held_out": rows, "test": rows}, each of the type that was given; (rows, y) where y stood beside.
+
+    Stratified by the target and shuffled by the seed; with `groups` the rows of a group stay together. Two shares give
+    "train" and "test". `by` names a column that already says which part a row belongs to, under whatever names it has.
+
+    >>> parts = split({"x": list(range(10)), "y": ["a", "b"] * 5}, "y")
+    >>> {name: len(part["x"]) for name, part in parts.items()}
+    {'train': 6, 'held_out': 2, 'test': 2}
+    """
+    if by is not None and groups is not None:
+        raise SettingsError(
+            f"parts by {by!r} and by groups of {groups!r} at once",
+            hint="choose one of by and groups.",
+        )
+    target, y = labels_or_name(target, y)
+    source = open_source(data, y, target=target or LABELS).repeatable()
+    if by is not None:
+        names, part = _column(source, by, "says which part a row belongs to")
+        return {name: _rows_of(data, y, part == i) for i, name in enumerate(names)}
+    names = list(PARTS) if len(shares) == 3 else ["train", "test"] if len(shares) == 2 else []
+    if not names:
+        raise SettingsError(
+            f"{len(shares)} shares", hint="give shares of train and test, or of train, held-out and test."
+        )
+    if groups is not None:
+        members = _column(source, groups, "holds the groups")[1]
+        part = _groups_by_share(members, shares, seed)
+    else:
+        labels = _labels(source, target or LABELS) if stratify else None
+        rows = sum(b.rows for b in source.batches()) if labels is None else len(labels)
+        part = splits.shares(rows, shares, seed, None if labels is None else labels - labels.min(initial=0))
+    return {name: _rows_of(data, y, part == i) for i, name in enumerate(names)}
+
+
+def _groups_by_share(members: Ints, shares: Sequence[float], seed: int) -> Ints:
+    """Whole groups to each part, largest first, always to the part that is furthest behind its share."""
+    splits.shares(2, shares)  # refuses shares that are none
+    size = np.bincount(members)
+    shuffled = np.random.default_rng(seed).permutation(len(size))
+    filled, at = np.zeros(len(shares)), np.empty(len(size), dtype=np.int64)
+    for group in shuffled[np.argsort(-size[shuffled], kind="stable")].tolist():
+        at[group] = int(np.argmin(filled / np.asarray(shares)))
+        filled[at[group]] += size[group]
+    return at[members]
+
+
+def _rows_of(data: Any, y: Any, kept: Bools) -> Any:
+    rows = np.flatnonzero(kept)
+    return take_rows(data, rows) if y is None else (take_rows(data, rows), take_rows(y, rows))
+
+
+def take_rows(data: Any, rows: Ints) -> Any:
+    """Some rows of a table, in a table of the same type; of a stream, a source of those rows."""
+    if hasattr(data, "iloc"):
+        return data.iloc[rows]
+    if isinstance(data, (pa.Table, pa.RecordBatch, pa.Array, pa.ChunkedArray)):
+        return data.take(pa.array(rows))
+    if isinstance(data, np.ndarray):
+        return data[rows]
+    if scipy.sparse.issparse(data):
+        return data.tocsr()[rows]
+    if isinstance(data, Mapping):
+        return {name: take_rows(column, rows) for name, column in data.items()}
+    if isinstance(data, (list, tuple)):
+        return [data[i] for i in rows.tolist()]
+    if type(data).__module__.partition(".")[0] == "polars":
+        return data[rows]
+    return some_rows(open_source(data), np.isin(np.arange(int(rows.max(initial=-1)) + 1), rows))
+
+
+def some_rows(source: Source, kept: Bools) -> Source:
+    """The same source with only some of its rows; those beyond the end of `kept` are left out."""
+
+    def read() -> Iterator[Batch]:
+        start = 0
+        for batch in source.batches():
+            here = np.zeros(batch.rows, dtype=bool)
+            known = kept[start : start + batch.rows]
+            here[: len(known)] = known
+            start += batch.rows
+            yield batch.take(np.flatnonzero(here))
+
+    return Source(read, source.once, source.arrow)
+
+
+def without_columns(source: Source, names: Sequence[str]) -> Source:
+    """The same rows without some columns."""
+    if not names:
+        return source
+
+    def read() -> Iterator[Batch]:
+        for batch in source.batches():
+            yield Batch({n: c for n, c in batch.columns.items() if n not in names}, batch.rows, batch.start)
+
+    return Source(read, source.once, source.arrow)
+
+
+def _labels(source: Source, target: str) -> Ints:
+    """A class number for each row, −1 where there is none."""
+    schema = Schema([], target=target)
+    known: dict[str, int] = {}
+    out = []
+    for batch in source.batches():
+        found = encode.labels(schema, batch)
+        numbers = [known.setdefault(s, len(known)) for s in found.slots]
+        out.append(np.array([*numbers, -1], dtype=np.int64)[found.codes])
+    return np.concatenate(out)
+
+
+def _column(source: Source, name: str, what: str) -> tuple[list[str], Ints]:
+    """The different values of a column, in order, and which of them each row has; a missing one is refused."""
+    texts: list[Codes] = []
+    start = 0
+    for batch in source.batches():
+        if name not in batch:
+            raise DataError(
+                f"there is no column {name!r}, which {what}",
+                hint=did_you_mean(name, batch.names()) + f"the data have {excerpt(batch.names())}.",
+            )
+        found = category(batch[name], ())
+        gone = np.flatnonzero(found.codes < 0)
+        if len(gone):
+            raise DataError(
+                f"column {name!r} {what}, and row {start + int(gone[0])} (the first is row 0) has no value there",
+                hint="fill the column in, or leave out the rows without a value.",
+            )
+        texts.append(found)
+        start += batch.rows
+    names = sorted({s for t in texts for s in np.array(t.slots, dtype=object)[np.unique(t.codes)].tolist()})
+    number = {s: i for i, s in enumerate(names)}
+    each = [np.array([number.get(s, -1) for s in t.slots] or [0], dtype=np.int64)[t.codes] for t in texts]
+    return names, np.concatenate(each) if each else np.zeros(0, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How rows are shared out among folds."""
+
+    folds: int = 10
+    stratify: bool = False
+    groups: str | None = None
+    by: str | None = None
+    order: str | bool | None = None  # a column of times, or True for the order of the rows
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        chosen = [n for n in ("stratify", "groups", "by", "order") if getattr(self, n)]
+        if len(chosen) > 1:
+            raise SettingsError(
+                f"folds by {' and by '.join(chosen)} at once", hint="choose one of stratify, groups, by and order."
+            )
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that decide about folds, and are no evidence."""
+        return [c for c in (self.groups, self.by) if c is not None]
+
+    def assign(self, source: Source, target: str) -> tuple[Assign, list[str]]:
+        """The fold of each row, and the folds' names; the hash of a row needs no look at the others."""
+        if self.by is not None:
+            names, fold = _column(source, self.by, "says which fold a row belongs to")
+            return _by_position(fold), names
+        if not (self.stratify or self.groups or self.order):
+            return _by_row(self.folds, self.seed), [str(k) for k in range(self.folds)]
+        labels = _labels(source, target)
+        if self.stratify:
+            fold = splits.stratified(labels, self.folds, self.seed)
+        elif self.groups is not None:
+            members = _column(source, self.groups, "holds the groups")[1]
+            fold = splits.grouped(np.where(labels >= 0, members, -1), self.folds, self.seed)
+        else:
+            fold = splits.time_ordered(self._times(source, len(labels)), self.folds)
+        return _by_position(fold), [str(k) for k in range(int(fold.max()) + 1)]
+
+    def _times(self, source: Source, rows: int) -> Any:
+        if self.order is True:
+            return np.arange(rows)
+        assert isinstance(self.order, str)
+        out: list[Any] = []
+        for batch in source.batches():
+            if self.order not in batch:
+                raise DataError(
+                    f"there is no column {self.order!r} to order the rows by",
+                    hint=did_you_mean(self.order, batch.names()) + f"the data have {excerpt(batch.names())}.",
+                )
+            column = batch[self.order]
+            out += column.to_pylist() if isinstance(column, pa.Array) else list(column)
+        gone = next((i for i, v in enumerate(out) if v is None or v != v), None)
+        if gone is not None:
+            raise DataError(
+                f"column {self.order!r} orders the rows, and row {gone} (the first is row 0) has no value there",
+                hint="fill the column in, or leave out the rows without a value.",
+            )
+        try:
+            ordered = sorted(set(out))
+        except TypeError:
+            raise DataError(
+                f"column {self.order!r} has values that cannot be ordered", hint="give numbers, dates, or texts alone."
+            ) from None
+        place = {v: i for i, v in enumerate(ordered)}
+        return np.array([place[v] for v in out], dtype=np.int64)
+
+
+def _by_position(fold: Ints) -> Assign:
+    return lambda read, start: fold[read.rows + start]
+
+
+def _by_row(folds: int, seed: int) -> Assign:
+    def assign(read: Labelled, start: int) -> Ints:
+        return splits.by_hash(read.blocks, len(read.rows), folds, seed)
+
+    return assign
+
+
+def one_row(source: Source, row: int) -> Any:
+    """One row of a source, as a batch."""
+    start = 0
+    for batch in source.batches():
+        if row < start + batch.rows:
+            return batch.slice(row - start, row - start + 1)
+        start += batch.rows
+    raise DataError(f"there is no row {row}", hint="the data have changed since they were evaluated.")

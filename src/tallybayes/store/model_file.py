@@ -1,0 +1,252 @@
+"""The model file: one Parquet file that holds a tally, its schema and the settings, checked before it is believed.
+
+The rows are the tally (see `tallytable`), for any reader of Parquet to look at and to sum. The key-value metadata hold
+
+    tallybayes.format     the version of this format
+    tallybayes.kind       "model" or "tally"
+    tallybayes.release    the release of tallybayes that wrote the file
+    tallybayes.schema     what was counted, JSON as schema.save writes it
+    tallybayes.sheets     the amounts of each sheet, JSON
+    tallybayes.settings   every choice made after counting, JSON (see `settingstext`)
+    tallybayes.families   the families that "auto" chose, JSON: they stay chosen until the model is updated
+    tallybayes.written    the tables of a model that was written by hand and has no tally, JSON
+    tallybayes.notes      whatever else the model remembers, JSON
+    tallybayes.digest     SHA-256 of the logical content, the same however the rows are stored
+    tallybayes.checksum   SHA-256 of the bytes of the file, with zeros in the place of these 64 digits
+
+The checksum is compared before any byte is interpreted. There is no code in the file, and none is run on loading.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from ..base import canon
+from ..base.disk import write_atomically
+from ..base.errors import ModelFileError, SettingsError, TallybayesError
+from ..data.schema import Column, Schema
+from ..families import Auto, Family, default_family, family_for
+from ..families.settings import Settings
+from ..families.settings_json import families_from_json, families_to_json, settings_from_json, settings_to_json
+from ..tally.table import sheets_of, table_of, tally_of
+from ..tally.tally import Tally
+from .parquet import PREFIX, Parts, pack, unpack
+
+if TYPE_CHECKING:
+    from ..model.model import Model
+
+FORMAT = 1
+_MEANINGLESS = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError, pa.ArrowException)
+_RELEASE_HINT = "a newer release of tallybayes wrote the file: update tallybayes to read it."
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What a file holds: a tally or written tables, and what was believed of them."""
+
+    schema: Schema
+    settings: Settings = field(default_factory=Settings)
+    tally: Tally | None = None
+    families: Mapping[str, Family] = field(default_factory=dict)  # what "auto" chose
+    written: Mapping[str, Any] | None = None
+    notes: Mapping[str, Any] = field(default_factory=dict)
+    kind: str = "model"
+
+    def model(self) -> Model:
+        """The model, estimated again: the same tally and settings give the same numbers to the last bit."""
+        from ..model.estimate import estimate
+        from ..model.writtentext import written_from_json
+
+        if self.tally is None:
+            model = written_from_json(self.schema, self.settings, self.written)
+        else:
+            model = estimate(self.tally, self.settings, known=self.families)
+        return replace(model, notes=dict(self.notes)) if self.notes else model
+
+
+# ---- bytes
+
+
+def to_bytes(model: Model) -> bytes:
+    """A model as the bytes of its file."""
+    from ..model.writtentext import written_to_json
+
+    written = written_to_json(model) if model.tally is None else None
+    auto = [c.name for c in model.schema.counted if c.name in model.families and _auto(model, c)]
+    chosen = {name: model.families[name] for name in auto}
+    return _packed(Stored(model.schema, model.settings, model.tally, chosen, written, model.notes))
+
+
+def _auto(model: Model, column: Column) -> bool:
+    named = model.settings.families.get(column.name)
+    return isinstance(default_family(column.kind) if named is None else family_for(named, column.kind), Auto)
+
+
+def from_bytes(raw: bytes, *, trusted: bool = False) -> Model:
+    """The model in the bytes of a file; refused if anything is not as it was written."""
+    return stored_from_bytes(raw, trusted=trusted).model()
+
+
+def tally_to_bytes(tally: Tally) -> bytes:
+    """A tally as the bytes of its file; a difference of tallies may be kept, too."""
+    return _packed(Stored(tally.schema, tally=tally, kind="tally"))
+
+
+def tally_from_bytes(raw: bytes, *, trusted: bool = False) -> Tally:
+    """The tally in the bytes of a tally's or a model's file."""
+    return _its_tally(stored_from_bytes(raw, trusted=trusted))
+
+
+def load_tally(path: str | os.PathLike[str]) -> Tally:
+    """The tally in the file at a path."""
+    return _its_tally(load_stored(path))
+
+
+def _its_tally(stored: Stored) -> Tally:
+    if stored.tally is None:
+        raise ModelFileError(
+            "the file holds a model written by hand, which has no tally",
+            hint="tb.Model.written(prior, tables, strength=100) makes one that counts.",
+        )
+    return stored.tally
+
+
+def metadata_of(kind: str, schema: Schema, **more: Any) -> dict[str, str]:
+    """The texts that every file starts with, and further ones as JSON."""
+    from .. import __version__
+
+    texts = {"format": str(FORMAT), "kind": kind, "release": __version__, "schema": _json(schema.to_dict())}
+    return {PREFIX + name: text for name, text in {**texts, **{n: _json(v) for n, v in more.items()}}.items()}
+
+
+def _packed(stored: Stored) -> bytes:
+    tally = stored.tally
+    texts = {
+        **{k.removeprefix(PREFIX): v for k, v in metadata_of(stored.kind, stored.schema).items()},
+        "sheets": _json({} if tally is None else sheets_of(tally)),
+        "settings": _json(settings_to_json(stored.settings)),
+        "families": _json(families_to_json(stored.families)),
+        **({} if stored.written is None else {"written": _json(stored.written)}),
+        "notes": _notes(stored.notes),
+    }
+    texts["digest"] = _digest(texts, tally)
+    table = table_of(Tally.zero(stored.schema) if tally is None else tally)
+    return pack(table, {PREFIX + name: text for name, text in texts.items()})
+
+
+def _digest(texts: Mapping[str, str], tally: Tally | None) -> str:
+    """SHA-256 of everything that makes the model what it is; which release wrote it is no part of that."""
+    out = hashlib.sha256(b"tallybayes file 1\n")
+    for name in ("kind", "schema", "settings", "families", "written", "notes"):
+        out.update(f"{name} {texts.get(name, '')}\n".encode())
+    out.update(b"" if tally is None else tally.digest.encode())
+    return out.hexdigest()
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def _notes(notes: Mapping[str, Any]) -> str:
+    try:
+        return _json(dict(notes))
+    except (TypeError, ValueError) as error:
+        raise SettingsError(
+            f"the notes of the model cannot be written: {error}",
+            hint="notes hold what JSON can: texts, finite numbers, lists and dicts with texts as keys.",
+        ) from None
+
+
+def stored_from_bytes(raw: bytes, *, trusted: bool = False) -> Stored:
+    """What a file holds, after every check."""
+    parts = unpack(raw, trusted=trusted)
+    texts = {k.removeprefix(PREFIX): v for k, v in parts.metadata.items() if k.startswith(PREFIX)}
+    version = texts.get("format", "")
+    if version != str(FORMAT):
+        hint = (
+            _RELEASE_HINT
+            if version.isdigit() and int(version[:9]) > FORMAT
+            else "the file was not written by tallybayes."
+        )
+        raise ModelFileError(f"a model file of format {version[:20]!r}; this release reads format {FORMAT}", hint=hint)
+    if texts.get("kind") == "sealed":
+        raise ModelFileError("a sealed scorer, which has no tally", hint="read it with tb.load_sealed(path).")
+    if texts.get("kind") not in ("model", "tally"):
+        raise ModelFileError(f"a file that holds a {texts.get('kind', '')[:40]!r}", hint=_RELEASE_HINT)
+    try:
+        stored = _interpreted(texts, parts)
+    except TallybayesError:
+        raise
+    except _MEANINGLESS as error:
+        raise ModelFileError(
+            f"the file has the right checksum, but means nothing: {type(error).__name__}: {str(error)[:200]}",
+            hint="it was not written by tallybayes: save the model again with model.save(path).",
+        ) from None
+    if texts.get("digest") != _digest(texts, stored.tally):
+        raise ModelFileError(
+            "the content of the file does not have the digest that it names",
+            hint="it was put together from other files: add files with tb.load(path, like=model) instead.",
+        )
+    return stored
+
+
+def _interpreted(texts: Mapping[str, str], parts: Parts) -> Stored:
+    schema = Schema.from_dict(json.loads(texts["schema"]))
+    written = json.loads(texts["written"]) if "written" in texts else None
+    tally = None if written is not None else tally_of(schema, parts.table(), json.loads(texts["sheets"]))
+    notes = json.loads(texts["notes"])
+    if not isinstance(notes, dict):
+        raise ModelFileError("the notes are no JSON object", hint="the file was not written by tallybayes.")
+    settings = settings_from_json(json.loads(texts["settings"]))
+    families = families_from_json(json.loads(texts["families"]))
+    return Stored(schema, settings, tally, families, written, notes, texts["kind"])
+
+
+# ---- files
+
+
+def save(path: str | os.PathLike[str], raw: bytes) -> None:
+    """Put the bytes of a file in its place, at once or not at all."""
+    write_atomically(path, raw)
+
+
+def load_stored(
+    path: str | os.PathLike[str], *, like: Model | str | os.PathLike[str] | None = None, trusted: bool = False
+) -> Stored:
+    """What the file at a path holds; with `like`, the rows of any Parquet file under that model's schema."""
+    with open(path, "rb") as file:
+        raw = file.read()
+    try:
+        if like is None:
+            return stored_from_bytes(raw, trusted=trusted)
+        return _like(raw, like, trusted=trusted)
+    except ModelFileError as error:
+        raise ModelFileError(f"{canon.printable(os.fspath(path), 200)}: {error.found}", hint=error.hint) from None
+
+
+def _like(raw: bytes, like: Model | str | os.PathLike[str], *, trusted: bool) -> Stored:
+    pattern = load_stored(like) if isinstance(like, (str, os.PathLike)) else like
+    parts = unpack(raw, trusted=trusted, foreign=True)
+    if any(k.startswith(PREFIX) for k in parts.metadata):
+        return replace(stored_from_bytes(raw, trusted=trusted), settings=pattern.settings, families={})
+    sheets = {} if pattern.tally is None else sheets_of(pattern.tally)
+    tally = tally_of(pattern.schema, parts.table(), sheets)
+    return Stored(pattern.schema, pattern.settings, tally, notes=pattern.notes)
+
+
+def load(
+    path: str | os.PathLike[str], *, like: Model | str | os.PathLike[str] | None = None, trusted: bool = False
+) -> Model:
+    """The model that `model.save(path)` wrote, after every check; its tally is `model.tally`.
+
+    `like` takes the schema and settings from another model or its file: for a table that SQL has summed, which knows
+    neither. `trusted=True` lifts the limits on how much memory a small file may ask for.
+    """
+    return load_stored(path, like=like, trusted=trusted).model()

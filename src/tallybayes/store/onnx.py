@@ -1,0 +1,250 @@
+"""A scorer as an ONNX graph in float64, for number, category and vector columns.
+
+Inputs are one tensor per column: strings for a category ("" for missing), doubles for a number (NaN for missing),
+rows × positions for a vector. Outputs are `label` and `probabilities`. Only standard operators are used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..base import canon
+from ..base.arrays import Floats
+from ..base.errors import MissingExtra, SettingsError
+from ..families.calibration import LEAST, Lead
+from ..families.gaussian import HALF_LOG_2PI
+from ..families.student import log_gamma_step
+from .json import pieces
+from .sealed import Sealed
+
+OPSET, ML_OPSET, IR = 18, 3, 9
+_FAR = 1e150  # deviations; the square of more would overflow
+
+
+def onnx_bytes(sealed: Sealed) -> bytes:
+    """The graph as the bytes of an .onnx file."""
+    try:
+        import onnx
+    except ImportError:
+        raise MissingExtra(
+            "exporting to ONNX needs the package onnx", hint="install it: pip install 'tallybayes[onnx]'."
+        ) from None
+    graph = _Graph(onnx)
+    start = sealed._model.start
+    total = graph.constant(start[None, :])
+    for piece in pieces(sealed, "ONNX"):
+        if piece["kind"] not in ("category", "number", "vector", "pair"):
+            raise SettingsError(
+                f"column {piece['name']!r} is a {piece['kind']}, which ONNX has no standard operators for",
+                hint="export to 'sealed' or 'json', or leave the column out of the model.",
+            )
+        part = _FORMS[piece["form"]](graph, piece, len(start))
+        if part is not None and piece["weight"] != 0:
+            if piece["weight"] != 1:
+                part = graph.node("Mul", part, graph.constant(np.array(piece["weight"])))
+            total = graph.node("Add", total, part)
+    _answers(graph, total, sealed)
+    return graph.finished()
+
+
+class _Graph:
+    """Nodes, constants and inputs as they are put together; names of columns appear only as names of inputs."""
+
+    def __init__(self, onnx: Any) -> None:
+        self.onnx = onnx
+        self.nodes: list[Any] = []
+        self.inputs: list[Any] = []
+        self.outputs: list[Any] = []
+        self.constants: list[Any] = []
+
+    def constant(self, value: Any) -> str:
+        name = f"c{len(self.constants)}"
+        if isinstance(value, np.ndarray):
+            tensor = self.onnx.numpy_helper.from_array(value, name)
+        else:
+            raw = [str(v).encode() for v in value]
+            tensor = self.onnx.helper.make_tensor(name, self.onnx.TensorProto.STRING, [len(raw)], raw)
+        self.constants.append(tensor)
+        return name
+
+    def whole(self, *values: int) -> str:
+        return self.constant(np.array(values, dtype=np.int64))
+
+    def node(
+        self, operator: str, *inputs: str, out: str | None = None, beside: Sequence[str] = (), domain: str = "",
+        **attributes: Any,
+    ) -> str:  # fmt: skip
+        """The name of the first output; `beside` names further ones that the operator must have."""
+        names = [out or f"t{len(self.nodes)}", *beside]
+        self.nodes.append(self.onnx.helper.make_node(operator, list(inputs), names, domain=domain, **attributes))
+        return names[0]
+
+    def input(self, piece: dict[str, Any]) -> str:
+        if any(i.name == piece["name"] for i in self.inputs):  # a pair reads what other columns read
+            return str(piece["name"])
+        kind = self.onnx.TensorProto.STRING if piece["kind"] == "category" else self.onnx.TensorProto.DOUBLE
+        shape = ["rows", f"positions{len(self.inputs)}"] if piece["kind"] == "vector" else ["rows"]
+        self.inputs.append(self.onnx.helper.make_tensor_value_info(piece["name"], kind, shape))
+        name: str = piece["name"]
+        return name
+
+    def output(self, name: str, kind: int, shape: list[Any]) -> None:
+        self.outputs.append(self.onnx.helper.make_tensor_value_info(name, kind, shape))
+
+    def finished(self) -> bytes:
+        helper = self.onnx.helper
+        graph = helper.make_graph(self.nodes, "tallybayes", self.inputs, self.outputs, self.constants)
+        opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", ML_OPSET)]
+        model = helper.make_model(graph, opset_imports=opsets, ir_version=IR, producer_name="tallybayes")
+        self.onnx.checker.check_model(model)
+        raw: bytes = model.SerializeToString()
+        return raw
+
+
+def _table(graph: _Graph, piece: dict[str, Any], n_classes: int) -> str:
+    """One row of the table per value, one for values never seen, one of zeros for missing."""
+    values = piece["values"]
+    missing = sorted({"", *piece["missing"]} - set(values))
+    rows = graph.constant(np.vstack([piece["logs"].reshape(-1, n_classes), piece["unseen"], np.zeros(n_classes)]))
+    at = graph.node(
+        "LabelEncoder", graph.input(piece), domain="ai.onnx.ml", default_int64=len(values),
+        keys_strings=[*values, *missing], values_int64s=[*range(len(values)), *[len(values) + 1] * len(missing)],
+    )  # fmt: skip
+    return graph.node("Gather", rows, at, axis=0)
+
+
+def _steps(graph: _Graph, piece: dict[str, Any], n_classes: int) -> str:
+    """How many starts are not above the value is the row of the table."""
+    at = _passed(graph, graph.input(piece), piece["starts"])
+    rows = np.vstack([piece["logs"], np.zeros((1, n_classes))])
+    return graph.node("Gather", graph.constant(rows), at, axis=0)
+
+
+def _passed(graph: _Graph, x: str, edges: Floats) -> str:
+    """How many edges are not above each value; one more than there are for NaN."""
+    column = graph.node("Unsqueeze", x, graph.whole(1))
+    more = graph.constant(np.concatenate([edges, [np.inf]])[None, :])
+    passed = graph.node("Not", graph.node("Less", column, more))
+    ones = graph.node("Cast", passed, to=graph.onnx.TensorProto.INT64)
+    return graph.node("ReduceSum", ones, graph.whole(1), keepdims=0)
+
+
+def _bell(graph: _Graph, piece: dict[str, Any], n_classes: int) -> str | None:
+    """The log density of a normal or Student-t curve, summed over positions; 0 where a number is missing."""
+    x = graph.input(piece)
+    if len(piece["location"]) == 0:
+        return None
+    if piece["kind"] == "vector":
+        x = graph.node("Gather", x, graph.whole(*piece["positions"].tolist()), axis=1)
+        x = graph.node("Unsqueeze", x, graph.whole(2))
+    else:
+        x = graph.node("Unsqueeze", x, graph.whole(1, 2))
+    location, scale = (graph.constant(piece[n][None]) for n in ("location", "scale"))  # 1 × positions × classes
+    z = graph.node("Div", graph.node("Sub", x, location), scale)
+    z = graph.node("Min", graph.node("Max", z, graph.constant(np.array(-_FAR))), graph.constant(np.array(_FAR)))
+    square = graph.node("Mul", z, z)
+    log = _student(graph, square, piece) if "freedom" in piece else _normal(graph, square, piece["scale"])
+    zero = graph.constant(np.zeros(1))
+    log = graph.node("Where", graph.node("IsNaN", x), zero, log)
+    return graph.node("ReduceSum", log, graph.whole(1), keepdims=0)
+
+
+def _normal(graph: _Graph, square: str, scale: Floats) -> str:
+    shift = graph.constant((-np.log(scale) - HALF_LOG_2PI)[None])
+    return graph.node("Add", graph.node("Mul", square, graph.constant(np.array(-0.5))), shift)
+
+
+def _student(graph: _Graph, square: str, piece: dict[str, Any]) -> str:
+    freedom = piece["freedom"]
+    shape = log_gamma_step(freedom / 2) - 0.5 * np.log(freedom * np.pi) - np.log(piece["scale"])
+    inside = graph.node("Add", graph.node("Div", square, graph.constant(freedom[None])), graph.constant(np.array(1.0)))
+    bent = graph.node("Mul", graph.node("Log", inside), graph.constant(-((freedom + 1) / 2)[None]))
+    return graph.node("Add", bent, graph.constant(shape[None]))
+
+
+def _poisson(graph: _Graph, piece: dict[str, Any], n_classes: int) -> str:
+    """x·log λ − λ, up to log x!, which all classes share; 0 for missing and for negative numbers."""
+    x = graph.node("Unsqueeze", graph.input(piece), graph.whole(1))
+    rate = piece["rate"]
+    if not (rate > 0).all():
+        raise SettingsError(
+            f"column {piece['name']!r} has a rate of 0, which ONNX cannot take the logarithm of",
+            hint="use tb.families.Poisson() with its prior of half an event.",
+        )
+    there = graph.node("Not", graph.node("Less", x, graph.constant(np.zeros(1))))
+    there = graph.node("And", there, graph.node("Not", graph.node("IsNaN", x)))
+    grown = graph.node("Mul", x, graph.constant(np.log(rate)[None, :]))
+    log = graph.node("Sub", grown, graph.constant(rate[None, :]))
+    return graph.node("Where", there, log, graph.constant(np.zeros(1)))
+
+
+def _blend(graph: _Graph, piece: dict[str, Any], n_classes: int) -> str | None:
+    """The sum of what several forms say, each by its share and at most `most` against a class."""
+    total = None
+    for own in piece["parts"]:
+        part = _FORMS[own["form"]](graph, {**piece, **own}, n_classes)
+        if part is not None:
+            best = graph.node("ReduceMax", part, graph.whole(1), keepdims=1)
+            part = graph.node("Max", graph.node("Sub", part, best), graph.constant(np.array([-piece["most"]])))
+            part = graph.node("Mul", part, graph.constant(np.array(own["share"])))
+            total = part if total is None else graph.node("Add", total, part)
+    return total
+
+
+def _pair(graph: _Graph, piece: dict[str, Any], n_classes: int) -> str:
+    """A table over two places, with one more place of zeros on each side: missing, or never seen."""
+    logs = np.pad(piece["logs"], ((0, 1), (0, 1), (0, 0)))
+    u, v = (_place(graph, side) for side in piece["sides"])
+    at = graph.node("Add", graph.node("Mul", u, graph.whole(logs.shape[1])), v)
+    return graph.node("Gather", graph.constant(logs.reshape(-1, n_classes)), at, axis=0)
+
+
+def _place(graph: _Graph, side: dict[str, Any]) -> str:
+    if side["kind"] == "number":
+        return _passed(graph, graph.input(side), np.array(side["cuts"], dtype=np.float64))
+    values = side["values"]
+    return graph.node(
+        "LabelEncoder", graph.input(side), domain="ai.onnx.ml", default_int64=len(values),
+        keys_strings=[*values, *([] if values else [""])], values_int64s=[*range(max(len(values), 1))],
+    )  # fmt: skip
+
+
+_FORMS: dict[str, Callable[[_Graph, dict[str, Any], int], str | None]] = {
+    "blend": _blend, "normal": _bell, "pair": _pair, "poisson": _poisson, "steps": _steps, "student": _bell,
+    "table": _table,
+}  # fmt: skip
+
+
+def _bent(graph: _Graph, apart: str, lead: Lead) -> str:
+    """Distances to the best class times scale · lead^exponent; as they are where no second class is possible."""
+    two = graph.node("TopK", apart, graph.whole(2), axis=1, beside=("places",))
+    second = graph.node("Neg", graph.node("Slice", two, graph.whole(1), graph.whole(2), graph.whole(1)))
+    size = graph.node("Clip", second, graph.constant(np.array(LEAST)), graph.constant(np.array(1e300)))
+    power = graph.node("Pow", size, graph.constant(np.array(lead.exponent)))
+    times = graph.node("Mul", power, graph.constant(np.array(lead.scale)))
+    alone = graph.node("Greater", second, graph.constant(np.array([[1e300]])))
+    return graph.node("Where", alone, apart, graph.node("Mul", apart, times))
+
+
+def _answers(graph: _Graph, total: str, sealed: Sealed) -> None:
+    """Where every class is impossible the prior answers; then exp(score − largest) over its sum."""
+    n = len(sealed.classes)
+    prior = graph.constant(sealed._model.start[None, :])
+    axis = graph.whole(1)
+    top = graph.node("ReduceMax", total, axis, keepdims=1)
+    least = graph.constant(np.array([[-np.finfo(np.float64).max]]))
+    if sealed._model.settings.lead is not None and n > 1:
+        total = _bent(graph, graph.node("Sub", total, top), sealed._model.settings.lead)
+    total = graph.node("Where", graph.node("Less", top, least), prior, total)
+    above = graph.node("Exp", graph.node("Sub", total, graph.node("ReduceMax", total, axis, keepdims=1)))
+    kind = graph.onnx.TensorProto
+    graph.node("Div", above, graph.node("ReduceSum", above, axis, keepdims=1), out="probabilities")
+    best = graph.node("ArgMax", "probabilities", axis=1, keepdims=0)
+    whole = sealed.schema.label_type == "int" and all(type(c) is int for c in sealed.classes)
+    labels = graph.whole(*sealed.classes) if whole else graph.constant([str(canon.text(c)) for c in sealed.classes])
+    graph.node("Gather", labels, best, out="label", axis=0)
+    graph.output("label", kind.INT64 if whole else kind.STRING, ["rows"])
+    graph.output("probabilities", kind.DOUBLE, ["rows", n])

@@ -1,0 +1,275 @@
+"""A sealed scorer: the numbers that answers are made of, without the counts behind them.
+
+It predicts and explains like the model it came from, to the last digits, and can do nothing else: not learn, not
+forget, not be merged. Its file has no counts. What it still shows is said in docs/model_file.md: the words and values
+it knows, probabilities, and for Student-t columns how many values each class had (the degrees of freedom).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from ..base import canon
+from ..base.arrays import Floats
+from ..base.arrow import array, numpy_of
+from ..base.errors import ModelFileError, SettingsError
+from ..data.schema import Column, Schema
+from ..families.base import Belief
+from ..families.bins import BinsBelief
+from ..families.blend import BlendBelief
+from ..families.categorical import CategoricalBelief
+from ..families.gaussian import GaussianBelief
+from ..families.histogram import CellBelief
+from ..families.kernel import KernelBelief
+from ..families.levels import BagLevelsBelief, LevelsBelief
+from ..families.pair import InteractionBelief
+from ..families.poisson import PoissonBelief
+from ..families.presence import BernoulliWordsBelief
+from ..families.settings import Settings
+from ..families.settings_json import settings_from_json, settings_to_json
+from ..families.steps import StepsBelief, steps_of
+from ..families.student import StudentBelief
+from ..families.words import ComplementBelief, MultinomialBelief, PolyaBelief
+from ..model.model import Model
+from .model_file import FORMAT, metadata_of, save
+from .parquet import PREFIX, pack, unpack
+
+if TYPE_CHECKING:
+    from ..explain.explanation import Explanation
+
+TYPES: dict[str, type[Belief]] = {
+    t.__name__: t
+    for t in (
+        BagLevelsBelief, BernoulliWordsBelief, BlendBelief, CategoricalBelief, ComplementBelief, GaussianBelief,
+        InteractionBelief, MultinomialBelief, PoissonBelief, StepsBelief, StudentBelief,
+    )
+}  # fmt: skip
+_NOT_NEEDED = (
+    "smoothing",
+    "prior",
+    "families",
+    "floor",
+    "predictive",
+    "unseen",
+    "calibrated",
+)  # they have done their work
+
+
+@dataclass(frozen=True, eq=False)
+class Sealed:
+    """A scorer without counts: `predict`, `predict_proba`, `predict_log_proba` and `explain`, nothing else."""
+
+    _model: Model
+
+    @property
+    def classes(self) -> tuple[Any, ...]:
+        """The labels, in the order of the probability columns."""
+        return self._model.classes
+
+    @property
+    def schema(self) -> Schema:
+        """The columns that are read."""
+        return self._model.schema
+
+    def predict(self, rows: Any) -> Any:
+        """The most probable class of each row, as the labels went in."""
+        return self._model.predict(rows)
+
+    def predict_proba(self, rows: Any) -> Floats:
+        """P(class given row), rows × classes."""
+        return self._model.predict_proba(rows)
+
+    def predict_log_proba(self, rows: Any) -> Floats:
+        """log P(class given row)."""
+        return self._model.predict_log_proba(rows)
+
+    def explain(self, row: Any, number: int = 0, *, log: str = "natural") -> Explanation:
+        """Why one row gets its answer; numbers seen by bins or kernel are told up to what all classes share."""
+        return self._model.explain(row, number, log=log)
+
+    def __repr__(self) -> str:
+        names = ", ".join(canon.printable(c, 20) for c in self.classes[:6])
+        return f"Sealed scorer: {names} · {len(self._model.beliefs)} columns"
+
+
+def seal(model: Model) -> Sealed:
+    """The scorer of a model, without its counts."""
+    beliefs = {name: sealed_belief(name, belief) for name, belief in model.beliefs.items()}
+    settings = replace(model.settings, **{name: getattr(Settings(), name) for name in _NOT_NEEDED})
+    return Sealed(Model(_bare(model.schema), model.classes, model.log_prior, beliefs, {}, settings))
+
+
+def sealed_belief(name: str, belief: Belief) -> Belief:
+    """The same belief with no counts in it."""
+    if isinstance(belief, CellBelief):
+        return steps_of(belief, _near(belief))
+    if isinstance(belief, PolyaBelief) or (isinstance(belief, PoissonBelief) and belief.predictive):
+        raise SettingsError(
+            f"column {name!r} is scored by the counts themselves (predictive=True), which no export may hold",
+            hint="export a model with predictive=False, or save the model itself.",
+        )
+    if isinstance(belief, BlendBelief):
+        return replace(belief, beliefs=tuple(sealed_belief(name, b) for b in belief.beliefs))
+    if isinstance(belief, PoissonBelief):
+        return replace(belief, shape=belief.shape / belief.rate, rate=np.ones_like(belief.rate))
+    if isinstance(belief, (MultinomialBelief, ComplementBelief)):
+        nothing = np.zeros_like(belief.probabilities) if isinstance(belief, ComplementBelief) else belief.probabilities
+        return replace(belief, length=np.ones_like(belief.length), probabilities=nothing)
+    if type(belief) not in TYPES.values():
+        raise SettingsError(
+            f"column {name!r} is believed by a {type(belief).__name__}, which no export knows",
+            hint="take one of tallybayes' own families for this column.",
+        )
+    return belief
+
+
+def _near(belief: CellBelief) -> Floats:
+    """Values around which what the belief says may change quickly."""
+    if isinstance(belief, LevelsBelief):
+        return belief.values
+    if isinstance(belief, (KernelBelief, BinsBelief)):
+        cuts = belief.cuts if isinstance(belief, BinsBelief) else np.zeros(0)
+        return np.concatenate([belief.h.middle, cuts])
+    raise SettingsError(
+        f"cells are believed by a {type(belief).__name__}, which no export knows",
+        hint="take one of tallybayes' own families for this column.",
+    )
+
+
+def _bare(schema: Schema) -> Schema:
+    """The schema without what only counting needs, and without what `infer` said about the data."""
+    columns = [
+        Column(c.name, c.kind, text=c.text, width=c.width, source=c.source, part=c.part, of=c.of, missing=c.missing)
+        for c in schema.counted
+    ]
+    return Schema(columns, target=schema.target, label_type=schema.label_type, missing=schema.missing)
+
+
+# ---- the file: a row per number or text of every belief
+
+
+def sealed_to_bytes(sealed: Sealed) -> bytes:
+    """A sealed scorer as the bytes of its file."""
+    model = sealed._model
+    rows = _Rows()
+    beliefs = {name: rows.described(name, belief) for name, belief in sorted(model.beliefs.items())}
+    table = rows.table()
+    scorer = {
+        "classes": [str(canon.text(c)) for c in model.classes],
+        "log_prior": [float(v).hex() for v in model.log_prior],
+        "beliefs": beliefs,
+    }
+    return pack(table, metadata_of("sealed", model.schema, settings=settings_to_json(model.settings), scorer=scorer))
+
+
+class _Rows:
+    """The numbers and texts of beliefs, one after another in the order in which JSON writes their fields."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.fields: list[str] = []
+        self.texts: list[str | None] = []
+        self.values: list[Floats] = [np.zeros(0)]
+
+    def described(self, name: str, belief: Belief) -> dict[str, Any]:
+        """What JSON says of a belief: its type, its short fields, and how much of the table its long ones take."""
+        given = {f.name: getattr(belief, f.name) for f in fields(belief)}  # type: ignore[arg-type]
+        return {"type": type(belief).__name__, "fields": {n: self._field(name, n, given[n]) for n in sorted(given)}}
+
+    def _field(self, name: str, field: str, given: Any) -> dict[str, Any]:
+        if given is None or isinstance(given, (bool, int, float)):
+            return {"is": given}
+        if isinstance(given, tuple) and all(isinstance(v, Belief) for v in given):
+            return {"beliefs": [self.described(name, v) for v in given]}
+        if isinstance(given, tuple) and all(isinstance(v, float) for v in given):
+            return {"floats": list(given)}
+        words = isinstance(given, tuple)
+        flat = np.full(len(given), np.nan) if words else np.asarray(given, dtype=np.float64).ravel()
+        self.names += [name] * len(flat)
+        self.fields += [field] * len(flat)
+        self.texts += list(given) if words else [None] * len(flat)
+        self.values.append(flat)
+        return {"texts": len(flat)} if words else {"shape": list(given.shape), "dtype": given.dtype.kind}
+
+    def table(self) -> pa.Table:
+        """A row per number or text."""
+        texts = {"column": self.names, "field": self.fields, "text": self.texts}
+        return pa.table(
+            {n: array(v, pa.string()) for n, v in texts.items()} | {"value": array(np.concatenate(self.values))}
+        )
+
+
+def sealed_from_bytes(raw: bytes, *, trusted: bool = False) -> Sealed:
+    """The inverse of `sealed_to_bytes`."""
+    parts = unpack(raw, trusted=trusted)
+    given = {k.removeprefix(PREFIX): v for k, v in parts.metadata.items()}
+    if given.get("kind") != "sealed" or given.get("format") != str(FORMAT):
+        raise ModelFileError(
+            f"a file that holds a {given.get('kind', 'table')[:40]!r} of format {given.get('format', '')[:20]!r}",
+            hint="tb.load(path) reads a model; tb.load_sealed(path) reads what model.export(path) sealed.",
+        )
+    try:
+        schema = Schema.from_dict(json.loads(given["schema"]))
+        scorer = json.loads(given["scorer"])
+        labels = tuple(canon.from_text(c, schema.label_type) for c in scorer["classes"])
+        log_prior = np.array([float.fromhex(v) for v in scorer["log_prior"]])
+        settings = settings_from_json(json.loads(given["settings"]))
+        beliefs = _beliefs(scorer["beliefs"], parts.table(("column", "field")))
+        if set(beliefs) != set(schema.names) or len(log_prior) != len(labels):
+            raise ValueError("columns, classes and schema do not fit each other")
+        beliefs = {name: beliefs[name] for name in schema.names}
+    except (LookupError, TypeError, ValueError, AttributeError, pa.ArrowException) as error:
+        if isinstance(error, ModelFileError):
+            raise
+        raise ModelFileError(
+            f"the sealed scorer cannot be read: {str(error)[:200]}", hint="export the model again."
+        ) from None
+    return Sealed(Model(schema, labels, log_prior, beliefs, {}, settings))
+
+
+def _beliefs(given: Mapping[str, Any], table: pa.Table) -> dict[str, Belief]:
+    value, text = numpy_of(table["value"].combine_chunks()), table["text"].combine_chunks()
+    at = 0
+
+    def made(belief: Mapping[str, Any], depth: int) -> Belief:
+        if depth > 2:
+            raise ValueError("beliefs within beliefs without end")
+        return TYPES[belief["type"]](**{name: field(about, depth) for name, about in belief["fields"].items()})
+
+    def field(about: Mapping[str, Any], depth: int) -> Any:
+        nonlocal at
+        if "is" in about:
+            return about["is"]
+        if "beliefs" in about:
+            return tuple(made(b, depth + 1) for b in about["beliefs"])
+        if "floats" in about:
+            return tuple(float(v) for v in about["floats"])
+        size = int(about["texts"]) if "texts" in about else int(np.prod([int(n) for n in about["shape"]]))
+        if not 0 <= size <= len(value) - at:
+            raise ValueError("a field has fewer numbers than it says")
+        at += size
+        if "texts" in about:
+            return tuple(text[at - size : at].to_pylist())
+        kind = {"f": np.float64, "i": np.int64, "b": np.bool_}[about["dtype"]]
+        return value[at - size : at].astype(kind).reshape(about["shape"])
+
+    return {name: made(belief, 0) for name, belief in given.items()}
+
+
+def load_sealed(path: str | os.PathLike[str], *, trusted: bool = False) -> Sealed:
+    """The sealed scorer that `model.export(path, "sealed")` wrote, after every check."""
+    with open(path, "rb") as file:
+        raw = file.read()
+    return sealed_from_bytes(raw, trusted=trusted)
+
+
+def save_sealed(sealed: Sealed, path: str | os.PathLike[str]) -> None:
+    """Write a sealed scorer to a file, at once or not at all."""
+    save(path, sealed_to_bytes(sealed))

@@ -1,0 +1,239 @@
+"""How each database writes what a score needs: quoted names and values, doubles, and the type of a column.
+
+Whatever comes from the data (column names, values, class names) goes through `name`, `text` or `number` here, and is
+then a quoted name or a literal: none of it can become SQL.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ...base.canon import text as canonical
+from ...base.errors import SettingsError, did_you_mean
+
+TableName = str | Sequence[str]  # a name, or its parts: ("schema", "table")
+
+_ROWS_AT_ONCE = 500  # of a table of weights in one INSERT
+_SPARK_SPECIAL = "'\"\\$"  # by settings, Spark reads backslashes in literals, and ${…} anywhere in a query
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """DuckDB, and what the others share with it."""
+
+    label: str = "duckdb"
+    text_type: str = "VARCHAR"
+    number_type: str = "DOUBLE"
+    greatest: str = "GREATEST"
+    most_joins: int = 1000
+    materialized: str = "MATERIALIZED "
+
+    def name(self, name: str) -> str:
+        """A quoted identifier."""
+        self.refuse_nul(name)
+        return '"' + name.replace('"', '""') + '"'
+
+    def text(self, value: str) -> str:
+        """A text literal."""
+        self.refuse_nul(value)
+        return "'" + value.replace("'", "''") + "'"
+
+    def refuse_nul(self, text: str) -> None:
+        """Refuse the one character that databases cut a text at."""
+        if "\0" in text:
+            raise SettingsError(
+                f"{text[:60]!r} holds a NUL character, which SQL cannot write",
+                hint="leave the column out of the schema, or replace the character before counting.",
+            )
+
+    def number(self, value: float) -> str:
+        """A literal of the nearest double, to the last bit."""
+        written = repr(float(value))
+        return written if "e" in written else f"{written}e0"  # without an exponent it would be a decimal
+
+    def table(self, table: TableName) -> str:
+        """A table's name, or its parts: ("schema", "table")."""
+        return ".".join(self.name(part) for part in ([table] if isinstance(table, str) else table))
+
+    def literal(self, label: Any) -> str:
+        """A class as it went in."""
+        if isinstance(label, bool):
+            return "TRUE" if label else "FALSE"
+        if isinstance(label, int):
+            return str(label)
+        if isinstance(label, float):
+            return self.number(label)
+        if isinstance(label, dt.date):
+            return f"DATE {self.text(label.isoformat())}"
+        return self.text(str(canonical(label)))
+
+    def to_text(self, value: str) -> str:
+        """A cast to text."""
+        return f"CAST({value} AS {self.text_type})"
+
+    def to_number(self, column: str) -> str:
+        """A column as a double, which it may be already, or as a text; NaN is NULL."""
+        number = f"CAST({column} AS {self.number_type})"
+        return f"CASE WHEN NOT isnan({number}) THEN {number} END"
+
+    def is_real(self, column: str) -> str:
+        """Whether a column has a type with decimals."""
+        return f"(typeof({column}) IN ('DOUBLE', 'FLOAT') OR typeof({column}) LIKE 'DECIMAL%')"
+
+    def maybe_number(self, column: str) -> str:
+        """A double where the column has one, evaluated only where `is_real` holds."""
+        return f"TRY_CAST({column} AS {self.number_type})"
+
+    def canonical(self, column: str) -> str:
+        """A value as the text that was counted: whole numbers without a point."""
+        real = self.maybe_number(column)
+        whole = f"{real} = FLOOR({real}) AND ABS({real}) < {self.number(2.0**63)}"
+        return (
+            f"CASE WHEN {self.is_real(column)} THEN CASE WHEN {whole} THEN {self.to_text(f'CAST({real} AS BIGINT)')} "
+            f"WHEN {real} = {real} THEN {self.to_text(real)} END ELSE {self.to_text(column)} END"
+        )
+
+    def without(self, value: str, column: str, marks: Iterable[str]) -> str:
+        """A value, NULL where the column's text means "missing"."""
+        listed = ", ".join(self.text(m) for m in sorted(marks))
+        return f"CASE WHEN {self.to_text(column)} NOT IN ({listed}) THEN {value} END" if listed else value
+
+    def weights(self, table: TableName, rows: Sequence[tuple[int, str, Sequence[float]]]) -> list[str]:
+        """The statements that make a table of weights: column number, slot, a weight per class."""
+        n = len(rows[0][2])
+        columns = ", ".join(f"c{i} {self.number_type} NOT NULL" for i in range(n))
+        keys = f"col INTEGER NOT NULL, slot {self.text_type} NOT NULL"
+        out = [f"CREATE TABLE {self.table(table)} ({keys}, {columns}, PRIMARY KEY (col, slot))"]
+        for start in range(0, len(rows), _ROWS_AT_ONCE):
+            listed = ",\n  ".join(self.row(*r) for r in rows[start : start + _ROWS_AT_ONCE])
+            out.append(f"INSERT INTO {self.table(table)} VALUES\n  {listed}")
+        return out
+
+    def row(self, column: int, slot: str, weights: Sequence[float]) -> str:
+        """One row of the table of weights."""
+        return f"({column}, {self.text(slot)}, {', '.join(map(self.number, weights))})"
+
+
+@dataclass(frozen=True)
+class SQLite(Dialect):
+    """SQLite: types belong to values, not to columns; NaN does not exist."""
+
+    label: str = "sqlite"
+    text_type: str = "TEXT"
+    number_type: str = "REAL"
+    greatest: str = "MAX"
+    most_joins: int = 60  # of 64 tables in a join
+
+    def literal(self, label: Any) -> str:
+        """Booleans are 0 and 1, dates are texts."""
+        if isinstance(label, bool):
+            return str(int(label))
+        return self.text(label.isoformat()) if isinstance(label, dt.date) else super().literal(label)
+
+    def to_number(self, column: str) -> str:
+        """A number, or a text that is one; SQLite would read any other text as 0, here it is NULL."""
+        digits = f"{column} GLOB '*[0-9]*' AND TRIM({column}) NOT GLOB '*[^0-9.eE+-]*'"
+        return (
+            f"CASE typeof({column}) WHEN 'text' THEN CASE WHEN {digits} THEN CAST({column} AS REAL) END "
+            f"WHEN 'blob' THEN NULL ELSE CAST({column} AS REAL) END"
+        )
+
+    def is_real(self, column: str) -> str:
+        """Whether a value has decimals."""
+        return f"typeof({column}) = 'real'"
+
+    def maybe_number(self, column: str) -> str:
+        """The value."""
+        return column
+
+
+@dataclass(frozen=True)
+class Postgres(Dialect):
+    """PostgreSQL: overflow and underflow are errors, and decimals without a cast are exact numbers."""
+
+    label: str = "postgres"
+    text_type: str = "TEXT"
+    number_type: str = "DOUBLE PRECISION"
+
+    def text(self, value: str) -> str:
+        """A literal in which a backslash means the same under every setting."""
+        self.refuse_nul(value)
+        return "E'" + value.replace("\\", "\\\\").replace("'", "''") + "'"
+
+    def number(self, value: float) -> str:
+        """A literal with its type."""
+        return f"({float(value)!r}::DOUBLE PRECISION)"
+
+    def to_number(self, column: str) -> str:
+        """By way of text, which keeps every bit and lets booleans be 0 and 1."""
+        text = self.to_text(column)
+        flags = f"WHEN 'true' THEN {self.number(1.0)} WHEN 'false' THEN {self.number(0.0)} WHEN 'NaN' THEN NULL"
+        return f"CASE {text} {flags} ELSE CAST({text} AS DOUBLE PRECISION) END"
+
+    def is_real(self, column: str) -> str:
+        """Whether a column has a type with decimals."""
+        return f"pg_typeof({column})::TEXT IN ('double precision', 'real', 'numeric')"
+
+    def maybe_number(self, column: str) -> str:
+        """By way of text, which any type can be cast to."""
+        return f"CAST({self.to_text(column)} AS DOUBLE PRECISION)"
+
+
+@dataclass(frozen=True)
+class Spark(Dialect):
+    """Spark SQL: names in backticks, and texts without the characters that a setting may give a meaning."""
+
+    label: str = "spark"
+    text_type: str = "STRING"
+    materialized: str = ""  # Spark does not know the word
+
+    def name(self, name: str) -> str:
+        """A quoted identifier."""
+        self.refuse_nul(name)
+        if "${" in name:
+            raise SettingsError(
+                f"the name {name[:60]!r} would be taken for one of Spark's variables", hint="rename the column."
+            )
+        return "`" + name.replace("`", "``") + "`"
+
+    def text(self, value: str) -> str:
+        """A text literal; special characters by their number."""
+        self.refuse_nul(value)
+        pieces = [""]
+        for ch in value:
+            if ch in _SPARK_SPECIAL:
+                pieces += [f"char({ord(ch)})", ""]
+            else:
+                pieces[-1] += ch
+        written = [p if i % 2 else f"'{p}'" for i, p in enumerate(pieces) if p]
+        return f"concat({', '.join(written)})" if len(written) > 1 or len(pieces) > 1 else f"'{value}'"
+
+    def number(self, value: float) -> str:
+        """A literal with its type."""
+        return f"{float(value)!r}D"
+
+    def is_real(self, column: str) -> str:
+        """Whether a column has a type with decimals."""
+        return f"(typeof({column}) IN ('double', 'float') OR typeof({column}) LIKE 'decimal%')"
+
+    def weights(self, table: TableName, rows: Sequence[tuple[int, str, Sequence[float]]]) -> list[str]:
+        """A view of the session, since not every Spark can keep tables."""
+        names = ", ".join(["col", "slot", *(f"c{i}" for i in range(len(rows[0][2])))])
+        listed = ",\n  ".join(self.row(*r) for r in rows)
+        view = f"CREATE OR REPLACE TEMPORARY VIEW {self.table(table)} AS"
+        return [f"{view} SELECT * FROM VALUES\n  {listed}\n  AS w({names})"]
+
+
+DIALECTS = {d.label: d for d in (Dialect(), SQLite(), Spark(), Postgres())}
+
+
+def dialect(name: str) -> Dialect:
+    """The dialect of this name."""
+    if name not in DIALECTS:
+        raise SettingsError(
+            f"dialect={name!r}", hint=did_you_mean(str(name), DIALECTS) + f"take one of {', '.join(DIALECTS)}."
+        )
+    return DIALECTS[name]

@@ -1,0 +1,80 @@
+"""Whether any rows at all can have a tally: the guard in front of `forget` and of every estimate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from ..base.arrays import Floats
+from ..exact.counts import Counts
+from ..exact.moments import moment_sums
+from ..exact.sheet import Sheet
+
+ROWS = ("n", "rows")  # amounts per class: the sum of weights, and how many rows
+
+
+def class_weights(labels: Counts, n_classes: int) -> Floats:
+    """The sum of weights of each class."""
+    table = labels.sheet("rows", ROWS).table("n", n_classes)
+    return table[0] if len(table) else np.zeros(n_classes)
+
+
+def why_impossible(classes: Sequence[str], labels: Counts, columns: Mapping[str, Counts], skipped: int) -> str | None:
+    """What no rows can have: a negative count, impossible moments, more values than rows. None if nothing is wrong."""
+    if skipped < 0:
+        return f"{skipped} rows without a label"
+    for column, counts in [("", labels), *columns.items()]:
+        for sheet in counts.sheets.values():
+            wrong = _negative(column, sheet, classes)
+            if wrong is not None:
+                return wrong
+    totals = class_weights(labels, len(classes))
+    rows = labels.sheet("rows", ROWS).table("rows", len(classes)).sum(axis=0)
+    apart = np.flatnonzero((totals > 0) != (rows > 0))
+    if len(apart):
+        label = int(apart[0])
+        return f"the rows, class {classes[label]!r} with {rows[label]:g} rows that weigh {totals[label]:g}"
+    for column, counts in columns.items():
+        wrong = _impossible_moments(column, counts, classes) or _too_many(column, counts, classes, totals)
+        if wrong is not None:
+            return wrong
+    return None
+
+
+def _negative(column: str, sheet: Sheet, classes: Sequence[str]) -> str | None:
+    found = sheet.negative([a for a in sheet.amounts if a != "x"])
+    if found is None:
+        return None
+    slot, label, amount = found
+    value = sheet.table(amount, len(classes))[sheet.slot_names.index(slot), label]
+    place = f"column {column!r}, " if column else "the rows, "
+    return f"{place}class {classes[label]!r}, slot {slot!r} at {amount} = {value:g}"
+
+
+def _impossible_moments(column: str, counts: Counts, classes: Sequence[str]) -> str | None:
+    """The first moments that no numbers have, if there are any."""
+    sheet = counts.sheets.get("moments")
+    if sheet is None:
+        return None
+    bad = np.argwhere(moment_sums(counts, len(classes)).impossible())
+    if len(bad) == 0:
+        return None
+    slot, label = (int(i) for i in bad[0])
+    position = f", position {sheet.slot_names[slot]}" if sheet.slot_names[slot] else ""
+    return f"moments that no numbers have in column {column!r}{position}, class {classes[label]!r}"
+
+
+def _too_many(column: str, counts: Counts, classes: Sequence[str], totals: Floats) -> str | None:
+    """A column cannot have more values in a class than the class has rows."""
+    most = totals * (1 + 1e-12)
+    for name, sheet in counts.sheets.items():
+        amount = "documents" if name == "words" else "n"
+        alone = name in ("moments", "words", "levels")  # cells and values share out a class's rows; these have them all
+        if alone and sheet.within(amount, most):
+            continue  # the table is not needed
+        table = sheet.table(amount, len(classes))
+        over = np.flatnonzero((table.max(axis=0) if alone else table.sum(axis=0)) > most)
+        if len(over):
+            return f"column {column!r}, class {classes[int(over[0])]!r} with more values than the class has rows"
+    return None

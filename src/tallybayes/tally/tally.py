@@ -1,0 +1,347 @@
+"""The tally: everything that was counted, as exact integers. Training is adding tallies.
+
+    T = Yᵀ Φ      (column, slot, class) → amounts
+
+Tallies under one schema form an exact commutative group: merge is `a + b`, forgetting is `a - b`, a fold is
+`total - part`, and equal tallies are equal to the last bit whatever the order in which the rows came.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..base import canon, threads
+from ..base.arrays import Floats
+from ..base.errors import CannotForget, DataError, excerpt, warn
+from ..data import encode
+from ..data.blocks import Block, Groups
+from ..data.schema import UNICODE, Column, Schema
+from ..data.sources import Batch, open_source
+from ..exact.counts import Counts, add_counts
+from ..exact.limbs import exact_sums, round_ratio, spread
+from ..exact.moments import MOMENTS
+from ..exact.sheet import Sheet
+from . import receipts
+from .guard import ROWS, class_weights, why_impossible
+
+if TYPE_CHECKING:
+    from ..families.settings import Settings
+    from ..model.model import Model
+
+_TOGETHER = 16  # tallies added at once while counting: more are faster to add, fewer take less memory
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """Exact counts of labelled rows, column by column and class by class.
+
+    >>> schema = Schema([Column("Sky", "category")], target="Play")
+    >>> Tally.of(schema, {"Sky": ["sunny", "rainy", "sunny"], "Play": ["yes", "no", "yes"]})
+    Tally: 3 rows · yes 2, no 1 · 1 column
+    """
+
+    schema: Schema
+    classes: tuple[str, ...]  # canonical text, sorted
+    labels: Counts  # sheet "rows": the rows of each class; sheet "receipts": a hash per row, if asked for
+    columns: Mapping[str, Counts]
+    skipped: int = 0  # rows without a label
+
+    @classmethod
+    def zero(cls, schema: Schema) -> Tally:
+        """The tally of no rows."""
+        return cls(schema.cut_by(None), (), Counts({}), {c.name: Counts({}) for c in schema.counted})
+
+    @classmethod
+    def of(cls, schema: Schema, data: Any, y: Any = None, *, weights: Any = None) -> Tally:
+        """The tally of some rows, read once."""
+        source = open_source(data, y, weights=weights, target=schema.target)
+        if source.engine is not None:
+            elsewhere: Tally = source.engine.count(schema)
+            return elsewhere
+        parts: list[Tally] = []
+        for part in threads.each(
+            lambda item: _of_batch(schema, item[1], first=item[0] == 0),
+            enumerate(source.batches(encode.wanted(schema))),
+        ):
+            parts.append(part)
+            if len(parts) >= _TOGETHER:
+                parts = [add_tallies(parts)]
+        return add_tallies(parts) if parts else cls.zero(schema)
+
+    @property
+    def rows(self) -> int:
+        """How many rows have been counted (rows of weight 0 and rows without a label are not)."""
+        values, exponent = self.labels.sheet("rows", ROWS).exact("rows", max(len(self.classes), 1))
+        total = sum(int(v) for v in values.ravel())
+        return total << exponent if exponent >= 0 else total >> -exponent
+
+    def class_weights(self) -> Floats:
+        """The sum of weights of each class, in the order of `classes`; the number of rows if none was weighted."""
+        return class_weights(self.labels, len(self.classes))
+
+    def moments(self, column: str, slot: str = "") -> dict[str, tuple[float, float, float]]:
+        """(n, mean, variance ÷ n) of a number column by class, each rounded once from exact integers."""
+        sheet = self.columns[self.schema[column].name].sheet("moments", MOMENTS)
+        n_labels = len(self.classes)
+        (n, n_exp), (x, x_exp), (xx, xx_exp) = (sheet.exact(a, n_labels) for a in MOMENTS)
+        square, exponent = spread(n, n_exp, x, x_exp, xx, xx_exp)
+        row = sheet.slot_names.index(slot) if slot in sheet.slot_names else None
+        out = {}
+        for i, name in enumerate(self.classes):
+            if row is None or n[row, i] == 0:
+                out[name] = (0.0, float("nan"), float("nan"))
+                continue
+            count = int(n[row, i])
+            out[name] = (
+                round_ratio(count, 1, n_exp),
+                round_ratio(int(x[row, i]), count, x_exp - n_exp),
+                round_ratio(int(square[row, i]), count * count, exponent - 2 * n_exp),
+            )
+        return out
+
+    def __add__(self, other: Tally) -> Tally:
+        return add_tallies([self, other]) if isinstance(other, Tally) else NotImplemented
+
+    def __radd__(self, other: object) -> Tally:
+        """0 + tally, so that sum([...]) works."""
+        return self if isinstance(other, int) and other == 0 else NotImplemented
+
+    def __sub__(self, other: Tally) -> Tally:
+        return add_tallies([self, -other]) if isinstance(other, Tally) else NotImplemented
+
+    def __neg__(self) -> Tally:
+        return Tally(self.schema, self.classes, -self.labels, {n: -c for n, c in self.columns.items()}, -self.skipped)
+
+    def __mul__(self, times: int) -> Tally:
+        if not isinstance(times, (int, np.integer)):
+            return NotImplemented
+        if times < 0:
+            return (-self) * -int(times)
+        total, power, times = Tally.zero(self.schema), self, int(times)
+        while times:  # doubling: any multiple in a few additions, each of which carries
+            if times & 1:
+                total = total + power
+            times >>= 1
+            if times:
+                power = power + power
+        return total
+
+    __rmul__ = __mul__
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Tally):
+            return NotImplemented
+        return (
+            _counting(self.schema) == _counting(other.schema)
+            and self.classes == other.classes
+            and self.labels == other.labels
+            and dict(self.columns) == dict(other.columns)
+            and self.skipped == other.skipped
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the logical content: equal for equal tallies, on every machine."""
+        out = hashlib.sha256(b"tallybayes tally 1\n")
+        out.update(json.dumps([_counting(self.schema), self.classes, self.skipped], sort_keys=True).encode())
+        self.labels.update_digest(out)
+        for name in sorted(self.columns):
+            out.update(json.dumps(name).encode())
+            self.columns[name].update_digest(out)
+        return out.hexdigest()
+
+    def regroup(self, names: Sequence[str | None]) -> Tally:
+        """The tally with class i called names[i], left out where that is None; classes of one name are put together."""
+        classes = tuple(sorted({n for n in names if n is not None}))
+        number = {n: i for i, n in enumerate(classes)}
+        new = np.array([-1 if n is None else number[n] for n in names], dtype=np.int64)
+        columns = {name: counts.regroup(new) for name, counts in self.columns.items()}
+        return without_empty_classes(Tally(self.schema, classes, self.labels.regroup(new), columns, self.skipped))
+
+    def update(self, data: Any, y: Any = None, *, weights: Any = None) -> Tally:
+        """The tally with more rows counted."""
+        return self + Tally.of(self.schema, data, y, weights=weights)
+
+    def forget(self, data: Any, y: Any = None, *, weights: Any = None) -> Tally:
+        """The tally as if these rows had never been counted; refused if they cannot all have been.
+
+        Counts alone notice a row that makes a count negative or moments impossible. With `receipts=True` in the
+        schema every row is known, and any row that was never counted is refused by its number.
+        """
+        source = open_source(data, y, weights=weights, target=self.schema.target).repeatable()
+        gone = Tally.of(self.schema, source)
+        rest = self - gone
+        problem = rest.impossible()
+        if problem is None:
+            return rest
+        hint = "these rows were never counted as they are now: check their labels, weights and values."
+        if self.schema.receipts:
+            row = receipts.first_unknown(self.schema, self.classes, self.labels, source.batches())
+            if row is not None:
+                raise CannotForget(
+                    f"row {row} (the first is row 0) is not counted, or not so often; nothing has been forgotten",
+                    hint=hint,
+                )
+        raise CannotForget(f"forgetting would leave {problem}; nothing has been forgotten", hint=hint)
+
+    def impossible(self) -> str | None:
+        """Why no rows can have this tally (a negative count, impossible moments), or None."""
+        return why_impossible(self.classes, self.labels, self.columns, self.skipped)
+
+    def model(self, settings: Settings | None = None) -> Model:
+        """The model that these counts support: pure, repeatable, the tally stays as it is."""
+        from ..model.estimate import estimate
+
+        return estimate(self, settings)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the tally to a file; a file of that name is replaced at once or not at all."""
+        from ..store import model_file
+
+        model_file.save(path, model_file.tally_to_bytes(self))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Tally:
+        """The tally in a file that `tally.save` or `model.save` wrote, after every check."""
+        from ..store import model_file
+
+        return model_file.load_tally(path)
+
+    def __repr__(self) -> str:
+        weights = dict(zip(self.classes, self.class_weights().tolist(), strict=True))
+        shown = sorted(weights.items(), key=lambda item: -item[1])
+        labels = ", ".join(f"{canon.printable(name, 20)} {n:.10g}" for name, n in shown[:6]) + (
+            ", …" if len(shown) > 6 else ""
+        )
+        rows, columns, skipped = (
+            f"{n:,} {what}{'' if n == 1 else 's'}"
+            for n, what in [(self.rows, "row"), (len(self.columns), "column"), (self.skipped, "row")]
+        )
+        out = f"Tally: {rows} · {labels or 'no classes'} · {columns}"
+        return f"{out} · {skipped} without a label skipped" if self.skipped else out
+
+
+def add_tallies(tallies: Sequence[Tally]) -> Tally:
+    """The sum of one or more tallies: classes and slots are united, cells that differ are left out."""
+    if len(tallies) == 1:
+        return tallies[0]
+    schema = tallies[0].schema
+    for t in tallies[1:]:
+        if t.schema is not schema:
+            schema = schema.joined(t.schema)
+    lost = _lost_cells(schema, tallies)
+    classes = tuple(sorted({c for t in tallies for c in t.classes}))
+    number = {c: i for i, c in enumerate(classes)}
+    new = [np.array([number[c] for c in t.classes], dtype=np.int64) for t in tallies]
+    labels = add_counts([t.labels.relabel(n) for t, n in zip(tallies, new, strict=True)])
+    columns = {}
+    for column in schema.counted:
+        parts = [t.columns[column.name].relabel(n) for t, n in zip(tallies, new, strict=True)]
+        if column.name in lost:
+            parts = [p.without("cells") for p in parts]
+        columns[column.name] = add_counts(parts)
+    return without_empty_classes(Tally(schema, classes, labels, columns, sum(t.skipped for t in tallies)))
+
+
+def _lost_cells(schema: Schema, tallies: Iterable[Tally]) -> set[str]:
+    """Columns whose cells differ between the tallies: their moments add, their cells cannot."""
+    specs = {c.name: c.cells for c in schema.counted if c.kind == "number"}
+    lost = {n for n, cells in specs.items() if any(t.schema[n].cells != cells for t in tallies)}
+    if lost:
+        warn(
+            f"the cells of {excerpt(sorted(lost))} differ between the tallies: moments are added, cells are left out. "
+            "Hint: count with one schema (schema.save, Schema.load) to keep kernel, bins and levels."
+        )
+    return lost
+
+
+def without_empty_classes(tally: Tally) -> Tally:
+    """The same tally, only with the classes that have anything."""
+    used = set(tally.labels.labels()).union(*(c.labels() for c in tally.columns.values()))
+    if len(used) == len(tally.classes):
+        return tally
+    new = np.full(len(tally.classes), -1, dtype=np.int64)
+    kept = sorted(used)
+    new[kept] = np.arange(len(kept))
+    return Tally(
+        tally.schema,
+        tuple(tally.classes[i] for i in kept),
+        tally.labels.relabel(new),
+        {n: c.relabel(new) for n, c in tally.columns.items()},
+        tally.skipped,
+    )
+
+
+def _counting(schema: Schema) -> dict[str, Any]:
+    """What of a schema decides the numbers of a tally."""
+    return {
+        "target": schema.target,
+        "columns": {
+            c.name: {**c.counting(), "missing": sorted({*schema.missing, *c.missing}), "cells": _cells(c)}
+            for c in schema.counted
+        },
+    }
+
+
+def _cells(column: Column) -> list[Any] | None:
+    c = column.cells
+    return None if c is None else [c.centre, c.exponent, list(c.points)]
+
+
+def _of_batch(schema: Schema, batch: Batch, first: bool) -> Tally:
+    if batch.rows == 0 and not batch.columns:
+        return Tally.zero(schema)
+    rows = encode.labelled(schema, batch, first=first)
+    return count_rows(
+        schema, rows.classes, Groups(rows.labels, len(rows.classes), rows.weights), rows.blocks, rows.skipped
+    )
+
+
+def count_rows(
+    schema: Schema, classes: Sequence[str], groups: Groups, blocks: Mapping[str, Block], skipped: int = 0
+) -> Tally:
+    """The tally of encoded rows, `classes` sorted: the only place where rows become amounts."""
+    schema = schema.cut_by(UNICODE)
+    if len(classes) == 0:
+        return Tally(schema, (), Counts({}), {c.name: Counts({}) for c in schema.counted}, skipped)
+    sheets = {
+        "rows": Sheet.dense(
+            [""],
+            len(classes),
+            {
+                "n": exact_sums(groups.labels, len(classes), groups.factors()),
+                "rows": exact_sums(groups.labels, len(classes), []),
+            },
+        )
+    }
+    if schema.receipts:
+        sheets["receipts"] = receipts.sheet(blocks, groups)
+    columns = {name: _counts(block.sum_by(groups)) for name, block in blocks.items()}
+    return without_empty_classes(Tally(schema, tuple(classes), _counts(sheets), columns, skipped))
+
+
+def _counts(sheets: Mapping[str, Sheet]) -> Counts:
+    return Counts({name: sheet for name, sheet in sheets.items() if sheet})
+
+
+def refuse_empty(tally: Tally) -> None:
+    """Refuse a table without a single row that has a label."""
+    if tally.rows:
+        return
+    target = tally.schema.target
+    if tally.skipped:
+        raise DataError(
+            f"the target {target!r} is missing in all {tally.skipped} rows",
+            hint="give the column that holds the labels with target='…', or fill it in.",
+        )
+    raise DataError("the table has no rows", hint="give at least one row with a label.")
