@@ -15,7 +15,7 @@ from scipy import stats
 
 import tallybayes as tb
 from tallybayes.families import Bins, Gaussian, Kernel, Levels, Poisson
-from tallybayes.families.student import A0, B0, K0
+from tallybayes.families.gaussian import A0, B0, K0
 
 
 @dataclass(frozen=True)

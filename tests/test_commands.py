@@ -25,11 +25,11 @@ import pytest
 from command_line import COMMAND, Done, run, start
 
 import tallybayes as tb
-from tallybayes.base.filelock import locked
+from tallybayes.base.disk import locked
 from tallybayes.cli.choices import Choices, parse_pairs, parse_prior, parse_smoothing, smoothing_words
-from tallybayes.cli.hints import for_commands
 from tallybayes.cli.program import tallybayes
 from tallybayes.cli.reference import reference
+from tallybayes.cli.terminal import for_commands
 
 ROOT = Path(__file__).resolve().parents[1]
 FLATS = ROOT / "examples" / "flats.csv"
@@ -489,7 +489,7 @@ def test_sigterm_while_another_command_has_the_model_leaves_it_as_it_was(copy, t
 
 def test_a_dead_process_holds_no_lock(copy, tmp_path):
     hold = (
-        "import sys, time; from tallybayes.base.filelock import locked\n"
+        "import sys, time; from tallybayes.base.disk import locked\n"
         "with locked(sys.argv[1]): print(1, flush=True); time.sleep(60)"
     )
     with subprocess.Popen([sys.executable, "-c", hold, str(copy)], stdout=subprocess.PIPE) as process:

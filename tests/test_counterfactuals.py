@@ -250,7 +250,7 @@ def test_hostile_changes_are_only_text() -> None:
 def test_an_isotonic_curve_moves_the_border() -> None:
     from dataclasses import replace
 
-    from tallybayes.families.isotonic import Isotonic
+    from tallybayes.families.calibration import Isotonic
 
     rng = np.random.default_rng(3)
     data = categories(rng, 4, 3, 2, n=80)

@@ -11,7 +11,7 @@ import pytest
 from sklearn.isotonic import IsotonicRegression
 
 import tallybayes as tb
-from tallybayes.model.decide import UNSURE, cost_table, decide
+from tallybayes.model.posterior import UNSURE, cost_table, decide
 
 
 def two_classes(n: int = 300, seed: int = 0) -> dict[str, list[Any]]:

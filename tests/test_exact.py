@@ -17,7 +17,7 @@ from strategies import KINDS, SPECIAL, examples, finite, fresh_digest, numbers, 
 
 import tallybayes as tb
 from tallybayes.exact import sums
-from tallybayes.exact.kernels import kernelcache
+from tallybayes.exact.kernels import compiling, gate
 from tallybayes.exact.limbs import Limbs, canonical, exact_sums, root_ratio, round_ratio, to_float, whole_numbers
 
 pytestmark = pytest.mark.core
@@ -154,9 +154,9 @@ def both_ways(function):
 def test_the_twin_is_taken_when_asked_for():
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TALLYBAYES_KERNELS", "on")
-        assert sums.kernels(1) is not None
+        assert gate.kernels("moments", 1) is not None
         patch.setenv("TALLYBAYES_KERNELS", "off")
-        assert sums.kernels(10**9) is None
+        assert gate.kernels("moments", 10**9) is None
 
 
 def check_twin(x, y):
@@ -642,8 +642,8 @@ def test_kernels_compiled_from_other_sources_are_forgotten(tmp_path: Path, monke
             home = tmp_path / "sources"
             home.mkdir()
             (home / "wordtable.py").write_text("other = True")
-            monkeypatch.setattr(kernelcache, "_HOME", home)
+            monkeypatch.setattr(compiling, "_HOME", home)
         index.touch()
         code.touch()
-        kernelcache.forget_old(tmp_path)
+        compiling.forget_old(tmp_path)
         assert index.exists() == (change == "same")

@@ -16,7 +16,7 @@ from strategies import Rows, examples, tables
 from strategies import schema as strategy_schema
 
 import tallybayes as tb
-from tallybayes.base.rounding import cascade, digits_for, softmax
+from tallybayes.base.show import cascade, digits_for, softmax
 from tallybayes.families import BernoulliWords, Bins, Complement, Multinomial
 
 WORDS = ["cash", "lunch", "now", "win", "report", "free", "noon", "ball"]

@@ -30,8 +30,7 @@ from strategies import ALL, examples
 import tallybayes as tb
 from tallybayes.data.files import duckdb as duck
 from tallybayes.data.files.csv import CsvFile
-from tallybayes.data.files.file import File
-from tallybayes.data.files.options import Options
+from tallybayes.data.files.file import File, Options
 
 GOOD = "age,city,y\n" + "".join(f"{20 + i % 7},{'Bonn' if i % 3 else 'Köln'},{'ab'[i % 2]}\n" for i in range(40))
 SCHEMA = tb.Schema([tb.Column("age", "number"), tb.Column("city", "category")], target="y")
@@ -490,7 +489,7 @@ def model() -> tb.Model:
 @pytest.mark.parametrize("name", ["out.csv", "out.tsv", "out.jsonl", "out.parquet", "out.csv.gz", "out.jsonl.zst"])
 def test_predictions_stream_to_a_file(name: str, write, model: tb.Model, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tallybayes.data.files.duckdb._STEP", 2048)
-    monkeypatch.setattr("tallybayes.data.files.options.Options.batch_bytes", property(lambda self: 40_000))
+    monkeypatch.setattr("tallybayes.data.files.file.Options.batch_bytes", property(lambda self: 40_000))
     path = write("t.csv", GOOD + "".join(f"{i % 40},Bonn,a\n" for i in range(9000)))
     assert tb.predict_file(model, path, name, keep=["age"]) == 9040
     proba, answers = model.predict_proba(path), model.predict(path)
@@ -534,7 +533,7 @@ def test_a_failure_leaves_the_old_file(write, model: tb.Model, tmp_path: Path) -
 
 
 def test_an_absent_column_is_told_once(write, model: tb.Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tallybayes.data.files.options.Options.batch_bytes", property(lambda self: 1))
+    monkeypatch.setattr("tallybayes.data.files.file.Options.batch_bytes", property(lambda self: 1))
     path = write("t.csv", "age\n" + "20\n" * 20_000)
     with pytest.warns(tb.TallybayesWarning) as told:
         assert tb.predict_file(model, path, "out.csv") == 20_000

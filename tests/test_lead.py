@@ -14,7 +14,7 @@ from hypothesis.extra import numpy as arrays
 import tallybayes as tb
 from tallybayes.base.arrays import log_sum_exp
 from tallybayes.families.calibration import LEAST
-from tallybayes.model import scorer
+from tallybayes.model import posterior
 from tallybayes.selection.choose.ladder import GAIN, LEAD, TEMPERATURE, _Ladder
 from tallybayes.selection.choose.weights import Evidence, Weights
 
@@ -50,7 +50,7 @@ def test_impossible_classes_stay_impossible_and_one_that_is_left_keeps_its_score
 def test_exponent_nought_is_a_temperature() -> None:
     joint = np.random.default_rng(0).normal(0, 5, (20, 4))
     np.testing.assert_allclose(
-        scorer.log_posterior(tb.Lead(0.4)(joint), np.zeros(4)), 0.4 * joint - log_sum_exp(0.4 * joint)[:, None]
+        posterior.log_posterior(tb.Lead(0.4)(joint), np.zeros(4)), 0.4 * joint - log_sum_exp(0.4 * joint)[:, None]
     )
 
 

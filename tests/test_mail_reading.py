@@ -21,7 +21,9 @@ from strategies import examples
 
 import tallybayes as tb
 from tallybayes.mail import MailSettings, mail_schema, read_mail, read_message, strip_html
-from tallybayes.mail.html import Link, decoded, host_of, owner_of, readable, shows_another_place
+from tallybayes.mail.html import Link
+from tallybayes.mail.links import host_of, owner_of, shows_another_place
+from tallybayes.mail.parts import decoded, readable
 
 INBOX = Path(__file__).parents[1] / "examples/inbox"
 COLUMNS = (

@@ -22,7 +22,9 @@ from strategies import ALL
 
 import tallybayes as tb
 from tallybayes.base import disk
-from tallybayes.store import compactthrift, model_file, parquet, parquetsizes
+from tallybayes.store import model_file, parquet
+from tallybayes.store import parquet as compactthrift
+from tallybayes.store import parquet as parquetsizes
 
 SMALL = tb.count(
     {"sky": ["sunny", "rainy", "sunny", "grey"], "temp": [20.5, 7.0, None, 11.0], "play": ["yes", "no", "yes", "no"]},

@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 from strategies import examples
 
 import tallybayes as tb
-from tallybayes.exact.exactratios import Pairs, difference, product, quotients, roots
+from tallybayes.exact.dense import MomentSheet
 from tallybayes.exact.limbs import Limbs, canonical, exact_sums, root_ratio, round_ratio, whole_numbers
-from tallybayes.exact.moments import LimbSums, WholeSums, moment_sums
-from tallybayes.exact.momentsheet import MomentSheet
+from tallybayes.exact.moments import LimbSums, Pairs, WholeSums, difference, moment_sums, product, quotients, roots
 from tallybayes.exact.sheet import Sheet, add_sheets
 
 GROUPS = 40

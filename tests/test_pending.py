@@ -10,8 +10,7 @@ from strategies import examples, schema, tables
 
 import tallybayes as tb
 from tallybayes.tally import waiting as pending
-from tallybayes.tally.one_row import Words, checked, label_of, row_amounts
-from tallybayes.tally.slotindex import SlotIndex
+from tallybayes.tally.one_row import SlotIndex, Words, checked, label_of, row_amounts
 
 SCHEMA = tb.Schema(
     [
@@ -181,8 +180,8 @@ def test_rows_that_wait_are_read_when_the_base_alone_cannot_let_a_row_go():
 
 @pytest.mark.parametrize("limit", [1, 3, 1 << 30])
 def test_words_too_frequent_for_the_short_way_go_the_long_one(limit, monkeypatch):
-    monkeypatch.setattr("tallybayes.tally.changes.LIMIT", limit)
-    monkeypatch.setattr("tallybayes.tally.slotindex.LIMIT", limit)
+    monkeypatch.setattr("tallybayes.tally.waiting.LIMIT", limit)
+    monkeypatch.setattr("tallybayes.tally.one_row.LIMIT", limit)
     table = {"c": ["red"] * 4, "n": [1.0] * 4, "t": ["ant ant", "bee"] * 2, "y": ["u", "v"] * 2}
     base = tb.count(table, SCHEMA).model()
     row = {"c": "red", "n": 1.0, "t": "ant ant", "y": "u"}

@@ -19,8 +19,8 @@ from tallybayes.explain.plots import (
     WordsDisplay,
 )
 from tallybayes.explain.plots.columns import column_display
+from tallybayes.explain.plots.evidence import nomogram
 from tallybayes.explain.plots.paper import label, spread, svg
-from tallybayes.explain.plots.scales import nomogram
 from tallybayes.families import Bins
 
 matplotlib = pytest.importorskip("matplotlib")

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from strategies import examples
 
 import tallybayes as tb
-from tallybayes.families import BernoulliWords, Bins, Blend, Complement, Kernel, Levels, Multinomial, Poisson, sqlcells
+from tallybayes.families import BernoulliWords, Bins, Blend, Complement, Kernel, Levels, Multinomial, Poisson, steps
 from tallybayes.store.sql.dialects import DIALECTS
 
 HOSTILE = 'it\'s "q" \\ `b` ${x} %s ? :y; DROP TABLE rows; --'
@@ -438,7 +438,7 @@ def test_steps_say_what_the_cells_say(seed, family, shape):
     rows = {"x": x.tolist(), "y": y.tolist()}
     column = tb.Column("x", "number", cells=tb.Cells.fitted(x))
     model = tb.count(rows, tb.Schema([column], "y")).model(tb.Settings(families={"x": family}))
-    found = sqlcells.steps(model.beliefs["x"])
+    found = steps.steps(model.beliefs["x"])
     edges = np.concatenate(
         [
             found.thresholds[np.isfinite(found.thresholds)] + found.centre,

@@ -304,7 +304,7 @@ def test_e3_information_gain_is_sklearn_s() -> None:
     x, y = (rng.random((80, 12)) < rng.random(12)).astype(float), rng.integers(0, 3, 80)
     there = np.stack([x[y == c].sum(axis=0) for c in range(3)], axis=1)
     rows = np.bincount(y).astype(float)
-    from tallybayes.families.selection import measure
+    from tallybayes.families.vocabulary import measure
 
     want = [metrics.mutual_info_score(x[:, j], y) for j in range(12)]
     np.testing.assert_allclose(measure(there, rows, "information"), want, atol=1e-12)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tallybayes as tb
-from tallybayes.selection.choose.evidence import likeliest_alpha
+from tallybayes.selection.choose.tune import likeliest_alpha
 
 F = tb.families
 

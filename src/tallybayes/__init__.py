@@ -26,7 +26,7 @@ _HOMES = {
     "Explanation": "explain.explanation",
     "Floor": "families.settings",
     "GoodTuring": "families.smoothing",
-    "Isotonic": "families.isotonic",
+    "Isotonic": "families.calibration",
     "JelinekMercer": "families.smoothing",
     "JointDistribution": "model.joint.table",
     "Laplace": "families.smoothing",

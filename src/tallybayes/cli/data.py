@@ -65,7 +65,7 @@ class Data:
 
         With `work` there is more to do than reading, and the bar does not pretend to know how much.
         """
-        from .progress import bar
+        from .terminal import bar
 
         with bar(what) as tell:
             yield self.source(None if tell is None else (lambda rows, share: tell(rows, None if work else share)))

@@ -149,7 +149,7 @@ def _cross_validated(
 ) -> Evaluation:
     """Every row forecast by a model of the other folds: fitted anew, or for many rows by subtraction."""
     from ..selection.measure.cross_validate import cross_validate
-    from .progress import bar
+    from .terminal import bar
 
     assert model.tally is not None
     rows, done = model.tally.rows, 0

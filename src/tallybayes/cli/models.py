@@ -70,7 +70,7 @@ def _read(path: str) -> bytes:
 @contextlib.contextmanager
 def changing(output: str, *models: str) -> Iterator[None]:
     """Let no other command change a model between its reading and its writing; only where it is both."""
-    from ..base.filelock import locked
+    from ..base.disk import locked
 
     files = {os.path.realpath(path) for path in models if path != "-"}
     if output == "-" or os.path.realpath(output) not in files or not os.path.exists(output):

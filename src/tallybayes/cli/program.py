@@ -22,11 +22,10 @@ from ..base.errors import TallybayesError
 from .answers import evaluate, explain, predict
 from .counting import forget, merge, update
 from .fitting import compare, fit, tune
-from .hints import for_commands
 from .mail import ERROR, TRY_AGAIN, mail, pass_on
 from .pages import export, report, show_
 from .reference import reference_
-from .terminal import complain, say
+from .terminal import complain, for_commands, say
 
 DONE, NOT_FINISHED, BAD_INPUT, TERMINATED = 0, 1, 2, 128 + signal.SIGTERM
 

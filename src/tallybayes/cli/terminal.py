@@ -1,16 +1,24 @@
-"""What a person at a terminal sees: lines, tables and errors, never a raw control character."""
+"""What a person at a terminal sees: lines, tables and errors, never a raw control character.
+
+Hints of the library in the words of the command line: `tb.read(path, encoding='cp1252')` is `--encoding cp1252`.
+
+A progress bar for a person at a terminal; nothing for anybody else.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
+import shlex
 import sys
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import click
 
 from ..base.errors import TallybayesError
-from .hints import for_commands
 
 _WIDE = 100  # columns of a page that no terminal bounds
 _MOST = 500  # characters of one line of a message
@@ -109,3 +117,74 @@ def grid(heads: Sequence[str], rows: Iterable[Sequence[Any]], left: int = 1, *, 
     for row in rows:
         table.add_row(*(clean(cell, 300) for cell in row))
     return table
+
+
+_WORDS = {"target='…'": "--target COLUMN", "model.save(path)": "tallybayes fit -o MODEL"}
+_OPTIONS = ("delimiter", "encoding", "decimal", "bad_lines", "memory_limit")
+
+
+def for_commands(text: str) -> str:
+    """The text with Python calls that an option stands for replaced by that option.
+
+    >>> for_commands("say it: tb.read(path, encoding='latin-1').")
+    'say it: --encoding latin-1.'
+    >>> for_commands("count it with schema.with_column('my boat', kind='category').")
+    "count it with --set 'my boat=category'."
+    """
+    for words, ours in _WORDS.items():
+        text = text.replace(words, ours)
+    text = re.sub(r"tb\.read\([^()=]*?, (\w+)=(['\"])(.*?)\2\)", lambda m: _option(m[1], m[3]), text)
+    text = re.sub(r"\b(" + "|".join(_OPTIONS) + r")=(['\"])(.*?)\2", lambda m: _option(m[1], m[3]), text)
+    return re.sub(
+        r"schema\.with_column\((['\"])(.*?)\1, kind=(['\"])(\w+)\3\)",
+        lambda m: f"--set {shlex.quote(f'{m[2]}={m[4]}')}",
+        text,
+    )
+
+
+def _option(name: str, value: str) -> str:
+    name = "read-as" if name == "format" else name.replace("_", "-")
+    return f"--{name} {shlex.quote(value)}"
+
+
+_PATIENCE = 1.0  # seconds before a bar is worth looking at
+
+
+@contextlib.contextmanager
+def bar(what: str = "reading", stream: Any = None) -> Iterator[Callable[[int, float | None], None] | None]:
+    """A callback for `tb.read(…, progress=…)` that draws a bar on standard error, or None where nobody watches.
+
+    The bar appears after a second and leaves no trace. Reading again, as `fit` does, starts it again.
+
+    >>> import io
+    >>> with bar("counting", io.StringIO()) as tell:
+    ...     print(tell)
+    None
+    """
+    stream = sys.stderr if stream is None else stream
+    if not stream.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[rows]:,} rows"))
+    shown = Progress(*columns, TimeRemainingColumn(), console=Console(file=stream), transient=True)
+    task = shown.add_task(what, total=None, rows=0)
+    begun = time.monotonic()
+    before = 0
+
+    def tell(rows: int, share: float | None) -> None:
+        nonlocal before
+        if rows < before:
+            shown.reset(task, rows=0)
+        before = rows
+        if not shown.live.is_started and time.monotonic() - begun > _PATIENCE:
+            shown.start()
+        shown.update(task, total=None if share is None else 1.0, completed=share or 0.0, rows=rows)
+
+    try:
+        yield tell
+    finally:
+        if shown.live.is_started:
+            shown.stop()

@@ -19,10 +19,9 @@ from ..base.canon import number_text
 from ..exact import entries
 from ..exact import sums as exact
 from ..exact.cells import Cells, distinct
-from ..exact.dense import BagSheet, positions, slot_texts
+from ..exact.dense import BagSheet, MomentSheet, positions, slot_texts
 from ..exact.limbs import Limbs, whole_and_small
 from ..exact.moments import MOMENTS
-from ..exact.momentsheet import MomentSheet
 from ..exact.sheet import Sheet
 
 if TYPE_CHECKING:

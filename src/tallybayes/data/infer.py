@@ -16,11 +16,11 @@ from ..base.arrays import Ints
 from ..base.errors import DataError, did_you_mean, excerpt, warn
 from ..base.lazy import scipy
 from ..exact.cells import Cells
-from . import encode, spelling
+from . import encode
+from . import look as spelling
 from . import values as reading
 from .blocks import Codes
-from .freetext import are_names, free_text, names
-from .look import Looked, Ordered, gives_away, read_ahead
+from .look import Looked, Ordered, are_names, free_text, gives_away, names, read_ahead
 from .schema import Column, Schema, date_columns
 from .sources import LABELS, MATRIX, Batch, Source, on_engine, open_source
 

@@ -1,18 +1,135 @@
-"""One column of the first look: what was read of it, once, and whether it gives the label away."""
+"""What texts spell: numbers, booleans and dates, in the ways that are read and in those that are only noticed.
+
+How a column of texts is proposed to be cut: into words, or where words tell little, into characters.
+
+One column of the first look: what was read of it, once, and whether it gives the label away.
+"""
 
 from __future__ import annotations
 
+import datetime as dt
+import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ..base.arrays import Floats, Ints
+from ..base.errors import warn
 from . import values as reading
 from .blocks import Codes
 from .schema import Column
+from .sources import Batch
+from .text.tokeniser import AUTO, Tokeniser, without_spaces
+from .values import is_text
+
+_ISO = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}.*)?\Z")
+_NUMBER = re.compile(r"\s*[+-]?(0|[1-9]\d*)?(\.\d*)?([eE][+-]?\d+)?\s*", re.ASCII)
+_WHOLE = re.compile(r"-?(0|[1-9]\d{0,17})", re.ASCII)
+_COMMA = re.compile(r"\s*[+-]?(\d+|\d{1,3}([. ']\d{3})+)(,\d+)?\s*", re.ASCII)
+_DAY_OR_MONTH_FIRST = re.compile(r"\d{1,2}([./-])\d{1,2}\1(\d{4}|\d{2})([ T]\d{1,2}:\d{2}.*)?", re.ASCII)
+_BOOLEANS = ({"true", "false"}, {"True", "False"}, {"TRUE", "FALSE"})
+
+
+def is_iso(text: str) -> bool:
+    """Whether a text is a date or time as ISO 8601 writes it."""
+    if not _ISO.match(text):
+        return False
+    try:
+        dt.datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
+def is_number(text: str) -> bool:
+    """Whether a text is a plain number; a leading zero makes it a code.
+
+    >>> is_number("12.50"), is_number("01234"), is_number("3,14")
+    (True, False, False)
+    """
+    return _NUMBER.fullmatch(text) is not None and any(ch.isdigit() for ch in text)
+
+
+def typed(look: Batch) -> Batch:
+    """The rows of a file without types with the types that another file would give them: numbers and booleans."""
+    if not look.written:
+        return look
+    return replace(look, columns={name: _typed(column) for name, column in look.columns.items()})
+
+
+def _typed(column: Any) -> Any:
+    if not (isinstance(column, pa.Array) and is_text(column.type)):
+        return column
+    values = [v for v in column.unique().to_pylist() if v is not None]
+    if not values:
+        return column
+    if any(set(values) <= pair for pair in _BOOLEANS):
+        return pc.equal(pc.utf8_lower(column), "true")
+    if all(_WHOLE.fullmatch(v) for v in values):
+        return column.cast(pa.int64())
+    return pa.array(_floats(column), pa.float64()) if all(map(is_number, values)) else column
+
+
+def _floats(column: Any) -> list[float | None]:
+    return [None if v is None else float(v) for v in column.to_pylist()]
+
+
+def warn_of_other(name: str, values: Sequence[str]) -> None:
+    """Warn of numbers and dates in a spelling that is not read, since nobody can know which was meant."""
+    if any("," in v for v in values) and all(map(_COMMA.fullmatch, values)):
+        example = next(v for v in values if "," in v)
+        warn(
+            f"column {name!r} holds numbers with a comma, such as {example.strip()!r}, and is taken as text. Hint: "
+            f"tb.read(path, decimal=',') reads them from a CSV; in a frame turn them into numbers first."
+        )
+    elif values and all(map(_DAY_OR_MONTH_FIRST.fullmatch, values)):
+        warn(
+            f"column {name!r} holds dates such as {values[0]!r}, and is taken as text, since day and month could be "
+            'meant either way. Hint: write them as 2024-12-31, or read them with SQL: duckdb.sql("SELECT * REPLACE '
+            "(strptime(day, '%d.%m.%Y') AS day) FROM 'file.csv'\")."
+        )
+
+
+SOME = 1_000  # values looked at
+NAME_CHARACTERS = (1, 4)
+# one to three words of letters, joined as names are: Anne-Marie, O'Neill, St. John, Smith, Jo
+_NAME = re.compile(r"[^\W\d_]+([ '’.,\-]{1,2}[^\W\d_]+){0,2}\.?")
+_VOWEL = re.compile(r"[aeiouyàáâãäåæèéêëìíîïòóôõöøùúûüýÿœ]|[^\x00-\u024f]")
+
+
+def free_text(name: str, values: Sequence[str], words: float) -> Column:
+    """A column of free text, cut into words; into pairs of characters where the script has no spaces."""
+    some = "".join(_some(values))
+    if without_spaces(some) > 0.2 * sum(ch.isalpha() for ch in some):
+        reason = "free text, much of it in a script without spaces"
+        return Column(name, "text", text=Tokeniser(pattern=AUTO), reason=reason)
+    return Column(name, "text", reason=f"free text, {words:.0f} words on average")
+
+
+def names(name: str, different: int) -> Column:
+    """A column of names, cut into short stretches of characters: a name seen once says nothing, its ending does."""
+    reason = f"names or single words, {different} different: read by one to four of their characters"
+    return Column(name, "text", text=Tokeniser(chars=NAME_CHARACTERS), reason=reason)
+
+
+def are_names(values: Sequence[str]) -> bool:
+    """Whether nearly all values look like words of a language: letters with a vowel, not codes in capitals.
+
+    >>> are_names(["Anna", "Jean-Luc", "O'Neill", "Борис"]), are_names(["XKA", "QEV"]), are_names(["u1", "u2"])
+    (True, False, False)
+    """
+    some = _some(values)
+    like = [v for v in some if 2 <= len(v) <= 40 and _NAME.fullmatch(v) and _VOWEL.search(v.lower())]
+    return len(like) >= 0.95 * len(some) and not any(v.isupper() for v in like[:20])
+
+
+def _some(values: Sequence[str]) -> Sequence[str]:
+    return values[:: max(1, len(values) // SOME)]
+
 
 _LEAK_ROWS = 50  # below this nothing is called a leak: chance alone separates the classes
 _LEAK = 0.995  # a column that names the class this often, each row left out, is not evidence but the answer

@@ -86,7 +86,7 @@ def read(
     - `memory_limit="200MB"`: what reading may hold at once; else the environment's TALLYBAYES_MEMORY, else 256 MB
     - `progress`: called with the rows read so far and the share of the whole, or None where that is not known
     """
-    from .files.options import Options
+    from .files.file import Options
     from .files.reader import open_rows  # brings DuckDB, which is loaded only where a file is read
 
     options = Options(format, delimiter, encoding, decimal, bad_lines, memory_limit, progress)

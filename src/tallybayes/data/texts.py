@@ -13,7 +13,7 @@ import pyarrow as pa
 from ..base.arrays import Bools, Floats, Ints
 from ..base.arrow import array, numpy_of
 from ..base.lazy import scipy
-from ..exact.kernels.gate import count_kernels, text_kernels
+from ..exact.kernels import gate
 from ..exact.sheet import Sheet
 from ..exact.sums import sums
 from .blocks import WORDS, Bag, Groups, N
@@ -71,7 +71,7 @@ class Texts:
         """The same as a bag, ready to be scored."""
         found = self.tokens
         indptr = np.zeros(self.rows + 1, dtype=np.int64)
-        kernels = count_kernels(len(found.numbers))
+        kernels = gate.kernels("tokens", len(found.numbers))
         if kernels is not None:
             indices, amounts = np.empty(len(found.numbers), dtype=np.int64), np.empty(len(found.numbers))
             stamp, place = np.full(len(found.words), -1, dtype=np.int64), np.empty(len(found.words), dtype=np.uint64)
@@ -102,7 +102,7 @@ class Texts:
 
     def _entries(self, labels: Ints) -> tuple[pa.Array, Ints, Ints, Ints] | None:
         """Words, and entries sorted by word and class, by the kernels; None where they are not worth it."""
-        kernels = text_kernels(self.texts.nbytes) if self.tokeniser.plain else None
+        kernels = gate.kernels("texts", self.texts.nbytes) if self.tokeniser.plain else None
         if kernels is None:
             return None
         if self.tokeniser.simple:  # counted while they are cut: the tokens are never written down
@@ -123,7 +123,7 @@ class Texts:
             self.__dict__["_lengths"] = np.array([len(t) for t in found], dtype=np.float64)
             short: Floats = belief.summed(found)
             return short
-        kernels = text_kernels(size) if self.tokeniser.simple else None
+        kernels = gate.kernels("texts", size) if self.tokeniser.simple else None
         if kernels is None or (belief.presence and belief.reserve):  # distinct words that nobody has numbered
             return None
         texts = kernels.readable(self.texts, self.tokeniser.flattened)

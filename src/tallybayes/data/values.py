@@ -15,7 +15,7 @@ from ..base import canon
 from ..base.arrays import Floats, has_infinity
 from ..base.arrow import array, numpy_of, scalar
 from ..base.errors import DataError
-from ..exact.kernels.gate import code_kernels
+from ..exact.kernels import gate
 from .blocks import Codes
 
 _DAY = 86400.0
@@ -102,7 +102,7 @@ def _numbered(raw: Any) -> tuple[list[str | None], Any] | None:
 
     What Arrow's dictionary has; None for many different texts, and before kernels repay themselves.
     """
-    fast = code_kernels(len(raw))
+    fast = gate.kernels("codes", len(raw))
     if fast is None:
         return None
     validity, ends, data = raw.buffers()

@@ -18,7 +18,7 @@ import numpy as np
 from ..base.arrays import Bools, Floats, Ints
 from ..base.lazy import scipy
 from ..base.threads import parallel, threads
-from .kernels.gate import entry_kernels
+from .kernels import gate
 
 _ENTRIES_PER_THREAD = 1 << 18  # a thread costs about as much as so many
 _SPARSE = 4  # places of a table per entry
@@ -71,7 +71,7 @@ def _room(kernels: ModuleType, matrix: Any) -> int:
 
 
 def _kernels(matrix: Any) -> ModuleType | None:
-    kernels = entry_kernels(matrix.nnz)
+    kernels = gate.kernels("entries", matrix.nnz)
     return kernels if matrix.data.dtype == np.float64 and matrix.indptr.dtype == matrix.indices.dtype else None
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..base.arrays import Floats, Ints, has_infinity
 from .cells import REACH, Cells, codes_at
-from .kernels.gate import kernels, table_kernels
+from .kernels import gate
 from .limbs import Limbs, canonical, exact_sums
 
 _ACCUMULATORS = 20_000  # groups at a time: each takes 204 limbs, so this is 32 MB
@@ -22,7 +22,7 @@ def sums(groups: Ints, n_groups: int, factors: Sequence[Floats]) -> Limbs:
 
 def code_sums(codes: Ints, n_codes: int, labels: Ints, n_labels: int, weights: Floats | None) -> Limbs:
     """How many rows (or their weight) have each code and class: group code · n_labels + class; −1 adds nothing."""
-    if weights is None and (fast := table_kernels(len(codes))) is not None:
+    if weights is None and (fast := gate.kernels("codes", len(codes))) is not None:
         table = np.zeros((n_codes, n_labels), dtype=np.int64)
         fast.count(np.ascontiguousarray(codes), labels, table)
         return Limbs(0, table.reshape(-1, 1))
@@ -37,7 +37,7 @@ def cell_sums(values: Floats, labels: Ints, n_labels: int, cells: Cells) -> tupl
     None where the short way cannot go: few values, or one out of reach.
     """
     places = 2 * REACH + len(cells.points)
-    fast = table_kernels(len(values)) if places * n_labels <= max(len(values), 1 << 14) else None
+    fast = gate.kernels("codes", len(values)) if places * n_labels <= max(len(values), 1 << 14) else None
     if fast is None or abs(cells.exponent) > 1000:  # beyond, one over the width is no float64
         return None
     table = np.zeros((places, n_labels), dtype=np.int64)
@@ -50,7 +50,7 @@ def cell_sums(values: Floats, labels: Ints, n_labels: int, cells: Cells) -> tupl
 
 def moments(labels: Ints, n_labels: int, x: Floats, weights: Floats | None) -> tuple[Limbs, Limbs, Limbs]:
     """Σ w, Σ w·x and Σ w·x² by class, exactly; NaN adds nothing."""
-    if weights is None and (fast := kernels(len(x))) is not None:
+    if weights is None and (fast := gate.kernels("moments", len(x))) is not None:
         n, x_sum, xx_sum = fast.moments(labels, n_labels, x[:, None])
         return n, canonical(x_sum), canonical(xx_sum)
     some = ~np.isnan(x)
@@ -81,7 +81,7 @@ def _stacked(pieces: Sequence[Limbs]) -> Limbs:
 def vector_moments(labels: Ints, n_labels: int, x: Floats, weights: Floats | None) -> tuple[Limbs, Limbs, Limbs] | None:
     """The same for each position of a matrix: group position · n_labels + class. None where a value is infinite."""
     width = x.shape[1]
-    if weights is None and (fast := kernels(x.size)) is not None:
+    if weights is None and (fast := gate.kernels("moments", x.size)) is not None:
         step = max(_ACCUMULATORS // n_labels, 1)
         pieces = [fast.moments(labels, n_labels, x[:, i : i + step]) for i in range(0, width, step)]
         if None in pieces:

@@ -27,7 +27,7 @@ from ..families.levels import BagLevelsBelief
 from ..families.moments import BellBelief
 from ..families.presence import BernoulliWordsBelief
 from ..families.words import PolyaBelief, WordsBelief
-from ..model import scorer
+from ..model import posterior
 
 if TYPE_CHECKING:
     from ..data.schema import Column
@@ -154,7 +154,7 @@ def _values(model: Model, source: str, batch: Batch, blocks: Mapping[str, Block]
         return
     delta = np.zeros((2, len(raw), len(model.classes)))
     for name, block in read(model, batch, {source: raw}).items():
-        factor = scorer.factor_of_one(model.settings, name, blocks[name])
+        factor = posterior.factor_of_one(model.settings, name, blocks[name])
         belief = model.beliefs[name]
         delta += factor * (finite(belief.parts(block)) - finite(belief.parts(blocks[name])))
     before = _shown(columns, blocks)
@@ -220,7 +220,7 @@ def _positions(model: Model, name: str, block: Vectors) -> Iterator[Move]:
     belief = model.beliefs[name]
     if not isinstance(belief, BellBelief):
         return
-    factor = scorer.factor_of_one(model.settings, name, block)
+    factor = posterior.factor_of_one(model.settings, name, block)
     for i in np.flatnonzero(belief.varies).tolist():
         place = int(belief.positions[i])
         x = float(block.values[0, place])
@@ -236,14 +236,14 @@ def _positions(model: Model, name: str, block: Vectors) -> Iterator[Move]:
 def _words(model: Model, name: str, block: Bag) -> Iterator[Move | Coupled]:
     """Words of the vocabulary removed, with all their occurrences, or added once."""
     belief, settings = model.beliefs[name], model.settings
-    factor = scorer.factor_of_one(settings, name, block)
+    factor = posterior.factor_of_one(settings, name, block)
     if not block.has[0] or not factor:
         return
     amounts = {block.slots[s]: float(a) for s, a in zip(block.matrix.indices, block.matrix.data, strict=True)}
     tokens = round(float(block.lengths()[0]))
 
     def scale(tokens: int) -> float:
-        return float(scorer.by_length(settings, name, np.array(float(tokens))))
+        return float(posterior.by_length(settings, name, np.array(float(tokens))))
 
     if isinstance(belief, PolyaBelief):
         yield _polya(belief, name, scale, amounts, tokens)

@@ -1,10 +1,14 @@
-"""Why a row got its answer: what each column and word said, adding up to the score."""
+"""Why a row got its answer: what each column and word said, adding up to the score.
+
+From one row to its explanation: the terms of every column, times what its evidence counts.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,12 +17,15 @@ from ..base.arrays import Floats
 from ..base.canon import printable
 from ..base.canon import text as canonical
 from ..base.errors import SettingsError, did_you_mean
-from ..base.rounding import FEWEST, cascade, digits_for, signed
-from ..base.show import html_table, rich_table, text_table
+from ..base.show import FEWEST, cascade, digits_for, html_table, rich_table, signed, text_table
+from ..data.blocks import Block
+from ..model import posterior
 from .odds import Line, LogOdds
 
 if TYPE_CHECKING:
+    from ..model.model import Model
     from .support import Support
+
 
 _MOST_LINES = 40  # of an explanation that is printed; what is left out stands in one line, so that the sum holds
 _MOST_CLASSES = 6
@@ -204,3 +211,35 @@ def html_text(text: str) -> str:
     import html
 
     return html.escape(printable(text, 300))
+
+
+def explained(model: Model, blocks: Mapping[str, Block], log: str, start: Floats, prior: Any) -> Explanation:
+    """The explanation of one row (blocks of one), in logs of `log`; `prior` is what was asked for, None for the own."""
+    if log not in LOGS:
+        raise SettingsError(f"log={log!r}", hint="take " + ", ".join(map(repr, LOGS)) + ".")
+    unit = LOGS[log]
+    offsets = posterior.offsets(model.settings, model.classes)
+    lines = [Contribution("prior", "", (start - offsets) / unit)]
+    if model.settings.offsets:
+        lines.append(Contribution("offsets", "", offsets / unit))
+    for name, belief in model.beliefs.items():
+        factor = posterior.factor_of_one(model.settings, name, blocks[name])
+        for term in belief.terms(blocks[name], 0):
+            parts = term.parts * factor if factor else np.zeros_like(term.parts)
+            lines.append(Contribution(name, term.label, parts / unit, term.note, factor))
+    total = Explanation(model.classes, tuple(lines), np.zeros(len(model.classes)), log).total[None, :] * unit
+    if model.settings.isotonic is not None or model.settings.lead is not None:
+        after = posterior.calibrated(model.settings, total, posterior.prior_shift(start, model.start))
+        moved = np.subtract(after, total, out=np.zeros_like(total), where=np.isfinite(total))
+        lines.append(Contribution("calibration", "", moved[0] / unit))
+        total = after
+    log_p = posterior.log_posterior(total, start)[0]
+    behind = None if model.tally is None else partial(_supports, model, blocks, prior)
+    return Explanation(model.classes, tuple(lines), np.exp(log_p), log, behind)
+
+
+def _supports(model: Model, blocks: Mapping[str, Block], prior: Any) -> list[Any]:
+    """What each line rests on; worked out, and SciPy imported, when somebody asks."""
+    from .support import model_supports
+
+    return model_supports(model, blocks, prior)

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..base.canon import number_text, printable
-from ..base.rounding import cascade, digits_for, signed, softmax, times
-from ..base.show import html_table, rich_table, text_table
+from ..base.show import cascade, digits_for, html_table, rich_table, signed, softmax, text_table, times
 
 _MOST_LINES = 40
 

@@ -33,7 +33,7 @@ from ..families import Belief, Term
 from ..families.bins import BinsBelief
 from ..families.blend import BlendBelief
 from ..families.categorical import CategoricalBelief
-from ..families.gaussian import GaussianBelief, log_normal
+from ..families.gaussian import GaussianBelief, log_normal, posterior
 from ..families.histogram import middles
 from ..families.kernel import KernelBelief
 from ..families.levels import BagLevelsBelief, LevelsBelief
@@ -42,9 +42,8 @@ from ..families.pair import InteractionBelief
 from ..families.poisson import PoissonBelief
 from ..families.presence import BernoulliWordsBelief
 from ..families.smoothing import Dirichlet, Laplace, Smoothing
-from ..families.student import posterior
 from ..families.words import ComplementBelief, WordsBelief
-from ..model import scorer
+from ..model.posterior import factor_of_one
 from ..model.prior import class_totals
 
 if TYPE_CHECKING:
@@ -163,7 +162,7 @@ def model_supports(model: Model, blocks: Mapping[str, Block], prior: Any) -> lis
         counts = model.tally.columns[name] if kept else model.tally.columns[name].relabel(number)
         counted = Counted(counts, names, model.settings.smoothing_of(name))
         found = supports_of(belief, counted, belief.terms(blocks[name], 0), blocks[name])
-        factor = scorer.factor_of_one(model.settings, name, blocks[name])
+        factor = factor_of_one(model.settings, name, blocks[name])
         out += [None if s is None else s.times(factor) for s in found]
     bent = model.settings.isotonic is not None or model.settings.lead is not None
     return [*out, None] if bent else out  # the curve's own line

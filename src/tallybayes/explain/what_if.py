@@ -20,11 +20,10 @@ import pyarrow as pa
 
 from ..base.arrays import Floats
 from ..base.canon import printable
-from ..base.rounding import softmax
-from ..base.show import html_table, rich_table, text_table
+from ..base.show import html_table, rich_table, softmax, text_table
 from ..data.blocks import Bag, Block, Numbers, Vectors
 from ..data.sources import Batch
-from ..model import scorer
+from ..model import posterior
 from .changes import Move, finite, possible, read
 from .search import Best, best_words, combined, smallest_set
 
@@ -165,7 +164,7 @@ class _Search:
     def _parts(self, moves: Sequence[Move]) -> dict[str, Floats]:
         blocks = self.changed(moves)
         return {
-            n: scorer.factor_of_one(self.model.settings, n, blocks[n]) * b.parts(blocks[n])[0]
+            n: posterior.factor_of_one(self.model.settings, n, blocks[n]) * b.parts(blocks[n])[0]
             for n, b in self.model.beliefs.items()
         }
 
@@ -179,7 +178,7 @@ class _Search:
         if not np.isfinite(joint).any():
             return np.zeros(len(joint))
         curve = self.model.settings
-        return softmax(scorer.calibrated(curve, joint[None, :])[0])
+        return softmax(posterior.calibrated(curve, joint[None, :])[0])
 
     def flips(self, moves: Sequence[Move], to: int | None) -> bool:
         """Whether the changed row is predicted as something else, or as the class asked for."""
@@ -351,7 +350,7 @@ def _border(model: Model) -> float:
     low, high = -60.0, 60.0
     for _ in range(80):  # the curve rises, so halving finds where it crosses
         middle = (low + high) / 2
-        bent = float(np.diff(scorer.calibrated(model.settings, np.array([[0.0, middle]])))[0, 0])
+        bent = float(np.diff(posterior.calibrated(model.settings, np.array([[0.0, middle]])))[0, 0])
         low, high = (low, middle) if bent > 0 else (middle, high)
     return high
 

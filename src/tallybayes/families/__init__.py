@@ -11,7 +11,7 @@ from .levels import Levels
 from .pair import Interaction
 from .poisson import Poisson
 from .presence import BernoulliWords
-from .selection import Selection
+from .vocabulary import Selection
 from .words import Complement, Multinomial
 
 __all__ = [

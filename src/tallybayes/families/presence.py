@@ -19,9 +19,8 @@ from ..base.lazy import scipy
 from ..data.blocks import Bag
 from ..exact.counts import Counts
 from .base import Belief, Context, Family, Linear, Table, Term
-from .selection import Selection
 from .smoothing import Dirichlet, frequencies
-from .vocabulary import bag_rows, vocabulary, word_table
+from .vocabulary import Selection, bag_rows, vocabulary, word_table
 from .words import WordsBelief
 
 

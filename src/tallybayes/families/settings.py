@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import SettingsError, did_you_mean
-from .calibration import Lead
-from .isotonic import Isotonic
+from .calibration import Isotonic, Lead
 from .smoothing import Dirichlet, Laplace, Smoothing
 
 UNSEEN = ("no evidence", "reserve")

@@ -22,9 +22,9 @@ import numpy as np
 from .. import families
 from ..base.errors import ModelFileError, SettingsError, TallybayesError, did_you_mean
 from . import Family, family_names, named
-from . import selection as selection_module
 from . import settings as settings_module
 from . import smoothing as smoothing_module
+from . import vocabulary as selection_module
 from .settings import Settings
 
 # Every dataclass that settings.py or smoothing.py defines or uses may stand in a file: a new one needs no word here

@@ -27,12 +27,11 @@ from ..base.threads import parallel
 from ..data.blocks import Bag
 from ..exact.counts import Counts
 from ..exact.entries import row_shares
-from ..exact.kernels.gate import score_kernels
+from ..exact.kernels import gate
 from .base import Belief, Context, Family, Linear, Table, Term
 from .categorical import UNSEEN, draw
-from .selection import Selection
 from .smoothing import Dirichlet, Laplace
-from .vocabulary import bag_rows, smoothed_words, vocabulary, word_table
+from .vocabulary import Selection, bag_rows, smoothed_words, vocabulary, word_table
 
 _ENTRIES = 1 << 12  # of a sparse matrix: SciPy's product of fewer is done before a kernel is called
 _MANY = 4096  # words to look up at once: from here on Arrow's hash table is faster than a dict
@@ -143,7 +142,7 @@ class Complement(Family):
 
 def product(matrix: Any, table: Floats) -> Floats:
     """A sparse matrix times a table, its rows shared out among the threads where there are many."""
-    kernels = score_kernels(matrix.nnz) if matrix.nnz >= _ENTRIES else None
+    kernels = gate.kernels("scores", matrix.nnz) if matrix.nnz >= _ENTRIES else None
     if kernels is None or matrix.indptr.dtype != matrix.indices.dtype:
         return np.asarray(matrix @ table, dtype=np.float64)
     out = np.empty((matrix.shape[0], table.shape[1]))

@@ -20,10 +20,9 @@ from ..explain.explanation import Explanation
 from ..families.settings import Settings
 from ..model.model import Model
 from ..tally.tally import Tally
-from .learnt import Learnt, pack
 from .message import Message, mail_schema, read_message
 from .settings import MailSettings
-from .store import Change, StateError, Store
+from .store import Change, Learnt, StateError, Store, pack
 
 SPAM, HAM, UNSURE = "spam", "ham", "unsure"
 LABELS = (HAM, SPAM)

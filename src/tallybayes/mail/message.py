@@ -16,18 +16,9 @@ from typing import Any
 from ..base.errors import DataError
 from ..data.schema import Column, Schema
 from ..exact.cells import Cells
-from .html import (
-    Link,
-    address_of,
-    addresses_of,
-    domain_of,
-    host_of,
-    owner_of,
-    readable,
-    shows_another_place,
-    strip_html,
-)
-from .parts import Content, headers, walk
+from .html import Link, strip_html
+from .links import host_of, owner_of, shows_another_place
+from .parts import Content, address_of, addresses_of, domain_of, headers, readable, walk
 from .settings import USUAL, MailSettings
 
 

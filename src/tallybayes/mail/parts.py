@@ -6,11 +6,14 @@ The standard library's parser is not used: 1,500 nested parts recurse it to deat
 from __future__ import annotations
 
 import binascii
+import encodings.aliases
 import re
-from collections.abc import Iterator
+import string
+import urllib.parse
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from .html import decoded, filename, from_base64, parameters_of
+from ..base import canon
 from .settings import MailSettings
 
 _WANTED = {"cc", "date", "from", "message-id", "reply-to", "return-path", "subject", "to"}
@@ -151,3 +154,92 @@ def _leaf(
         content.note(f"the text is longer than {content.settings.max_text:,} characters; the rest was not counted")
     texts.append(text[:most])
     content.room[is_html] -= len(texts[-1])
+
+
+# ---- bytes and headers to text
+
+_ENCODED = re.compile(r"=\?([^?\s*]{1,60})[^?\s]{0,20}\?([bBqQ])\?([^?]*)\?=(?:\s+(?==\?))?")
+_NOT_BASE64 = bytes(set(range(256)) - set(b"+/" + string.ascii_letters.encode() + string.digits.encode()))
+_PARAMETER = re.compile(r';\s*([^\s=;"]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;]*))')
+_QUOTED = re.compile(r'"(?:[^"\\]+|\\.?)*(?:"|\Z)|\([^()]*\)', re.DOTALL)  # an open quote reaches to the end
+_NO_TEXT = {"base64_codec", "bz2_codec", "hex_codec", "mbcs", "quopri_codec", "rot_13", "uu_codec", "zlib_codec"}
+_CHARSETS = {*encodings.aliases.aliases.values(), "cp874", "koi8_u", "utf_8_sig"} - _NO_TEXT
+_WIDER = {"latin_1": "cp1252", "gb2312": "gb18030", "gbk": "gb18030", "ascii": ""}  # what mailers mean by these names
+
+
+def decoded(data: bytes, charset: str = "", note: Callable[[str], None] | None = None) -> str:
+    """Bytes as text, what cannot be read replaced; without a charset by UTF-8, or else Windows-1252."""
+    name = re.sub(r"[^a-z0-9]+", "_", charset[:60].strip().lower())
+    name = encodings.aliases.aliases.get(name, name)
+    if name and name not in _CHARSETS and note is not None:
+        note(f"the character set {canon.printable(charset)!r} is not known; read as UTF-8 or Windows-1252")
+    codec = _WIDER.get(name, name) if name in _CHARSETS else ""
+    try:
+        return _clean(data.decode(codec or "utf-8"))
+    except UnicodeDecodeError:
+        if codec and note is not None:
+            note(f"some text is not valid {canon.printable(charset)}; what could not be read was replaced")
+        return _clean(data.decode(codec or "cp1252", "replace"))
+
+
+def _clean(text: str) -> str:
+    """A text that Arrow, files and tokenisers can hold: without NUL and lone surrogates."""
+    return (canon.text(text) or "").replace("\0", "")
+
+
+def from_base64(data: bytes) -> bytes:
+    """What base64 stands for, as far as it goes."""
+    try:
+        return binascii.a2b_base64(data)
+    except binascii.Error:
+        data = data.translate(None, _NOT_BASE64)
+        return binascii.a2b_base64(data[: len(data) - (len(data) % 4 == 1)] + b"==")  # a cut may part the last bytes
+
+
+def readable(header: str) -> str:
+    """A header as people read it: on one line, encoded words (RFC 2047) decoded."""
+    out, last, pending, charset = [], 0, b"", ""
+    for word in _ENCODED.finditer(header) if "=?" in header else ():
+        if word.start() > last or word[1] != charset:  # adjacent words may part a character between them
+            out += [decoded(pending, charset), header[last : word.start()]]
+            pending, charset = b"", word[1]
+        text = word[3].encode("utf-8")
+        pending += from_base64(text) if word[2] in "bB" else binascii.a2b_qp(text, header=True)
+        last = word.end()
+    return " ".join("".join([*out, decoded(pending, charset), header[last:]]).split())
+
+
+def parameters_of(header: str) -> tuple[str, dict[str, str]]:
+    """The value of a header such as Content-Type in lower case, and its parameters."""
+    kind, _, _ = header.partition(";")
+    return kind.strip().lower(), {
+        name.lower(): re.sub(r"\\(.)", r"\1", quoted) or bare
+        for name, quoted, bare in _PARAMETER.findall(header[:5000])
+    }
+
+
+def filename(parameters: dict[str, str], name: str) -> str:
+    """A file's name, which may be encoded (RFC 2047) or come in pieces: filename*0*=utf-8''a; filename*1=b."""
+    if name in parameters:
+        return readable(parameters[name])
+    return urllib.parse.unquote("".join(parameters[key] for key in sorted(parameters) if key.startswith(name + "*")))
+
+
+def addresses_of(header: str) -> list[str]:
+    """What stands between the commas of To or From, without quoted names and comments."""
+    return re.split("[,;]", _QUOTED.sub(" ", header))
+
+
+def address_of(header: str) -> str:
+    """The first address of a header such as From, in lower case."""
+    text = ",".join(addresses_of(header))
+    angled = re.search("<([^<>]*)>", text)
+    for candidate in [*(angled[1].split() if angled else ()), *re.split(r"[<>,\s]+", text)]:
+        if domain_of(candidate):
+            return "".join(filter(str.isprintable, candidate[:320].lower()))
+    return ""
+
+
+def domain_of(address: str) -> str:
+    """The domain of a mail address or Message-ID, in lower case; empty if it has none."""
+    return address.rpartition("@")[2].strip(".<> ").lower()[:253] if "@" in address else ""

@@ -1,4 +1,6 @@
-"""The state of a mail filter in one SQLite file: the exact tally, and every learnt message, so that it can be unlearnt.
+"""A learnt message, and its row as bytes: what must be remembered so that it can be unlearnt.
+
+The state of a mail filter in one SQLite file: the exact tally, and every learnt message, so that it can be unlearnt.
 
     sheets     column, sheet → a number, and the names of the amounts
     counts     sheet, slot, limb, class → one integer per amount: what `tb.count` of the learnt rows would give
@@ -32,7 +34,39 @@ from ..exact.counts import Counts
 from ..exact.limbs import Limbs
 from ..exact.sheet import Sheet
 from ..tally.tally import Tally
-from .learnt import Learnt, pack, rows_tally, unpack
+
+
+@dataclass(frozen=True)
+class Learnt:
+    """One learnt message: its id and class, and the row exactly as it was counted."""
+
+    id: str
+    label: str
+    row: Mapping[str, Any]
+    sender: str = ""
+    fingerprint: str = ""
+
+
+def rows_tally(schema: Schema, messages: Sequence[Learnt]) -> Tally:
+    """The tally of some learnt messages."""
+    if not messages:
+        return Tally.zero(schema)
+    return Tally.of(schema, [{**m.row, schema.target: m.label} for m in messages])
+
+
+def pack(row: Mapping[str, Any]) -> bytes:
+    """A row as compressed JSON with its keys in order.
+
+    >>> unpack(pack({"b": 1.5, "a": ["x", None]}))
+    {'a': ['x', None], 'b': 1.5}
+    """
+    return zlib.compress(json.dumps(row, sort_keys=True, separators=(",", ":")).encode("ascii"))
+
+
+def unpack(packed: bytes) -> dict[str, Any]:
+    """The inverse of `pack`."""
+    return dict(json.loads(zlib.decompress(packed)))
+
 
 APPLICATION = 0x54427935  # "TBy5" in the file's header, so that `file` and we can tell it from other SQLite files
 FORMAT = 1

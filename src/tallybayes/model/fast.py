@@ -16,12 +16,12 @@ import numpy as np
 
 from ..base.arrays import Floats, Ints
 from ..data.blocks import Block, Codes, Numbers, Vectors
-from ..data.wholecodes import of_one_matrix
-from ..exact.kernels.gate import score_kernels
+from ..data.matrices import of_one_matrix
+from ..exact.kernels import gate
 from ..families import Belief
 from ..families.categorical import CategoricalBelief
 from ..families.gaussian import GaussianBelief
-from . import scorer
+from . import posterior
 
 Adder = Callable[[slice, Floats], None]
 _FEW = 64  # rows below which calling a kernel costs more than NumPy
@@ -35,7 +35,9 @@ def adders(
     """For each column that has a fast twin, what adds weight · part to the scores of some rows; {} for few rows."""
     if any(b.rows < _FEW for b in blocks.values()):
         return {}
-    kernels = score_kernels(sum(b.unchecked.size if isinstance(b, Vectors) else b.rows for b in blocks.values()))
+    kernels = gate.kernels(
+        "scores", sum(b.unchecked.size if isinstance(b, Vectors) else b.rows for b in blocks.values())
+    )
     if kernels is None:
         return {}
     found: dict[str, Adder | None] = dict(_of_matrix(kernels, beliefs, blocks, weights))
@@ -64,10 +66,10 @@ def best(adders: Mapping[str, Adder], start: Floats, rows: int) -> Ints:
     for at in range(0, rows, _ROWS):
         some = slice(at, min(at + _ROWS, rows))
         these = scores[: some.stop - at]
-        scorer.begin(start, these)
+        posterior.begin(start, these)
         for add in adders.values():
             add(some, these)
-        out[some] = scorer.best(these)
+        out[some] = posterior.best(these)
     return out
 
 

@@ -24,15 +24,15 @@ from ..families import Belief, Family
 from ..families.base import Table
 from ..families.settings import Settings
 from ..tally.tally import Tally
-from . import one_row, scorer
-from .decide import decide
+from . import one_row, posterior
 from .graph import Graph, model_html
 from .learning import Learning
 from .linear import LinearView, linear_view
 from .odds import OddsTable, odds_table
-from .prior import natural_order
+from .posterior import decide
+from .prior import natural_order, prior_probabilities
 from .scoring import Scoring
-from .written import Tables, fixed_beliefs, prior_probabilities, strong_settings, written_schema, written_tables
+from .written import Tables, fixed_beliefs, strong_settings, written_schema, written_tables
 
 if TYPE_CHECKING:
     from ..explain.explanation import Explanation
@@ -111,7 +111,7 @@ class Model(Learning, Scoring):
         if costs is None and unsure_below is None:
             start = self._start(prior)
             numbers = self._each(source, lambda blocks, n: self._best(blocks, n, start))
-            return scorer.named(numbers, self._label_array, start)
+            return posterior.named(numbers, self._label_array, start)
         best = decide(self.predict_proba(source, prior=prior), self.classes, unsure_below, costs)
         if unsure_below is None:
             return self._label_array[best]
@@ -161,7 +161,7 @@ class Model(Learning, Scoring):
 
         `log` is "natural", "2", "10" or "decibans"; `number` picks the row where `row` is a table.
         """
-        from ..explain.explaining import explained
+        from ..explain.explanation import explained
 
         return explained(self, self._one(row, number), str(log), self._start(prior), prior)
 
@@ -267,7 +267,7 @@ class Model(Learning, Scoring):
         """Where the score of each class starts: log P(class), and its offset if the settings have one."""
         if not self.settings.offsets:
             return self.log_prior
-        return self.log_prior + scorer.offsets(self.settings, self.classes)
+        return self.log_prior + posterior.offsets(self.settings, self.classes)
 
     def prior(self) -> dict[Any, float]:
         """P(class)."""

@@ -4,12 +4,18 @@
 
 Whatever the readers do not know (lists, words where numbers belong, columns that are absent) goes the long way, which
 has the messages.
+
+What one column says of one row, in plain Python: a reader for each kind of column.
+
+Texts, codes, cells and words are looked up in what the belief has said before; numbers go through its formula. A value
+that a reader does not know raises `NotPlain`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from operator import add
 from typing import Any
@@ -18,12 +24,18 @@ import numpy as np
 
 from ..base.arrays import Floats
 from ..data.batch import MATRIX
-from ..data.onevalue import NotPlain
-from ..data.schema import Schema
+from ..data.blocks import Codes, Numbers
+from ..data.encode import NotPlain, block_of_one, plain_number, plain_text
+from ..data.pairs import Side, pair_slot, stretch_names
+from ..data.schema import Column, Schema
 from ..families import Belief
+from ..families.blend import MOST, BlendBelief
+from ..families.gaussian import HALF_LOG_2PI, GaussianBelief, StudentBelief
+from ..families.histogram import CellBelief
+from ..families.moments import FAR, BellBelief
 from ..families.settings import Settings
-from .rowreaders import Row, reader
-from .scorer import calibrated, prior_shift
+from ..families.words import WordsBelief
+from .posterior import calibrated, factor_of_one, prior_shift
 
 _MOST_CLASSES = 64  # with more of them NumPy adds faster
 
@@ -111,3 +123,263 @@ def log_probabilities(joint: list[float]) -> Floats:
     """log P(class given row), one row."""
     log_total = max(joint) + math.log(posterior(joint)[1])
     return np.array([[s - log_total for s in joint]])
+
+
+Row = Mapping[str, Any]
+Said = Sequence[float]  # a number for each class
+Reader = Callable[[Row], Said | None]  # None: no evidence
+Heard = Callable[[float], Said]
+
+_LONG = 1 << 12  # characters of a text that is better cut by the kernels
+_MOST_KEPT = 1 << 14  # answers remembered per column, fewer if there are more than sixteen classes
+_LONG_KEY = 200
+_ONE = np.zeros(1, dtype=np.int64)
+
+
+class _Kept(dict[Any, Any]):
+    """What `ask` said of each key, remembered for the last few thousand."""
+
+    def __init__(self, ask: Callable[[Any], Any]) -> None:
+        super().__init__()
+        self._ask = ask
+
+    def __missing__(self, key: Any) -> Any:
+        said = self._ask(key)
+        if type(key) is not str or len(key) <= _LONG_KEY:
+            if len(self) * max(len(said or ()), 16) >= 16 * _MOST_KEPT:
+                self.clear()
+            self[key] = said
+        return said
+
+
+def _listed(parts: Floats, by: float = 1.0) -> tuple[float, ...]:
+    """The parts of one row, weighted."""
+    return tuple((parts if by == 1.0 else by * parts).tolist())
+
+
+# ---- a reader for each kind of column
+
+
+def reader(column: Column, belief: Belief | None, settings: Settings, missing: Sequence[str]) -> Reader:
+    """What a column says of a row, weighted. `belief` is None where nobody asks: the value is only read."""
+    marks = frozenset((*missing, *column.missing))
+    by = settings.weights.get(column.name, 1.0) if belief is not None else 0.0
+    read: Reader | None = None
+    if column.of is not None:
+        read = _pair(column.of, belief, by, missing)
+    elif column.part is not None:
+        pass
+    elif column.kind == "category":
+        read = _category(column.reads, belief, by, marks)
+    elif column.kind == "number":
+        read = _of_number(column, belief, by, marks - {""})
+    elif column.kind == "vector" and type(belief) is GaussianBelief and by != 0.0:
+        read = _vector(column, belief, by)
+    elif column.kind == "text" and isinstance(belief, WordsBelief) and by != 0.0:
+        read = _words(column, belief, settings, marks - {""}, missing)
+    return read or _by_block(column, belief, settings, missing)
+
+
+def _by_block(column: Column, belief: Belief | None, settings: Settings, missing: Sequence[str]) -> Reader:
+    """Any column, by a block of one row."""
+
+    def read(row: Row) -> Said | None:
+        value = row[column.reads]
+        if value is None:
+            return None
+        block = block_of_one(column, value, missing)
+        by = 0.0 if belief is None else factor_of_one(settings, column.name, block)
+        return None if belief is None or by == 0.0 else _listed(belief.parts(block)[0], by)
+
+    return read
+
+
+def _category(name: str, belief: Belief | None, by: float, marks: frozenset[str]) -> Reader:
+    def ask(value: str) -> Said | None:
+        text = plain_text(value, marks)
+        return None if text is None or belief is None or by == 0 else _listed(belief.parts(Codes([text], _ONE))[0], by)
+
+    kept = _Kept(ask)
+
+    def read(row: Row) -> Said | None:
+        value = row[name]
+        if type(value) is not str:
+            value = plain_text(value, marks)
+            if value is None:
+                return None
+        said: Said | None = kept[value]
+        return said
+
+    return read
+
+
+def _pair(of: tuple[Side, Side], belief: Belief | None, by: float, missing: Sequence[str]) -> Reader:
+    """Both values, numbers by their stretch."""
+    one, other = (_side(side, missing) for side in of)
+
+    def ask(values: tuple[str, str]) -> Said | None:
+        slot = pair_slot(*values)
+        return None if belief is None or by == 0 else _listed(belief.parts(Codes([slot], _ONE))[0], by)
+
+    kept = _Kept(ask)
+
+    def read(row: Row) -> Said | None:
+        u, v = one(row), other(row)
+        if u is None or v is None:
+            return None
+        said: Said | None = kept[u, v]
+        return said
+
+    return read
+
+
+def _side(side: Side, missing: Sequence[str]) -> Callable[[Row], str | None]:
+    marks, name, names = frozenset((*missing, *side.missing)), side.source, stretch_names(side.cuts)
+    numeric = marks - {""}
+    if side.kind == "category" and side.part is None:
+        return lambda row: plain_text(row[name], marks)
+
+    def read(row: Row) -> str | None:
+        value = row[name]
+        if side.part is not None and value is not None:
+            block = block_of_one(Column(name, side.kind, part=side.part, missing=side.missing), value, missing)
+            if isinstance(block, Codes):
+                return block.text(0)
+            value = float(block.values[0])
+        x = plain_number(value, numeric)
+        return None if x is None else names[bisect_right(side.cuts, x)]
+
+    return read
+
+
+def _of_number(column: Column, belief: Belief | None, by: float, marks: frozenset[str]) -> Reader:
+    name = column.reads
+    heard = None if belief is None or by == 0 else _heard(belief, by, column)
+
+    def read(row: Row) -> Said | None:
+        x = plain_number(row[name], marks)
+        return None if x is None or heard is None else heard(x)
+
+    return read
+
+
+def _heard(belief: Belief, by: float, column: Column) -> Heard:
+    """What a belief says of a number, times its weight."""
+
+    def long(x: float) -> Said:
+        return _listed(belief.parts(Numbers(np.array([x]), column.cells))[0], by)
+
+    if type(belief) is BlendBelief:
+        each = [(_heard(b, 1.0, column), by * share) for b, share in zip(belief.beliefs, belief.shares, strict=True)]
+        return (lambda x: _blended(each, x)) if each else long
+    if isinstance(belief, CellBelief) and type(belief).parts is CellBelief.parts:
+        cells = belief.cells
+        kept = _Kept(lambda code: _listed(belief.log_cells(np.array([code], dtype=np.int64))[0], by))
+        return lambda x: kept[cells.code(x)]
+    bell = isinstance(belief, BellBelief) and belief.varies.tolist() == [True]
+    if bell and type(belief) in (GaussianBelief, StudentBelief):
+        return _bell(belief, by, long)
+    return long
+
+
+def _blended(each: Sequence[tuple[Heard, float]], x: float) -> Said:
+    """Σ share · part against the best class, none below −MOST."""
+    out: Said | None = None
+    for heard, share in each:
+        said = heard(x)
+        best = max(said)
+        bent = [0.0] * len(said) if best == -math.inf else [share * max(s - best, -MOST) for s in said]
+        out = bent if out is None else list(map(add, out, bent))
+    assert out is not None
+    return out
+
+
+def _bell(belief: Any, by: float, long: Heard) -> Heard:
+    """The density of a Gaussian or Student's t in Python; far values by the long way, which does not overflow."""
+    location, scale = belief.location[0].tolist(), belief.scale[0].tolist()
+    if type(belief) is GaussianBelief:
+        lines = [(m, s, by * (-math.log(s) - HALF_LOG_2PI), 0.5 * by) for m, s in zip(location, scale, strict=True)]
+
+        def normal(x: float) -> Said:
+            out = []
+            for m, s, constant, half in lines:
+                z = (x - m) / s
+                if not -FAR <= z <= FAR:
+                    return long(x)
+                out.append(constant - half * z * z)
+            return out
+
+        return normal
+    freedom = belief.freedom[0].tolist()
+    middle = belief.log_density(belief.location[0], 0).tolist()  # at z = 0
+    each = zip(location, scale, freedom, middle, strict=True)
+    curves = [(m, s, v, by * at_top, by * (v + 1) / 2) for m, s, v, at_top in each]
+
+    def student(x: float) -> Said:
+        out = []
+        for m, s, v, constant, power in curves:
+            z = (x - m) / s
+            if not -FAR <= z <= FAR:
+                return long(x)
+            out.append(constant - power * math.log1p(z * z / v))
+        return out
+
+    return student
+
+
+def _vector(column: Column, belief: GaussianBelief, by: float) -> Reader:
+    name, width = column.reads, column.width
+    places, mean, scale, constant = belief.by_class
+    everywhere = len(places) == width
+    mean, scale, constant = np.ascontiguousarray(mean), np.ascontiguousarray(scale), by * constant
+    half = 0.5 * by
+
+    def read(row: Row) -> Said | None:
+        x = row[name]
+        if type(x) is not np.ndarray or x.shape != (width,) or x.dtype.kind not in "fiu":
+            raise NotPlain
+        with np.errstate(over="ignore", invalid="ignore"):
+            z = ((x if everywhere else _finite(x)[places]) - mean) / scale
+            squares = np.einsum("yj,yj->y", z, z)
+        said: list[float] = (constant - half * squares).tolist()
+        if not min(said) > -FAR:  # far away, missing or infinite
+            raise NotPlain
+        return said
+
+    return read
+
+
+def _finite(x: Floats) -> Floats:
+    """The same numbers; an infinity is refused even where nobody looks."""
+    if np.isinf(x).any():
+        raise NotPlain
+    return x
+
+
+def _words(
+    column: Column, belief: WordsBelief, settings: Settings, marks: frozenset[str], missing: Sequence[str]
+) -> Reader | None:
+    """The sum over the words of a short text; None where the belief is no such sum."""
+    cut = column.text
+    if type(belief).parts is not WordsBelief.parts or cut is None or cut.hash_bits is not None:
+        return None
+    name, presence = column.reads, belief.presence
+    weight, exponent = settings.weights.get(column.name, 1.0), settings.lengths.get(column.name, 0.0)
+    kept = _Kept(lambda word: _listed(belief.summed([[word]])[0]))
+    nothing = _listed(np.zeros(belief.weights.shape[1]))
+    long = _by_block(column, belief, settings, missing)
+
+    def read(row: Row) -> Said | None:
+        value = row[name]
+        if type(value) is not str or len(value) > _LONG:
+            return long(row)
+        if value in marks:
+            return None
+        words = cut.tokens(value)
+        if not words:
+            return nothing
+        said = map(sum, zip(*map(kept.__getitem__, dict.fromkeys(words) if presence else words), strict=True))
+        by = weight if exponent == 0.0 else weight * len(words) ** exponent
+        return list(said) if by == 1.0 else [by * s for s in said]
+
+    return read

@@ -22,7 +22,7 @@ from ..families.settings import Settings
 from ..tally.tally import Tally
 from . import fast as fused
 from . import one_row as rowscorer
-from . import scorer
+from . import posterior
 from .prior import class_prior, class_totals
 
 T = TypeVar("T")
@@ -90,10 +90,10 @@ class Scoring:
         """start + Σ weight · part, bent where the settings say so."""
         fast = fused.adders(self.beliefs, blocks, self.settings.weights)
         parts = self._parts(blocks, but=fast)
-        joint = fused.add_all(fast, scorer.scores(start, parts, self.settings, blocks, rows))
+        joint = fused.add_all(fast, posterior.scores(start, parts, self.settings, blocks, rows))
         if self.settings.isotonic is None and self.settings.lead is None:
             return joint
-        return scorer.calibrated(self.settings, joint, scorer.prior_shift(start, self.start))
+        return posterior.calibrated(self.settings, joint, posterior.prior_shift(start, self.start))
 
     def _best(self, blocks: Mapping[str, Block], rows: int, start: Floats) -> Ints:
         """The number of the most probable class of each row; where the kernels know all columns no scores are kept."""
@@ -101,14 +101,14 @@ class Scoring:
             fast = fused.adders(self.beliefs, blocks, self.settings.weights)
             if fast and len(fast) == len(self.beliefs):
                 return fused.best(fast, start, rows)
-        return scorer.best(self._scores(blocks, rows, start))
+        return posterior.best(self._scores(blocks, rows, start))
 
     def _log_joint(self, rows: Any, start: Floats) -> Floats:
         return np.concatenate(list(self._each(rows, lambda blocks, n: self._scores(blocks, n, start))))
 
     def _log_proba(self, rows: Any, prior: Any) -> Floats:
         start = self._start(prior)
-        return scorer.log_posterior(self._log_joint(rows, start), start)
+        return posterior.log_posterior(self._log_joint(rows, start), start)
 
     def _of_one(self, rows: Any, prior: Any) -> list[float] | None:
         """The scores of a lone row by the short way; None for other data and for rows that it cannot read."""
@@ -132,7 +132,7 @@ class Scoring:
         names = tuple(str(canon.text(c)) for c in self.classes)
         totals = np.zeros(len(names)) if self.tally is None else class_totals(self.tally, names)
         log_prior = safe_log(class_prior(replace(self.settings, prior=prior), names, totals))
-        return log_prior + scorer.offsets(self.settings, self.classes)
+        return log_prior + posterior.offsets(self.settings, self.classes)
 
     @cached_property
     def _label_array(self) -> np.ndarray[Any, Any]:

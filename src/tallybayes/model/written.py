@@ -1,48 +1,28 @@
-"""A model written down by a person: priors and tables given, not learnt."""
+"""A model written down by a person: priors and tables given, not learnt, and the same as JSON."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..base import canon
 from ..base.arrays import Floats
-from ..base.errors import SettingsError, excerpt, warn
+from ..base.errors import ModelFileError, SettingsError, excerpt, warn
 from ..data.schema import Column, Schema
 from ..families import Belief
 from ..families.categorical import CategoricalBelief
 from ..families.settings import Settings
 from ..families.smoothing import OTHER, Dirichlet
 from ..families.words import MultinomialBelief
+from .prior import MOST_OFF_ONE
+
+if TYPE_CHECKING:
+    from .model import Model
 
 Tables = Mapping[str, Mapping[Any, Mapping[Any, float]]]  # column → class → value → probability
-_MOST_OFF = 0.02
-
-
-def prior_probabilities(prior: Mapping[Any, float], classes: tuple[str, ...] | None = None) -> dict[str, float]:
-    """A given prior by canonical class, summing to one; within 0.02 of one it is normalised with a warning."""
-    given = {str(canon.text(c)): float(p) for c, p in prior.items()}
-    if classes is not None and set(given) != set(classes):
-        unknown, without = sorted(set(given) - set(classes)), sorted(set(classes) - set(given))
-        raise SettingsError(
-            "the prior " + " and ".join(
-                ([f"names unknown classes {excerpt(unknown)}"] if unknown else [])
-                + ([f"has nothing for {excerpt(without)}"] if without else [])
-            ),
-            hint=f"give a probability for each of {excerpt(classes, 20)}.",
-        )  # fmt: skip
-    bad = [c for c, p in given.items() if not 0 <= p <= 1]
-    total = sum(given.values())
-    if bad or not given or abs(total - 1) > _MOST_OFF:
-        raise SettingsError(
-            f"the prior of {bad[0]!r} is {given[bad[0]]!r}" if bad else f"the priors add up to {total:g}, not 1",
-            hint="give probabilities from 0 to 1 that add up to one.",
-        )
-    if abs(total - 1) > 1e-9:
-        warn(f"the priors add up to {total:g} and were divided by that")
-    return {c: p / total for c, p in given.items()}
 
 
 def written_tables(tables: Tables, classes: tuple[str, ...]) -> dict[str, dict[str, Floats]]:
@@ -58,7 +38,7 @@ def written_tables(tables: Tables, classes: tuple[str, ...]) -> dict[str, dict[s
         for c, table in given.items():
             bad = [v for v, p in table.items() if not 0 <= p <= 1]
             total = sum(table.values())
-            if bad or total > 1 + _MOST_OFF:
+            if bad or total > 1 + MOST_OFF_ONE:
                 raise SettingsError(
                     f"P({bad[0]!r} given {c!r}) is {table[bad[0]]!r} in the table of {column!r}"
                     if bad
@@ -124,3 +104,47 @@ def strong_settings(
             amounts[c] = {**written, OTHER: rest} if rest > 1e-9 * strength else written
         smoothing[column] = Dirichlet(amounts)
     return Settings(prior=Dirichlet({c: strength * p for c, p in prior.items()}), smoothing=smoothing)
+
+
+def written_to_json(model: Model) -> dict[str, Any]:
+    """The classes, log P(class) and P(value given class) of every column, to the last bit."""
+    columns = {}
+    for name, belief in model.beliefs.items():
+        if isinstance(belief, CategoricalBelief):
+            values = belief.values
+        elif isinstance(belief, MultinomialBelief):
+            values = belief.words
+        else:
+            raise SettingsError(
+                f"the model has no tally, and column {name!r} is no written table",
+                hint="save models that come from tally.model(), tb.fit or tb.Model.written.",
+            )
+        columns[name] = [[v, p] for v, p in zip(values, belief.probabilities.tolist(), strict=True)]
+    return {
+        "classes": [str(canon.text(c)) for c in model.classes],
+        "log_prior": [v if math.isfinite(v) else None for v in model.log_prior.tolist()],  # null: P(class) = 0
+        "columns": columns,
+    }
+
+
+def written_from_json(schema: Schema, settings: Settings, given: Any) -> Model:
+    """The inverse of `written_to_json`."""
+    from .model import Model
+
+    try:
+        labels = tuple(canon.from_text(c, schema.label_type) for c in given["classes"])
+        log_prior = np.array([-np.inf if v is None else float(v) for v in given["log_prior"]])
+        tables = {
+            str(name): {str(v): np.array(p, dtype=np.float64) for v, p in table}
+            for name, table in given["columns"].items()
+        }
+        fits = len(log_prior) == len(labels) and all(
+            p.shape == (len(labels),) for t in tables.values() for p in t.values()
+        )
+        if not fits or set(tables) != set(schema.names):
+            raise ValueError("tables, classes and schema do not fit each other")
+        return Model(schema, labels, log_prior, fixed_beliefs(schema, tables, len(labels)), {}, settings)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ModelFileError(
+            f"the written tables cannot be read: {str(error)[:200]}", hint="the file was not written by tallybayes."
+        ) from None

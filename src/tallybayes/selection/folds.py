@@ -23,7 +23,7 @@ from ..data.schema import Schema
 from ..data.sources import Batch, Source
 from ..families.settings import Settings
 from ..families.smoothing import Dirichlet
-from ..model import scorer
+from ..model import posterior
 from ..model.prior import natural_order
 from ..tally.tally import Tally, add_tallies, count_rows, refuse_empty
 from .settings_at_once import Answer, Asked, FoldScorer
@@ -49,7 +49,7 @@ class HeldOut:
 
     def log_proba(self) -> Floats:
         """log P(class given row); where every class is impossible the prior answers."""
-        return scorer.log_posterior(self.joint, self.log_prior[self.folds])
+        return posterior.log_posterior(self.joint, self.log_prior[self.folds])
 
     def proba(self) -> Floats:
         """P(class given row), rows × classes."""

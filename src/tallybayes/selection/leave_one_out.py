@@ -32,7 +32,7 @@ from ..families.gaussian import log_normal
 from ..families.moments import floored
 from ..families.settings import Settings
 from ..families.smoothing import Laplace
-from ..model import scorer
+from ..model import posterior
 from ..model.prior import natural_order
 from ..tally.tally import Tally, count_rows
 from .folds import HeldOut
@@ -116,9 +116,9 @@ class _Batch:
                 for i, n in enumerate(self.tally.schema.names)
             }
         blocks = encode.bags(self.read.blocks)
-        offsets = scorer.offsets(self.settings, self.tally.classes)
-        joint = log_prior + scorer.scores(offsets, parts, self.settings, blocks, rows)
-        joint = scorer.calibrated(self.settings, joint[:, order])
+        offsets = posterior.offsets(self.settings, self.tally.classes)
+        joint = log_prior + posterior.scores(offsets, parts, self.settings, blocks, rows)
+        joint = posterior.calibrated(self.settings, joint[:, order])
         at = np.argsort(order)
         return HeldOut(
             tuple(from_text(c, label_type) for c in names),

@@ -16,7 +16,7 @@ from ..data.schema import Schema
 from ..families import Belief
 from ..families.settings import Settings
 from ..families.smoothing import Dirichlet
-from ..model import scorer
+from ..model import posterior
 from ..model.model import Model
 from ..tally.tally import Tally
 from .word_grid import TrainingWords, WordRows, reading
@@ -77,7 +77,7 @@ class FoldScorer:
         for number, (settings, classes) in enumerate(zip(asked.settings, asked.classes, strict=True)):
             each = {name: self._parts(number, name, said[name]) for name in asked.names}
             prior, names = self._priors[asked.prior[number]]
-            joint = scorer.calibrated(settings, scorer.scores(prior, each, settings, blocks, rows))
+            joint = posterior.calibrated(settings, posterior.scores(prior, each, settings, blocks, rows))
             if names == classes:
                 yield prior, joint, each if parts else {}
                 continue

@@ -1,13 +1,18 @@
-"""Labels as scikit-learn gives them → labels as a tally counts them, and back."""
+"""Labels as scikit-learn gives them → labels as a tally counts them, and back.
+
+Weights, numbers of rows and random states, as scikit-learn's users give them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
+from sklearn.utils.validation import check_array
 
 from ..base import canon
 from ..base.arrays import Floats, Ints
@@ -65,3 +70,26 @@ def order_of(names: Sequence[str], wanted: Sequence[str]) -> Ints | None:
         return None
     at = {name: i for i, name in enumerate(names)}
     return np.array([at[name] for name in wanted], dtype=np.int64)
+
+
+def weights_of(given: Any, rows: int) -> Floats:
+    """A weight for each row; those of a batch may all be 0, which scikit-learn's own check refuses."""
+    if isinstance(given, Real):
+        return np.full(rows, float(given))
+    weights = check_array(given, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
+    if weights.shape != (rows,):
+        raise ValueError(f"sample_weight.shape == {weights.shape}, expected ({rows},)!")
+    out: Floats = weights
+    return out
+
+
+def how_many(X: Any) -> int:
+    """How many rows."""
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def generator(random_state: Any) -> np.random.Generator:
+    """NumPy's new generator from what scikit-learn calls a random state."""
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(2**31))
+    return np.random.default_rng(random_state)

@@ -26,7 +26,7 @@ from ..model.model import Model
 from ..selection.choose.ladder import choose
 from . import labels
 from .base import TallyClassifier
-from .rows import how_many
+from .labels import how_many
 
 
 class NaiveBayes(TallyClassifier):

@@ -1,16 +1,103 @@
-"""Exports: a model in the forms in which others can use it."""
+"""A model card: what a model is, in Markdown for a person, and what its file reveals about the rows it has seen.
+
+Exports: a model in the forms in which others can use it.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 
+import numpy as np
+
+from ..base import canon
 from ..base.disk import write_atomically
 from ..base.errors import SettingsError, did_you_mean
 from ..model.model import Model
+from ..tally.tally import Tally
 from .json import scorer_json
-from .modelcard import model_card
 from .onnx import onnx_bytes
 from .sealed import seal, sealed_to_bytes
+
+_MOST_COLUMNS = 200
+_SMALL = 5  # a count below this may point at single people
+
+
+def model_card(model: Model) -> str:
+    """The card as Markdown."""
+    tally = model.tally
+    lines = [f"# Model card: {_safe(model.schema.target)}", ""]
+    origin = "Written by hand." if tally is None else f"Counted from {tally.rows:,} rows"
+    if tally is not None:
+        origin += f" ({tally.skipped:,} more had no label and were skipped)." if tally.skipped else "."
+    lines += [f"A naive Bayes classifier. {origin} Answers are a sum: the prior, and what each column says.", ""]
+    lines += ["## Classes", "", "| class | P(class) |", "|---|---|"]
+    lines += [f"| {_safe(label)} | {p:.4g} |" for label, p in model.prior().items()]
+    lines += ["", "## Columns", "", "| column | kind | believed as | weight |", "|---|---|---|---|"]
+    for name in list(model.beliefs)[:_MOST_COLUMNS]:
+        family = model.families[name].describe() if name in model.families else "written table"
+        weight = model.settings.weights.get(name, 1.0)
+        lines.append(f"| {_safe(name)} | {model.schema[name].kind} | {_safe(family)} | {weight:.3g} |")
+    if len(model.beliefs) > _MOST_COLUMNS:
+        lines.append(f"| … {len(model.beliefs) - _MOST_COLUMNS} more | | | |")
+    ignored = [c for c in model.schema.columns if c.kind == "ignore"]
+    if ignored:
+        lines += ["", "Left out: " + "; ".join(f"{_safe(c.name)} ({_safe(c.reason)})" for c in ignored[:20]) + "."]
+    raw, free = model.parameters()
+    lines += ["", f"Numbers in the model: {raw:,}, of which {free:,} are free.", "", "## Choices", ""]
+    lines += [f"- smoothing: {_safe(model.settings.smoothing, 200)}", f"- prior: {_safe(model.settings.prior, 200)}"]
+    lines += [f"- {_safe(key)}: {_safe(value, 200)}" for key, value in model.notes.items()]
+    lines += ["", "## What the model file reveals", "", *_revealed(model, tally), ""]
+    lines += ["## Limits", "", *_limits(model), ""]
+    if tally is not None:
+        lines += [f"Digest of the counts: `{tally.digest}`", ""]
+    return "\n".join(lines)
+
+
+def _revealed(model: Model, tally: Tally | None) -> list[str]:
+    if tally is None:
+        return ["- Only what was written down: no rows have been counted."]
+    words, values, small, smallest = 0, 0, 0, 0
+    for counts in tally.columns.values():
+        for name, sheet in counts.sheets.items():
+            if name in ("values", "words", "cells"):
+                table = sheet.table("n", len(tally.classes))
+                small += int(np.count_nonzero((table > 0) & (table < _SMALL)))
+                smallest += int(np.count_nonzero(table == 1))
+                words += len(sheet.slots) if name == "words" else 0
+                values += len(sheet.slots) if name == "values" else 0
+    out = [
+        "- Every class with its number of rows, and for every number column the exact sums of its values.",
+        f"- {values:,} different values of categories and {words:,} different words, spelled out, each with how often "
+        "it occurs in each class.",
+        f"- {small:,} of these counts are below {_SMALL}, {smallest:,} are 1: a rare word or value may name one "
+        "person. Rare names, addresses and numbers in texts are words, too.",
+    ]
+    if model.schema.receipts:
+        out.append("- A hash of every row: whoever guesses a whole row can tell whether it was counted.")
+    out.append(
+        "- A sealed scorer (`model.export(path, 'sealed')`) leaves the counts out, but keeps words, values and "
+        "probabilities, and for Student-t columns how many values each class had."
+    )
+    out.append("- Rows can be taken out again: `model.forget(rows)` leaves no trace of them in the counts.")
+    return out
+
+
+def _limits(model: Model) -> list[str]:
+    out = [
+        "- Columns are taken as independent given the class. Where they repeat each other, probabilities are extreme."
+    ]
+    if not model.settings.weights:
+        out.append("- The evidence has not been weighted by column: take the order of the classes more seriously "
+                   "than the probabilities.")  # fmt: skip
+    out.append("- Values and words never seen are no evidence, missing values are left out.")
+    return out
+
+
+def _safe(text: object, most: int = 60) -> str:
+    """A text that stays a text in Markdown and HTML."""
+    return re.sub(r"([\\`*_{}\[\]<>#+!|~&$])", r"\\\1", canon.printable(text, most)).replace("\\<", "&lt;")
+
 
 FORMATS = {"sealed": ".sealed.parquet", "json": ".json", "onnx": ".onnx", "card": ".md"}
 

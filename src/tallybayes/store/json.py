@@ -25,7 +25,7 @@ from ..families.base import Belief
 from ..families.blend import MOST, BlendBelief
 from ..families.calibration import LEAST
 from ..families.categorical import CategoricalBelief
-from ..families.gaussian import GaussianBelief
+from ..families.gaussian import GaussianBelief, StudentBelief
 from ..families.levels import BagLevelsBelief
 from ..families.moments import BellBelief
 from ..families.pair import InteractionBelief
@@ -33,7 +33,6 @@ from ..families.poisson import PoissonBelief
 from ..families.presence import BernoulliWordsBelief
 from ..families.settings import Settings
 from ..families.steps import StepsBelief
-from ..families.student import StudentBelief
 from ..families.words import WordsBelief
 from .sealed import Sealed
 

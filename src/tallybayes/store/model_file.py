@@ -62,7 +62,7 @@ class Stored:
     def model(self) -> Model:
         """The model, estimated again: the same tally and settings give the same numbers to the last bit."""
         from ..model.estimate import estimate
-        from ..model.writtentext import written_from_json
+        from ..model.written import written_from_json
 
         if self.tally is None:
             model = written_from_json(self.schema, self.settings, self.written)
@@ -76,7 +76,7 @@ class Stored:
 
 def to_bytes(model: Model) -> bytes:
     """A model as the bytes of its file."""
-    from ..model.writtentext import written_to_json
+    from ..model.written import written_to_json
 
     written = written_to_json(model) if model.tally is None else None
     auto = [c.name for c in model.schema.counted if c.name in model.families and _auto(model, c)]

@@ -15,8 +15,7 @@ from ..base import canon
 from ..base.arrays import Floats
 from ..base.errors import MissingExtra, SettingsError
 from ..families.calibration import LEAST, Lead
-from ..families.gaussian import HALF_LOG_2PI
-from ..families.student import log_gamma_step
+from ..families.gaussian import HALF_LOG_2PI, log_gamma_step
 from .json import pieces
 from .sealed import Sealed
 

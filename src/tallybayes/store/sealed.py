@@ -25,7 +25,7 @@ from ..families.base import Belief
 from ..families.bins import BinsBelief
 from ..families.blend import BlendBelief
 from ..families.categorical import CategoricalBelief
-from ..families.gaussian import GaussianBelief
+from ..families.gaussian import GaussianBelief, StudentBelief
 from ..families.histogram import CellBelief
 from ..families.kernel import KernelBelief
 from ..families.levels import BagLevelsBelief, LevelsBelief
@@ -35,7 +35,6 @@ from ..families.presence import BernoulliWordsBelief
 from ..families.settings import Settings
 from ..families.settings_json import settings_from_json, settings_to_json
 from ..families.steps import StepsBelief, steps_of
-from ..families.student import StudentBelief
 from ..families.words import ComplementBelief, MultinomialBelief, PolyaBelief
 from ..model.model import Model
 from .model_file import FORMAT, metadata_of, save

@@ -29,7 +29,7 @@ from ..exact.counts import Counts, add_counts
 from ..exact.limbs import exact_sums, round_ratio, spread
 from ..exact.moments import MOMENTS
 from ..exact.sheet import Sheet
-from . import receipts
+from . import guard
 from .guard import ROWS, class_weights, why_impossible
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ class Tally:
             return rest
         hint = "these rows were never counted as they are now: check their labels, weights and values."
         if self.schema.receipts:
-            row = receipts.first_unknown(self.schema, self.classes, self.labels, source.batches())
+            row = guard.first_unknown(self.schema, self.classes, self.labels, source.batches())
             if row is not None:
                 raise CannotForget(
                     f"row {row} (the first is row 0) is not counted, or not so often; nothing has been forgotten",
@@ -325,7 +325,7 @@ def count_rows(
         )
     }
     if schema.receipts:
-        sheets["receipts"] = receipts.sheet(blocks, groups)
+        sheets["receipts"] = guard.sheet(blocks, groups)
     columns = {name: _counts(block.sum_by(groups)) for name, block in blocks.items()}
     return without_empty_classes(Tally(schema, tuple(classes), _counts(sheets), columns, skipped))
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from ...base.threads import threads
 from ..batch import BATCH_ROWS
-from .options import Options
+from .file import Options
 
 _STEP = 1 << 13  # rows that DuckDB hands over at once; joined until they are worth a batch
 

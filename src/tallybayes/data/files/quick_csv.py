@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 from ...base.threads import threads
-from .options import Options
+from .file import Options
 
 _PATIENCE = 1000  # milliseconds
 TEXT, NUMBER = pa.string(), pa.float64()

@@ -13,8 +13,7 @@ from ...base.errors import DataError, excerpt
 from ..batch import Batch, Source, Wanted, arrow_batches, as_column, refuse_repeated
 from . import duckdb as duck
 from .csv import CsvFile
-from .file import File, find
-from .options import Options
+from .file import File, Options, find
 from .typed import ArrowFile, JsonLines, ParquetFile
 
 _HOME = "duckdb"  # the engine that files and queries belong to

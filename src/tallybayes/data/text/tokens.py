@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from ...base import canon
 from ...base.arrays import Ints
 from ...base.arrow import array, scalar
-from ...exact.kernels.gate import text_kernels
+from ...exact.kernels import gate
 from .tokeniser import Tokeniser, clean
 
 
@@ -35,7 +35,7 @@ class Tokens:
 
 def tokenised(texts: pa.Array, tokeniser: Tokeniser) -> Tokens:
     """The tokens of an Arrow array of strings; a null text has none."""
-    kernels = text_kernels(texts.nbytes) if tokeniser.plain else None
+    kernels = gate.kernels("texts", texts.nbytes) if tokeniser.plain else None
     found = _plain_words(texts, tokeniser) if kernels is None else _fast(texts, tokeniser, kernels)
     return _hashed(found, tokeniser.hash_bits) if tokeniser.hash_bits is not None else found
 

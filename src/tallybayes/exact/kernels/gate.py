@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import importlib
 import logging
 import os
 import sys
 from functools import cache
+from importlib import import_module
 from types import ModuleType
 from typing import Any
-
-from .kernelcache import refresh
 
 log = logging.getLogger("tallybayes")
 
 # Importing Numba and loading a cached kernel costs about as much as NumPy needs for this many cells
 BREAK_EVEN = 2_000_000
+_CELLS = {"texts": 0.5, "tokens": 2}  # what a byte of text and a token are worth; everything else is worth one
 _work_done = 0
 
 
@@ -36,19 +35,19 @@ def _repaid(cells: int) -> bool:
     return True
 
 
-def kernels(cells: int) -> ModuleType | None:
-    """The Numba module that adds numbers up, once that repays its import; None before that."""
-    if not _repaid(cells):
-        return None
-    from . import moments as module
+def kernels(of: str, work: int) -> ModuleType | None:
+    """The Numba module `moments`, `codes`, `entries`, `texts`, `tokens` or `scores`, once that repays its import.
 
-    return module
+    `work` is how many of them there are to do: cells, entries, bytes of text, tokens.
+    """
+    return import_module(f".{of}", __package__) if _repaid(int(_CELLS.get(of, 1) * work)) else None
 
 
 @cache
 def _numba() -> None:
     """Numba, loaded once. Its first run on a machine compiles, and says so; later ones find the result cached."""
-    event: Any = importlib.import_module("numba.core.event")
+    event: Any = import_module("numba.core.event")
+    from .compiling import refresh
 
     class Compiling(event.Listener):  # type: ignore[misc]
         said = False
@@ -65,66 +64,3 @@ def _numba() -> None:
 
     event.register("numba:compile", Compiling())
     refresh()
-
-
-def text_kernels(size: int) -> ModuleType | None:
-    """The Numba module that cuts texts, under the same rule; a byte of text is worth about half a cell."""
-    if not _repaid(size // 2):
-        return None
-    from . import texts as wordscan
-
-    return wordscan
-
-
-def count_kernels(tokens: int) -> ModuleType | None:
-    """The Numba module that counts tokens, under the same rule; a token is worth about two cells."""
-    if not _repaid(2 * tokens):
-        return None
-    from . import countkernels
-
-    return countkernels
-
-
-def table_kernels(cells: int) -> ModuleType | None:
-    """The Numba module that counts codes, under the same rule."""
-    if not _repaid(cells):
-        return None
-    from . import tablekernels
-
-    return tablekernels
-
-
-def entry_kernels(entries: int) -> ModuleType | None:
-    """The Numba module that adds up the entries of sparse matrices, under the same rule."""
-    if not _repaid(entries):
-        return None
-    from . import entries as entrykernels
-
-    return entrykernels
-
-
-def code_kernels(texts: int) -> ModuleType | None:
-    """The Numba module that numbers texts, under the same rule."""
-    if not _repaid(texts):
-        return None
-    from . import codes as codekernels
-
-    return codekernels
-
-
-def score_kernels(cells: int) -> ModuleType | None:
-    """The Numba module that scores, under the same rule."""
-    if not _repaid(cells):
-        return None
-    from . import scores
-
-    return scores
-
-
-def grid_kernels(cells: int) -> ModuleType | None:
-    """The Numba module that scores words under many smoothings, under the same rule."""
-    if not _repaid(cells):
-        return None
-    from . import gridkernels
-
-    return gridkernels

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .compiling import helper, kernel
-from .countkernels import FILLED, LABEL, SEEN, TEXT, add_up, flush
 from .llvm import add_table_rows, fold_block, ones, trailing_zeros
 from .strings import ONE, ZERO, Keys, has_room, key_them, learn, look_up
+from .tokens import FILLED, LABEL, SEEN, TEXT, add_up, flush
 
 _BLOCKS = np.int64(32)  # of 64 bytes, whose words are handled together: they and their keys stay in the nearest cache
 MOST = 64 * int(_BLOCKS) // 2 + 4  # words that these can have, and a few to spare

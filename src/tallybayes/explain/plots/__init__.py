@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...base.errors import SettingsError
 from .columns import CategoryDisplay, NumberDisplay, VectorDisplay, WordsDisplay, column_display
-from .evidence import NomogramDisplay, Scale, WaterfallDisplay
-from .scales import nomogram
+from .evidence import NomogramDisplay, Scale, WaterfallDisplay, nomogram
 from .scores import ConfusionDisplay, Display, PrecisionRecallDisplay, ReliabilityDisplay, RocDisplay
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from ...base.errors import DataError
 from ...data import encode
 from ...data.sources import Batch, Source, open_source
 from ...families.settings import Settings
-from ...model import scorer
+from ...model import posterior
 from ...model.model import Model
 from ...selection.measure.metrics import (
     accuracy,
@@ -56,10 +56,12 @@ def judged(model: Model, data: Any, y: Any = None) -> Judged:
         parts = {name: belief.parts(blocks[name]) for name, belief in model.beliefs.items()}
         joint = np.tile(model.start, (batch.rows, 1))
         if parts:
-            joint = scorer.calibrated(model.settings, scorer.scores(model.start, parts, model.settings, blocks))
-        log_p.append(scorer.log_posterior(joint, model.start))
+            joint = posterior.calibrated(model.settings, posterior.scores(model.start, parts, model.settings, blocks))
+        log_p.append(posterior.log_posterior(joint, model.start))
         for name, part in parts.items():
-            bits[name] += _bits(model.log_prior, scorer.scores(model.log_prior, {name: part}, model.settings, blocks))
+            bits[name] += _bits(
+                model.log_prior, posterior.scores(model.log_prior, {name: part}, model.settings, blocks)
+            )
             gone[name] += float(np.count_nonzero(~blocks[name].present()))
         labels.append(_labels(model, batch))
         rows += batch.rows

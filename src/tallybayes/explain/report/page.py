@@ -11,9 +11,8 @@ import numpy as np
 from ...base.canon import printable
 from ...model.model import Model
 from ..plots.columns import column_display
-from ..plots.evidence import WaterfallDisplay
+from ..plots.evidence import WaterfallDisplay, nomogram
 from ..plots.paper import matplotlib, svg
-from ..plots.scales import nomogram
 from ..plots.scores import ConfusionDisplay, PrecisionRecallDisplay, ReliabilityDisplay, RocDisplay
 from .facts import Judged, judged, report_facts
 from .html import Page, escape, figure, fold, number, paragraph, table, write

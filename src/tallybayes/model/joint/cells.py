@@ -1,4 +1,6 @@
-"""The probability of every cell of a joint table, in logs: some cells are listed, all others are alike.
+"""Rows counted by cell: category columns as codes, and exact counts under the values of a cell as a JSON list.
+
+The probability of every cell of a joint table, in logs: some cells are listed, all others are alike.
 
 So a table of 3^60 cells costs what its listed ones cost, and nothing underflows. A cell is named by its codes: for
 each column the number of its value.
@@ -7,6 +9,7 @@ each column the number of its value.
 from __future__ import annotations
 
 import itertools
+import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,12 +19,82 @@ import numpy as np
 
 from ...base import canon
 from ...base.arrays import Bools, Floats, Ints, log_sum_exp, safe_log
-from ...base.errors import SettingsError, excerpt, warn
+from ...base.errors import DataError, SettingsError, did_you_mean, excerpt, warn
+from ...data import values as reading
+from ...data.blocks import Codes, N
+from ...data.sources import Batch
+from ...exact.counts import Counts
+from ...exact.limbs import Limbs, canonical
+from ...exact.sheet import Sheet
 from ...families.smoothing import Dirichlet, Epsilon, Laplace, MaximumLikelihood, Smoothing
+from ..prior import MOST_OFF_ONE
 from .dependence import MOST_LISTED, cell_count, equal_rows, sum_by
 
+_CELLS = "cells"  # the sheet's name
+
+
+def distinct(columns: Iterable[str]) -> tuple[str, ...]:
+    """The names of at least one column, refused if one is there twice."""
+    names = tuple(str(c) for c in columns)
+    if not names or len(set(names)) < len(names):
+        raise SettingsError(
+            f"the columns are {excerpt(names) or 'none'}", hint="name at least one column, and none more than once."
+        )
+    return names
+
+
+def categories(names: Sequence[str], batch: Batch) -> list[Codes]:
+    """The columns as categories; an absent one is an error."""
+    absent = [c for c in names if c not in batch]
+    if absent and (batch.rows or batch.columns):
+        raise DataError(
+            f"there is no column {absent[0]!r}; the data have {excerpt(batch.names()) or 'no columns'}",
+            hint=did_you_mean(absent[0], batch.names()) + "columns are found by name.",
+        )
+    if absent:
+        return [Codes([], np.zeros(0, dtype=np.int64)) for _ in names]
+    for c in names:
+        reading.check_flat(batch[c], c)
+    return [reading.category(batch[c], ("",)) for c in names]
+
+
+def count_batch(names: Sequence[str], batch: Batch) -> tuple[Counts, int]:
+    """The counts of a batch, and how many rows were skipped since a value is missing."""
+    blocks = categories(names, batch)
+    codes = np.stack([b.codes for b in blocks], axis=1)
+    whole = codes[(codes >= 0).all(axis=1)]
+    return count_cells([b.slots for b in blocks], whole, np.ones(len(whole))), len(codes) - len(whole)
+
+
+def count_cells(values: Sequence[Sequence[str]], codes: Ints, n: Floats) -> Counts:
+    """The counts of cells that hold n rows each; equal cells are added up."""
+    if len(codes) == 0:
+        return Counts({})
+    group, first = equal_rows(codes)
+    sums = sum_by(group, n, len(first)).astype(np.int64)
+    slots = [json.dumps([v[c] for v, c in zip(values, row, strict=True)]) for row in codes[first].tolist()]
+    sheet = Sheet.dense(slots, 1, {"n": canonical(Limbs(0, sums[:, None]))})
+    return Counts({_CELLS: sheet} if len(sheet) else {})
+
+
+def cell_texts(counts: Counts) -> list[list[str]]:
+    """The values of each counted cell."""
+    return [json.loads(slot) for slot in counts.sheet(_CELLS, N).slot_names]
+
+
+def cell_rows(counts: Counts) -> Floats:
+    """How many rows fell into each counted cell; below 0 in a difference."""
+    return counts.sheet(_CELLS, N).table("n", 1)[:, 0]
+
+
+def renumbered(values: Sequence[str], block: Codes) -> Ints:
+    """The codes of a block as the numbers of these values: MISSING stays, others are OUTSIDE."""
+    at = {v: i for i, v in enumerate(values)}
+    new = np.array([*(at.get(s, OUTSIDE) for s in block.slots), MISSING], dtype=np.int64)
+    return new[block.codes]
+
+
 MISSING, OUTSIDE = -1, -2  # codes of a value that is not there, and of one that the table does not have
-_MOST_OFF = 0.02  # how far from one the sum of a written table may be
 
 At = Mapping[int, int]  # column number → code
 
@@ -160,7 +233,7 @@ def written(
     )
     bad = [(texts, p) for texts, p in given.items() if not 0 <= p <= 1]
     total = math.fsum(given.values())
-    if bad or not abs(total - 1) <= _MOST_OFF:
+    if bad or not abs(total - 1) <= MOST_OFF_ONE:
         raise SettingsError(
             f"the probability of {bad[0][0]} is {bad[0][1]!r}" if bad else f"the table adds up to {total:g}, not 1",
             hint="give probabilities from 0 to 1 that add up to one.",

@@ -18,8 +18,7 @@ from ...data.sources import open_source
 from ...families.settings import Settings
 from ...families.smoothing import Dirichlet, Laplace, Smoothing
 from ...tally.tally import Tally
-from .cellcounts import categories, distinct
-from .cells import short_count
+from .cells import categories, distinct, short_count
 from .table import JointDistribution
 
 

@@ -4,6 +4,8 @@
 
 A `JointDistribution` is a value like a tally: tables of the same columns add and subtract exactly. Only cells that
 were seen are kept; every other cell has one and the same probability.
+
+Bayes' rule with its parts, as a table of probabilities answers it.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ import pyarrow as pa
 
 from ...base import canon
 from ...base.arrays import Floats, Ints
+from ...base.canon import printable
 from ...base.errors import CannotEstimate, SettingsError, did_you_mean, excerpt, warn
 from ...base.show import html_table, text_table
 from ...data import encode
@@ -30,9 +33,22 @@ from ...data.sources import open_source
 from ...exact.counts import Counts, add_counts
 from ...families.smoothing import MaximumLikelihood, Smoothing
 from . import cells as cellprobabilities
-from .bayesrule import Assignment, BayesRule, impossible, said
-from .cellcounts import cell_rows, cell_texts, count_batch, count_cells, distinct, renumbered
-from .cells import MISSING, OUTSIDE, At, CellProbabilities, coded, estimated, picked, short_count
+from .cells import (
+    MISSING,
+    OUTSIDE,
+    At,
+    CellProbabilities,
+    cell_rows,
+    cell_texts,
+    coded,
+    count_batch,
+    count_cells,
+    distinct,
+    estimated,
+    picked,
+    renumbered,
+    short_count,
+)
 from .dependence import Dependence, cell_count, dependence, equal_rows
 
 _MOST_SHOWN = 32  # cells of a table that is printed in full
@@ -364,3 +380,41 @@ class JointDistribution:
 
     def _repr_html_(self) -> str:
         return f"<p>{html.escape(self._head())}</p>{html_table(self._lines())}"
+
+
+Assignment = Mapping[str, Any]  # column → value
+
+
+@dataclass(frozen=True)
+class BayesRule:
+    """P(h given e) = P(e given h) · P(h) / P(e), with its parts."""
+
+    hypothesis: str
+    evidence: str
+    prior: float
+    likelihood: float
+    evidence_probability: float
+    posterior: float
+
+    def __repr__(self) -> str:
+        h, e = printable(self.hypothesis, 200), printable(self.evidence, 200)
+        return (
+            f"P({h} given {e}) = P({e} given {h}) · P({h}) / P({e})\n"
+            f"  = {self.likelihood:.6g} · {self.prior:.6g} / {self.evidence_probability:.6g} = {self.posterior:.6g}"
+        )
+
+
+def said(values: Assignment) -> str:
+    """An assignment as it is read out.
+
+    >>> said({"A": 1, "B": "red"})
+    'A=1, B=red'
+    """
+    return ", ".join(f"{name}={value}" for name, value in values.items())
+
+
+def impossible(values: Assignment) -> CannotEstimate:
+    """The error of asking what follows from something of probability 0."""
+    return CannotEstimate(
+        f"P({said(values)}) is 0, so nothing follows from it", hint="ask about what can happen, or smooth: Laplace(1)."
+    )

@@ -26,8 +26,7 @@ from ...data.schema import Column, Schema
 from ...data.sources import Batch, Source, open_source
 from ...families import Blend
 from ...families.blend import READERS
-from ...families.calibration import Lead
-from ...families.isotonic import Isotonic
+from ...families.calibration import Isotonic, Lead
 from ...families.settings import Calibrated, Settings
 from ...families.smoothing import Laplace, Smoothing
 from ..folds import Folds, count_folds

@@ -1,4 +1,10 @@
-"""Tune: choose smoothing, families and priors after counting, by held-out rows or from the tally alone.
+"""How well an α suits a column, from its tally alone: each occurrence is foretold by all others of its class.
+
+    Σ_y Σ_s n_sy · log[(n_sy − 1 + α)/(N_y − 1 + α·K)]
+
+Slots with equal counts have equal terms, so the sum is over different counts, however many words there are.
+
+Tune: choose smoothing, families and priors after counting, by held-out rows or from the tally alone.
 
 Every candidate of every column is scored once on held-out rows; what columns say adds up, so trying another candidate
 for one column is one addition. One column after the other takes the candidate under which the held-out rows lose least,
@@ -14,10 +20,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from scipy.optimize import minimize_scalar
 
 from ...base.arrays import Floats
 from ...base.errors import SettingsError, TallybayesWarning, did_you_mean, excerpt
 from ...base.show import text_table
+from ...data.blocks import WORDS, N
 from ...data.infer import infer, labels_or_name
 from ...data.schema import Column, Schema
 from ...data.sources import LABELS, Source, open_source
@@ -37,14 +45,71 @@ from ...families import (
 from ...families.settings import Settings
 from ...families.smoothing import Laplace, Smoothing
 from ...model.model import Model
-from ...model.scorer import log_posterior
+from ...model.posterior import log_posterior
 from ...tally.tally import Tally
 from ..folds import Folds, HeldOut, count_folds
 from ..measure.cross_validate import cross_validate
 from ..measure.evaluation import Evaluation
 from ..measure.metrics import log_loss
 from ..parts import Plan
-from .evidence import likeliest_alpha
+
+
+def slot_counts(tally: Tally, column: str, amount: str = "n") -> tuple[Floats, int]:
+    """The counts of a category's values or a text's words, slots × classes, and K, how many slots there are."""
+    kind = tally.schema[column].kind
+    if kind not in ("category", "text", "bag"):
+        raise SettingsError(
+            f"column {column!r} is a {kind}: it has no values or words to count",
+            hint="an α belongs to a category, a text or a bag.",
+        )
+    category = kind == "category"
+    sheet = tally.columns[column].sheet("values" if category else "words", N if category else WORDS)
+    declared = tally.schema[column].values or ()
+    width = tally.schema[column].width or 0
+    return sheet.table(amount, len(tally.classes)), max(len({*sheet.slot_names, *declared}), width)
+
+
+def left_out_likelihood(tally: Tally, column: str, alpha: float, amount: str = "n") -> float:
+    """The sum in this module's docstring; −inf where α is 0 and some value occurs once in a class."""
+    n, k = slot_counts(tally, column, amount)
+    return _likelihood(*_grouped(n), k, alpha)
+
+
+def likeliest_alpha(tally: Tally, column: str, amount: str = "n") -> float:
+    """The α between 10⁻⁶ and 10⁶ with the highest left-out likelihood: nothing is read but the tally.
+
+    >>> import tallybayes as tb
+    >>> schema = tb.Schema([tb.Column("x", "category")], target="y")
+    >>> tally = tb.count({"x": list("aaaaaabbbbbc"), "y": list("ppppppqqqqqq")}, schema)
+    >>> round(likeliest_alpha(tally, "x"), 3)
+    0.255
+    """
+    n, k = slot_counts(tally, column, amount)
+    grouped = _grouped(n)
+    grid = np.linspace(np.log(1e-6), np.log(1e6), 49)
+    best = int(np.argmax([_likelihood(*grouped, k, float(np.exp(a))) for a in grid]))
+    low, high = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
+    found = minimize_scalar(lambda a: -_likelihood(*grouped, k, float(np.exp(a))), bounds=(low, high), method="bounded")
+    return float(np.exp(found.x))
+
+
+def _grouped(n: Floats) -> tuple[Floats, Floats, Floats]:
+    """Different counts of one class, how many slots have each, and the class's total, all in one list."""
+    values, times, totals = [], [], []
+    for y in range(n.shape[1]):
+        found, how_many = np.unique(n[:, y], return_counts=True)
+        values.append(found)
+        times.append(how_many.astype(np.float64))
+        totals.append(np.full(len(found), n[:, y].sum()))
+    return np.concatenate(values), np.concatenate(times), np.concatenate(totals)
+
+
+def _likelihood(value: Floats, times: Floats, total: Floats, k: int, alpha: float) -> float:
+    there = (value > 0) & (total > 1)  # a class with one occurrence has no others to foretell it
+    value, times, total = value[there], times[there], total[there]
+    with np.errstate(divide="ignore"):
+        return float(np.sum(times * value * (np.log(np.maximum(value - 1, 0) + alpha) - np.log(total - 1 + alpha * k))))
+
 
 ALPHAS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 _SWEEPS = 5

@@ -19,9 +19,8 @@ from ...data.schema import Schema
 from ...data.sources import Source
 from ...families.settings import Settings
 from ...model.model import Model
-from ..measure.cross_validate import opened, whole_fit
+from ..measure.cross_validate import Fitter, Truth, opened, whole_fit
 from ..measure.evaluation import Evaluation
-from ..measure.refitting import Fitter, Truth
 from ..parts import Plan, some_rows
 from .logistic_twin import Twin, twin_of
 from .peers import peers

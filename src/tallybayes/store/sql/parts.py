@@ -15,13 +15,12 @@ from ...data.schema import Column
 from ...families.base import Belief
 from ...families.blend import BlendBelief
 from ...families.categorical import CategoricalBelief
-from ...families.gaussian import GaussianBelief
+from ...families.gaussian import GaussianBelief, StudentBelief
 from ...families.histogram import CellBelief
 from ...families.pair import InteractionBelief
 from ...families.poisson import PoissonBelief
 from ...families.presence import BernoulliWordsBelief
-from ...families.sqlcells import Steps, steps, written
-from ...families.student import StudentBelief
+from ...families.steps import Steps, steps, written
 from ...families.words import PolyaBelief, WordsBelief
 from .dialects import Dialect, TableName
 

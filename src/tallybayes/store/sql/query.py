@@ -25,10 +25,9 @@ from ...data.outputs import PREDICTION, output_names
 from ...data.schema import Schema
 from ...families.base import Belief
 from ...families.blend import MOST, bounded
-from ...families.calibration import LEAST, Lead
-from ...families.isotonic import Isotonic
+from ...families.calibration import LEAST, Isotonic, Lead
 from ...families.settings import Settings
-from ...families.sqlcells import IMPOSSIBLE, written
+from ...families.steps import IMPOSSIBLE, written
 from .dialects import Dialect, TableName, dialect
 from .parts import Formula, Lookup, Tokens, parts_of
 
