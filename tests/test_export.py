@@ -17,7 +17,8 @@ import tallybayes as tb
 from tallybayes.data import encode
 from tallybayes.data.blocks import Numbers
 from tallybayes.data.sources import open_source
-from tallybayes.families.steps import relative, steps_of
+from tallybayes.families.forms import relative
+from tallybayes.families.plain import of_form
 from tallybayes.store import sealed
 
 F = tb.families
@@ -149,7 +150,7 @@ def test_steps_say_what_the_cells_say_everywhere_on_the_line(family: Any, shape:
     }[shape]
     under = tb.Schema([tb.Column("x", "number", cells=tb.Cells.fitted(x))], target="y")
     belief: Any = tb.count({"x": x, "y": y}, under).model(tb.Settings(families={"x": family})).beliefs["x"]
-    steps = steps_of(belief, sealed._near(belief))
+    steps = of_form(belief.form())
     anywhere = 10.0 ** rng.uniform(-300, 300, 2000) * rng.choice([-1, 1], 2000)
     points = np.array(belief.cells.points)
     values = np.concatenate([

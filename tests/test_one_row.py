@@ -122,7 +122,7 @@ def check(model: tb.Model, row: Any, prior: Any = None) -> None:
 
 
 def goes_the_short_way(model: tb.Model, row: Any) -> bool:
-    read = lone(row)
+    read = lone(row, model.schema)
     return read is not None and model._row_scorer.scores(read) is not None
 
 
@@ -146,6 +146,36 @@ def test_plain_rows_of_every_kind_go_the_short_way() -> None:
         assert goes_the_short_way(model, row)
         assert goes_the_short_way(model, [row])
         check(model, row)
+
+
+@pytest.mark.parametrize("family", ["multinomial", "complement", tb.families.Multinomial(presence=True)])
+@pytest.mark.parametrize("unseen", ["no evidence", "reserve"])
+def test_a_list_of_words_goes_the_short_way(family: Any, unseen: str) -> None:
+    """A mail is a dict with lists of words: nothing is thrown away and built again for it."""
+    if family == "complement" and unseen == "reserve":
+        pytest.skip("the complement reading reserves no slot")
+    schema = tb.Schema([tb.Column("words", "bag"), tb.Column("size", "number")], target="y")
+    data = {"words": [["a", "b", "a"], ["b", "c"], ["c", "c"], []], "size": [1.0, 2.0, 3.0, 4.0], "y": list("uvvu")}
+    model = tb.count(data, schema).model(
+        tb.Settings(families={"words": family}, unseen=unseen, weights={"words": 0.7}, lengths={"words": -0.5})
+    )
+    for words in (["a"], ["a", "a", "c"], ["never", "b"], [], ["never"]):
+        row = {"words": words, "size": 2.5}
+        assert goes_the_short_way(model, row)
+        check(model, row)
+    assert not goes_the_short_way(model, {"words": [1, 2], "size": 2.5})  # numbers become texts the long way
+    check(model, {"words": [1, "a"], "size": 2.5})
+
+
+def test_a_dict_of_columns_is_not_tried_as_a_row() -> None:
+    table = {"n": [1.0, 2.0, 3.0, 4.0], "c": list("abab"), "w": [["a"], ["b"], ["a"], []], "y": list("uvuv")}
+    schema = tb.Schema([tb.Column("w", "bag"), tb.Column("n", "number"), tb.Column("c", "category")], target="y")
+    model = tb.count(table, schema).model()
+    arrays = {"n": np.array([1.0, 2.0]), "w": [["a"], []], "c": np.array(["a", "b"])}
+    for columns in (table, arrays, {"c": ["a"], "n": [None], "w": [None]}, {"n": (1.0,), "c": ("b",), "w": (["a"],)}):
+        assert len(model.predict(columns)) == len(next(iter(columns.values())))
+        assert "_row_scorer" not in vars(model)
+    assert model.predict({"n": 1.0, "c": "a", "w": ["a"]}).shape == (1,) and "_row_scorer" in vars(model)
 
 
 @given(

@@ -23,8 +23,9 @@ from hypothesis import strategies as st
 from strategies import examples
 
 import tallybayes as tb
-from tallybayes.families import BernoulliWords, Bins, Blend, Complement, Kernel, Levels, Multinomial, Poisson, steps
+from tallybayes.families import BernoulliWords, Bins, Blend, Complement, Kernel, Levels, Multinomial, Poisson
 from tallybayes.store.sql.dialects import DIALECTS
+from tallybayes.store.sql.parts import Lookup, parts_of
 
 HOSTILE = 'it\'s "q" \\ `b` ${x} %s ? :y; DROP TABLE rows; --'
 NAMES = ("a'; --", 'b"', "c`\\")
@@ -384,7 +385,7 @@ def test_refusals_name_the_column_and_a_way_out(tally):
     with pytest.raises(tb.SettingsError, match=r"'when.days' is a part of a date"):
         dates.to_sql("rows")
     events = tb.Settings(families={"events": "poisson"}, predictive=True)
-    with pytest.raises(tb.SettingsError, match="'events' is averaged over"):
+    with pytest.raises(tb.SettingsError, match="'events' is scored by the counts themselves"):
         tally.model(events).to_sql("rows")
 
 
@@ -438,25 +439,15 @@ def test_steps_say_what_the_cells_say(seed, family, shape):
     rows = {"x": x.tolist(), "y": y.tolist()}
     column = tb.Column("x", "number", cells=tb.Cells.fitted(x))
     model = tb.count(rows, tb.Schema([column], "y")).model(tb.Settings(families={"x": family}))
-    found = steps.steps(model.beliefs["x"])
-    edges = np.concatenate(
-        [
-            found.thresholds[np.isfinite(found.thresholds)] + found.centre,
-            x,
-            found.points,
-            [0.0, 1.7e308, -1.7e308, 5e-324],
-        ]
-    )
+    form = model.beliefs["x"].form()
+    edges = np.concatenate([form.general[0], x, form.points[0], [0.0, 1.7e308, -1.7e308, 5e-324]])
     asked = np.concatenate([edges, np.nextafter(edges, np.inf), np.nextafter(edges, -np.inf), rng.normal(0, 10, 50)])
     asked = asked[np.isfinite(asked)]
-    with np.errstate(over="ignore"):
-        at = np.searchsorted(found.thresholds, asked - found.centre, side="right")
-    said = found.weights[at]
-    if found.middle is not None:
-        cell = np.floor((asked - found.centre)[at == found.middle] / found.width).astype(int)
-        said[at == found.middle] = found.cells[len(found.cells) // 2 + cell]
-    for i, p in enumerate(found.points):
-        said[asked == p] = found.point_weights[i]
+    [(found, share)] = parts_of(DIALECTS["duckdb"], column, model.beliefs["x"], (), None)
+    assert isinstance(found, Lookup) and share == 1.0
+    asked_for = pa.table({"x": asked})  # noqa: F841 - DuckDB finds it by its name
+    slots = duckdb.sql(f"SELECT {found.slot.replace('{x}', 'x')} FROM asked_for").fetchall()
+    said = found.weights[[found.names.index(slot) for (slot,) in slots]]
     log = model.parts({"x": asked.tolist()})["x"]
     assert np.abs((said[:, 0] - said[:, 1]) - (log[:, 0] - log[:, 1])).max() < 1e-9
 

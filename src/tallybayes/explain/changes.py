@@ -8,6 +8,7 @@ text is: then they are `Coupled`, and their effect is known for each change of t
 from __future__ import annotations
 
 import datetime as dt
+import math
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -16,17 +17,13 @@ import numpy as np
 import pyarrow as pa
 from scipy.special import gammaln
 
-from ..base.arrays import Floats, safe_log
+from ..base.arrays import Floats
 from ..base.canon import number_text
 from ..data import encode
 from ..data.blocks import Bag, Block, N, Numbers, Vectors
 from ..data.sources import Batch
-from ..families import Belief
+from ..families.forms import BellForm, Form, LevelsForm, PolyaForm, PresenceForm, TableForm, WordsForm
 from ..families.histogram import middles
-from ..families.levels import BagLevelsBelief
-from ..families.moments import BellBelief
-from ..families.presence import BernoulliWordsBelief
-from ..families.words import PolyaBelief, WordsBelief
 from ..model import posterior
 
 if TYPE_CHECKING:
@@ -183,8 +180,8 @@ def _candidates(model: Model, columns: Sequence[Column], blocks: Mapping[str, Bl
             return _dates(model, days[0].name, any(c.part == "hour" for c in columns)) if days else []
         if isinstance(block, Numbers):
             return [float(v) for v in counted_numbers(model, column.name)]
-        table = model.beliefs[column.name]
-        return list(getattr(table, "values", ()))
+        form = model.beliefs[column.name].form()
+        return list(form.values) if isinstance(form, TableForm) else []
     return []
 
 
@@ -217,18 +214,17 @@ def _dates(model: Model, days: str, hours: bool) -> list[dt.datetime]:
 
 
 def _positions(model: Model, name: str, block: Vectors) -> Iterator[Move]:
-    belief = model.beliefs[name]
-    if not isinstance(belief, BellBelief):
+    form = model.beliefs[name].form()
+    if not isinstance(form, BellForm) or form.positions is None:
         return
     factor = posterior.factor_of_one(model.settings, name, block)
-    for i in np.flatnonzero(belief.varies).tolist():
-        place = int(belief.positions[i])
+    for i, place in enumerate(form.positions.tolist()):
         x = float(block.values[0, place])
-        grid = belief.location[i][:, None] + belief.scale[i][:, None] * _GRID
+        grid = form.location[i][:, None] + form.scale[i][:, None] * _GRID
         values = np.unique([float(f"{v:.4g}") for v in grid.ravel()])
-        now = 0.0 if np.isnan(x) else finite(belief.log_density(np.array([[x]]), i))
+        now = 0.0 if np.isnan(x) else finite(form.log_density(np.array([[x]]), i))
         before = "missing" if np.isnan(x) else number_text(float(f"{x:.10g}"))
-        delta = factor * (finite(belief.log_density(values[:, None], i)) - now)
+        delta = factor * (finite(form.log_density(values[:, None], i)) - now)
         for value, change in zip(values.tolist(), delta.swapaxes(0, 1), strict=True):
             yield Move((name, place), before, number_text(value), change, value)
 
@@ -245,11 +241,12 @@ def _words(model: Model, name: str, block: Bag) -> Iterator[Move | Coupled]:
     def scale(tokens: int) -> float:
         return float(posterior.by_length(settings, name, np.array(float(tokens))))
 
-    if isinstance(belief, PolyaBelief):
-        yield _polya(belief, name, scale, amounts, tokens)
+    form = belief.form()
+    if isinstance(form, PolyaForm):
+        yield _polya(form, name, scale, amounts, tokens)
         return
     by_length = settings.lengths.get(name, 0.0) != 0.0
-    moves = list(_word_moves(name, 1.0 if by_length else factor, belief, block, amounts))
+    moves = list(_word_moves(name, 1.0 if by_length else factor, form, amounts))
     if by_length and moves:
         core = finite(belief.parts(block)[0])
         yield Coupled(name, core, tokens, scale, lambda tokens: np.zeros(core.shape[1]), moves)
@@ -257,26 +254,25 @@ def _words(model: Model, name: str, block: Bag) -> Iterator[Move | Coupled]:
         yield from moves
 
 
-def _word_moves(name: str, factor: float, belief: Belief, block: Bag, amounts: Mapping[str, float]) -> Iterator[Move]:
-    if isinstance(belief, WordsBelief):
-        weights = finite(belief.weights)
-        times = dict.fromkeys(amounts, 1.0) if belief.presence else amounts
-        gone = {w: -times[w] * weights[:, i] for w, i in _known(belief, amounts)}
-        yield from _moves(name, factor, belief.words, amounts, gone, weights)
-    elif isinstance(belief, BernoulliWordsBelief):
-        change = finite(safe_log(belief.present)) - finite(safe_log(belief.absent))
-        at = {w: i for i, w in enumerate(belief.words) if w in amounts}
-        yield from _moves(name, factor, belief.words, amounts, {w: -change[:, i] for w, i in at.items()}, change)
-    elif isinstance(belief, BagLevelsBelief):
-        log, level = finite(safe_log(belief.probabilities)), belief.levels_of(block, 0)
-        gone = {w: log[:, 0, i] - log[:, level[i], i] for i, w in enumerate(belief.words) if w in amounts}
-        yield from _moves(name, factor, belief.words, amounts, gone, log[:, 1] - log[:, 0])
+def _word_moves(name: str, factor: float, form: Form, amounts: Mapping[str, float]) -> Iterator[Move]:
+    if isinstance(form, WordsForm):
+        logs, unseen = finite(form.logs), finite(form.unseen)
+        gone = {w: -(1.0 if form.once else n) * _row(logs, form.at.get(w), unseen) for w, n in amounts.items()}
+        gone = {w: change for w, change in gone.items() if w in form.at or form.unseen.any()}
+        yield from _moves(name, factor, form.words, amounts, gone, logs)
+    elif isinstance(form, PresenceForm):
+        change = finite(form.present) - finite(form.absent)
+        gone = {w: -change[:, i] for i, w in enumerate(form.words) if w in amounts}
+        yield from _moves(name, factor, form.words, amounts, gone, change)
+    elif isinstance(form, LevelsForm):
+        logs, top = finite(form.logs), len(form.logs) - 1
+        level = {w: min(math.ceil(n), top) for w, n in amounts.items()}
+        gone = {w: logs[:, 0, i] - logs[:, level[w], i] for i, w in enumerate(form.words) if w in amounts}
+        yield from _moves(name, factor, form.words, amounts, gone, logs[:, 1] - logs[:, 0])
 
 
-def _known(belief: WordsBelief, words: Mapping[str, float]) -> Iterator[tuple[str, int]]:
-    """The words that have a row in the belief's table, with its number."""
-    at = belief.rows_of(list(words)).tolist()
-    return ((word, i) for word, i in zip(words, at, strict=True) if i >= 0)
+def _row(logs: Floats, at: int | None, unseen: Floats) -> Floats:
+    return unseen if at is None else logs[:, at]
 
 
 def _moves(
@@ -296,21 +292,22 @@ def _moves(
 
 
 def _polya(
-    belief: PolyaBelief, name: str, scale: Callable[[int], float], amounts: Mapping[str, float], tokens: int
+    form: PolyaForm, name: str, scale: Callable[[int], float], amounts: Mapping[str, float], tokens: int
 ) -> Coupled:
     """The core is Σ log Γ(a + x) − log Γ(a); the rest depends on the number of known words alone."""
-    times = dict.fromkeys(amounts, 1.0) if belief.presence else dict(amounts)
-    known = dict(_known(belief, amounts))
-    total = belief.amounts.sum(axis=0)
-    rise = {w: finite(gammaln(belief.amounts[i] + times[w]) - gammaln(belief.amounts[i])) for w, i in known.items()}
+    times = dict.fromkeys(amounts, 1.0) if form.once else dict(amounts)
+    at = {w: i for i, w in enumerate(form.words) if w in amounts}
+    known = {w: i for w in amounts if (i := at.get(w, form.unseen)) is not None}
+    total = form.amounts.sum(axis=0)
+    rise = {w: finite(gammaln(form.amounts[i] + times[w]) - gammaln(form.amounts[i])) for w, i in known.items()}
     unknown = round(sum(times[w] for w in times if w not in known))
-    counted = len(times) if belief.presence else tokens
+    counted = len(times) if form.once else tokens
 
     def extra(tokens: int) -> Floats:
         length = tokens - unknown
         return -scale(tokens) * np.asarray(gammaln(total + length) - gammaln(total))
 
     gone = {w: -r for w, r in rise.items()}
-    moves = list(_moves(name, 1.0, belief.words, times, gone, finite(np.log(belief.amounts))))
+    moves = list(_moves(name, 1.0, form.words, times, gone, finite(np.log(form.amounts))))
     core = np.sum(list(rise.values()), axis=0) if rise else np.zeros((2, len(total)))
     return Coupled(name, core, counted, scale, extra, moves)

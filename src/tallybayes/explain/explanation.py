@@ -23,8 +23,8 @@ from ..model import posterior
 from .odds import Line, LogOdds
 
 if TYPE_CHECKING:
+    from ..families.support import Support
     from ..model.model import Model
-    from .support import Support
 
 
 _MOST_LINES = 40  # of an explanation that is printed; what is left out stands in one line, so that the sum holds

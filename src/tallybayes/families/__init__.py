@@ -5,6 +5,7 @@ from .base import Belief, Context, Family, Linear, Table, Term, family_names, na
 from .bins import Bins
 from .blend import Blend
 from .categorical import Bernoulli, Categorical
+from .complement import Complement
 from .gaussian import Gaussian
 from .kernel import Kernel
 from .levels import Levels
@@ -12,7 +13,7 @@ from .pair import Interaction
 from .poisson import Poisson
 from .presence import BernoulliWords
 from .vocabulary import Selection
-from .words import Complement, Multinomial
+from .words import Multinomial
 
 __all__ = [
     "Auto",

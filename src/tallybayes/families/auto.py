@@ -17,7 +17,7 @@ import numpy as np
 
 from ..base.arrays import Floats, safe_log
 from ..exact.counts import Counts
-from .base import Belief, Context, Family
+from .base import Belief, Context, Family, registered
 from .bins import Bins
 from .gaussian import Gaussian
 from .histogram import Histogram, read_cells
@@ -41,14 +41,14 @@ class Auto(Family):
 
 
 def candidates(h: Histogram) -> list[Family]:
-    """The families to try, simplest first."""
+    """The families to try, simplest first; last those that were registered and want to be tried."""
     out: list[Family] = [Gaussian(variance="shared"), Gaussian(predictive=True)]
     if h.cells.discrete and np.all(h.middle >= 0) and np.all(h.middle == np.rint(h.middle)):
         out.append(Poisson())
     out += [Bins(), Bins("frequency", 10)]
     if h.cells.discrete:
         out.append(Levels())
-    return [*out, Kernel()]
+    return [*out, Kernel(), *(f for f in registered() if f.tries(h))]
 
 
 def choose(counts: Counts, context: Context) -> Family:

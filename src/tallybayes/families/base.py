@@ -5,7 +5,8 @@
 
 The amounts are fixed by the column's kind. A family is one way of believing them: `estimate` turns the counts of a
 column into a `Belief`, and the belief says, for each row and class, how likely the value is. A new family is one
-file with these two classes; engines, merging, forgetting, folds and explanations know nothing of it.
+file with these two classes; engines, merging, forgetting, folds and explanations know nothing of it. What the belief
+says as plain numbers is its `form()`, which exports and the one-row scorer read; what it rests on is its `support()`.
 """
 
 from __future__ import annotations
@@ -23,8 +24,10 @@ from ..base.errors import SettingsError, did_you_mean
 from ..data.blocks import Block
 from ..exact.cells import Cells
 from ..exact.counts import Counts
+from .forms import Form, NoForm
 from .settings import Floor
 from .smoothing import Laplace, Smoothing
+from .support import ColumnTally, Support
 
 
 @dataclass(frozen=True)
@@ -157,6 +160,10 @@ class Belief(ABC):
         text = block.text(row)
         return [Term(text if text is not None else "", parts, "missing" if text is None else self.note(block, row))]
 
+    def bars(self, low: float, high: float) -> tuple[Floats, Floats] | None:
+        """Edges from low to high and densities between them, edges × classes, where a picture should be of bars."""
+        return None
+
     def note(self, block: Any, row: int) -> str:
         """Why a value that is there may be no evidence; empty if it is."""
         return ""
@@ -164,6 +171,27 @@ class Belief(ABC):
     def linear(self) -> Linear | None:
         """The linear view, or None if the parts are not linear in any features."""
         return None
+
+    def form(self) -> Form:
+        """What the belief says, as plain numbers without the counts behind them; by default that it cannot."""
+        return NoForm(
+            f"believed by a {type(self).__name__}, which no export knows",
+            "give the belief a form(), or take one of tallybayes' own families for this column.",
+        )
+
+    def sealed(self) -> Belief:
+        """The same belief with no counts in it: itself, or a plain one made of its form."""
+        from .plain import of_form, stored_as_is
+
+        return self if stored_as_is(self) else of_form(self.form())
+
+    def support(self, counted: ColumnTally, block: Any) -> Sequence[Support | None]:
+        """What each term of a row (a block of one) rests on; one for all: so many rows have a value, no interval."""
+        name = next((s for s in ("moments", "values", "rows") if s in counted.counts.sheets), None)
+        if name is None:
+            return [None]
+        n = counted.table(name).sum(axis=0)
+        return [Support(n, n)]
 
 
 class Family(ABC):
@@ -182,6 +210,10 @@ class Family(ABC):
         Up to what all classes share; None (the default) keeps the family out of the automatic choice.
         """
         return None
+
+    def tries(self, h: Any) -> bool:
+        """Whether `auto` tries the family, as it is registered, on a number column with this histogram."""
+        return False
 
     def describe(self) -> str:
         """The family with the options that differ from its defaults."""
@@ -217,6 +249,11 @@ def named(family: str | Family) -> Family:
 def family_names() -> list[str]:
     """The registered names."""
     return sorted(_REGISTRY)
+
+
+def registered() -> list[Family]:
+    """The registered families, in the order of their names."""
+    return [_REGISTRY[name] for name in family_names()]
 
 
 def missing_parts(block: Block, parts: Floats) -> Floats:

@@ -24,7 +24,8 @@ from ..exact.cells import MIDDLE
 from ..exact.counts import Counts
 from .base import Context, Family, Linear, Table
 from .categorical import draw
-from .histogram import CellBelief, Histogram, cauchy_mass, cell_linear, middles, read_cells
+from .histogram import CellBelief, Histogram, bin_support, cauchy_mass, cell_linear, middles, read_cells
+from .support import ColumnTally, Support
 
 METHODS = ("mdl", "frequency", "width")
 
@@ -151,9 +152,22 @@ class BinsBelief(CellBelief):
         """The bin of each value."""
         return np.searchsorted(self.cuts, x, side="right").astype(np.int64)
 
+    def of_cells(self, codes: Ints) -> Ints:
+        """The bin that holds the middle of each cell."""
+        return self.which(middles(*self.cells.edges(codes)))
+
     def log_cells(self, codes: Ints) -> Floats:
-        """log P of the bin that holds the middle of the cell."""
-        return safe_log(self.probabilities)[self.which(middles(*self.cells.edges(codes)))]
+        """log P of the bin of the cell."""
+        return safe_log(self.probabilities)[self.of_cells(codes)]
+
+    @property
+    def near(self) -> Floats:
+        """Counted cells, and the cuts."""
+        return np.concatenate([self.h.middle, self.cuts])
+
+    def support(self, counted: ColumnTally, block: Numbers) -> list[Support]:
+        """The rows in the value's bin."""
+        return bin_support(self, counted, block, self.of_cells, self.probabilities)
 
     def base(self, block: Numbers) -> Floats:
         """log density within the value's bin, over all classes: the bin's cells, and one row's share spread wide."""
@@ -173,6 +187,12 @@ class BinsBelief(CellBelief):
         width = np.where(low == high, 1.0, np.minimum(high - low, 1e308))
         out[there] = (safe_log((n + wide) / (rows + 1)) - np.log(width))[inverse]
         return out
+
+    def bars(self, low: float, high: float) -> tuple[Floats, Floats]:
+        """The bins between two ends, and how dense each class is in them."""
+        inside = self.cuts[(self.cuts > low) & (self.cuts < high)]
+        edges = np.concatenate(([low], inside, [high]))
+        return edges, self.probabilities[self.which(middles(edges[:-1], edges[1:]))] / np.diff(edges)[:, None]
 
     def sample(self, labels: Ints, rng: np.random.Generator) -> pa.Array:
         """A bin by its probability, then one of the cells counted in it, over all classes, and its middle."""
@@ -204,8 +224,7 @@ class BinsBelief(CellBelief):
         def which(block: Numbers) -> Ints:
             there = block.present()
             out = np.full(block.rows, -1, dtype=np.int64)
-            codes = self.cells.codes(block.values[there])
-            out[there] = self.which(middles(*self.cells.edges(codes)))
+            out[there] = self.of_cells(self.cells.codes(block.values[there]))
             return out
 
         return cell_linear(_names(self.cuts), safe_log(self.probabilities), which)

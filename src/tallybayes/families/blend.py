@@ -6,12 +6,12 @@
 
 No single curve fits every column. A bell curve is steady where rows are few, bins follow any shape where they are many;
 their average is better than the best of them, and it stays a sum. The shares are fitted on held-out rows together with
-the column weights (see `tallybayes.calibrate`), or are equal.
+the column weights (`selection.choose`), or are equal.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,9 @@ from ..base.errors import SettingsError
 from ..exact.counts import Counts
 from .base import Belief, Context, Family, Table, named
 from .bins import Bins
+from .forms import BlendForm, Form, NoForm
 from .gaussian import Gaussian
+from .support import QUANTILES, ColumnTally, Support, supports_of
 
 MOST = 15.0  # nats a family may hold against a class: the far tail of a bell curve is a guess, not evidence
 READERS: tuple[Family, ...] = (
@@ -92,6 +94,31 @@ class BlendBelief(Belief):
         for belief, share in zip(self.beliefs, self.shares, strict=True):
             out += share * bounded(belief.parts(block))
         return out
+
+    def form(self) -> Form:
+        """The form of each belief, by its share; none if one of them has none."""
+        forms = [belief.form() for belief in self.beliefs]
+        unsaid = next((f for f in forms if isinstance(f, NoForm)), None)
+        return unsaid or BlendForm(MOST, tuple(zip(map(float, self.shares), forms, strict=True)))
+
+    def sealed(self) -> BlendBelief:
+        """Each belief sealed."""
+        return replace(self, beliefs=tuple(belief.sealed() for belief in self.beliefs))
+
+    def support(self, counted: ColumnTally, block: Any) -> list[Support | None]:
+        """The families read the same rows: where one errs the others do, so quantile by quantile, in their shares."""
+        each = [supports_of(belief, counted, block)[0] for belief in self.beliefs]
+        known = [s for s in each if s is not None]
+        if len(known) < len(each) or not known:
+            return [None]
+        draws = [s.draw for s in known]
+        narrow = min(known, key=lambda s: float(s.n.sum()))  # the counts of the bin, not of the whole curve
+
+        def draw(y: int) -> Floats:
+            parts = [s * np.quantile(d(y), QUANTILES) for d, s in zip(draws, self.shares, strict=True) if d is not None]
+            return np.asarray(np.sum(parts, axis=0))
+
+        return [Support(narrow.n, narrow.of, None if any(d is None for d in draws) else draw)]
 
     def sample(self, labels: Ints, rng: np.random.Generator) -> Any:
         """Each value from the family with the largest share."""

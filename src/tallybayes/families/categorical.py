@@ -23,6 +23,8 @@ from ..base.errors import SettingsError
 from ..data.blocks import Codes, N
 from ..exact.counts import Counts
 from .base import Belief, Context, Family, Linear, Table
+from .forms import TableForm
+from .support import ColumnTally, Support, share
 
 UNSEEN = "(never seen)"
 _NUMBERS = 1 << 16  # whole numbers of a range up to this have a table by number
@@ -135,6 +137,18 @@ class CategoricalBelief(Belief):
         """P(value given class)."""
         rows = [*self.values, UNSEEN] if self.reserve else list(self.values)
         return Table("P(value given class)", rows, self.probabilities, "values")
+
+    def form(self) -> TableForm:
+        """The table."""
+        known = len(self.values)
+        return TableForm(self.values, self._log[:known], self._log[known])
+
+    def support(self, counted: ColumnTally, block: Codes) -> list[Support]:
+        """The rows that have the value."""
+        value, slots = block.text(0), self.table().rows
+        n, total = counted.of_value(value)
+        at = self._at.get(str(value), len(slots) - 1)
+        return [Support(n, total, share(self.probabilities[at], counted.strength(total, slots), len(slots)))]
 
     def linear(self) -> Linear:
         """One feature per value: is it this one?"""

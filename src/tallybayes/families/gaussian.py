@@ -6,9 +6,7 @@
 
 Mean and deviation are rounded once from exact integers, so an offset of 1e8 costs nothing, and the score is never
 expanded into powers of x. A column that is constant over all classes says nothing. With `predictive` the
-parameters are averaged over, which gives a Student-t: see `student.py`.
-
-Student-t: the Gaussian with its uncertain mean and variance averaged over.
+parameters are averaged over, which gives Student's t:
 
     prior      m0 = mean of the whole column, k0 = ¼, a0 = ½, b0 = 1/20 of the column's variance
     estimate   kn = k0 + n,  mn = (k0·m0 + n·m)/kn,  an = a0 + n/2,  bn = b0 + M2/2 + k0·n·(m − m0)²/(2·kn)
@@ -19,6 +17,7 @@ The prior is worth a fraction of one row: a class of two equal numbers is believ
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -26,15 +25,18 @@ import numpy as np
 
 from ..base.arrays import Floats, Ints
 from ..base.errors import SettingsError
+from ..base.lazy import special
 from ..data.blocks import Numbers, Vectors
 from ..exact.counts import Counts
 from .base import Belief, Context, Family, Linear, Table
+from .forms import HALF_LOG_2PI, BellForm, distance, log_gamma_step
 from .histogram import Histogram
-from .moments import BellBelief, Moments, distance, floored, read_moments, shared_deviation
+from .moments import BellBelief, Moments, floored, read_moments, shared_deviation
+from .support import ColumnTally, Support
 
 _AT_ONCE = 1 << 15  # distances at a time, so that they stay in the cache
 _LARGEST = float(np.finfo(float).max)
-HALF_LOG_2PI = 0.5 * float(np.log(2 * np.pi))
+_SQUARE = (np.arange(16) + 0.5) / 16  # quantiles at which mean and variance are drawn: 16 × 16
 
 
 @dataclass(frozen=True)
@@ -149,6 +151,14 @@ class GaussianBelief(BellBelief):
         """Mean and deviation."""
         return Table("normal density", *self.named({"mean": self.location, "deviation": self.scale}))
 
+    def form(self) -> BellForm:
+        """Location and scale."""
+        return self.bell_form()
+
+    def support(self, counted: ColumnTally, block: Numbers | Vectors) -> Sequence[Support | None]:
+        """The rows that have a value; one variance of all classes is known too well to matter."""
+        return _supports(self, counted, block, self.scale if self.shared else None)
+
     def linear(self) -> Linear | None:
         """With a shared variance: weights (μ − x₀)/σ², offset −(μ − x₀)²/2σ², about the column's mean x₀."""
         if not self.shared:
@@ -183,27 +193,6 @@ def student(m: Moments, vector: bool) -> StudentBelief:
     return StudentBelief(m.positions, location, scale * np.sqrt((kn + 1) / kn), m.varies, vector, 2 * an)
 
 
-_STEPS = 32
-
-
-def log_gamma_step(a: Floats) -> Floats:
-    """log Γ(a + ½) − log Γ(a), to the last digits where the two are large and their difference would lose them.
-
-    Stirling's series of the difference from a ≥ 32 on; below, Γ(a + 1) = a·Γ(a) leads there.
-    """
-    near = a < _STEPS
-    far = np.where(near, a + _STEPS, a)
-    r = 1 / far**2
-    series = -1 / 8 + r * (1 / 192 - r * (1 / 640 - r * 17 / 14336))
-    out = 0.5 * np.log(far) + series / far
-    if near.any():
-        ratio = (np.where(near, a, 1.0)[..., None] + np.arange(_STEPS)) / (
-            np.where(near, a, 1.0)[..., None] + np.arange(_STEPS) + 0.5
-        )
-        out = np.where(near, out + np.sum(np.log(ratio), axis=-1), out)
-    return np.asarray(out)
-
-
 @dataclass(frozen=True)
 class StudentBelief(BellBelief):
     """Student's t per position and class."""
@@ -229,3 +218,36 @@ class StudentBelief(BellBelief):
         """Location, scale and degrees of freedom."""
         rows = {"location": self.location, "scale": self.scale, "freedom": self.freedom}
         return Table("Student-t density", *self.named(rows))
+
+    def form(self) -> BellForm:
+        """Location, scale and degrees of freedom."""
+        return self.bell_form(self.freedom)
+
+    def support(self, counted: ColumnTally, block: Numbers | Vectors) -> Sequence[Support | None]:
+        """The rows that have a value."""
+        return _supports(self, counted, block)
+
+
+def _supports(
+    belief: BellBelief, counted: ColumnTally, block: Numbers | Vectors, known_sd: Floats | None = None
+) -> Sequence[Support | None]:
+    """Position by position, by draws of mean and variance (or of the mean alone, with the deviation known)."""
+    m = read_moments(counted.counts, counted.n_classes)
+    x = np.atleast_1d(block.values[0])
+    location, scale, kn, an = posterior(m)
+    u, v = (g.ravel() for g in np.meshgrid(_SQUARE, _SQUARE))
+
+    def one(i: int) -> Support:
+        value = np.asarray(x[belief.positions[i]] if belief.vector else x[0])
+
+        def draw(y: int) -> Floats:
+            wide = 1.0 if known_sd is not None else np.sqrt(an[i, y] / special.gammaincinv(an[i, y], u))
+            with np.errstate(over="ignore"):
+                sd = np.minimum((scale if known_sd is None else known_sd)[i, y] * wide + 0 * u, _LARGEST)
+                mean = location[i, y] + np.clip(sd / np.sqrt(kn[i, y]) * special.ndtri(v), -_LARGEST, _LARGEST)
+            return log_normal(value, np.clip(mean, -_LARGEST, _LARGEST), sd)
+
+        return Support(m.n[i], m.n[i], draw)
+
+    # of a vector whose varying positions are all missing there is one line, which says nothing
+    return ([one(i) for i in belief.told(x)] or [None]) if belief.vector else [one(0)]

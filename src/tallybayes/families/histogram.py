@@ -15,6 +15,8 @@ from ..data.blocks import N, Numbers
 from ..exact.cells import Cells, distinct
 from ..exact.counts import Counts
 from .base import Belief, Context, Linear
+from .forms import CellsForm
+from .support import ColumnTally, Support, share
 
 _LARGEST = float(np.finfo(np.float64).max)
 
@@ -80,6 +82,15 @@ class CellBelief(Belief):
     def log_cells(self, codes: Ints) -> Floats:
         """What each cell says, cells × classes; answers for any cell, counted or not."""
 
+    @property
+    def near(self) -> Floats:
+        """Values around which what is said may change quickly."""
+        return np.array(self.cells.points)
+
+    def form(self) -> CellsForm:
+        """What each cell says, as steps."""
+        return CellsForm(self.cells, self.log_cells, self.near)
+
     def parts(self, block: Numbers) -> Floats:
         """What the value's cell says; 0 for missing."""
         out = np.zeros((block.rows, self.n_classes))
@@ -88,6 +99,18 @@ class CellBelief(Belief):
         if len(codes):
             out[there] = self.log_cells(codes)[inverse]
         return out
+
+
+def bin_support(
+    belief: CellBelief, counted: ColumnTally, block: Numbers, which: Callable[[Ints], Ints], p: Floats
+) -> list[Support]:
+    """What a value's bin or level rests on: `which` one a cell is in, −1 for none, and their probabilities p."""
+    sheet = counted.counts.sheet("cells", N)
+    of_cell, n = which(belief.cells.slot_codes(sheet.slot_names)), sheet.table("n", counted.n_classes)
+    at = which(belief.cells.codes(block.values))[0]
+    total, slots = n[of_cell >= 0].sum(axis=0), belief.table().rows
+    draw = share(p[at], counted.strength(total, slots), len(slots))
+    return [Support(n[of_cell == at].sum(axis=0), total, draw)]
 
 
 def cell_linear(names: list[str], log: Floats, which: Callable[[Numbers], Ints]) -> Linear:

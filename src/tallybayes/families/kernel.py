@@ -20,11 +20,13 @@ import pyarrow as pa
 from ..base.arrays import Bools, Floats, Ints
 from ..base.errors import SettingsError
 from ..base.lazy import ndtr
+from ..data.blocks import Numbers
 from ..exact.cells import MIDDLE
 from ..exact.counts import Counts
 from .base import Context, Family, Table
 from .categorical import draw
 from .histogram import CellBelief, Histogram, cauchy_mass, middles, read_cells
+from .support import ColumnTally, Support, mass
 
 _NARROWEST = float(np.finfo(float).smallest_subnormal)  # a bandwidth may be tiny, but not zero
 _NOTHING = 39.0  # bandwidths: the mass beyond is zero in a float64
@@ -258,6 +260,23 @@ class KernelBelief(CellBelief):
 
     def _cauchy(self, codes: Ints) -> Floats:
         return cauchy_mass(*self.cells.edges(codes), self.cells.centre, self.scale)
+
+    @property
+    def near(self) -> Floats:
+        """Counted cells."""
+        return self.h.middle
+
+    def support(self, counted: ColumnTally, block: Numbers) -> list[Support]:
+        """The rows in reach of the value, by how much of the kernel's height they see."""
+        x, h = float(block.values[0]), self.h
+        own = self.cells.codes(block.values)
+        if self.cells.is_point(own)[0] and not self.cells.discrete:  # a value with a probability of its own
+            reach = np.broadcast_to((h.codes == own[0])[:, None], h.n.shape).astype(np.float64)
+        else:
+            with np.errstate(over="ignore", under="ignore"):
+                reach = np.exp(-0.5 * ((x - h.middle[:, None]) / self.bandwidth) ** 2)
+        n = np.sum(h.n * reach, axis=0)
+        return [Support(n, h.n.sum(axis=0), mass(n, self.parts(block)[0]))]
 
     def sample(self, labels: Ints, rng: np.random.Generator) -> pa.Array:
         """A point by its mass, or a counted cell's middle moved by the kernel, or once in n rows the common curve."""

@@ -23,7 +23,9 @@ from ..data.blocks import Bag, N, Numbers
 from ..exact.counts import Counts
 from .base import Belief, Context, Family, Linear, Table, Term
 from .categorical import draw
-from .histogram import CellBelief, Histogram, cell_linear, read_cells
+from .forms import LevelsForm
+from .histogram import CellBelief, Histogram, bin_support, cell_linear, read_cells
+from .support import ColumnTally, Support, share, sum_of
 
 _MOST = 255  # a largest value above this is no count of anything that repeats
 
@@ -126,6 +128,15 @@ class LevelsBelief(CellBelief):
         """log P of the cell's level."""
         return np.vstack([safe_log(self.probabilities), np.zeros(self.n_classes)])[self.which(codes)]
 
+    @property
+    def near(self) -> Floats:
+        """The levels."""
+        return self.values
+
+    def support(self, counted: ColumnTally, block: Numbers) -> list[Support]:
+        """The rows at the value's level."""
+        return bin_support(self, counted, block, self.which, self.probabilities)
+
     def note(self, block: Numbers, row: int) -> str:
         """Whether the value is not one of the levels."""
         return "" if self.which(self.cells.codes(block.values[[row]]))[0] >= 0 else "never seen"
@@ -210,6 +221,20 @@ class BagLevelsBelief(Belief):
         terms = [Term(f"{self.words[w]} ×{level[w]}", self._log[level[w], w]) for w in there]
         rest = np.flatnonzero(level == 0)
         return [*terms, Term(f"({len(rest)} words that do not occur)", self._log[0, rest].sum(axis=0))]
+
+    def form(self) -> LevelsForm:
+        """What every word says at every level."""
+        return LevelsForm(self.words, self._log)
+
+    def support(self, counted: ColumnTally, block: Bag) -> list[Support]:
+        """The rows behind each word that occurs, then all rows behind those that do not."""
+        level, rows = self.levels_of(block, 0), counted.rows()
+        there, levels = np.flatnonzero(level), len(self.probabilities)
+        strength = counted.strength(rows, [str(x) for x in range(levels)])
+        p = self.probabilities[level[there], there]
+        counts = np.maximum(p * strength - (strength - rows) / levels, 0.0)  # the smoothing taken off again
+        single = [Support(counts[i], rows, share(p[i], strength, levels)) for i in range(len(there))]
+        return [*single, Support(rows, rows, sum_of(self.probabilities[0, level == 0], strength))]
 
     def linear(self) -> Linear | None:
         """One feature per word and level above 0: weights log P(ℓ) − log P(0), offset Σ log P(0)."""

@@ -16,9 +16,9 @@ from ..exact.counts import Counts
 from ..exact.limbs import root_ratio
 from ..exact.moments import MOMENTS, moment_sums
 from .base import Belief, Context, Term
+from .forms import BellForm
 
 GUARD = 1e3  # a guarded floor takes no column for more than so many times wider than the one it is added to
-FAR = 1e150  # a distance of more deviations than this would overflow when squared
 
 
 @dataclass(frozen=True)
@@ -113,16 +113,6 @@ def floored(sd: Floats, all_sd: Floats, context: Context) -> Floats:
     return np.asarray(np.maximum(sd, np.maximum(context.floor.share * all_sd, np.finfo(float).smallest_subnormal)))
 
 
-def distance(x: Floats, mean: Floats, sd: Floats) -> Floats:
-    """(x − μ)/σ, without overflow on the way and short of overflow when squared."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        z: Floats = (x - mean) / sd
-        if z.size and not np.abs(z).max() <= FAR:  # also where it is not a number
-            z = np.where(np.isfinite(z), z, (x / 2 - mean / 2) / sd * 2)
-            z = np.clip(z, -FAR, FAR)
-    return z
-
-
 @dataclass(frozen=True)
 class BellBelief(Belief):
     """A location and a scale per position and class; a position constant over all classes is left out."""
@@ -150,6 +140,12 @@ class BellBelief(Belief):
             there = ~np.isnan(column)
             out[there] += self.log_density(column[there, None], int(at))
         return out
+
+    def bell_form(self, freedom: Floats | None = None) -> BellForm:
+        """The positions that vary, as a form."""
+        at = np.flatnonzero(self.varies)
+        places = self.positions[at] if self.vector else None
+        return BellForm(places, self.location[at], self.scale[at], None if freedom is None else freedom[at])
 
     def told(self, x: Floats) -> list[int]:
         """Which positions of a vector say something: they vary, and the row has a value there."""

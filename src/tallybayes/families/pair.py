@@ -23,6 +23,8 @@ from ..data.blocks import Codes, N
 from ..data.pairs import pair_values
 from ..exact.counts import Counts
 from .base import Belief, Context, Family, Table, Term
+from .forms import PairForm
+from .support import ColumnTally, Support, mass
 
 MOST_CELLS = 20_000_000  # of the table of a pair
 
@@ -133,6 +135,15 @@ class InteractionBelief(Belief):
         """C·U·V raw, C·(U − 1)·(V − 1) free."""
         u, v, c = self.log.shape
         return c * u * v, c * max(u - 1, 0) * max(v - 1, 0)
+
+    def form(self) -> PairForm:
+        """The table."""
+        return PairForm(self.us, self.vs, self.log)
+
+    def support(self, counted: ColumnTally, block: Codes) -> list[Support]:
+        """The rows that have both values."""
+        n, total = counted.of_value(block.text(0))
+        return [Support(n, total, mass(n, self.parts(block)[0]))]
 
     def table(self) -> Table:
         """How many times likelier the two values are together than they would be apart."""

@@ -10,7 +10,7 @@ impossible. With `predictive` the rate is averaged over: a negative binomial wit
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -21,8 +21,10 @@ from ..base.lazy import gammaln, xlogy
 from ..data.blocks import Numbers
 from ..exact.counts import Counts
 from .base import Belief, Context, Family, Linear, Table
+from .forms import CountsForm, Form, RateForm
 from .histogram import Histogram, read_cells
 from .moments import read_moments
+from .support import ColumnTally, Support, log_gamma
 
 
 @dataclass(frozen=True)
@@ -109,6 +111,24 @@ class PoissonBelief(Belief):
     def table(self) -> Table:
         """The rates."""
         return Table("Poisson", ["rate"], (self.shape / self.rate)[None, :])
+
+    def form(self) -> Form:
+        """The rates."""
+        return CountsForm() if self.predictive else RateForm(self.shape / self.rate)
+
+    def sealed(self) -> PoissonBelief:
+        """The rates, as if each were of one row."""
+        return replace(self, shape=self.shape / self.rate, rate=np.ones_like(self.rate))
+
+    def support(self, counted: ColumnTally, block: Numbers) -> list[Support]:
+        """The rows that have a count."""
+        n, x = counted.table("moments").sum(axis=0), float(block.values[0])
+
+        def draw(y: int) -> Floats:
+            rate = np.exp(log_gamma(float(self.shape[y]))) / self.rate[y]
+            return np.asarray(xlogy(x, rate) - rate - gammaln(x + 1))
+
+        return [Support(n, n, draw if np.all(self.shape > 0) else None)]
 
     def linear(self) -> Linear | None:
         """Weights log λ, offset −λ; the predictive form is not linear."""

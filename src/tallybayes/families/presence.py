@@ -19,7 +19,9 @@ from ..base.lazy import scipy
 from ..data.blocks import Bag
 from ..exact.counts import Counts
 from .base import Belief, Context, Family, Linear, Table, Term
+from .forms import PresenceForm
 from .smoothing import Dirichlet, frequencies
+from .support import ColumnTally, Support, places, share, sum_of
 from .vocabulary import Selection, bag_rows, vocabulary, word_table
 from .words import WordsBelief
 
@@ -110,6 +112,21 @@ class BernoulliWordsBelief(Belief):
     def table(self) -> Table:
         """P(word occurs given class)."""
         return Table("P(word occurs given class)", list(self.words), self.present, "words")
+
+    def form(self) -> PresenceForm:
+        """What each word says by occurring, and by not."""
+        return PresenceForm(self.words, safe_log(self.present), safe_log(self.absent))
+
+    def support(self, counted: ColumnTally, block: Bag) -> list[Support]:
+        """The rows that have each word, then all rows behind the words that do not occur."""
+        names = [block.slots[s] for s in block.matrix.indices]
+        n, _ = counted.of_words("documents", names)
+        rows = counted.rows()
+        strength = counted.strength(rows, ["present", "absent"])
+        at = places(names, self.words)
+        there = [Support(n[i], rows, share(self.present[at[i]], strength, 2)) for i in range(len(names))]
+        rest = np.setdiff1d(np.arange(len(self.words)), at)
+        return [*there, Support(rows, rows, sum_of(self.absent[rest], strength))]
 
     def linear(self) -> Linear | None:
         """Weights log ψ − log(1 − ψ) on presence, offset Σ log(1 − ψ); not where some ψ is 0 or 1."""

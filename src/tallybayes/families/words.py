@@ -1,8 +1,8 @@
 """Words: what a bag says by how often each word occurs.
 
-    amounts      under each word how often it occurs, and a one for occurring at all; a one for the row
-    multinomial  θ_yw = (Σx_w + α)/(Σx + α·V)              score Σ_w x_w·log θ_yw    (log density adds log m!/∏x_w!)
-    complement   weight −log[(Σx_w of the other classes + α)/(their Σx + α·V)], a reading, not a density
+    amounts    under each word how often it occurs, and a one for occurring at all; a one for the row
+    estimate   θ_yw = (Σx_w + α)/(Σx + α·V)
+    score      Σ_w x_w·log θ_yw    (the log density adds log m!/∏x_w!)
 
 V is the number of words: those seen in any class, or the width of the matrix. With `predictive` the multinomial
 averages over θ: a Dirichlet-multinomial, in which a word's second occurrence surprises less than its first.
@@ -10,8 +10,8 @@ averages over θ: a Dirichlet-multinomial, in which a word's second occurrence s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -30,14 +30,16 @@ from ..exact.entries import row_shares
 from ..exact.kernels import gate
 from .base import Belief, Context, Family, Linear, Table, Term
 from .categorical import UNSEEN, draw
+from .forms import Form, PolyaForm, WordsForm
 from .smoothing import Dirichlet, Laplace
+from .support import ColumnTally, Draw, Support, share
 from .vocabulary import Selection, bag_rows, smoothed_words, vocabulary, word_table
 
 _ENTRIES = 1 << 12  # of a sparse matrix: SciPy's product of fewer is done before a kernel is called
 _MANY = 4096  # words to look up at once: from here on Arrow's hash table is faster than a dict
 
 
-def _length(total: Floats, rows: Floats) -> Floats:
+def mean_length(total: Floats, rows: Floats) -> Floats:
     """The mean length of a row by class; ten words where no row was ever counted."""
     return np.where(rows > 0, total / np.where(rows > 0, rows, 1.0), 10.0)
 
@@ -63,16 +65,22 @@ class Multinomial(Family):
         rows, averaged = bag_rows(counts, context), context.is_predictive(self.predictive)
         plain = not (self.idf or averaged or context.reserve)
         if plain and (quick := smoothed_words(counts, context, amount, words)) is not None:
-            return MultinomialBelief(tuple(words), quick[1], False, _length(quick[0], rows), self.presence)
+            return MultinomialBelief(tuple(words), quick[1], False, mean_length(quick[0], rows), self.presence)
         n = word_table(counts, context, amount, words, more=context.reserve)
         factor = _idf(counts, context, words, more=context.reserve) if self.idf else None
         n = n if factor is None else n * factor[:, None]
         slots = [*words, UNSEEN] if context.reserve else words
-        length = _length(n.sum(axis=0), rows)
+        length = mean_length(n.sum(axis=0), rows)
         if averaged:
             amounts = _dirichlet_amounts(context, slots)
             return PolyaBelief(
-                tuple(words), _normal(n + amounts), context.reserve, length, self.presence, factor, amounts=n + amounts
+                tuple(words),
+                shares_of(n + amounts),
+                context.reserve,
+                length,
+                self.presence,
+                factor,
+                amounts=n + amounts,
             )
         p = context.probabilities(n, slots)
         return MultinomialBelief(tuple(words), p, context.reserve, length, self.presence, factor)
@@ -85,7 +93,7 @@ def _idf(counts: Counts, context: Context, words: Sequence[str], more: int) -> F
     return np.asarray(np.log(rows / np.maximum(there, 1.0)) + 1.0)
 
 
-def _imagined(context: Context, slots: Sequence[str]) -> Floats:
+def imagined(context: Context, slots: Sequence[str]) -> Floats:
     """The imagined occurrences of each word, words × classes, of a smoothing that has them."""
     if isinstance(context.smoothing, Dirichlet):
         return context.smoothing.amounts_for(slots, context.classes)
@@ -97,47 +105,16 @@ def _dirichlet_amounts(context: Context, slots: Sequence[str]) -> Floats:
     if isinstance(context.smoothing, Dirichlet) or (
         isinstance(context.smoothing, Laplace) and context.smoothing.alpha > 0
     ):
-        return _imagined(context, slots)
+        return imagined(context, slots)
     raise SettingsError(
         f"column {context.column!r} is to be scored by its Dirichlet predictive, but its smoothing is no Dirichlet",
         hint="take smoothing=tb.Laplace(alpha) with alpha above 0, or tb.Dirichlet({…}).",
     )
 
 
-def _normal(n: Floats) -> Floats:
+def shares_of(n: Floats) -> Floats:
+    """Each word's share of its class."""
     return np.asarray(n / np.maximum(n.sum(axis=0), 1e-300))
-
-
-@dataclass(frozen=True)
-class Complement(Family):
-    """The words of all other classes, the other way round (Rennie et al. 2003); norm divides by the weights' sum."""
-
-    norm: bool = False
-    presence: bool = False
-    select: Selection = field(default_factory=Selection)
-
-    name = "complement"
-    kinds = ("bag", "text")
-
-    def estimate(self, counts: Counts, context: Context) -> ComplementBelief:
-        """−log of each word's share in the other classes."""
-        if not isinstance(context.smoothing, (Laplace, Dirichlet)):
-            raise SettingsError(
-                f"column {context.column!r}: the complement reading is smoothed by an alpha",
-                hint="take smoothing=tb.Laplace(alpha), or tb.Dirichlet({word: alpha}).",
-            )
-        words = vocabulary(counts, context, self.select)
-        alpha = _imagined(context, words)
-        n = word_table(counts, context, "documents" if self.presence else "n", words)
-        length = _length(n.sum(axis=0), bag_rows(counts, context))
-        own = _normal(n + alpha)
-        if n.shape[1] == 1:  # a single class has no complement
-            return ComplementBelief(tuple(words), own, False, length, self.presence, complement=np.zeros_like(n))
-        others = n.sum(axis=1, keepdims=True) - n + alpha
-        log = safe_log(others / np.maximum(others.sum(axis=0), 1e-300))
-        # scikit-learn normalises to positive weights and negates; the sign of `log` comes out the same
-        weights = log / log.sum(axis=0) if self.norm else -log
-        return ComplementBelief(tuple(words), own, False, length, self.presence, complement=weights)
 
 
 def product(matrix: Any, table: Floats) -> Floats:
@@ -149,6 +126,10 @@ def product(matrix: Any, table: Floats) -> Floats:
     times = partial(kernels.products, matrix.indptr, matrix.indices, matrix.data, np.ascontiguousarray(table))
     parallel([partial(times, a, out[a:b]) for a, b in row_shares(matrix)])
     return out
+
+
+def _scaled(draw: Draw, scale: Floats) -> Draw:
+    return lambda y: scale[y] * draw(y)
 
 
 def _spelled(word: str, amount: float) -> str:
@@ -166,9 +147,19 @@ class WordsBelief(Belief):
     presence: bool = False  # a word counts once per row, however often it occurs
     factor: Floats | None = None  # a weight per word
 
+    @property
+    def _at(self) -> Mapping[str, int]:
+        return self._form.at
+
     @cached_property
-    def _at(self) -> dict[str, int]:
-        return {w: i for i, w in enumerate(self.words)}
+    def _form(self) -> WordsForm:
+        known = len(self.words)
+        unseen = self.weights[known] if self.reserve else np.zeros(self.weights.shape[1])
+        return WordsForm(self.presence, self.words, self.weights[:known], unseen, float(self.length.mean()))
+
+    def form(self) -> Form:
+        """What one occurrence of each word adds."""
+        return self._form
 
     @cached_property
     def _words(self) -> pa.Array:
@@ -278,6 +269,26 @@ class WordsBelief(Belief):
             "P(word given class)", [*self.words, UNSEEN][: len(self.probabilities)], self.probabilities, "words"
         )
 
+    def support(self, counted: ColumnTally, block: Bag) -> list[Support]:
+        """The occurrences, or the rows, behind each word."""
+        listed = self.listed(block, 0)
+        names = [block.slots[slot] for slot, _ in listed]
+        n, total = counted.of_words("documents" if self.presence else "n", names)
+        n, total, p, scale = self.behind(counted, names, n, total)
+        strength, slots = counted.strength(total, self.table().rows), len(self.probabilities)
+        factor = np.ones(len(names)) if self.factor is None else self.each(names, self.factor[:, None])[:, 0]
+        return [
+            Support(n[i], total, _scaled(share(p[i], strength, slots, amount * factor[i]), scale[i]))
+            for i, (_, amount) in enumerate(listed)
+        ]
+
+    def behind(
+        self, counted: ColumnTally, names: Sequence[str], n: Floats, total: Floats
+    ) -> tuple[Floats, Floats, Floats, Floats]:
+        """Of some words: counts and their total that speak, their shares, and a factor for log share."""
+        p = np.vstack([self.probabilities, np.zeros((1, counted.n_classes))])[self.rows_of(names)]
+        return n, total, p, np.ones_like(n)
+
     def features(self, block: Bag) -> Floats:
         """The amounts of the belief's words, rows × words."""
         out = np.zeros((block.rows, len(self.weights)))
@@ -313,12 +324,21 @@ class MultinomialBelief(WordsBelief):
         """Counting words once, or weighting them, leaves no distribution over bags."""
         return not self.presence and self.factor is None
 
+    def sealed(self) -> Belief:
+        """Without the lengths of the rows."""
+        return replace(self, length=np.ones_like(self.length))
+
 
 @dataclass(frozen=True)
 class PolyaBelief(MultinomialBelief):
     """The Dirichlet-multinomial: Σ log Γ(a_w + x_w) − log Γ(a_w), less the same of the sums."""
 
     amounts: Floats = field(kw_only=True)
+
+    def form(self) -> Form:
+        """The counts themselves, for those who may see them."""
+        unseen = len(self.words) if self.reserve else None
+        return PolyaForm(once=self.presence, words=self.words, amounts=self.amounts, unseen=unseen)
 
     def parts(self, block: Bag) -> Floats:
         """log of the posterior predictive, without the number of orders."""
@@ -358,20 +378,3 @@ class PolyaBelief(MultinomialBelief):
     def linear(self) -> Linear | None:
         """Not linear in the counts."""
         return None
-
-
-@dataclass(frozen=True)
-class ComplementBelief(WordsBelief):
-    """Weights from the other classes."""
-
-    complement: Floats = field(kw_only=True)
-
-    @property
-    def density(self) -> bool:
-        """A reading of the other classes' words is no distribution of this one's."""
-        return False
-
-    @cached_property
-    def weights(self) -> Floats:
-        """−log of the word's share in the other classes."""
-        return self.complement

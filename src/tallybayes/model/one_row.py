@@ -1,14 +1,10 @@
 """The scores of one row in plain Python: NumPy takes longer to be called than a row takes to be added up.
 
-    S = b + Σ weight · part        as in `scorer`, the parts from `rowreaders`
+    S = b + Σ weight · part        as in `posterior`; a reader for each column, by its kind and its belief's form
 
-Whatever the readers do not know (lists, words where numbers belong, columns that are absent) goes the long way, which
-has the messages.
-
-What one column says of one row, in plain Python: a reader for each kind of column.
-
-Texts, codes, cells and words are looked up in what the belief has said before; numbers go through its formula. A value
-that a reader does not know raises `NotPlain`.
+Texts, codes, cells and words are looked up in what the belief has said before; numbers go through its formula. What a
+reader does not know (odd types, words where numbers belong, absent columns) raises `NotPlain` and goes the long way,
+which has the messages.
 """
 
 from __future__ import annotations
@@ -16,12 +12,13 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache, partial
 from operator import add
 from typing import Any
 
 import numpy as np
 
+from ..base import canon
 from ..base.arrays import Floats
 from ..data.batch import MATRIX
 from ..data.blocks import Codes, Numbers
@@ -29,27 +26,37 @@ from ..data.encode import NotPlain, block_of_one, plain_number, plain_text
 from ..data.pairs import Side, pair_slot, stretch_names
 from ..data.schema import Column, Schema
 from ..families import Belief
-from ..families.blend import MOST, BlendBelief
-from ..families.gaussian import HALF_LOG_2PI, GaussianBelief, StudentBelief
-from ..families.histogram import CellBelief
-from ..families.moments import FAR, BellBelief
+from ..families.forms import FAR, HALF_LOG_2PI, BellForm, BlendForm, CellsForm, Form, WordsForm
+from ..families.plain import of_form
 from ..families.settings import Settings
-from ..families.words import WordsBelief
 from .posterior import calibrated, factor_of_one, prior_shift
 
 _MOST_CLASSES = 64  # with more of them NumPy adds faster
+_LISTED = ("bag", "vector", "pair")  # kinds whose value in one row may have a length
 
 
-def lone(rows: Any) -> Any:
-    """A dict that may be a row, or the one row of a matrix; None for any other data."""
+def lone(rows: Any, schema: Schema) -> Any:
+    """A dict that may be a row, or the one row of a matrix; None for any other data.
+
+    The first value that is there tells a dict of columns, before anything is built for it.
+    """
     kind = type(rows)
     if kind is dict:
-        return rows
+        return None if _is_column(rows, schema) else rows
     if kind is list and len(rows) == 1 and type(rows[0]) is dict:
         return rows[0]
     if kind is np.ndarray and rows.ndim == 2 and len(rows) == 1 and rows.dtype.kind in "fiub" and rows.itemsize <= 8:
         return rows[0]
     return None
+
+
+def _is_column(given: Mapping[Any, Any], schema: Schema) -> bool:
+    """Whether a dict holds a column of the schema where a row would hold a lone value."""
+    for column in schema.counted:
+        value = None if column.kind in _LISTED else given.get(column.reads)
+        if value is not None:
+            return hasattr(value, "__len__") and not isinstance(value, (str, bytes))
+    return False
 
 
 class RowScorer:
@@ -173,10 +180,12 @@ def reader(column: Column, belief: Belief | None, settings: Settings, missing: S
         read = _category(column.reads, belief, by, marks)
     elif column.kind == "number":
         read = _of_number(column, belief, by, marks - {""})
-    elif column.kind == "vector" and type(belief) is GaussianBelief and by != 0.0:
-        read = _vector(column, belief, by)
-    elif column.kind == "text" and isinstance(belief, WordsBelief) and by != 0.0:
-        read = _words(column, belief, settings, marks - {""}, missing)
+    elif belief is not None and by != 0.0:
+        form = belief.form()
+        if isinstance(form, BellForm) and form.freedom is None:
+            read = _vector(column, form, by)
+        elif isinstance(form, WordsForm) and (column.text is None or column.text.hash_bits is None):
+            read = _words(column, belief, form, settings, marks - {""}, missing)
     return read or _by_block(column, belief, settings, missing)
 
 
@@ -254,7 +263,7 @@ def _side(side: Side, missing: Sequence[str]) -> Callable[[Row], str | None]:
 
 def _of_number(column: Column, belief: Belief | None, by: float, marks: frozenset[str]) -> Reader:
     name = column.reads
-    heard = None if belief is None or by == 0 else _heard(belief, by, column)
+    heard = None if belief is None or by == 0 else _heard(belief.form(), by, lambda: belief)
 
     def read(row: Row) -> Said | None:
         x = plain_number(row[name], marks)
@@ -263,42 +272,41 @@ def _of_number(column: Column, belief: Belief | None, by: float, marks: frozense
     return read
 
 
-def _heard(belief: Belief, by: float, column: Column) -> Heard:
-    """What a belief says of a number, times its weight."""
+def _heard(form: Form, by: float, belief: Callable[[], Belief]) -> Heard:
+    """What a form says of a number, times its weight; the belief is asked where the form has no short way."""
 
     def long(x: float) -> Said:
-        return _listed(belief.parts(Numbers(np.array([x]), column.cells))[0], by)
+        return _listed(belief().parts(Numbers(np.array([x])))[0], by)
 
-    if type(belief) is BlendBelief:
-        each = [(_heard(b, 1.0, column), by * share) for b, share in zip(belief.beliefs, belief.shares, strict=True)]
-        return (lambda x: _blended(each, x)) if each else long
-    if isinstance(belief, CellBelief) and type(belief).parts is CellBelief.parts:
-        cells = belief.cells
-        kept = _Kept(lambda code: _listed(belief.log_cells(np.array([code], dtype=np.int64))[0], by))
+    if isinstance(form, BlendForm) and form.parts:
+        each = [(_heard(part, 1.0, cache(partial(of_form, part))), by * share) for share, part in form.parts]
+        return lambda x: _blended(each, form.most, x)
+    if isinstance(form, CellsForm):
+        cells = form.cells
+        kept = _Kept(lambda code: _listed(form.ask(np.array([code], dtype=np.int64))[0], by))
         return lambda x: kept[cells.code(x)]
-    bell = isinstance(belief, BellBelief) and belief.varies.tolist() == [True]
-    if bell and type(belief) in (GaussianBelief, StudentBelief):
-        return _bell(belief, by, long)
+    if isinstance(form, BellForm) and len(form.location) == 1:
+        return _bell(form, by, long)
     return long
 
 
-def _blended(each: Sequence[tuple[Heard, float]], x: float) -> Said:
-    """Σ share · part against the best class, none below −MOST."""
+def _blended(each: Sequence[tuple[Heard, float]], most: float, x: float) -> Said:
+    """Σ share · part against the best class, none below −most."""
     out: Said | None = None
     for heard, share in each:
         said = heard(x)
         best = max(said)
-        bent = [0.0] * len(said) if best == -math.inf else [share * max(s - best, -MOST) for s in said]
+        bent = [0.0] * len(said) if best == -math.inf else [share * max(s - best, -most) for s in said]
         out = bent if out is None else list(map(add, out, bent))
     assert out is not None
     return out
 
 
-def _bell(belief: Any, by: float, long: Heard) -> Heard:
+def _bell(form: BellForm, by: float, long: Heard) -> Heard:
     """The density of a Gaussian or Student's t in Python; far values by the long way, which does not overflow."""
-    location, scale = belief.location[0].tolist(), belief.scale[0].tolist()
-    if type(belief) is GaussianBelief:
-        lines = [(m, s, by * (-math.log(s) - HALF_LOG_2PI), 0.5 * by) for m, s in zip(location, scale, strict=True)]
+    location, scale, height = form.location[0].tolist(), form.scale[0].tolist(), form.height[0].tolist()
+    if form.freedom is None:
+        lines = [(m, s, by * top, 0.5 * by) for m, s, top in zip(location, scale, height, strict=True)]
 
         def normal(x: float) -> Said:
             out = []
@@ -310,10 +318,8 @@ def _bell(belief: Any, by: float, long: Heard) -> Heard:
             return out
 
         return normal
-    freedom = belief.freedom[0].tolist()
-    middle = belief.log_density(belief.location[0], 0).tolist()  # at z = 0
-    each = zip(location, scale, freedom, middle, strict=True)
-    curves = [(m, s, v, by * at_top, by * (v + 1) / 2) for m, s, v, at_top in each]
+    each = zip(location, scale, form.freedom[0].tolist(), height, strict=True)
+    curves = [(m, s, v, by * top, by * (v + 1) / 2) for m, s, v, top in each]
 
     def student(x: float) -> Said:
         out = []
@@ -327,11 +333,11 @@ def _bell(belief: Any, by: float, long: Heard) -> Heard:
     return student
 
 
-def _vector(column: Column, belief: GaussianBelief, by: float) -> Reader:
-    name, width = column.reads, column.width
-    places, mean, scale, constant = belief.by_class
-    everywhere = len(places) == width
-    mean, scale, constant = np.ascontiguousarray(mean), np.ascontiguousarray(scale), by * constant
+def _vector(column: Column, form: BellForm, by: float) -> Reader:
+    name, width, places = column.reads, column.width, form.positions
+    everywhere = len(form.location) == width
+    mean, scale = np.ascontiguousarray(form.location.T), np.ascontiguousarray(form.scale.T)
+    constant = by * (-np.sum(np.log(scale), axis=1) - len(form.location) * HALF_LOG_2PI)
     half = 0.5 * by
 
     def read(row: Row) -> Said | None:
@@ -357,28 +363,31 @@ def _finite(x: Floats) -> Floats:
 
 
 def _words(
-    column: Column, belief: WordsBelief, settings: Settings, marks: frozenset[str], missing: Sequence[str]
-) -> Reader | None:
-    """The sum over the words of a short text; None where the belief is no such sum."""
-    cut = column.text
-    if type(belief).parts is not WordsBelief.parts or cut is None or cut.hash_bits is not None:
-        return None
-    name, presence = column.reads, belief.presence
+    column: Column, belief: Belief, form: WordsForm, settings: Settings, marks: frozenset[str], missing: Sequence[str]
+) -> Reader:
+    """The sum over the words of a short text, or of the list of words that a bag is."""
+    cut, name, once, logs, at = column.text, column.reads, form.once, form.logs, form.at
     weight, exponent = settings.weights.get(column.name, 1.0), settings.lengths.get(column.name, 0.0)
-    kept = _Kept(lambda word: _listed(belief.summed([[word]])[0]))
-    nothing = _listed(np.zeros(belief.weights.shape[1]))
+    unseen = _listed(form.unseen)
+    kept = _Kept(lambda word: unseen if (i := at.get(str(canon.text(word)))) is None else _listed(logs[i]))
+    nothing = _listed(np.zeros(len(unseen)))
     long = _by_block(column, belief, settings, missing)
 
     def read(row: Row) -> Said | None:
         value = row[name]
-        if type(value) is not str or len(value) > _LONG:
-            return long(row)
-        if value in marks:
-            return None
-        words = cut.tokens(value)
+        if cut is None:
+            if type(value) is not list or len(value) > _LONG or {*map(type, value)} - {str}:
+                return long(row)
+            words = value
+        else:
+            if type(value) is not str or len(value) > _LONG:
+                return long(row)
+            if value in marks:
+                return None
+            words = cut.tokens(value)
         if not words:
             return nothing
-        said = map(sum, zip(*map(kept.__getitem__, dict.fromkeys(words) if presence else words), strict=True))
+        said = map(sum, zip(*map(kept.__getitem__, dict.fromkeys(words) if once else words), strict=True))
         by = weight if exponent == 0.0 else weight * len(words) ** exponent
         return list(said) if by == 1.0 else [by * s for s in said]
 

@@ -112,7 +112,7 @@ class Scoring:
 
     def _of_one(self, rows: Any, prior: Any) -> list[float] | None:
         """The scores of a lone row by the short way; None for other data and for rows that it cannot read."""
-        row = rowscorer.lone(rows)
+        row = rowscorer.lone(rows, self.schema)
         return None if row is None else self._row_scorer.scores(row, None if prior is None else self._start(prior))
 
     @cached_property

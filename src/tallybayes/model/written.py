@@ -13,10 +13,10 @@ from ..base.arrays import Floats
 from ..base.errors import ModelFileError, SettingsError, excerpt, warn
 from ..data.schema import Column, Schema
 from ..families import Belief
-from ..families.categorical import CategoricalBelief
+from ..families.forms import TableForm, WordsForm
+from ..families.plain import of_table
 from ..families.settings import Settings
 from ..families.smoothing import OTHER, Dirichlet
-from ..families.words import MultinomialBelief
 from .prior import MOST_OFF_ONE
 
 if TYPE_CHECKING:
@@ -82,10 +82,7 @@ def fixed_beliefs(schema: Schema, tables: Mapping[str, Mapping[str, Floats]], n_
         table = tables[column.name]
         values = tuple(table)
         p = np.array(list(table.values())).reshape(len(values), n_classes)
-        if column.kind == "bag":
-            out[column.name] = MultinomialBelief(values, p, False, np.full(n_classes, 10.0))
-        else:
-            out[column.name] = CategoricalBelief(values, p)
+        out[column.name] = of_table(values, p, words=column.kind == "bag")
     return out
 
 
@@ -110,16 +107,13 @@ def written_to_json(model: Model) -> dict[str, Any]:
     """The classes, log P(class) and P(value given class) of every column, to the last bit."""
     columns = {}
     for name, belief in model.beliefs.items():
-        if isinstance(belief, CategoricalBelief):
-            values = belief.values
-        elif isinstance(belief, MultinomialBelief):
-            values = belief.words
-        else:
+        if not isinstance(belief.form(), (TableForm, WordsForm)):
             raise SettingsError(
                 f"the model has no tally, and column {name!r} is no written table",
                 hint="save models that come from tally.model(), tb.fit or tb.Model.written.",
             )
-        columns[name] = [[v, p] for v, p in zip(values, belief.probabilities.tolist(), strict=True)]
+        table = belief.table()
+        columns[name] = [[v, p] for v, p in zip(table.rows, table.values.tolist(), strict=True)]
     return {
         "classes": [str(canon.text(c)) for c in model.classes],
         "log_prior": [v if math.isfinite(v) else None for v in model.log_prior.tolist()],  # null: P(class) = 0

@@ -17,37 +17,18 @@ from typing import Any
 import numpy as np
 
 from ..base import canon
-from ..base.arrays import Floats, safe_log
 from ..base.errors import SettingsError
 from ..data.pairs import stretch_names
 from ..data.schema import Column, Schema
-from ..families.base import Belief
-from ..families.blend import MOST, BlendBelief
 from ..families.calibration import LEAST
-from ..families.categorical import CategoricalBelief
-from ..families.gaussian import GaussianBelief, StudentBelief
-from ..families.levels import BagLevelsBelief
-from ..families.moments import BellBelief
-from ..families.pair import InteractionBelief
-from ..families.poisson import PoissonBelief
-from ..families.presence import BernoulliWordsBelief
+from ..families.forms import BlendForm, Form, PairForm
 from ..families.settings import Settings
-from ..families.steps import StepsBelief
-from ..families.words import WordsBelief
 from .sealed import Sealed
 
 VERSION = 1
 _SAID = {"weights", "lengths", "lead"}  # settings that a scorer states
-_DONE = {
-    "smoothing",
-    "prior",
-    "offsets",
-    "families",
-    "floor",
-    "predictive",
-    "unseen",
-    "calibrated",
-}  # and those that are in its numbers
+# and those that are in its numbers
+_DONE = {"smoothing", "prior", "offsets", "families", "floor", "predictive", "unseen", "calibrated"}
 
 
 def check_settings(sealed: Sealed, form: str) -> Settings:
@@ -79,52 +60,24 @@ def pieces(sealed: Sealed, form: str) -> list[dict[str, Any]]:
             **({"length_exponent": float(settings.lengths[name])} if name in settings.lengths else {}),
             **({} if column.text is None else {"tokens": asdict(column.text)}),
         }
-        pair = _pair(belief, column, sealed.schema) if isinstance(belief, InteractionBelief) else None
-        out.append({**piece, **(pair or _numbers(belief, column))})
+        said = belief.form()
+        out.append({**piece, **(_pair(said, column, sealed.schema) if isinstance(said, PairForm) else _numbers(said))})
     return out
 
 
-def _numbers(belief: Belief, column: Column) -> dict[str, Any]:
-    """The form of a column and its numbers; logs are natural, the last axis is the class."""
-    if isinstance(belief, CategoricalBelief):
-        log = safe_log(belief.probabilities)
-        unseen = log[-1] if belief.reserve else np.zeros(log.shape[1])
-        return {"form": "table", "values": list(belief.values), "logs": log[: len(belief.values)], "unseen": unseen}
-    if isinstance(belief, BlendBelief):
-        each = zip(belief.shares, belief.beliefs, strict=True)
-        return {"form": "blend", "most": MOST, "parts": [{"share": float(s), **_numbers(b, column)} for s, b in each]}
-    if isinstance(belief, StepsBelief):
-        return {"form": "steps", "starts": belief.starts, "logs": belief.logs}
-    if isinstance(belief, BellBelief):
-        at = np.flatnonzero(belief.varies)
-        shape: dict[str, Floats] = {"location": belief.location[at], "scale": belief.scale[at]}
-        if isinstance(belief, StudentBelief):
-            shape["freedom"] = belief.freedom[at]
-        form = "normal" if isinstance(belief, GaussianBelief) else "student"
-        return {"form": form, **({"positions": belief.positions[at]} if column.kind == "vector" else {}), **shape}
-    if isinstance(belief, PoissonBelief):
-        return {"form": "poisson", "rate": belief.shape / belief.rate}
-    if isinstance(belief, BernoulliWordsBelief):
-        present, absent = safe_log(belief.present), safe_log(belief.absent)
-        return {"form": "presence", "words": list(belief.words), "present": present, "absent": absent}
-    if isinstance(belief, BagLevelsBelief):
-        return {"form": "levels", "words": list(belief.words), "logs": safe_log(belief.probabilities)}
-    if isinstance(belief, WordsBelief):
-        n = len(belief.words)
-        unseen = belief.weights[n] if belief.reserve else np.zeros(belief.weights.shape[1])
-        weights = {"words": list(belief.words), "logs": belief.weights[:n], "unseen": unseen}
-        return {"form": "words", "once": belief.presence, **weights}
-    raise SettingsError(
-        f"column {column.name!r} is believed by a {type(belief).__name__}, which no export knows",
-        hint="take one of tallybayes' own families for this column.",
-    )
+def _numbers(form: Form) -> dict[str, Any]:
+    """The name of a form and its numbers; logs are natural, the last axis is the class."""
+    if isinstance(form, BlendForm):
+        return {"form": form.name, "most": form.most, "parts": [{"share": s, **_numbers(f)} for s, f in form.parts]}
+    said = {f.name: getattr(form, f.name) for f in fields(form) if f.metadata.get("said", True)}  # type: ignore[arg-type]
+    return {"form": form.name, **{name: value for name, value in said.items() if value is not None}}
 
 
-def _pair(belief: InteractionBelief, column: Column, schema: Schema) -> dict[str, Any]:
+def _pair(form: PairForm, column: Column, schema: Schema) -> dict[str, Any]:
     """A table over the places of two values; the places of numbers are the stretches between cuts."""
     assert column.of is not None
-    logs, sides = belief.log, []
-    for axis, (side, names) in enumerate(zip(column.of, (belief.us, belief.vs), strict=True)):
+    logs, sides = form.logs, []
+    for axis, (side, names) in enumerate(zip(column.of, (form.us, form.vs), strict=True)):
         own = (c.name for c in schema.counted if (c.reads, c.part, c.kind) == (side.source, side.part, side.kind))
         here = next(own, side.source if side.part is None else f"{side.source}.{side.part}")
         about = {"name": here, "kind": side.kind, "missing": sorted({*schema.missing, *side.missing})}
@@ -136,7 +89,7 @@ def _pair(belief: InteractionBelief, column: Column, schema: Schema) -> dict[str
             sides.append({**about, "cuts": list(side.cuts)})
         else:
             sides.append({**about, "values": list(names)})
-    return {"form": "pair", "sides": sides, "logs": logs}
+    return {"form": form.name, "sides": sides, "logs": logs}
 
 
 def scorer_json(sealed: Sealed) -> str:

@@ -15,12 +15,11 @@ from ..base import canon
 from ..base.arrays import Floats
 from ..base.errors import MissingExtra, SettingsError
 from ..families.calibration import LEAST, Lead
-from ..families.gaussian import HALF_LOG_2PI, log_gamma_step
+from ..families.forms import FAR, HALF_LOG_2PI, log_gamma_step
 from .json import pieces
 from .sealed import Sealed
 
 OPSET, ML_OPSET, IR = 18, 3, 9
-_FAR = 1e150  # deviations; the square of more would overflow
 
 
 def onnx_bytes(sealed: Sealed) -> bytes:
@@ -143,7 +142,7 @@ def _bell(graph: _Graph, piece: dict[str, Any], n_classes: int) -> str | None:
         x = graph.node("Unsqueeze", x, graph.whole(1, 2))
     location, scale = (graph.constant(piece[n][None]) for n in ("location", "scale"))  # 1 × positions × classes
     z = graph.node("Div", graph.node("Sub", x, location), scale)
-    z = graph.node("Min", graph.node("Max", z, graph.constant(np.array(-_FAR))), graph.constant(np.array(_FAR)))
+    z = graph.node("Min", graph.node("Max", z, graph.constant(np.array(-FAR))), graph.constant(np.array(FAR)))
     square = graph.node("Mul", z, z)
     log = _student(graph, square, piece) if "freedom" in piece else _normal(graph, square, piece["scale"])
     zero = graph.constant(np.zeros(1))
@@ -165,7 +164,7 @@ def _student(graph: _Graph, square: str, piece: dict[str, Any]) -> str:
 
 
 def _poisson(graph: _Graph, piece: dict[str, Any], n_classes: int) -> str:
-    """x·log λ − λ, up to log x!, which all classes share; 0 for missing and for negative numbers."""
+    """x·log λ + offset, mostly −λ, up to what all classes share; 0 for missing and for negative numbers."""
     x = graph.node("Unsqueeze", graph.input(piece), graph.whole(1))
     rate = piece["rate"]
     if not (rate > 0).all():
@@ -176,7 +175,7 @@ def _poisson(graph: _Graph, piece: dict[str, Any], n_classes: int) -> str:
     there = graph.node("Not", graph.node("Less", x, graph.constant(np.zeros(1))))
     there = graph.node("And", there, graph.node("Not", graph.node("IsNaN", x)))
     grown = graph.node("Mul", x, graph.constant(np.log(rate)[None, :]))
-    log = graph.node("Sub", grown, graph.constant(rate[None, :]))
+    log = graph.node("Add", grown, graph.constant(piece.get("offset", -rate)[None, :]))
     return graph.node("Where", there, log, graph.constant(np.zeros(1)))
 
 

@@ -22,20 +22,10 @@ from ..base.arrow import array, numpy_of
 from ..base.errors import ModelFileError, SettingsError
 from ..data.schema import Column, Schema
 from ..families.base import Belief
-from ..families.bins import BinsBelief
-from ..families.blend import BlendBelief
-from ..families.categorical import CategoricalBelief
-from ..families.gaussian import GaussianBelief, StudentBelief
-from ..families.histogram import CellBelief
-from ..families.kernel import KernelBelief
-from ..families.levels import BagLevelsBelief, LevelsBelief
-from ..families.pair import InteractionBelief
-from ..families.poisson import PoissonBelief
-from ..families.presence import BernoulliWordsBelief
+from ..families.forms import NoForm
+from ..families.plain import TYPES
 from ..families.settings import Settings
 from ..families.settings_json import settings_from_json, settings_to_json
-from ..families.steps import StepsBelief, steps_of
-from ..families.words import ComplementBelief, MultinomialBelief, PolyaBelief
 from ..model.model import Model
 from .model_file import FORMAT, metadata_of, save
 from .parquet import PREFIX, pack, unpack
@@ -43,22 +33,8 @@ from .parquet import PREFIX, pack, unpack
 if TYPE_CHECKING:
     from ..explain.explanation import Explanation
 
-TYPES: dict[str, type[Belief]] = {
-    t.__name__: t
-    for t in (
-        BagLevelsBelief, BernoulliWordsBelief, BlendBelief, CategoricalBelief, ComplementBelief, GaussianBelief,
-        InteractionBelief, MultinomialBelief, PoissonBelief, StepsBelief, StudentBelief,
-    )
-}  # fmt: skip
-_NOT_NEEDED = (
-    "smoothing",
-    "prior",
-    "families",
-    "floor",
-    "predictive",
-    "unseen",
-    "calibrated",
-)  # they have done their work
+# they have done their work
+_NOT_NEEDED = ("smoothing", "prior", "families", "floor", "predictive", "unseen", "calibrated")
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,46 +76,13 @@ class Sealed:
 
 def seal(model: Model) -> Sealed:
     """The scorer of a model, without its counts."""
-    beliefs = {name: sealed_belief(name, belief) for name, belief in model.beliefs.items()}
+    for name, belief in model.beliefs.items():
+        form = belief.form()
+        if isinstance(form, NoForm):
+            raise SettingsError(f"column {name!r} is {form.what}", hint=form.hint)
+    beliefs = {name: belief.sealed() for name, belief in model.beliefs.items()}
     settings = replace(model.settings, **{name: getattr(Settings(), name) for name in _NOT_NEEDED})
     return Sealed(Model(_bare(model.schema), model.classes, model.log_prior, beliefs, {}, settings))
-
-
-def sealed_belief(name: str, belief: Belief) -> Belief:
-    """The same belief with no counts in it."""
-    if isinstance(belief, CellBelief):
-        return steps_of(belief, _near(belief))
-    if isinstance(belief, PolyaBelief) or (isinstance(belief, PoissonBelief) and belief.predictive):
-        raise SettingsError(
-            f"column {name!r} is scored by the counts themselves (predictive=True), which no export may hold",
-            hint="export a model with predictive=False, or save the model itself.",
-        )
-    if isinstance(belief, BlendBelief):
-        return replace(belief, beliefs=tuple(sealed_belief(name, b) for b in belief.beliefs))
-    if isinstance(belief, PoissonBelief):
-        return replace(belief, shape=belief.shape / belief.rate, rate=np.ones_like(belief.rate))
-    if isinstance(belief, (MultinomialBelief, ComplementBelief)):
-        nothing = np.zeros_like(belief.probabilities) if isinstance(belief, ComplementBelief) else belief.probabilities
-        return replace(belief, length=np.ones_like(belief.length), probabilities=nothing)
-    if type(belief) not in TYPES.values():
-        raise SettingsError(
-            f"column {name!r} is believed by a {type(belief).__name__}, which no export knows",
-            hint="take one of tallybayes' own families for this column.",
-        )
-    return belief
-
-
-def _near(belief: CellBelief) -> Floats:
-    """Values around which what the belief says may change quickly."""
-    if isinstance(belief, LevelsBelief):
-        return belief.values
-    if isinstance(belief, (KernelBelief, BinsBelief)):
-        cuts = belief.cuts if isinstance(belief, BinsBelief) else np.zeros(0)
-        return np.concatenate([belief.h.middle, cuts])
-    raise SettingsError(
-        f"cells are believed by a {type(belief).__name__}, which no export knows",
-        hint="take one of tallybayes' own families for this column.",
-    )
 
 
 def _bare(schema: Schema) -> Schema:

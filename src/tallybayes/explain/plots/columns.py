@@ -12,9 +12,8 @@ from ...base.arrays import Floats, Ints, safe_log
 from ...base.canon import number_text, printable
 from ...data.blocks import N, Numbers
 from ...families import Belief
-from ...families.bins import BinsBelief
+from ...families.forms import BellForm
 from ...families.histogram import middles
-from ...families.moments import BellBelief
 from ...model.odds import OddsTable
 from .paper import axes, bare, class_colours, label, legend_above
 from .scores import Display
@@ -150,18 +149,16 @@ class NumberDisplay(Display):
         share = n / np.maximum(n.sum(axis=0), 1e-300)
         if cells.discrete and len(places) <= 2 * _BARS:
             gap = float(np.min(np.diff(places))) if len(places) > 1 else 1.0
-            scale = gap if isinstance(belief, BellBelief) else 1.0  # a density, read as the share of one value
+            scale = gap if isinstance(belief.form(), BellForm) else 1.0  # a density, read as the share of one value
             believed = scale * _density(belief, places, cells)
             return cls(column, places, share[:, shown], places, believed[:, shown], True, names, inks(model))
         below = np.cumsum(n.sum(axis=1)) / n.sum()
         low, high = places[np.minimum(np.searchsorted(below, [0.005, 0.995]), len(places) - 1)].tolist()
         edges = np.linspace(low, high if high > low else low + 1, _BARS + 1)
         bars = np.stack([np.histogram(places, edges, weights=share[:, y])[0] for y in range(n.shape[1])], axis=1)
-        if isinstance(belief, BinsBelief):
-            inside = belief.cuts[(belief.cuts > edges[0]) & (belief.cuts < edges[-1])]
-            cuts = np.concatenate(([edges[0]], inside, [edges[-1]]))
-            flat = belief.probabilities[belief.which(middles(cuts[:-1], cuts[1:]))] / np.diff(cuts)[:, None]
-            x, believed = np.repeat(cuts, 2)[1:-1], np.repeat(flat, 2, axis=0)
+        flat = belief.bars(edges[0], edges[-1])
+        if flat is not None:
+            x, believed = np.repeat(flat[0], 2)[1:-1], np.repeat(flat[1], 2, axis=0)
         else:
             x = np.linspace(edges[0], edges[-1], 241)
             x = x + (edges[1] - edges[0]) * 1e-4  # beside the values that have a probability of their own
@@ -297,10 +294,10 @@ class VectorDisplay(Display):
     @classmethod
     def of(cls, model: Model, column: str) -> VectorDisplay:
         """Of the belief about each position."""
-        belief, shown = model.beliefs[column], frequent(model)
-        assert isinstance(belief, BellBelief)
+        form, shown = model.beliefs[column].form(), frequent(model)
+        assert isinstance(form, BellForm) and form.positions is not None
         names = [str(model.classes[i]) for i in shown]
-        return cls(column, belief.positions, belief.location[:, shown], belief.scale[:, shown], names, inks(model))
+        return cls(column, form.positions, form.location[:, shown], form.scale[:, shown], names, inks(model))
 
     @property
     def size(self) -> tuple[float, float]:

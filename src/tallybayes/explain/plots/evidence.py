@@ -13,8 +13,8 @@ import numpy as np
 
 from ...base.arrays import Floats
 from ...base.canon import number_text
-from ...data.blocks import Codes, Numbers
-from ...families.words import WordsBelief
+from ...data.blocks import Numbers
+from ...families.forms import TableForm, WordsForm
 from ...model import posterior
 from ..changes import counted_numbers
 from ..odds import Line, LogOdds
@@ -173,6 +173,7 @@ def _against(parts: Floats, at: int, other: int | None) -> Floats:
 def _scale(model: Model, name: str, at: int, other: int | None) -> Scale | None:
     """Values of a column with their points; of a text the words that say most; none for what has no values to name."""
     kind, belief = model.schema[name].kind, model.beliefs[name]
+    form = belief.form()
     factor = model.settings.weights.get(name, 1.0)
     if kind == "number":
         x = _places(model, name)
@@ -180,24 +181,21 @@ def _scale(model: Model, name: str, at: int, other: int | None) -> Scale | None:
             return None
         points = _against(belief.parts(Numbers(x, model.schema[name].cells)), at, other)
         values = [number_text(float(f"{v:.4g}")) for v in x]
-    elif kind == "category":
-        values = list(getattr(belief, "values", ()))
+    elif isinstance(form, TableForm):
+        values = list(form.values)
         if not values:
             return None
-        points = _against(belief.parts(Codes(values, np.arange(len(values)))), at, other)
+        points = _against(form.logs, at, other)
         if len(values) > _MOST_VALUES:
             kept = np.argsort(-np.abs(points), kind="stable")[:_MOST_VALUES]
             values, points = [values[i] for i in kept], points[kept]
-    elif isinstance(belief, WordsBelief):
-        rows = {w: i for i, w in enumerate(belief.words)}
+    elif isinstance(form, WordsForm):
         sides = [at] if other is None else [at, other]
-        values = list(dict.fromkeys(r.value for y in sides for r in telling(model, name, y, 7) if r.value in rows))
+        values = list(dict.fromkeys(r.value for y in sides for r in telling(model, name, y, 7) if r.value in form.at))
         if not values:
             return None
-        points = _against(belief.weights[[rows[v] for v in values]], at, other)
-        factor = float(
-            posterior.by_length(model.settings, name, np.array(float(belief.length.mean())))
-        )  # of a usual text
+        points = _against(form.logs[[form.at[v] for v in values]], at, other)
+        factor = float(posterior.by_length(model.settings, name, np.array(form.length)))  # of a usual text
     else:
         return None
     return Scale(name, values, factor * points) if factor else None

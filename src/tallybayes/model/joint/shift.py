@@ -12,7 +12,8 @@ from ...base.arrays import Floats
 from ...base.canon import printable
 from ...base.errors import CannotEstimate, SchemaError, excerpt
 from ...exact.cells import Cells
-from ...families.moments import distance, read_moments
+from ...families.forms import distance
+from ...families.moments import read_moments
 from ...tally.tally import Tally
 from .dependence import dependence
 

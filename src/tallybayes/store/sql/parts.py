@@ -2,30 +2,39 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...base.arrays import Floats, safe_log
+from ...base.arrays import Floats
 from ...base.errors import SettingsError
-from ...base.lazy import gammaln
 from ...data.pairs import Side, stretch_names
 from ...data.schema import Column
+from ...exact.cells import MIDDLE
 from ...families.base import Belief
-from ...families.blend import BlendBelief
-from ...families.categorical import CategoricalBelief
-from ...families.gaussian import GaussianBelief, StudentBelief
-from ...families.histogram import CellBelief
-from ...families.pair import InteractionBelief
-from ...families.poisson import PoissonBelief
-from ...families.presence import BernoulliWordsBelief
-from ...families.steps import Steps, steps, written
-from ...families.words import PolyaBelief, WordsBelief
+from ...families.forms import (
+    FAR,
+    BellForm,
+    BlendForm,
+    CellsForm,
+    Form,
+    NoForm,
+    PairForm,
+    PresenceForm,
+    RateForm,
+    StepsForm,
+    TableForm,
+    WordsForm,
+    relative,
+)
 from .dialects import Dialect, TableName
 
 _INSTEAD = "take it out with schema.with_column(…, kind='ignore'), or count its parts as numbers."
-_FAR = 1e150  # a distance of more deviations is cut here, as in `families.moments`
+IMPOSSIBLE = -1e304  # a log-likelihood of −inf: below any finite one, and many of them still add up without overflow
+_MANY = 64  # steps up to which they are told apart by comparing alone
+_PLAIN = 900  # the exponent of a width that can divide any distance in the middle without over- or underflow
 
 
 @dataclass(frozen=True)
@@ -70,44 +79,43 @@ def parts_of(
     d: Dialect, column: Column, belief: Belief, marks: Iterable[str], tokens: TableName | None
 ) -> Iterator[tuple[Lookup | Formula | Tokens, float]]:
     """A column's parts and what each counts: one, none where it says nothing, several of a blend."""
-    if isinstance(belief, BlendBelief):
-        for one, share in zip(belief.beliefs, belief.shares, strict=True):
-            part = _part_of(d, column, one, marks, tokens)
-            if part is not None:
-                yield replace(part, bounded=True), share
-        return
-    part = _part_of(d, column, belief, marks, tokens)
-    if part is not None:
-        yield part, 1.0
+    form = belief.form()
+    blend = isinstance(form, BlendForm)
+    for share, one in form.parts if isinstance(form, BlendForm) else [(1.0, form)]:
+        part = _part_of(d, column, one, marks, tokens)
+        if part is not None:
+            yield replace(part, bounded=blend), share
 
 
 def _part_of(
-    d: Dialect, column: Column, belief: Belief, marks: Iterable[str], tokens: TableName | None
+    d: Dialect, column: Column, form: Form, marks: Iterable[str], tokens: TableName | None
 ) -> Lookup | Formula | Tokens | None:
-    if isinstance(belief, InteractionBelief) and column.of is not None:
-        return _pair(d, column, belief, marks)
+    if isinstance(form, NoForm):
+        raise SettingsError(f"column {column.name!r} is {form.what}", hint=form.hint)
+    if isinstance(form, PairForm) and column.of is not None:
+        return _pair(d, column, form, marks)
     if column.part is not None or column.kind == "vector":
         raise _cannot(column, "a part of a date" if column.part else "a vector", _INSTEAD)
     raw = f"t.{d.name(column.reads)}"
-    if isinstance(belief, (WordsBelief, BernoulliWordsBelief)):
+    if isinstance(form, (WordsForm, PresenceForm)):
         if tokens is None:
             raise _cannot(
                 column, f"a {column.kind}", f"give a table of its tokens: tokens={{{column.name!r}: 'table'}} with the "
                 "columns row, token and count."
             )  # fmt: skip
-        return _words(column, belief, tokens, f"{raw} IS NOT NULL")
-    if isinstance(belief, CategoricalBelief):
-        return _category(d, raw, belief, marks)
+        return _words(column, form, tokens, f"{raw} IS NOT NULL")
+    if isinstance(form, TableForm):
+        text = _value(d, raw, form.values)
+        weights = written(form.logs), written(form.unseen)
+        return Lookup(d.without(text, raw, marks), "{x}", list(form.values), *weights)
     x = d.without(d.to_number(raw), raw, marks)
-    if isinstance(belief, CellBelief):
-        return _cells(d, x, steps(belief))
-    if isinstance(belief, (GaussianBelief, StudentBelief)):
-        return _bell(d, x, belief) if belief.varies.any() else None
-    if isinstance(belief, PoissonBelief):
-        if belief.predictive:
-            raise _cannot(column, "averaged over", "take predictive=False, or another family than 'poisson'.")
-        return _poisson(d, x, belief)
-    raise _cannot(column, f"believed by {type(belief).__name__}", "choose another family for it in the settings.")
+    if isinstance(form, (StepsForm, CellsForm)):
+        return _steps(d, x, form)
+    if isinstance(form, BellForm):
+        return _bell(d, x, form) if len(form.location) else None
+    if isinstance(form, RateForm):
+        return _rate(d, x, form)
+    raise _cannot(column, f"of the form {form.name!r}", "choose another family for it in the settings.")
 
 
 def _cannot(column: Column, what: str, hint: str) -> SettingsError:
@@ -122,15 +130,13 @@ def _value(d: Dialect, raw: str, values: Iterable[str]) -> str:
     return text
 
 
-def _pair(d: Dialect, column: Column, belief: InteractionBelief, marks: Iterable[str]) -> Lookup:
+def _pair(d: Dialect, column: Column, form: PairForm, marks: Iterable[str]) -> Lookup:
     """The numbers of both values as one text; NULL where one is missing or was never seen."""
     assert column.of is not None
-    sides = [
-        _side(d, column, side, names, marks) for side, names in zip(column.of, (belief.us, belief.vs), strict=True)
-    ]
-    names = [f"{i} {j}" for i in range(len(belief.us)) for j in range(len(belief.vs))]
-    n_classes = belief.log.shape[2]
-    weights = belief.log.reshape(len(names), n_classes)
+    sides = [_side(d, column, side, names, marks) for side, names in zip(column.of, (form.us, form.vs), strict=True)]
+    names = [f"{i} {j}" for i in range(len(form.us)) for j in range(len(form.vs))]
+    n_classes = form.logs.shape[2]
+    weights = form.logs.reshape(len(names), n_classes)
     return Lookup(f"({sides[0]}) || ' ' || ({sides[1]})", "{x}", names, weights, np.zeros(n_classes))
 
 
@@ -149,36 +155,41 @@ def _side(d: Dialect, column: Column, side: Side, known: tuple[str, ...], marks:
     return d.without(f"CASE {_value(d, raw, known)} {each} END" if known else "NULL", raw, all_marks)
 
 
-def _category(d: Dialect, raw: str, belief: CategoricalBelief, marks: Iterable[str]) -> Lookup:
-    text = _value(d, raw, belief.values)
-    log = safe_log(belief.probabilities)
-    known = len(belief.values)
-    unseen = log[known] if belief.reserve else np.zeros(log.shape[1])
-    return Lookup(d.without(text, raw, marks), "{x}", list(belief.values), written(log[:known]), written(unseen))
-
-
-def _cells(d: Dialect, x: str, found: Steps) -> Lookup:
-    """The point that a value is, the interval that it falls into, or the cell of the middle."""
-    points = [f"p{i}" for i in range(len(found.points))]
-    intervals = [f"i{i}" for i in range(len(found.weights))]
-    distance = f"{{x}} - {d.number(found.centre)}"
-    answers = [f"'{n}'" for n in intervals]
-    names, weights = [*points, *intervals], [found.point_weights, found.weights]
-    if found.middle is not None and found.cells is not None:
-        width = d.number(found.width)
-        cell = d.to_text(f"CAST(FLOOR(({distance}) / {width}) AS BIGINT)")
-        near = f"{distance} < {d.number(0.0)} AND {distance} > {d.number(-found.width)}"  # its quotient may be lost
-        answers[found.middle] = f"CASE WHEN {near} THEN '-1' ELSE {cell} END"
-        half = len(found.cells) // 2
-        names += [str(i) for i in range(-half, half)]
-        weights.append(found.cells)
-    slot = _search(distance, [d.number(t) for t in found.thresholds], answers)
-    if points:
-        each = " ".join(f"WHEN {d.number(p)} THEN '{n}'" for p, n in zip(found.points, points, strict=True))
+def _steps(d: Dialect, x: str, form: StepsForm | CellsForm) -> Lookup:
+    """The point that a value is, the step that it falls into, or, where the middle has many steps, its cell there."""
+    starts, logs = form.general if isinstance(form, CellsForm) else (form.starts, form.logs)
+    points, own = form.points if isinstance(form, CellsForm) and form.cells.points else (starts[:0], logs[:0])
+    answers = [f"'i{i}'" for i in range(len(logs))]
+    names, weights = [f"p{i}" for i in range(len(points))], [own]
+    if isinstance(form, CellsForm) and len(starts) >= _MANY and abs(form.cells.exponent) < _PLAIN:
+        first, end = form.starts_of(np.array([-MIDDLE, MIDDLE]))  # of the middle, whose cells have one width
+        left, right = np.searchsorted(starts, first), np.searchsorted(starts, end)
+        codes = np.arange(-MIDDLE, MIDDLE)
+        logs = np.concatenate([logs[: left + 1], logs[right:]])
+        starts = np.concatenate([starts[:left], [first, end], starts[right:]])
+        answers = [f"'i{i}'" for i in range(len(logs))]
+        answers.insert(int(left) + 1, _cell(d, form))
+        names += [f"i{i}" for i in range(len(logs))]
+        names += [str(code) for code in codes]
+        weights += [logs, relative(form.ask(codes))]
+    else:
+        names += [f"i{i}" for i in range(len(logs))]
+        weights.append(logs)
+    slot = _search("{x}", [d.number(t) for t in starts], answers)
+    if len(points):
+        each = " ".join(f"WHEN {d.number(p)} THEN 'p{i}'" for i, p in enumerate(points))
         slot = f"CASE {{x}} {each} ELSE {slot} END"
-    n_classes = found.weights.shape[1]
     slot = f"CASE WHEN {{x}} IS NOT NULL THEN {slot} END"
-    return Lookup(x, slot, names, np.concatenate(weights), np.zeros(n_classes))
+    return Lookup(x, slot, names, written(np.concatenate(weights)), np.zeros(logs.shape[1]))
+
+
+def _cell(d: Dialect, form: CellsForm) -> str:
+    """The number of a value's cell in the middle."""
+    width = math.ldexp(1.0, form.cells.exponent)
+    distance = f"{{x}} - {d.number(form.cells.centre)}"
+    near = f"{distance} < {d.number(0.0)} AND {distance} > {d.number(-width)}"  # its quotient may be lost
+    cell = d.to_text(f"CAST(FLOOR(({distance}) / {d.number(width)}) AS BIGINT)")
+    return f"CASE WHEN {near} THEN '-1' ELSE {cell} END"
 
 
 def _search(x: str, bounds: list[str], names: list[str]) -> str:
@@ -190,47 +201,46 @@ def _search(x: str, bounds: list[str], names: list[str]) -> str:
     return f"CASE WHEN {x} < {bounds[half]} THEN {below} ELSE {above} END"
 
 
-def _bell(d: Dialect, x: str, belief: GaussianBelief | StudentBelief) -> Formula:
+def _bell(d: Dialect, x: str, form: BellForm) -> Formula:
     """log N or log t, with every constant worked out here."""
     out = []
-    for c in range(belief.location.shape[1]):
-        mean, scale = float(belief.location[0, c]), float(belief.scale[0, c])
-        far = [d.number(-_FAR), d.number(_FAR)]
+    for c in range(form.location.shape[1]):
+        mean, scale = float(form.location[0, c]), float(form.scale[0, c])
+        far = [d.number(-FAR), d.number(FAR)]
         z = f"(({{x}} - {d.number(mean)}) / {d.number(scale)})"
         z = f"CASE WHEN {z} < {far[0]} THEN {far[0]} WHEN {z} > {far[1]} THEN {far[1]} ELSE {z} END"
-        if isinstance(belief, StudentBelief):
-            v = float(belief.freedom[0, c])
-            constant = float(gammaln((v + 1) / 2) - gammaln(v / 2) - 0.5 * np.log(v)) - float(np.log(scale))
+        if form.freedom is None:
+            curve = f"{d.number(0.5)} * ({z}) * ({z})"
+        else:
+            v = float(form.freedom[0, c])
             root = d.number(float(np.sqrt(v)))
             curve = f"{d.number((v + 1) / 2)} * LN({d.number(1.0)} + ({z}) / {root} * (({z}) / {root}))"
-        else:
-            constant = -float(np.log(scale))
-            curve = f"{d.number(0.5)} * ({z}) * ({z})"
-        out.append(f"{d.number(constant)} - {curve}")
+        out.append(f"{d.number(float(form.height[0, c]))} - {curve}")
     return Formula(x, out)
 
 
-def _poisson(d: Dialect, x: str, belief: PoissonBelief) -> Formula:
-    """x·log λ − λ; what x alone decides is left out."""
+def _rate(d: Dialect, x: str, form: RateForm) -> Formula:
+    """x·log λ + offset; what x alone decides is left out."""
     out = []
-    for rate in (belief.shape / belief.rate).tolist():
+    for rate, start in zip(form.rate.tolist(), form.start.tolist(), strict=True):
         if rate > 0:
-            out.append(f"{{x}} * {d.number(float(np.log(rate)))} - {d.number(rate)}")
+            out.append(f"{{x}} * {d.number(math.log(rate))} + {d.number(start)}")
         else:
-            out.append(f"CASE WHEN {{x}} = 0 THEN {d.number(0.0)} ELSE {{never}} END")
+            out.append(f"CASE WHEN {{x}} = 0 THEN {d.number(start)} ELSE {{never}} END")
     return Formula(x, out, " OR {x} < 0")
 
 
-def _words(column: Column, belief: WordsBelief | BernoulliWordsBelief, table: TableName, present: str) -> Tokens:
-    n_classes = belief.table().values.shape[1]
-    none = np.zeros(n_classes)
-    if isinstance(belief, BernoulliWordsBelief):
-        there, gone = safe_log(belief.present), safe_log(belief.absent)
-        if not (np.isfinite(there).all() and np.isfinite(gone).all()):
-            raise _cannot(column, "a text with impossible words", "smooth the counts: smoothing=tb.Laplace(1.0).")
-        return Tokens(table, present, list(belief.words), there - gone, none, gone.sum(axis=0), once=True)
-    if isinstance(belief, PolyaBelief):
-        raise _cannot(column, "averaged over", "take predictive=False.")
-    known = len(belief.words)
-    unseen = belief.weights[known] if belief.reserve else none
-    return Tokens(table, present, list(belief.words), belief.weights[:known], unseen, none, belief.presence)
+def _words(column: Column, form: WordsForm | PresenceForm, table: TableName, present: str) -> Tokens:
+    if isinstance(form, WordsForm):
+        none = np.zeros_like(form.unseen)
+        return Tokens(table, present, list(form.words), form.logs, form.unseen, none, form.once)
+    if not (np.isfinite(form.present).all() and np.isfinite(form.absent).all()):
+        raise _cannot(column, "a text with impossible words", "smooth the counts: smoothing=tb.Laplace(1.0).")
+    base = form.absent.sum(axis=0)
+    weights = form.present - form.absent
+    return Tokens(table, present, list(form.words), weights, np.zeros_like(base), base, once=True)
+
+
+def written(weights: Floats) -> Floats:
+    """The same weights with IMPOSSIBLE for −inf."""
+    return np.where(np.isneginf(weights), IMPOSSIBLE, weights)

@@ -27,9 +27,8 @@ from ...families.base import Belief
 from ...families.blend import MOST, bounded
 from ...families.calibration import LEAST, Isotonic, Lead
 from ...families.settings import Settings
-from ...families.steps import IMPOSSIBLE, written
 from .dialects import Dialect, TableName, dialect
-from .parts import Formula, Lookup, Tokens, parts_of
+from .parts import IMPOSSIBLE, Formula, Lookup, Tokens, parts_of, written
 
 _INLINE = 256  # weights of one column up to which they stand in the query itself
 _TINY = -700.0  # exp of less is 0 for every purpose, and an error in PostgreSQL
