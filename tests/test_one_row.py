@@ -9,6 +9,7 @@ import pickle
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -172,7 +173,12 @@ def test_a_dict_of_columns_is_not_tried_as_a_row() -> None:
     schema = tb.Schema([tb.Column("w", "bag"), tb.Column("n", "number"), tb.Column("c", "category")], target="y")
     model = tb.count(table, schema).model()
     arrays = {"n": np.array([1.0, 2.0]), "w": [["a"], []], "c": np.array(["a", "b"])}
-    for columns in (table, arrays, {"c": ["a"], "n": [None], "w": [None]}, {"n": (1.0,), "c": ("b",), "w": (["a"],)}):
+    for columns in (
+        table,
+        arrays,
+        {"c": ["a"], "n": [None], "w": [["a"]]},
+        {"n": pa.array([1.0]), "c": ["b"], "w": [["a"]]},
+    ):
         assert len(model.predict(columns)) == len(next(iter(columns.values())))
         assert "_row_scorer" not in vars(model)
     assert model.predict({"n": 1.0, "c": "a", "w": ["a"]}).shape == (1,) and "_row_scorer" in vars(model)

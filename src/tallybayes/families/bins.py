@@ -160,7 +160,6 @@ class BinsBelief(CellBelief):
         """log P of the bin of the cell."""
         return safe_log(self.probabilities)[self.of_cells(codes)]
 
-    @property
     def near(self) -> Floats:
         """Counted cells, and the cuts."""
         return np.concatenate([self.h.middle, self.cuts])

@@ -73,7 +73,7 @@ class CellsForm(Form):
 
     cells: Cells
     ask: Callable[[Ints], Floats]  # codes of cells → what they say, cells × classes
-    near: Floats  # values around which that may change quickly
+    near: Callable[[], Floats]  # values around which that may change quickly
 
     name = "steps"
 
@@ -102,7 +102,7 @@ class CellsForm(Form):
     def general(self) -> tuple[Floats, Floats]:
         """Starts and logs of all other cells."""
         ends = self.cells.general_codes(np.array([-_LARGEST, _LARGEST]))
-        codes = _worth_looking(int(ends[0]), int(ends[1]), self.cells.general_codes(self.near))
+        codes = _worth_looking(int(ends[0]), int(ends[1]), self.cells.general_codes(self.near()))
         logs = relative(self.ask(codes))
         while len(gaps := np.flatnonzero((np.diff(codes) > 1) & _differ(logs[1:], logs[:-1]))):
             between = (codes[gaps] + codes[gaps + 1]) // 2

@@ -82,7 +82,6 @@ class CellBelief(Belief):
     def log_cells(self, codes: Ints) -> Floats:
         """What each cell says, cells × classes; answers for any cell, counted or not."""
 
-    @property
     def near(self) -> Floats:
         """Values around which what is said may change quickly."""
         return np.array(self.cells.points)

@@ -261,7 +261,6 @@ class KernelBelief(CellBelief):
     def _cauchy(self, codes: Ints) -> Floats:
         return cauchy_mass(*self.cells.edges(codes), self.cells.centre, self.scale)
 
-    @property
     def near(self) -> Floats:
         """Counted cells."""
         return self.h.middle

@@ -128,7 +128,6 @@ class LevelsBelief(CellBelief):
         """log P of the cell's level."""
         return np.vstack([safe_log(self.probabilities), np.zeros(self.n_classes)])[self.which(codes)]
 
-    @property
     def near(self) -> Floats:
         """The levels."""
         return self.values

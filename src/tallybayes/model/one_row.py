@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, lru_cache, partial
+from functools import lru_cache, partial
 from operator import add
 from typing import Any
 
@@ -279,7 +279,7 @@ def _heard(form: Form, by: float, belief: Callable[[], Belief]) -> Heard:
         return _listed(belief().parts(Numbers(np.array([x])))[0], by)
 
     if isinstance(form, BlendForm) and form.parts:
-        each = [(_heard(part, 1.0, cache(partial(of_form, part))), by * share) for share, part in form.parts]
+        each = [(_heard(part, 1.0, partial(of_form, part)), by * share) for share, part in form.parts]
         return lambda x: _blended(each, form.most, x)
     if isinstance(form, CellsForm):
         cells = form.cells
