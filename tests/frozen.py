@@ -541,9 +541,11 @@ def public() -> dict[str, dict[str, Any]]:
     """
     import tallybayes.mail
     import tallybayes.sklearn
+    from tallybayes import plots
 
     out: dict[str, dict[str, Any]] = {}
-    for place, module in {"tb": tb, "mail": tallybayes.mail, "sklearn": tallybayes.sklearn}.items():
+    places = {"tb": tb, "mail": tallybayes.mail, "plots": plots, "sklearn": tallybayes.sklearn}
+    for place, module in places.items():
         for name in module.__all__:
             found = getattr(module, name)
             if isinstance(found, types.ModuleType):
