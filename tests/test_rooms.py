@@ -15,7 +15,8 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "docs"))
 
-from rooms import ROOT, Contract, House, Import, Module
+import draw_rooms
+from house import ROOT, Contract, House, Import, Module
 
 MOST_LINES_OF_A_PAGE = 12  # about ten
 MOST_LINES_OF_A_FILE = 400
@@ -230,6 +231,23 @@ def test_the_reader_sees_the_package_as_it_is(package: House) -> None:
     assert {"BellBelief", "GaussianBelief", "CategoricalBelief"} <= beliefs_of(package)
 
 
+# ---- the picture
+
+
+def test_the_picture_is_the_one_that_is_drawn_now() -> None:
+    drawn = (ROOT / "docs" / "rooms.svg").read_text(encoding="utf-8")
+    assert drawn == draw_rooms.picture(), "the rooms have changed: python docs/draw_rooms.py"
+
+
+def test_the_picture_has_every_room_and_every_door(package: House) -> None:
+    drawn = draw_rooms.picture()
+    for room in package.pages:
+        name = room.rpartition(".")[2]
+        assert f">{name}/</text>" in drawn if "." not in room else f">{name}</text>" in drawn, room
+    for name in ("explain", "what_if", "plot", "recalibrate", "to_sql"):
+        assert name in drawn
+
+
 # ---- and every rule can fail
 
 GOOD = '"""The room of nothing but examples.\n\nImports `base`. Begin with `one`. A *thing* is a thing.\n"""\n'
@@ -385,3 +403,14 @@ def test_a_loose_contract_is_found(layers: int, comment: str, where: str, proble
     house = made(tmp_path, low__one=f"{where}from ..high.two import x\n", high__two="x = 1\n")
     found = contract_problems(house, Contract.read(project))
     assert [f.partition(";")[0] for f in found] == problems
+
+
+def test_a_way_up_that_is_no_door_is_not_drawn(tmp_path: Path) -> None:
+    project = tmp_path / "pyproject.toml"
+    project.write_text(CONTRACT.format(layers='"high", "low"', comment=" # Low.up: because it must"))
+    door = {"low__one": "class Low:\n    def up(self):\n        from ..high.two import x\n", "high__two": "x = 1\n"}
+    contract = Contract.read(project)
+    assert draw_rooms.ways(made(tmp_path / "door", **door), contract) == [draw_rooms.Way("low", "high", ("up",))]
+    assert "↑ up" in draw_rooms.drawn(House(tmp_path / "door" / "tallybayes"), contract)
+    with pytest.raises(ValueError, match=r"low\.three, line 1 imports high\.two, which is above and no door"):
+        draw_rooms.ways(made(tmp_path / "hole", **door, low__three="from ..high import two\n"), contract)

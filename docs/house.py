@@ -1,10 +1,6 @@
 """The house as its sources have it: rooms, modules, imports and doors, read with `ast`; nothing is imported.
 
-    python docs/rooms.py        draws docs/rooms.svg
-
-The picture is made from the import contract in pyproject.toml, from the room pages (the docstrings of each room's
-`__init__`) and from the imports themselves. tests/test_rooms.py holds the rules of docs/architecture.md with the same
-reader, and fails when the picture is not the one that this draws.
+docs/draw_rooms.py draws it, and tests/test_rooms.py holds the rules of docs/architecture.md with it.
 """
 
 from __future__ import annotations
