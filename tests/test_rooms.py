@@ -58,8 +58,15 @@ def page_problems(house: House) -> list[str]:
             found.append(f"{room}: the first line of the page does not say what the room is")
         if "." not in room and not re.search(r"\b(Imports|May import)\b", says):
             found.append(f"{room}: the page does not say what the room may import (Imports …)")
-        if not re.search(r"\b[Bb]egin with `", says):
+        begin = re.search(r"\b[Bb]egin with `(\w+)", says)
+        if begin is None:
             found.append(f"{room}: the page does not say where to begin (Begin with `…`)")
+        elif f"{room}.{begin[1]}" not in house.modules:
+            found.append(f"{room}: one is to begin with `{begin[1]}`, which is not there")
+        below = re.search(r"\bImports ([^.]*)", says)
+        absent = [name for name in re.findall(r"`(\w+)`", below[1]) if name not in house.pages] if below else []
+        if absent and "." not in room:
+            found.append(f"{room}: the page imports {', '.join(absent)}, which is no room")
         if says.count("\n") + 1 > MOST_LINES_OF_A_PAGE:
             found.append(f"{room}: the page has {says.count(chr(10)) + 1} lines; about ten are meant")
         if room in PAGES_WITH_NAMES:
@@ -267,7 +274,8 @@ def made(folder: Path, **files: str) -> House:
             if room == top:
                 break
             if not (room / "__init__.py").exists():
-                (room / "__init__.py").write_text(GOOD, encoding="utf-8")
+                first = min(p.stem for p in room.iterdir() if p.suffix == ".py" or p.is_dir())
+                (room / "__init__.py").write_text(GOOD.replace("one", first), encoding="utf-8")
     return House(top)
 
 
@@ -276,12 +284,13 @@ def test_a_good_house_has_no_problems(tmp_path: Path) -> None:
         tmp_path,
         base__errors=LONG,
         base__show="def show():\n    import rich\n" + LONG,
-        cli__page=GOOD + "from typing import Any\n\n\ndef main() -> Any:\n    from .program import run\n    run()\n",
+        cli__page=GOOD.replace("one", "program")
+        + "from typing import Any\n\n\ndef main() -> Any:\n    from .program import run\n    run()\n",
         cli__program="import click\n" + LONG,
-        explain__plots__page=GOOD + "from .paper import Paper\n",
+        explain__plots__page=GOOD.replace("one", "paper") + "from .paper import Paper\n",
         explain__plots__paper="import matplotlib\n" + LONG,
         families__base="class Belief: ...\nclass Bell(Belief): ...\nclass Gaussian(Bell): ...\n" + LONG,
-        families__page=GOOD + "from .base import Belief\n",
+        families__page=GOOD.replace("one", "base") + "from .base import Belief\n",
         model__fast="from ..families.base import Gaussian\n" + LONG,
         model__scoring="from ..families.base import Belief\nfrom .fast import x\ndef of(b: Belief): ...\n" + LONG,
     )
@@ -296,6 +305,8 @@ def test_a_good_house_has_no_problems(tmp_path: Path) -> None:
         ('"""Room."""\n', "does not say what the room is"),
         (GOOD.replace("Imports `base`. ", ""), "does not say what the room may import"),
         (GOOD.replace("Begin with `one`. ", ""), "does not say where to begin"),
+        (GOOD.replace("`one`", "`two`"), "begin with `two`, which is not there"),
+        (GOOD.replace("`base`", "`basement`"), "imports basement, which is no room"),
         (GOOD.replace("\nImports", "\n" * 11 + "Imports"), "about ten are meant"),
         (GOOD + "from .one import One\n", "imports room.one"),
         (GOOD + "import numpy\n", "imports numpy"),
@@ -303,7 +314,8 @@ def test_a_good_house_has_no_problems(tmp_path: Path) -> None:
     ],
 )
 def test_a_bad_page_is_found(page: str, problem: str, tmp_path: Path) -> None:
-    found = page_problems(made(tmp_path, room__page=page, room__one=LONG))
+    found = page_problems(made(tmp_path, room__page=page, room__one=LONG, base__errors=LONG))
+    assert page_problems(made(tmp_path, room__page=GOOD)) == []
     assert any(problem in f for f in found), found
 
 

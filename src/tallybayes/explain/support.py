@@ -1,7 +1,7 @@
 """What a line of an explanation rests on: the counts behind it, and how far they leave it open.
 
     a value, a word, a bin    θ ~ Beta(a, A − a) with a = P·A, A = rows (or words) of the class + imagined ones
-    a bell curve              σ² and μ from the normal-inverse-gamma posterior of `families.student`
+    a bell curve              σ² and μ from the normal-inverse-gamma posterior of `families.gaussian`
     a rate                    λ ~ Gamma(shape, rate)
     a kernel density          mass ~ Gamma(n' + 1), n' = Σ n·exp(−½·((x − m)/h)²) the rows in reach
     a pair of values          likewise Gamma(n + 1), n the rows that have both

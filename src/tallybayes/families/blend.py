@@ -6,7 +6,7 @@
 
 No single curve fits every column. A bell curve is steady where rows are few, bins follow any shape where they are many;
 their average is better than the best of them, and it stays a sum. The shares are fitted on held-out rows together with
-the column weights (see `tallybayes.calibrate`), or are equal.
+the column weights (see `selection.choose.weights`), or are equal.
 """
 
 from __future__ import annotations

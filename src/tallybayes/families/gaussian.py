@@ -6,9 +6,7 @@
 
 Mean and deviation are rounded once from exact integers, so an offset of 1e8 costs nothing, and the score is never
 expanded into powers of x. A column that is constant over all classes says nothing. With `predictive` the
-parameters are averaged over, which gives a Student-t: see `student.py`.
-
-Student-t: the Gaussian with its uncertain mean and variance averaged over.
+parameters are averaged over, which gives a Student-t:
 
     prior      m0 = mean of the whole column, k0 = ¼, a0 = ½, b0 = 1/20 of the column's variance
     estimate   kn = k0 + n,  mn = (k0·m0 + n·m)/kn,  an = a0 + n/2,  bn = b0 + M2/2 + k0·n·(m − m0)²/(2·kn)

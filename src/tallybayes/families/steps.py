@@ -4,8 +4,6 @@ Kernel, bins and levels look only at the cell of a value. Here their cells becom
 say changes, found to the last bit, and what they say between them, up to what all classes share. So the belief needs
 neither the cells nor the counts behind them.
 
-A belief that looks only at a value's cell, as steps: thresholds on the line and what holds between them.
-
 There are some thirty thousand cells, up to the largest float64; but far from the data neighbours say the same. So
 the tails are walked octave by octave, equal neighbours are made one, and where nothing changes any more the
 walk leaps. What all classes share is left out: it changes no probability.

@@ -1,6 +1,6 @@
 """The scores of one row in plain Python: NumPy takes longer to be called than a row takes to be added up.
 
-    S = b + Σ weight · part        as in `scorer`, the parts from `rowreaders`
+    S = b + Σ weight · part        as in `posterior`, the parts from the readers below
 
 Whatever the readers do not know (lists, words where numbers belong, columns that are absent) goes the long way, which
 has the messages.
