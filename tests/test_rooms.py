@@ -255,6 +255,39 @@ def test_the_picture_has_every_room_and_every_door(package: House) -> None:
         assert name in drawn
 
 
+# ---- the page that explains it
+
+
+def named_in(page: str) -> list[tuple[str, str]]:
+    """The files that a page names, with the function or class where one stands after a colon."""
+    return re.findall(r"`([a-z_/]+\.py)(?::\s+([\w.]+))?`", page)
+
+
+def stale_names(page: str, folder: Path) -> list[str]:
+    """What a page says is there and is not: files below a folder, and the names defined in them."""
+    out = []
+    for path, name in named_in(page):
+        text = (folder / path).read_text(encoding="utf-8") if (folder / path).exists() else ""
+        parts = [p for p in name.split(".") if not re.search(rf"^\s*(?:def|class) {p}\b|^{p}\b", text, re.MULTILINE)]
+        out += [f"{path} is not there"] if not text else [f"{path} has no {p}" for p in parts if p]
+    return out
+
+
+def test_every_file_and_function_that_the_page_names_is_there(package: House) -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    page = re.sub(r"`(?:docs|tests|benchmarks)/[^`]*`", "", page)
+    assert len(named_in(page)) > 60
+    problems = stale_names(page, package.folder)
+    assert not problems, "\n".join(["", *problems])
+
+
+def test_a_name_that_is_gone_is_found(tmp_path: Path) -> None:
+    house = made(tmp_path, room__one="class A:\n    def f(self): ...\n\n\nB = 1\n")
+    assert stale_names("`room/one.py`, `room/one.py: A.f`, `room/one.py:\n   B`", house.folder) == []
+    found = stale_names("`room/two.py: A`, `room/one.py: A.g`, `room/one.py: C`", house.folder)
+    assert found == ["room/two.py is not there", "room/one.py has no g", "room/one.py has no C"]
+
+
 # ---- and every rule can fail
 
 GOOD = '"""The room of nothing but examples.\n\nImports `base`. Begin with `one`. A *thing* is a thing.\n"""\n'
