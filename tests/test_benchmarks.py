@@ -13,6 +13,7 @@ import tallybayes as tb
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
 
+import before_after
 from items import ITEMS, Item
 from textitems import TEXT_ITEMS
 
@@ -109,3 +110,26 @@ def test_sparse_matrices_are_counted_and_scored_alike(way: str, index: type, mon
     assert np.array_equal(found["on"][2], found["off"][2])
     assert np.array_equal(matrix.data, before[0])
     assert np.array_equal(matrix.indices, before[1])
+
+
+def test_two_checkouts_are_compared_item_by_item(capsys: pytest.CaptureFixture[str]) -> None:
+    root = str(before_after.ROOT)
+    few = ["--turns", "2", "--scale", str(TINY), "--seconds", "0.001", "--starts", "1", "--only", "one "]
+    before_after.main(["--before", root, "--after", root, *few])
+    lines = [line.split(" | ") for line in capsys.readouterr().out.splitlines() if line.startswith("| ")]
+    names = [line[0].removeprefix("| ") for line in lines[1:]]
+    assert lines[0] == ["| item", "before", "after", "before ÷ after |"]
+    assert "one row of 30 numbers" in names and "one SMS" in names and "start: one answer, text of 5,000 words" in names
+    assert all(len(line) == 4 and float(line[3].strip(" |*")) > 0 for line in lines[1:])
+
+
+def test_the_table_has_medians_and_marks_what_fell_behind() -> None:
+    table = before_after.page(
+        {"a": [3.0, 1.0, 2.0], "b": [1e-6], "gone": [1.0]}, {"a": [1.0], "b": [2e-6], "new": [1.0]}
+    )
+    assert table.splitlines()[2:] == [
+        "| a | 2000.0 ms | 1000.0 ms | 2.00 |",
+        "| b | 1.0 µs | 2.0 µs | **0.50** |",
+        "| gone | 1000.0 ms | – | – |",
+        "| new | – | 1000.0 ms | – |",
+    ]

@@ -1,7 +1,4 @@
-"""Sums as printed: every figure rounded, and the printed column still adds up to the last digit.
-
-A table of texts as a terminal and a notebook show it; the first line is the head.
-"""
+"""Tables as a terminal and a notebook show them, and sums as printed: rounded, and adding up to the last digit."""
 
 from __future__ import annotations
 

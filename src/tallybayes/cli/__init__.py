@@ -2,7 +2,8 @@
 
 May import every room. Begin with `program`, which has the group of all commands and the exit codes. Only click is
 imported at the top of these files; the library is loaded when a command runs, so that help and completion are quick.
-A *screen* is what a command prints for a person, a *page* is a file of HTML or Markdown.
+A *screen* is what a command prints for a person, a *page* is a file of HTML or Markdown. `reference` stands alone: it
+is a command of its own, which writes docs/commands.md.
 """
 
 from __future__ import annotations

@@ -128,7 +128,7 @@ class Source:
     arrow: bool = False  # every batch has the same Arrow types
     narrow: Callable[[Wanted], Iterator[Batch]] | None = None  # a file: reads only what is wanted
     name: str = "data"  # for messages
-    engine: Any = None  # what counts and scores the rows where they live, see `engines`; None: they are read here
+    engine: Any = None  # what counts and scores the rows where they live, see `tally.spark`; None: they are read here
     home: str = "local"  # the name of the engine that the data ask for: "local", "duckdb" or "spark"
     rows: int | None = None  # how many there are, where that is known before they are read
 

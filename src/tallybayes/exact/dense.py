@@ -44,7 +44,7 @@ def _position_texts(width: int) -> pa.Array:
 
 
 class BagSheet(Sheet):
-    """Σ of the amounts and how many rows have one, by class and name: `entrysums.bag_sums` in the form of a sheet."""
+    """Σ of the amounts and how many rows have one, by class and name: `entries.bag_sums` in the form of a sheet."""
 
     def __init__(self, amounts: tuple[str, str], names: Sequence[str], sums: BagSums, rows: Ints, label: Index) -> None:
         known = {"amounts": amounts, "names": names, "rows": rows, "own": label}

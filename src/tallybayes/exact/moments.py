@@ -1,12 +1,9 @@
-"""Exact numbers by the thousand: their products, and quotients and roots that are rounded once.
+"""n, Σx and Σx² of many groups: whether any numbers can have them, and their mean and deviation, rounded once.
 
-The readable way to all of this is Python's integers, number by number (`numerics.round_ratio`, `root_ratio`). Here the
-limbs of all numbers are multiplied side by side, and a quotient is worked out in pairs of float64, to 80 bits. Where
-these leave open which float64 is the nearest, one number in a hundred million or a tie, the caller is told.
-
-n, Σx and Σx² of many groups: whether any numbers can have them, and their mean and deviation, rounded once.
-
-`WholeSums` is the readable way, in Python's integers. `LimbSums` is its fast twin for many groups at once.
+`WholeSums` is the readable way, in Python's integers, number by number (`limbs.round_ratio`, `root_ratio`). `LimbSums`
+is its fast twin for many groups at once: the limbs of all numbers are multiplied side by side, and a quotient is worked
+out in pairs of float64, to 80 bits. Where these leave open which float64 is the nearest, one number in a hundred
+million or a tie, the caller is told.
 """
 
 from __future__ import annotations

@@ -1,4 +1,10 @@
-"""The families: which distribution is believed of a column. `base` has the contract, each other file one family."""
+"""Believing: which distribution a family reads out of a column's counts, and how it is smoothed.
+
+Imports `data`, `exact` and `base`. Begin with `base`, the contract of a *family* (counts → belief) and of a *belief*
+(block → log P by class), then `categorical`; each other file has one family. `settings` are what is believed before
+and beside the counts, `smoothing` and `vocabulary` are asked by several families, `calibration` bends a whole score,
+`histogram`, `steps` and `moments` are what families of numbers share.
+"""
 
 from .auto import Auto
 from .base import Belief, Context, Family, Linear, Table, Term, family_names, named, register

@@ -1,6 +1,7 @@
-"""A rising curve from the score of two classes to their probability, where one temperature is not enough.
+"""Two ways to bend a whole score, where one temperature is not enough.
 
-The lead of the best class over the second, bent: for scores that are too sure when far ahead, or not sure enough.
+`Isotonic` is a rising curve from the score of two classes to their probability. `Lead` bends the lead of the best class
+over the second, for scores that are too sure when far ahead, or not sure enough:
 
     S′ = best + scale · lead^exponent · (S − best)          lead = best − second, at least 0.01
 

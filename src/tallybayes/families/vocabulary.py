@@ -1,7 +1,4 @@
-"""Which words of a vocabulary are believed: decided after counting, from the rows that have each word.
-
-Which words are believed, and what was counted of them.
-"""
+"""Which words of a vocabulary are believed: decided after counting, from the rows that have each word."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
 """From parts to answers: S = b + Σ w·part, then log-sum-exp. NumPy only.
 
-From probabilities to decisions: the likeliest class, the cheapest one, or none where it is too unsure.
-
-How a model scores: rows to blocks, blocks to parts, parts to a sum; a lone row by a shorter way to the same.
+And from probabilities to decisions: the likeliest class, the cheapest one, or none where it is too unsure.
 """
 
 from __future__ import annotations

@@ -1,13 +1,9 @@
-"""Rows of words times log(n + α) for many α at once.
-
-Counts are small whole numbers: a short table has log(n + α) of all α side by side, and each word of a row adds that
-stretch to the sums of its class, in the order in which one α alone would be added.
-
-Words under many smoothings at once: the fast twin of estimating each and scoring.
+"""Words under many smoothings at once: the fast twin of estimating each and scoring.
 
 A multinomial adds Σ_w x_w·log(n_yw + α) − |d|·log(N_y + α·V), a complement the same of the other classes' counts. For
 the rows of one fold only the fold's own words matter: their counts are read once, and since counts are small whole
-numbers, each α needs a short table of logarithms and one sparse product.
+numbers, a short table has log(n + α) of all α side by side. Each word of a row adds that stretch to the sums of its
+class, in the order in which one α alone would be added.
 """
 
 from __future__ import annotations

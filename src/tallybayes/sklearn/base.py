@@ -1,6 +1,4 @@
-"""What an estimator keeps: the counts, and the model that was last asked of them.
-
-What every estimator shares: a tally that `fit` counts, and a model that is asked of it when an answer is needed.
+"""What every estimator shares: a tally that `fit` counts, and a model that is asked of it when an answer is needed.
 
 Counting keeps no parameter, so one changed by `set_params` takes effect at the next answer, and `partial_fit` in any
 cut and order equals `fit` bit for bit. An estimator says how its data are read (`_validated`, `_table`, `_schema`) and

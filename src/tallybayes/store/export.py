@@ -1,6 +1,6 @@
-"""A model card: what a model is, in Markdown for a person, and what its file reveals about the rows it has seen.
+"""Exports: a model in the forms in which others can use it.
 
-Exports: a model in the forms in which others can use it.
+The model card is one of them: what a model is, in Markdown for a person, and what its file reveals about the rows.
 """
 
 from __future__ import annotations

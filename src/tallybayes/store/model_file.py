@@ -1,13 +1,13 @@
 """The model file: one Parquet file that holds a tally, its schema and the settings, checked before it is believed.
 
-The rows are the tally (see `tallytable`), for any reader of Parquet to look at and to sum. The key-value metadata hold
+The rows are the tally (see `tally.table`), for any reader of Parquet to look at and to sum. The key-value metadata hold
 
     tallybayes.format     the version of this format
     tallybayes.kind       "model" or "tally"
     tallybayes.release    the release of tallybayes that wrote the file
     tallybayes.schema     what was counted, JSON as schema.save writes it
     tallybayes.sheets     the amounts of each sheet, JSON
-    tallybayes.settings   every choice made after counting, JSON (see `settingstext`)
+    tallybayes.settings   every choice made after counting, JSON (see `settings_json`)
     tallybayes.families   the families that "auto" chose, JSON: they stay chosen until the model is updated
     tallybayes.written    the tables of a model that was written by hand and has no tally, JSON
     tallybayes.notes      whatever else the model remembers, JSON

@@ -2,7 +2,7 @@
 
 The checksum is the last entry of the key-value metadata. It is found by a scan of the footer's bytes and compared
 before anything is parsed: Parquet readers are written in C++, and a damaged file is no input for them. A file made to
-deceive has a right checksum, so the sizes that it claims are held against the bytes it has (see `parquetsizes`).
+deceive has a right checksum, so the sizes that it claims are held against the bytes it has.
 
 The footer of a Parquet file, once the sizes that it claims can be true: before a reader allocates anything for them.
 

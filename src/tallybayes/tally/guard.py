@@ -1,6 +1,6 @@
 """Whether any rows at all can have a tally: the guard in front of `forget` and of every estimate.
 
-Receipts: a 128-bit hash per row, counted like any slot, so that `forget` knows every row it is asked to forget.
+Receipts are a 128-bit hash per row, counted like any slot, so that `forget` knows every row it is asked to forget.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
 """Texts cut into tokens: `tokeniser` is the readable reference and what a schema stores, `tokens` cuts whole columns.
 
-A *token* is what is counted of a text: a word, a pair of words or some characters.
+Begin with `tokeniser`. A *token* is what is counted of a text: a word, a pair of words or some characters.
 """

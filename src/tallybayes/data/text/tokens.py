@@ -1,4 +1,4 @@
-"""Texts → numbered tokens: the fast way where a batch repays it, the reference in `text` otherwise."""
+"""Texts → numbered tokens: the fast way where a batch repays it, the reference in `tokeniser` otherwise."""
 
 from __future__ import annotations
 

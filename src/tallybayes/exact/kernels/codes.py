@@ -1,7 +1,4 @@
-"""The Numba twin of Arrow's dictionary for few different texts. Import only through `exact.code_kernels`.
-
-Numba twins of counting codes by class. Import only through `exact.table_kernels`.
-"""
+"""Numba twins of Arrow's dictionary for few different texts, and of counting codes by class; see `gate`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numba twins of adding up the entries of sparse matrices by class. Import only through `exact.entry_kernels`."""
+"""Numba twins of adding up the entries of sparse matrices by class. Import only through `gate`."""
 
 from __future__ import annotations
 

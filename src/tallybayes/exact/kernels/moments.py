@@ -1,4 +1,4 @@
-"""Numba twins of the exact sums. Import this module only through `exact.kernels`, which knows when it repays.
+"""Numba twins of the exact sums. Import only through `gate`, which knows when it repays.
 
 Eight columns of a block of rows are added up at a time, class by class, in vector registers. Each number is cut into
 three slices of 21 bits below the largest exponent of its column in the block; slices and their products are whole

@@ -1,7 +1,6 @@
-"""Numba twins of words under many smoothings at once. Import only through `exact.grid_kernels`.
+"""Numba twins of scoring: parts are added up where they arise, without an array for each. Import only through `gate`.
 
-Numba twins of scoring: parts are added up where they arise, without an array for each. Import only through
-`exact.score_kernels`.
+Words are also scored under many smoothings at once.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ def products_of_each(
     indptr: Any, words: Any, data: Any, codes: Any, tables: Any, first: int, out: Any
 ) -> None:  # pragma: no cover - compiled
     """Several products at once of the rows from `first` on of a sparse matrix: out[row, y, s] gets Σ x·tables[code, s]
-    for the code of each word and y, added in the order in which `scorekernels.products` adds.
+    for the code of each word and y, added in the order in which `products` adds.
 
     What a word's code is was looked up once for all s, which are a multiple of eight as classes are of four. Words and
     codes are given as places in the flat arrays of codes and tables.

@@ -5,7 +5,7 @@
     model.plot.column(name)       what was counted in a column and what is believed, by class
     model.plot.words(name)        the most telling words of each class
 
-matplotlib is imported when something is drawn, and not before.
+Begin with `paper`, which has the look of them all. matplotlib is imported when something is drawn, and not before.
 """
 
 from __future__ import annotations

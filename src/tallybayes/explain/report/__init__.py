@@ -1,1 +1,4 @@
-"""One page about a model and some data: `facts` first, as plain values, then `page`, then `html` that draws it."""
+"""One page about a model and some data, to read or to send.
+
+Begin with `facts`, which are plain values; `page` puts them in order, and `html` draws them.
+"""

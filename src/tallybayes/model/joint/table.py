@@ -3,9 +3,7 @@
     P(a, b, …) = rows in the cell / rows      a marginal is a sum of cells, a conditional the ratio of two sums
 
 A `JointDistribution` is a value like a tally: tables of the same columns add and subtract exactly. Only cells that
-were seen are kept; every other cell has one and the same probability.
-
-Bayes' rule with its parts, as a table of probabilities answers it.
+were seen are kept; every other cell has one and the same probability. `BayesRule` shows Bayes' rule with its parts.
 """
 
 from __future__ import annotations
@@ -64,7 +62,7 @@ class JointDistribution:
     """
 
     columns: tuple[str, ...]
-    counts: Counts  # see `cellcounts`
+    counts: Counts  # see `cells`
     smoothing: Smoothing = field(default_factory=MaximumLikelihood)
     declared: tuple[tuple[str, ...], ...] = ()  # per column: values it can take, seen or not
     skipped: int = 0  # rows with a missing value

@@ -1,14 +1,14 @@
-"""How well an α suits a column, from its tally alone: each occurrence is foretold by all others of its class.
-
-    Σ_y Σ_s n_sy · log[(n_sy − 1 + α)/(N_y − 1 + α·K)]
-
-Slots with equal counts have equal terms, so the sum is over different counts, however many words there are.
-
-Tune: choose smoothing, families and priors after counting, by held-out rows or from the tally alone.
+"""Tune: choose smoothing, families and priors after counting, by held-out rows or from the tally alone.
 
 Every candidate of every column is scored once on held-out rows; what columns say adds up, so trying another candidate
 for one column is one addition. One column after the other takes the candidate under which the held-out rows lose least,
 until none changes. Only the rows given are looked at: keep the test part apart (`tb.split`), or ask for `nested=True`.
+
+How well an α suits a column is also known from its tally alone, each occurrence foretold by all others of its class:
+
+    Σ_y Σ_s n_sy · log[(n_sy − 1 + α)/(N_y − 1 + α·K)]
+
+Slots with equal counts have equal terms, so the sum is over different counts, however many words there are.
 """
 
 from __future__ import annotations

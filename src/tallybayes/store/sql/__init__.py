@@ -1,1 +1,5 @@
-"""A model as SQL text, so that a database scores rows where they are: `query` puts `parts` together in a `dialect`."""
+"""A model as SQL text, so that a database scores rows where they are.
+
+Begin with `query`, which puts the parts of the columns together; `parts` writes one column, `dialects` knows how each
+database spells what they need.
+"""
