@@ -62,6 +62,14 @@ def locked(path: str | os.PathLike[str], waiting: Callable[[], None] = lambda: N
             os.close(file)
 
 
+def names_beside(path: str | os.PathLike[str]) -> list[str]:
+    """What there is in the folder of a path that may be misspelt; nothing where that cannot be read."""
+    try:
+        return os.listdir(os.path.dirname(os.fspath(path)) or ".")
+    except OSError:
+        return []
+
+
 def _is_at(file: int, path: str) -> bool:
     """Whether an open file is still the one of this name."""
     try:

@@ -16,7 +16,7 @@ import numpy as np
 from ..base.arrays import Floats
 from ..base.canon import printable
 from ..base.canon import text as canonical
-from ..base.errors import SettingsError, did_you_mean
+from ..base.errors import SettingsError, unknown
 from ..base.show import FEWEST, cascade, digits_for, html_table, rich_table, signed, text_table
 from ..data.blocks import Block
 from ..model import posterior
@@ -132,11 +132,7 @@ class Explanation:
         for i, known in enumerate(self.classes):
             if known == label or canonical(known) == canonical(label):
                 return i
-        names = [str(c) for c in self.classes]
-        raise SettingsError(
-            f"there is no class {label!r}",
-            hint=did_you_mean(str(label), names) + f"the classes are {', '.join(printable(n) for n in names[:20])}.",
-        )
+        raise unknown(SettingsError, f"there is no class {label!r}", label, self.classes)
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain Python values."""
@@ -216,7 +212,7 @@ def html_text(text: str) -> str:
 def explained(model: Model, blocks: Mapping[str, Block], log: str, start: Floats, prior: Any) -> Explanation:
     """The explanation of one row (blocks of one), in logs of `log`; `prior` is what was asked for, None for the own."""
     if log not in LOGS:
-        raise SettingsError(f"log={log!r}", hint="take " + ", ".join(map(repr, LOGS)) + ".")
+        raise unknown(SettingsError, f"log={log!r}", log, LOGS)
     unit = LOGS[log]
     offsets = posterior.offsets(model.settings, model.classes)
     lines = [Contribution("prior", "", (start - offsets) / unit)]

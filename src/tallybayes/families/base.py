@@ -19,7 +19,7 @@ import numpy as np
 
 from ..base.arrays import Floats, Ints
 from ..base.canon import printable
-from ..base.errors import SettingsError, did_you_mean
+from ..base.errors import SettingsError, unknown
 from ..data.blocks import Block
 from ..exact.cells import Cells
 from ..exact.counts import Counts
@@ -101,11 +101,8 @@ class Table:
         row, label = at
         names = [str(c) for c in self.classes]
         if str(row) not in self.rows or str(label) not in names:
-            raise SettingsError(
-                f"the table has no row {row!r} or no class {label!r}",
-                hint=("" if str(row) in self.rows else did_you_mean(str(row), self.rows))
-                + "see table.rows and table.classes.",
-            )
+            what, name, known = ("class", label, names) if str(row) in self.rows else ("row", row, self.rows)
+            raise unknown(SettingsError, f"the table has no {what} {name!r}", name, known)
         return float(self.values[self.rows.index(str(row)), names.index(str(label))])
 
     def __str__(self) -> str:
@@ -207,10 +204,7 @@ def named(family: str | Family) -> Family:
     if isinstance(family, Family):
         return family
     if family not in _REGISTRY:
-        raise SettingsError(
-            f"there is no family {family!r}",
-            hint=did_you_mean(str(family), _REGISTRY) + "the families are " + ", ".join(sorted(_REGISTRY)) + ".",
-        )
+        raise unknown(SettingsError, f"there is no family {family!r}", family, sorted(_REGISTRY))
     return _REGISTRY[family]
 
 

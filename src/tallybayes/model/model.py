@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from ..base import canon
 from ..base.arrays import Floats, Ints, log_sum_exp, safe_log
-from ..base.errors import SettingsError, did_you_mean, excerpt
+from ..base.errors import SettingsError, unknown
 from ..data.blocks import Block
 from ..data.schema import Schema
 from ..data.sources import open_source
@@ -231,10 +231,7 @@ class Model(Learning, Scoring):
     def table(self, column: str) -> Table:
         """The conditional table of one column: P(value given class), or a family's parameters."""
         if column not in self.beliefs:
-            raise SettingsError(
-                f"the model has no column {column!r}",
-                hint=did_you_mean(column, self.beliefs) + f"it has {excerpt(self.beliefs) or 'none'}.",
-            )
+            raise unknown(SettingsError, f"the model has no column {column!r}", column, self.beliefs)
         return replace(self.beliefs[column].table(), classes=self.classes)
 
     def odds(self, column: str, label: Any, against: Any = None, *, top: int = 20, least: float = 0.0) -> OddsTable:
@@ -257,9 +254,7 @@ class Model(Learning, Scoring):
         names = [str(canon.text(c)) for c in self.classes]
         text = str(canon.text(label))
         if text not in names:
-            raise SettingsError(
-                f"there is no class {label!r}", hint=did_you_mean(text, names) + f"the classes are {excerpt(names)}."
-            )
+            raise unknown(SettingsError, f"there is no class {label!r}", text, names)
         return names.index(text)
 
     @property

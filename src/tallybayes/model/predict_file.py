@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from ..base import canon, threads
 from ..base.arrow import array
-from ..base.errors import DataError, SettingsError, did_you_mean, excerpt
+from ..base.errors import DataError, SettingsError, unknown
 from ..data import encode
 from ..data.batch import Batch, as_column
 from ..data.outputs import PREDICTION, output_names
@@ -72,10 +72,7 @@ def _with(keep: Sequence[str], batches: Iterator[Batch]) -> Iterator[Batch]:
     for batch in batches:
         absent = [name for name in keep if name not in batch]
         if absent:
-            raise DataError(
-                f"there is no column {absent[0]!r} to keep",
-                hint=did_you_mean(absent[0], batch.names()) + f"the data have {excerpt(batch.names())}.",
-            )
+            raise unknown(DataError, f"there is no column {absent[0]!r} to keep", absent[0], batch.names())
         yield batch
 
 

@@ -24,7 +24,7 @@ import pyarrow as pa
 from ...base import canon
 from ...base.arrays import Floats, Ints
 from ...base.canon import printable
-from ...base.errors import CannotEstimate, SettingsError, did_you_mean, excerpt, warn
+from ...base.errors import CannotEstimate, SettingsError, did_you_mean, excerpt, unknown, warn
 from ...base.show import html_table, text_table
 from ...data import encode
 from ...data.blocks import Codes
@@ -87,12 +87,10 @@ class JointDistribution:
             counts, without = count_batch(names, batch)
             parts.append(counts)
             skipped += without
-        unknown = sorted(set(values) - set(names))
-        if unknown:
-            raise SettingsError(
-                f"values are declared for {excerpt(unknown)}, which the table does not have",
-                hint=did_you_mean(unknown[0], names) + f"its columns are {excerpt(names)}.",
-            )
+        absent = sorted(set(values) - set(names))
+        if absent:
+            found = f"values are declared for {excerpt(absent)}, which the table does not have"
+            raise unknown(SettingsError, found, absent[0], names)
         declared = tuple(canon.ordered(values.get(c, ())) for c in names)
         return cls(names, add_counts(parts), smoothing or MaximumLikelihood(), declared, skipped)
 
@@ -343,10 +341,7 @@ class JointDistribution:
     def _places(self, columns: Sequence[str]) -> list[int]:
         for name in columns:
             if name not in self.columns:
-                raise SettingsError(
-                    f"the table has no column {name!r}",
-                    hint=did_you_mean(name, self.columns) + f"it has {excerpt(self.columns)}.",
-                )
+                raise unknown(SettingsError, f"the table has no column {name!r}", name, self.columns)
         return [self.columns.index(c) for c in distinct(columns)]
 
     # ---- to look at

@@ -23,7 +23,7 @@ import pyarrow as pa
 from scipy.optimize import minimize_scalar
 
 from ...base.arrays import Floats
-from ...base.errors import SettingsError, TallybayesWarning, did_you_mean, excerpt
+from ...base.errors import SettingsError, TallybayesWarning, unknown
 from ...base.show import text_table
 from ...data.blocks import WORDS, N
 from ...data.infer import infer, labels_or_name
@@ -242,10 +242,8 @@ def _tuned(
 ) -> Tuned:  # fmt: skip
     for name in families:
         if name not in schema.names:
-            raise SettingsError(
-                f"families for a column {name!r} that is not counted",
-                hint=did_you_mean(name, schema.names) + f"the columns are {excerpt(schema.names)}.",
-            )
+            found = f"families for a column {name!r} that is not counted"
+            raise unknown(SettingsError, found, name, schema.names)
     if not schema.counted or not priors or not all(len(f) for f in families.values()):
         raise SettingsError(
             "there is nothing to choose among", hint="count at least one column, and give one candidate or more."

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from ...base.arrays import Floats, Ints
 from ...base.canon import printable
-from ...base.errors import SettingsError, did_you_mean
+from ...base.errors import SettingsError, unknown
 from . import curves, metrics
 from .bootstrap import interval
 from .metrics import Scored
@@ -92,10 +92,8 @@ class Evaluation:
 
     def _scored(self, name: str) -> list[Scored]:
         if name not in self.forecasts:
-            raise SettingsError(
-                f"there is no setting {name!r} among those evaluated",
-                hint=did_you_mean(name, self.names) + "they are " + ", ".join(map(repr, self.names[:8])) + ".",
-            )
+            found = f"there is no setting {name!r} among those evaluated"
+            raise unknown(SettingsError, found, name, self.names)
         forecasts = self.forecasts[name]
         out: list[Scored] = self._once(
             ("scored", name), lambda: [Scored.of(self.labels, np.minimum(p, 1.0), self.weights) for p in forecasts]
@@ -211,9 +209,7 @@ class Evaluation:
     def _number(self, label: Any) -> int:
         names = [str(c) for c in self.classes]
         if str(label) not in names:
-            raise SettingsError(
-                f"there is no class {label!r}", hint=did_you_mean(str(label), names) + "see evaluation.classes."
-            )
+            raise unknown(SettingsError, f"there is no class {label!r}", label, names)
         return names.index(str(label))
 
     def mistakes(self, n: int = 5, setting: str | int | None = None, *, explain: bool = True) -> Mistakes:

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from ...base.arrays import Floats
 from ...base.canon import printable
-from ...base.errors import SettingsError, did_you_mean
+from ...base.errors import SettingsError, unknown
 from ...data.schema import Schema
 from ...data.sources import Source
 from ...families.settings import Settings
@@ -222,10 +222,7 @@ def _learners(schema: Schema, rivals: Sequence[str] | Mapping[str, Rival] | None
         return {name: _rival(schema, rival) for name, rival in rivals.items()}
     wrong = [n for n in rivals if n not in known and n != OURS]
     if wrong:
-        raise SettingsError(
-            f"there is no rival {wrong[0]!r}",
-            hint=did_you_mean(wrong[0], known) + "the rivals are " + ", ".join(map(repr, known)) + ".",
-        )
+        raise unknown(SettingsError, f"there is no rival {wrong[0]!r}", wrong[0], known)
     return {n: known[n] for n in rivals if n in known}
 
 
