@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 from ..base import canon
 from ..base.disk import write_atomically
 from ..base.errors import SchemaError, excerpt, unknown, warn
+from ..base.show import Page
 from ..exact.cells import Cells
 from .pairs import Side
 from .text.tokeniser import Tokeniser
@@ -354,12 +355,9 @@ class Schema:
         return cls.from_dict(given)
 
     def __repr__(self) -> str:
-        names = [canon.printable(c.name, 40) for c in self.columns]
-        width = max(map(len, names), default=0)
-        lines = [f"Schema: target {canon.printable(self.target)!r}, {len(self.counted)} columns counted"]
-        for name, c in zip(names, self.columns, strict=True):
-            lines.append(f"  {name:<{width}}  {c.kind:<8}  {canon.printable(c.reason, 160)}".rstrip())
-        return "\n".join(lines)
+        title = f"Schema: target {canon.printable(self.target)!r}, {len(self.counted)} columns counted"
+        lines = [[canon.printable(c.name, 40), f"{c.kind:<8}", canon.printable(c.reason, 160)] for c in self.columns]
+        return str(Page(title, lines, left=3, indent=2))
 
 
 def _apart(difference: str) -> SchemaError:

@@ -10,7 +10,6 @@ Bayes' rule with its parts, as a table of probabilities answers it.
 
 from __future__ import annotations
 
-import html
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,7 +24,7 @@ from ...base import canon
 from ...base.arrays import Floats, Ints
 from ...base.canon import printable
 from ...base.errors import CannotEstimate, SettingsError, did_you_mean, excerpt, unknown, warn
-from ...base.show import html_table, text_table
+from ...base.show import Page, Shown
 from ...data import encode
 from ...data.blocks import Codes
 from ...data.schema import Column, Schema
@@ -54,8 +53,8 @@ from .dependence import Dependence, cell_count, dependence, equal_rows
 _MOST_SHOWN = 32  # cells of a table that is printed in full
 
 
-@dataclass(frozen=True, eq=False)
-class JointDistribution:
+@dataclass(frozen=True, eq=False, repr=False)
+class JointDistribution(Shown):
     """P of every combination of values of some columns. Make one with `of` (counted) or `written` (given).
 
     >>> urns = JointDistribution.of({"first": ["red", "red", "blue"], "second": ["red", "blue", "red"]})
@@ -370,11 +369,8 @@ class JointDistribution:
             lines.append([*texts, *([rows.get(tuple(code), "0")] if self.rows else []), f"{math.exp(log_p):.6g}"])
         return lines
 
-    def __repr__(self) -> str:
-        return "\n  ".join([self._head(), *text_table(self._lines(), len(self.columns)).splitlines()])
-
-    def _repr_html_(self) -> str:
-        return f"<p>{html.escape(self._head())}</p>{html_table(self._lines())}"
+    def _page(self) -> Page:
+        return Page(self._head(), self._lines(), left=len(self.columns), indent=2)
 
 
 Assignment = Mapping[str, Any]  # column → value
