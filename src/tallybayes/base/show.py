@@ -95,7 +95,7 @@ def strongest(lines: Sequence[A], strengths: Sequence[float], most: int) -> tupl
     return [a for i, a in enumerate(lines) if i in kept], [a for i, a in enumerate(lines) if i not in kept]
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)  # every cold start meets it
 class Page:
     """A title above a table of texts. The first line is the head; a line of fewer cells is a remark across the table.
 
