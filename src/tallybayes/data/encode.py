@@ -69,7 +69,8 @@ def check_columns(schema: Schema, batch: Batch) -> None:
     absent = [name for name in wanted if name not in batch]
     if not absent:
         return
-    guesses = ((name, did_you_mean(name, batch.names())) for name in absent[:_MOST_GUESSES])
+    spare = [name for name in batch.names() if name not in wanted]
+    guesses = ((name, did_you_mean(name, spare)) for name in absent[:_MOST_GUESSES])
     near = [f"{name!r}: {guess}" for name, guess in guesses if guess]
     if len(absent) == len(wanted):
         raise DataError(

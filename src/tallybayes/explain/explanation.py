@@ -1,7 +1,4 @@
-"""Why a row got its answer: what each column and word said, adding up to the score.
-
-From one row to its explanation: the terms of every column, times what its evidence counts.
-"""
+"""Why a row got its answer: what each column and word said, times what its evidence counts, adding up to the score."""
 
 from __future__ import annotations
 

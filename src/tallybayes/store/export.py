@@ -1,6 +1,6 @@
-"""A model card: what a model is, in Markdown for a person, and what its file reveals about the rows it has seen.
+"""A model in the forms in which others can use it: sealed, JSON, ONNX, and a card for a person.
 
-Exports: a model in the forms in which others can use it.
+The card says in Markdown what the model is, and what its file reveals about the rows it has seen.
 """
 
 from __future__ import annotations
