@@ -636,6 +636,54 @@ def test_errors_survive_pickling():
     assert type(again) is tb.DataError and str(again) == str(caught.value)
 
 
+def test_every_error_is_known_by_its_public_name():
+    import pickle
+
+    from tallybayes.base import errors
+
+    kinds = [getattr(errors, name) for name in errors.__all__ if isinstance(getattr(errors, name), type)]
+    assert len(kinds) == 9
+    for kind in kinds:
+        assert getattr(tb, kind.__name__) is kind is getattr(errors, kind.__name__)  # Spark looks them up by name
+        assert kind.__module__ == "tallybayes" and pickle.loads(pickle.dumps(kind)) is kind
+        if issubclass(kind, tb.TallybayesError):
+            again = pickle.loads(pickle.dumps(kind("found", hint="mend")))
+            assert type(again) is kind and (again.found, again.hint) == ("found", "mend")
+
+
+def test_an_error_crosses_processes_and_shows_its_public_name():
+    import os
+    import pickle
+    import subprocess
+    import sys
+    from pathlib import Path
+
+    code = (
+        "import pickle, sys, tallybayes.base.errors as e\n"
+        "sys.stdout.buffer.write(pickle.dumps(e.CannotForget('never counted', hint='count first')))\n"
+        "raise e.CannotForget('never counted', hint='count first')"
+    )
+    env = {**os.environ, "PYTHONPATH": str(Path(tb.__file__).parents[1])}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=env, check=False)
+    error = pickle.loads(done.stdout)
+    assert type(error) is tb.CannotForget and error.hint == "count first"
+    assert b"\ntallybayes.CannotForget: never counted" in done.stderr
+
+
+def test_a_wide_table_without_the_columns_is_told_at_once():
+    """The nearest name is looked for where the message shows it: for all 1,500 absent columns it took a minute."""
+    import time
+
+    names = [f"feature_{i:05d}" for i in range(1500)]
+    schema = tb.Schema([C(name, "number") for name in names], target="y")
+    model = tb.count({**{n: [1.0, 2.0] for n in names}, "y": ["a", "b"]}, schema).model()
+    rows = {n.replace("f", "F").replace("_", "-"): [1.0] for n in names[1:]} | {names[0]: [1.0]}
+    begun = time.perf_counter()
+    with pytest.warns(tb.TallybayesWarning, match="1491 more. 'feature_00001': did you mean 'Feature-00001'"):
+        model.predict(rows)
+    assert time.perf_counter() - begun < 20
+
+
 def test_a_reader_leaves_nothing_behind(tmp_path, monkeypatch, recwarn):
     import gc
     import tempfile

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import html
+import io
 import os
 import pathlib
 import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 import pytest
+import rich.console
 
 import tallybayes as tb
+from tallybayes.base.show import Page
 
 SNAPSHOTS = pathlib.Path(__file__).parent / "snapshots"
 RNG = np.random.default_rng(50)
@@ -73,6 +77,33 @@ def test_hostile_names_and_values_are_only_text() -> None:
     assert "\x1b" not in repr(model)
     assert "\x1b" not in repr(model.schema)
     assert "\x1b" not in repr(model.tally)
+
+
+def test_every_page_is_drawn_as_text_as_html_and_by_rich() -> None:
+    rng = np.random.default_rng(3)
+    data = {name: [f"{name[:40]} {v}" for v in rng.integers(0, 3, 60)] for name in NASTY[:3]}
+    data["size"], data["y"] = rng.normal(size=60).tolist(), [NASTY[i % 2] for i in range(60)]
+    schema = tb.infer(data, "y")
+    tally = tb.count(data, schema)
+    model = tally.model()
+    explained = model.explain(data, 0)
+    things = [model.table(NASTY[0]), explained, explained.odds(), model.what_if(data, number=0), tb.shift(tally, tally)]
+    things += [tb.evaluate(model, data), tb.tune(data, schema), tb.JointDistribution.of(data, [NASTY[0], "y"])]
+    things.append(tb.compare(data, schema, folds=2, rivals=["majority class"]))
+    for thing in things:
+        text, page, out = str(thing), thing._repr_html_(), io.StringIO()
+        rich.console.Console(file=out, width=300, color_system=None).print(thing)
+        assert text == repr(thing) and "\x1b" not in text + page + out.getvalue()
+        ElementTree.fromstring(f"<div>{page}</div>")
+        for word in text.split():
+            assert html.escape(word) in page and word in out.getvalue(), (type(thing), word)
+
+
+def test_a_remark_of_a_page_stands_across_its_table() -> None:
+    page = Page("", [["a", "b"], ["1", "22"], ["… 1,000 more rows"], ["sum", "22"]], sums=1)
+    assert str(page) == "a     b\n1    22\n… 1,000 more rows\nsum  22"
+    assert '<tr><td colspan="2" style="text-align:left"><bdi>… 1,000 more rows</bdi></td></tr>' in page.html()
+    assert str(Page("alone")) == "alone" and Page("a < b").html() == "<p>a &lt; b</p>"
 
 
 def test_explanation_in_other_logs(model: tb.Model) -> None:

@@ -1,5 +1,6 @@
 """What everything stands on: errors, arrays, canonical text, Arrow, threads, files that are whole or not there, tables.
 
 Imports no other room. Begin with `errors`, then `canon`, the one spelling of a value. `disk` is the only writer of
-files that replace others, `threads` the only place that starts threads, `lazy` keeps SciPy out of a cold start.
+files that replace others, `show` the only one that draws tables as text and HTML, `threads` the only place that starts
+threads, `lazy` keeps SciPy out of a cold start.
 """

@@ -1,15 +1,14 @@
-"""One process at a time: a lock for a file that is read, changed and put back whole.
+"""Files that others read while they change: put there whole or not at all, and changed by one process at a time.
 
-The file itself cannot carry the lock, since putting it back gives its name to another file. So there is a file beside
-it, `.NAME.lock`, which the system locks for whoever has it open: a process that dies lets go of it at once, however it
-dies. It is taken away when nobody needs it any longer.
-
-A file that is there whole or not at all: written beside its place, brought to the disk, then renamed.
-
-    open a temporary file in the same folder → write → fsync → rename over the old file → fsync the folder
+    write into a new file → bring it to the disk → give it the old one's name → bring the folder to the disk
 
 Whoever pulls the plug between any two of these steps finds the old file or the new one. An error on the way (disk
-full, no permission) leaves the old file and no litter.
+full, no permission) leaves the old file and no litter. Where the system has files without a name, a process that is
+killed while it writes leaves none either.
+
+A file that is read, changed and put back cannot carry its own lock, since putting it back gives its name to another
+file. So there is a file beside it, `.NAME.lock`, which the system locks for whoever has it open: a process that dies
+lets go of it at once, however it dies. It is taken away when nobody needs it any longer.
 """
 
 from __future__ import annotations
@@ -24,9 +23,96 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any
 
+_NEW = os.O_RDWR | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_MODE = 0o666  # less what the umask takes away, as for any new file
+_OPEN_FILES = "/proc/self/fd"  # Linux lists them there, by number
+_NO_FOLDER_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EACCES, errno.EPERM)  # some network file systems refuse
+_PIECE = 1 << 24  # bytes written at once; a single write of more than 2^31 is cut short on Linux
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL)  # some network file systems
 _BUSY = (errno.EACCES, errno.EAGAIN, errno.EDEADLK)
 _OFTEN = 0.05  # seconds between two tries where the system cannot wait by itself
+
+
+def names_beside(path: str | os.PathLike[str]) -> list[str]:
+    """What there is in the folder of a path that may be misspelt; nothing where that cannot be read."""
+    try:
+        return os.listdir(os.path.dirname(os.fspath(path)) or ".")
+    except OSError:
+        return []
+
+
+def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
+    """Put the content in the place of whatever the path names; see `replacing`."""
+    with replacing(path) as file:
+        view = memoryview(content)
+        while len(view):
+            view = view[os.write(file, view[:_PIECE]) :]
+
+
+@contextlib.contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[int]:
+    """The number of an open file, which takes the place of whatever the path names once the block ends without error.
+
+    A symbolic link is followed, permissions are kept.
+    """
+    target = os.path.realpath(os.fspath(path))
+    folder, name = os.path.split(target)
+    temporary = os.path.join(folder, f".{name[:100]}.{os.urandom(8).hex()}.tmp")
+    nameless = _nameless(folder)
+    file = os.open(temporary, _NEW | os.O_CREAT | os.O_EXCL, _MODE) if nameless is None else nameless
+    try:
+        try:
+            _keep_permissions(target, file)
+            yield file
+            os.fsync(file)
+            if file == nameless:  # given as a folder, too: only then does Python follow the link
+                os.link(f"{_OPEN_FILES}/{file}", temporary, src_dir_fd=file, follow_symlinks=True)
+        finally:
+            os.close(file)
+        os.replace(temporary, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+    _sync_folder(folder)
+
+
+def _nameless(folder: str) -> int | None:
+    """A new file without a name, of which nothing is left however the process ends; None where there are none."""
+    if not hasattr(os, "O_TMPFILE") or not os.path.exists(_OPEN_FILES):
+        return None
+    try:
+        return os.open(folder, _NEW | os.O_TMPFILE, _MODE)
+    except OSError:  # not on this file system; or not in this folder, as opening a file with a name will tell
+        return None
+
+
+def _keep_permissions(target: str, file: int) -> None:
+    try:
+        old = os.stat(target)
+    except FileNotFoundError:
+        return
+    if not stat.S_ISREG(old.st_mode):  # renaming over /dev/null would take it away from everybody
+        raise OSError(errno.EINVAL, "not a regular file, so it cannot be replaced", target)
+    if hasattr(os, "fchown") and (old.st_uid, old.st_gid) != (os.geteuid(), os.getegid()):
+        with contextlib.suppress(OSError):  # only root may give a file away; it then belongs to whoever wrote it
+            os.fchown(file, old.st_uid, old.st_gid)
+    if hasattr(os, "fchmod"):
+        os.fchmod(file, stat.S_IMODE(old.st_mode))
+
+
+def _sync_folder(folder: str) -> None:
+    """Bring the new name to the disk."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return  # Windows has no such thing
+    place = os.open(folder or ".", os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(place)
+    except OSError as error:
+        if error.errno not in _NO_FOLDER_SYNC:
+            raise
+    finally:
+        os.close(place)
 
 
 @contextlib.contextmanager
@@ -38,7 +124,7 @@ def locked(path: str | os.PathLike[str], waiting: Callable[[], None] = lambda: N
     folder, name = os.path.split(os.path.realpath(os.fspath(path)))
     beside, told = os.path.join(folder, f".{name[:100]}.lock"), False
     while True:
-        file = os.open(beside, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o666)
+        file = os.open(beside, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), _MODE)
         try:
             if not _taken(file, waiting=False):
                 if not told:
@@ -96,63 +182,3 @@ def _lock(file: int, waiting: bool) -> None:
                 time.sleep(_OFTEN)
     unix: Any = import_module("fcntl")
     unix.flock(file, unix.LOCK_EX | (0 if waiting else unix.LOCK_NB))
-
-
-_NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-_NO_FOLDER_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EACCES, errno.EPERM)  # some network file systems refuse
-_PIECE = 1 << 24  # bytes written at once; a single write of more than 2^31 is cut short on Linux
-
-
-def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
-    """Put the content in the place of whatever the path names; a symbolic link is followed, permissions are kept."""
-    target = os.path.realpath(os.fspath(path))
-    folder, name = os.path.split(target)
-    temporary = os.path.join(folder, f".{name[:100]}.{os.urandom(8).hex()}.tmp")
-    file = os.open(temporary, _NEW, 0o666)  # less what the umask takes away, as for any new file
-    try:
-        try:
-            _keep_permissions(target, file)
-            _write_all(file, content)
-            os.fsync(file)
-        finally:
-            os.close(file)
-        os.replace(temporary, target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
-    _sync_folder(folder)
-
-
-def _keep_permissions(target: str, file: int) -> None:
-    try:
-        old = os.stat(target)
-    except FileNotFoundError:
-        return
-    if not stat.S_ISREG(old.st_mode):  # renaming over /dev/null would take it away from everybody
-        raise OSError(errno.EINVAL, "not a regular file, so it cannot be replaced", target)
-    if hasattr(os, "fchown") and (old.st_uid, old.st_gid) != (os.geteuid(), os.getegid()):
-        with contextlib.suppress(OSError):  # only root may give a file away; it then belongs to whoever wrote it
-            os.fchown(file, old.st_uid, old.st_gid)
-    if hasattr(os, "fchmod"):
-        os.fchmod(file, stat.S_IMODE(old.st_mode))
-
-
-def _write_all(file: int, content: bytes) -> None:
-    view = memoryview(content)
-    while len(view):
-        view = view[os.write(file, view[:_PIECE]) :]
-
-
-def _sync_folder(folder: str) -> None:
-    """Bring the new name to the disk."""
-    if not hasattr(os, "O_DIRECTORY"):
-        return  # Windows has no such thing
-    place = os.open(folder or ".", os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(place)
-    except OSError as error:
-        if error.errno not in _NO_FOLDER_SYNC:
-            raise
-    finally:
-        os.close(place)

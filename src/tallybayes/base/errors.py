@@ -19,6 +19,8 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Iterable
+from itertools import islice
+from typing import TypeVar
 
 __all__ = [
     "CannotEstimate",
@@ -32,6 +34,7 @@ __all__ = [
     "TallybayesWarning",
     "did_you_mean",
     "excerpt",
+    "unknown",
     "warn",
 ]
 
@@ -96,7 +99,28 @@ def warn(message: str) -> None:
     warnings.warn(message, TallybayesWarning, stacklevel=depth)
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
+E = TypeVar("E", bound=TallybayesError)
+_MOST_NAMES, _MOST_CHARACTERS = 5_000, 60  # compared: each pair of names takes time as the square of their lengths
+_MOST_LISTED = 20
+
+
+def unknown(error: type[E], found: str, name: object, known: Iterable[object], hint: str = "") -> E:
+    """The refusal of a name that nobody knows: what was found, then the known name nearest to it, then the hint.
+
+    Without a hint of its own the known names are listed.
+
+    >>> raise unknown(SettingsError, "there is no class 'flue'", "flue", ["Flu", "Cold"])
+    Traceback (most recent call last):
+    tallybayes.SettingsError: there is no class 'flue'
+    <BLANKLINE>
+    Hint: did you mean 'Flu'? take one of 'Flu', 'Cold'.
+    """
+    names = list(map(str, known))
+    listed = f"take one of {excerpt(names, _MOST_LISTED)}." if names else "there are none."
+    return error(found, hint=did_you_mean(name, names) + (hint or listed))
+
+
+def did_you_mean(name: object, known: Iterable[object]) -> str:
     """The known name nearest to `name` as half a sentence, or an empty string.
 
     >>> did_you_mean("tempo", ["Temp", "Sky"])
@@ -104,8 +128,8 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """
     import difflib  # only when something has gone wrong
 
-    by_lower = {str(k).lower(): str(k) for k in known}
-    near = difflib.get_close_matches(name.lower(), by_lower, n=1)
+    by_lower = {k[:_MOST_CHARACTERS].lower(): k for k in map(str, islice(known, _MOST_NAMES))}
+    near = difflib.get_close_matches(str(name)[:_MOST_CHARACTERS].lower(), by_lower, n=1)
     return f"did you mean {by_lower[near[0]]!r}? " if near else ""
 
 

@@ -1,17 +1,23 @@
-"""Tables as a terminal and a notebook show them, and sums as printed: rounded, and adding up to the last digit."""
+"""How results are shown: figures rounded so that a printed sum holds, and pages drawn as text, as HTML and by rich.
+
+A `Page` is a title above a table of texts; what is `Shown` says which page it is. Whatever comes from the data is made
+safe here: without control characters as text, escaped in HTML, and never markup for rich.
+"""
 
 from __future__ import annotations
 
-import html
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import numpy as np
 
 from .arrays import Floats
 from .canon import printable
 
+A = TypeVar("A")
 FEWEST, MOST = 4, 9  # digits after the point
+_WIDEST, _WIDEST_TITLE = 200, 2000  # characters of a cell, of a title
 
 
 def cascade(parts: Floats, digits: int) -> tuple[Floats, Floats]:
@@ -77,71 +83,118 @@ def times(log_odds: float) -> str:
     return f"×{10**rest:.4g}e{exponent:+.0f}"
 
 
-Lines = Sequence[Sequence[str]]
-_WIDEST = 200  # characters of a cell
+def strongest(lines: Sequence[A], strengths: Sequence[float], most: int) -> tuple[list[A], list[A]]:
+    """The `most` strongest lines in the order they have, and the rest, which is none or more than one.
+
+    >>> strongest("abcd", [1, 3, 2, 4], 2), strongest("abc", [1, 3, 2], 2)
+    ((['b', 'd'], ['a', 'c']), (['a', 'b', 'c'], []))
+    """
+    if len(lines) <= most + 1:  # a rest of one would take the room of the line itself
+        return list(lines), []
+    kept = set(np.argsort(-np.asarray(strengths), kind="stable")[:most].tolist())
+    return [a for i, a in enumerate(lines) if i in kept], [a for i, a in enumerate(lines) if i not in kept]
 
 
-def text_table(lines: Lines, left: int) -> str:
-    """The lines in columns, the first `left` of them flush left, the others flush right.
+@dataclass(eq=False, repr=False)  # every cold start meets it
+class Page:
+    """A title above a table of texts. The first line is the head; a line of fewer cells is a remark across the table.
 
-    >>> print(text_table([["sky", "rows"], ["sunny", "12"]], left=1))
+    >>> print(Page("Days", [["sky", "rows"], ["sunny", "12"], ["… 3 more"]]))
+    Days
     sky    rows
     sunny    12
+    … 3 more
     """
-    cells = [[printable(text, _WIDEST) for text in line] for line in lines]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    sides = ["<" if i < left else ">" for i in range(len(widths))]
-    return "\n".join(
-        "  ".join(f"{t:{side}{w}}" for t, side, w in zip(line, sides, widths, strict=True)).rstrip() for line in cells
-    )
+
+    title: str
+    lines: Sequence[Sequence[str]] = ()
+    left: int | Collection[int] = 1  # columns that are flush left: the first so many, or these
+    sums: int = 0  # how many of the last lines sum up those above
+    indent: int = 0  # characters before the lines of text
+
+    def __str__(self) -> str:
+        head, rows = self._cells()
+        widths = [max(map(len, column)) for column in zip(*(row for row in rows if len(row) == len(head)), strict=True)]
+        sides = ["<" if self._is_left(i) else ">" for i in range(len(widths))]
+        drawn = ["  ".join(f"{t:{s}{w}}" for t, s, w in zip(row, sides, widths, strict=False)) for row in rows]
+        title = [printable(self.title, _WIDEST_TITLE)] if self.title else []
+        return "\n".join([*title, *((" " * self.indent + line).rstrip() for line in drawn)])
+
+    def html(self) -> str:
+        """The page as HTML, every text escaped; texts that are flush left keep their direction of writing within them.
+
+        >>> Page("a < b", [["a"], ["<b>"]], left=0).html()
+        '<p>a &lt; b</p><table><tr><th>a</th></tr><tr><td>&lt;b&gt;</td></tr></table>'
+        """
+        from html import escape  # its table of entities is not needed for an answer
+
+        head, rows = self._cells()
+        drawn = []
+        for tag, row in zip(["th", *["td"] * len(rows)], rows, strict=False):
+            span = "" if len(row) == len(head) else f' colspan="{len(head)}"'
+            cells = [
+                f'<{tag}{span} style="text-align:left"><bdi>{escape(text)}</bdi></{tag}>'
+                if self._is_left(i)
+                else f"<{tag}>{escape(text)}</{tag}>"
+                for i, text in enumerate(row)
+            ]
+            drawn.append(f"<tr>{''.join(cells)}</tr>")
+        title = f"<p>{escape(printable(self.title, _WIDEST_TITLE))}</p>" if self.title else ""
+        return title + (f"<table>{''.join(drawn)}</table>" if drawn else "")
+
+    def rich(self) -> Any:
+        """The page for a rich console, the sums set off. Texts are only text, whatever markup they hold."""
+        from rich import box
+        from rich.console import Group
+        from rich.table import Table
+        from rich.text import Text
+
+        title = Text(printable(self.title, _WIDEST_TITLE), style="bold" if self.lines else "")
+        if not self.lines:
+            return title
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+        head, rows = self._cells()
+        for i, text in enumerate(head):
+            flush = self._is_left(i)
+            table.add_column(Text(text), justify="left" if flush else "right", no_wrap=not flush)
+        for to_go, row in zip(range(len(rows) - 2, -1, -1), rows[1:], strict=True):
+            styles = [
+                "bold" if to_go < self.sums else "" if self._is_left(i) else _colour(t) for i, t in enumerate(row)
+            ]
+            cells = [Text(text, style=style) for text, style in zip(row, styles, strict=True)]
+            table.add_row(*cells, end_section=to_go == self.sums)
+        return Group(title, Text(), table) if self.title else table
+
+    def _cells(self) -> tuple[list[str], list[list[str]]]:
+        """The head, and all lines with it, safe to show."""
+        rows = [[printable(text, _WIDEST) for text in line] for line in self.lines]
+        return rows[0] if rows else [], rows
+
+    def _is_left(self, column: int) -> bool:
+        return column < self.left if isinstance(self.left, int) else column in self.left
 
 
-def html_table(lines: Lines, left: int = 0) -> str:
-    """The lines as an HTML table, every text escaped; nothing where there are none.
-
-    The first `left` cells of a line are flush left and names: their own direction of writing stays within them.
-
-    >>> html_table([["a"], ["<b>"]])
-    '<table><tr><th>a</th></tr><tr><td>&lt;b&gt;</td></tr></table>'
-    """
-    tags = ["th", *["td"] * len(lines)]
-    rows = [
-        "<tr>" + "".join(_cell(tag, text, i < left) for i, text in enumerate(line)) + "</tr>"
-        for tag, line in zip(tags, lines, strict=False)
-    ]
-    return f"<table>{''.join(rows)}</table>" if rows else ""
-
-
-def _cell(tag: str, text: str, is_name: bool) -> str:
-    inside = html.escape(printable(text, _WIDEST))
-    return f'<{tag} style="text-align:left"><bdi>{inside}</bdi></{tag}>' if is_name else f"<{tag}>{inside}</{tag}>"
-
-
-def rich_table(title: str, lines: Lines, left: int, *, foot: int = 0) -> Any:
-    """The lines as a rich table under a title that is as long as it needs to be; the last `foot` lines are set off.
-
-    Texts are only text, whatever markup they hold.
-    """
-    from rich import box
-    from rich.console import Group
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for i, head in enumerate(lines[0]):
-        table.add_column(Text(printable(head, _WIDEST)), justify="left" if i < left else "right", no_wrap=i >= left)
-    for number, line in enumerate(lines[1:], start=1):
-        last = number >= len(lines) - foot
-        cells = [
-            Text(printable(text, _WIDEST), style="bold" if last else _style(text, i < left))
-            for i, text in enumerate(line)
-        ]
-        table.add_row(*cells, end_section=number == len(lines) - foot - 1)
-    return Group(Text(printable(title, _WIDEST), style="bold"), Text(), table)
-
-
-def _style(text: str, is_name: bool) -> str:
+def _colour(figure: str) -> str:
     """Green for what speaks for a class, red for what speaks against it."""
-    if is_name or text[:1] not in ("+", "-") or not text.strip("+-0."):
+    if figure[:1] not in ("+", "-") or not figure.strip("+-0."):
         return ""
-    return "green" if text[0] == "+" else "red"
+    return "green" if figure[0] == "+" else "red"
+
+
+class Shown:
+    """What is shown as a page: printed, in a notebook, and on a rich console."""
+
+    def _page(self) -> Page:
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        return str(self._page())
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        return self._page().html()
+
+    def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
+        yield self._page().rich()

@@ -63,16 +63,13 @@ class Choices:
 
     def applied(self, schema: Schema) -> Schema:
         """The schema with the kinds that were chosen; a date's parts give way together."""
-        from ..base.errors import SchemaError, did_you_mean, excerpt
+        from ..base.errors import SchemaError, unknown
         from ..data.schema import Column
 
         known = {n: None for c in schema.columns for n in (c.name, *c.inputs)}
         for name in (*self.kinds, *self.families):
             if name not in known:
-                raise SchemaError(
-                    f"there is no column {name!r} to set",
-                    hint=did_you_mean(name, known) + f"there are {excerpt(known)}.",
-                )
+                raise unknown(SchemaError, f"there is no column {name!r} to set", name, known)
         for name, kind in self.kinds.items():
             if any(c.name == name for c in schema.columns) and kind != "date":
                 schema = schema.with_column(name, kind=kind)
@@ -103,18 +100,13 @@ def parse_smoothing(text: str) -> Smoothing:
     >>> parse_smoothing("laplace:0.5")
     Laplace(alpha=0.5)
     """
-    from ..base.errors import SettingsError, did_you_mean
+    from ..base.errors import SettingsError, unknown
     from ..families import smoothing
 
     name, _, amount = text.partition(":")
     if name not in _SMOOTHINGS:
-        raise SettingsError(
-            f"there is no smoothing {name!r}",
-            hint=did_you_mean(name, _SMOOTHINGS)
-            + "take "
-            + ", ".join(_SMOOTHINGS)
-            + ", with :AMOUNT where it has one.",
-        )
+        hint = f"take {', '.join(_SMOOTHINGS)}, with :AMOUNT where it has one."
+        raise unknown(SettingsError, f"there is no smoothing {name!r}", name, _SMOOTHINGS, hint)
     kind = getattr(smoothing, _SMOOTHINGS[name])
     try:
         return kind(*([float(amount)] if amount else []))  # type: ignore[no-any-return]

@@ -177,10 +177,10 @@ def _new_settings(state: str, given: dict[str, Any]) -> Any:
 
 def _reasons(verdict: Verdict) -> Iterator[str]:
     from ..base.canon import printable
+    from ..base.show import Page
 
-    lines = [(printable(f"{c}: {v}" if v else c), odds) for c, v, odds in verdict.reasons()]
-    width = max((len(text) for text, _ in lines), default=0)
-    yield from (f"  {text:<{width}}  {odds:+9.4f}" for text, odds in lines)
+    lines = [(printable(f"{c}: {v}" if v else c), f"{odds:+9.4f}") for c, v, odds in verdict.reasons()]
+    yield from str(Page("", lines, indent=2)).splitlines()
     yield from (f"  note: {note}" for note in verdict.notes)
 
 

@@ -41,19 +41,17 @@ OUT_MODEL = output_to("The file to write; - for standard output.", metavar="MODE
 
 def load_model(path: str, *, sealed: bool = False) -> Model:
     """The model in a file; with `sealed` also that of a sealed scorer, which has no counts."""
-    from ..base.errors import ModelFileError, did_you_mean
+    from ..base.disk import names_beside
+    from ..base.errors import ModelFileError, unknown
     from ..store.model_file import from_bytes
     from ..store.sealed import sealed_from_bytes
 
     try:
         raw = sys.stdin.buffer.read() if path == "-" else _read(path)
     except OSError as error:
-        folder = os.path.dirname(path) or "."
-        near = did_you_mean(os.path.basename(path), os.listdir(folder)) if os.path.isdir(folder) else ""
-        raise ModelFileError(
-            f"the model {path} cannot be read: {error.strerror or error}",
-            hint=near + "tallybayes fit DATA --target COLUMN -o MODEL makes one.",
-        ) from None
+        found = f"the model {path} cannot be read: {error.strerror or error}"
+        hint = "tallybayes fit DATA --target COLUMN -o MODEL makes one."
+        raise unknown(ModelFileError, found, os.path.basename(path), names_beside(path), hint) from None
     try:
         return from_bytes(raw)
     except ModelFileError as error:

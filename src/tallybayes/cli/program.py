@@ -1,8 +1,7 @@
 """The command line: the library's verbs, `tallybayes fit | predict | evaluate | explain | …`, and `tallybayes mail`.
 
 Exit codes: 0 done, 1 could not finish (disk, interrupt), 2 bad input or usage, 143 ended by SIGTERM; `mail` has its
-own, see there.
-Nothing but click is imported before a command runs, so that help and completion are quick.
+own, see there. Whatever goes wrong is said in plain words on standard error, never as a traceback.
 """
 
 from __future__ import annotations

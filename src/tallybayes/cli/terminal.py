@@ -1,8 +1,7 @@
-"""What a person at a terminal sees: lines, tables and errors, never a raw control character.
+"""What a person at a terminal sees: lines, tables, errors and a progress bar, never a raw control character.
 
-Hints of the library in the words of the command line: `tb.read(path, encoding='cp1252')` is `--encoding cp1252`.
-
-A progress bar for a person at a terminal; nothing for anybody else.
+Hints of the library are put into the words of the command line: `tb.read(path, encoding='cp1252')` is
+`--encoding cp1252`. Colours, wrapping and the bar are for a terminal; a pipe gets plain lines, and no bar.
 """
 
 from __future__ import annotations
@@ -21,14 +20,17 @@ import click
 from ..base.errors import TallybayesError
 
 _WIDE = 100  # columns of a page that no terminal bounds
-_MOST = 500  # characters of one line of a message
+_LONGEST = 500  # characters of one line of a message
+_PATIENCE = 1.0  # seconds before a bar is worth looking at
+_WORDS = {"target='…'": "--target COLUMN", "model.save(path)": "tallybayes fit -o MODEL"}
+_OPTIONS = ("delimiter", "encoding", "decimal", "bad_lines", "memory_limit")
 
 
 def say(line: str, *, error: bool = False) -> None:
     """One line of text, without the control characters that names, values and mail may hold."""
     from ..base.canon import printable
 
-    click.echo(printable(line, _MOST), err=error)
+    click.echo(printable(line, _LONGEST), err=error)
 
 
 def complain(error: BaseException) -> None:
@@ -67,7 +69,7 @@ def show(*pieces: Any) -> None:
         click.echo("\n".join(lines if terminal else (line.rstrip() for line in lines)), nl=False)
 
 
-def clean(text: Any, most: int = _MOST, style: str = "") -> Any:
+def clean(text: Any, most: int = _LONGEST, style: str = "") -> Any:
     """A text for rich, made safe to show."""
     from rich.text import Text
 
@@ -119,10 +121,6 @@ def grid(heads: Sequence[str], rows: Iterable[Sequence[Any]], left: int = 1, *, 
     return table
 
 
-_WORDS = {"target='…'": "--target COLUMN", "model.save(path)": "tallybayes fit -o MODEL"}
-_OPTIONS = ("delimiter", "encoding", "decimal", "bad_lines", "memory_limit")
-
-
 def for_commands(text: str) -> str:
     """The text with Python calls that an option stands for replaced by that option.
 
@@ -145,9 +143,6 @@ def for_commands(text: str) -> str:
 def _option(name: str, value: str) -> str:
     name = "read-as" if name == "format" else name.replace("_", "-")
     return f"--{name} {shlex.quote(value)}"
-
-
-_PATIENCE = 1.0  # seconds before a bar is worth looking at
 
 
 @contextlib.contextmanager

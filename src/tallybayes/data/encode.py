@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from ..base import canon
 from ..base.arrays import Floats, Ints
-from ..base.errors import DataError, did_you_mean, excerpt, warn
+from ..base.errors import DataError, did_you_mean, excerpt, unknown, warn
 from ..base.lazy import scipy
 from .blocks import Bag, Block, Codes, Numbers
 from .matrices import bag, vector, whole_columns
@@ -60,13 +60,18 @@ def bags(blocks: dict[str, Block]) -> dict[str, Block]:
     return {name: block.bag if isinstance(block, Texts) else block for name, block in blocks.items()}
 
 
+_MOST_GUESSES = 8  # absent columns whose nearest name is looked for: as many as the message shows
+
+
 def check_columns(schema: Schema, batch: Batch) -> None:
     """Warn of columns that are absent, with the nearest name; refuse a batch that has none of them."""
     wanted = dict.fromkeys(name for c in schema.counted for name in c.inputs)
     absent = [name for name in wanted if name not in batch]
     if not absent:
         return
-    near = [f"{n!r}: {guess}" for n in absent if (guess := did_you_mean(n, batch.names()))]
+    spare = [name for name in batch.names() if name not in wanted]
+    guesses = ((name, did_you_mean(name, spare)) for name in absent[:_MOST_GUESSES])
+    near = [f"{name!r}: {guess}" for name, guess in guesses if guess]
     if len(absent) == len(wanted):
         raise DataError(
             f"none of the columns {excerpt(wanted)} is in the data, which have {excerpt(batch.names()) or 'none'}",
@@ -103,10 +108,9 @@ def wanted(schema: Schema, *, labelled: bool = True) -> Wanted:
 def labels(schema: Schema, batch: Batch) -> Codes:
     """The class of each row, −1 where there is none."""
     if schema.target not in batch:
-        raise DataError(
-            f"there is no target column {schema.target!r}; the data have {excerpt(batch.names()) or 'no columns'}",
-            hint=did_you_mean(schema.target, batch.names()) + "name the column to predict with target='…'.",
-        )
+        found = f"there is no target column {schema.target!r}; the data have {excerpt(batch.names()) or 'no columns'}"
+        hint = "name the column to predict with target='…'."
+        raise unknown(DataError, found, schema.target, batch.names(), hint)
     check_flat(batch[schema.target], schema.target)
     return category(batch[schema.target], schema.missing, written=batch.written)
 
@@ -156,10 +160,8 @@ def weights(schema: Schema, batch: Batch) -> Floats | None:
     elif schema.weights in batch:
         raw, name = batch[schema.weights], schema.weights
     else:
-        raise DataError(
-            f"there is no weights column {schema.weights!r}",
-            hint=did_you_mean(schema.weights, batch.names()) + "the schema says that this column holds the weights.",
-        )
+        hint = "the schema says that this column holds the weights."
+        raise unknown(DataError, f"there is no weights column {schema.weights!r}", schema.weights, batch.names(), hint)
     where = Where(name, batch.start, batch.place)
     given = number(raw, where, schema.missing)
     bad = np.flatnonzero(~(given >= 0))

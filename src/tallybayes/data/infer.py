@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from ..base import canon, threads
 from ..base.arrays import Ints
-from ..base.errors import DataError, did_you_mean, excerpt, warn
+from ..base.errors import DataError, excerpt, unknown, warn
 from ..base.lazy import scipy
 from ..exact.cells import Cells
 from . import encode
@@ -56,10 +56,7 @@ def infer(
     look = spelling.typed(first_look(on_engine(open_source(data, y, target=name), engine)))
     labels, label_type = _target(look, name)
     if weights is not None and weights not in look:
-        raise DataError(
-            f"there is no weights column {weights!r}",
-            hint=did_you_mean(weights, look.names()) + f"the data have {excerpt(look.names())}.",
-        )
+        raise unknown(DataError, f"there is no weights column {weights!r}", weights, look.names())
     columns: list[Column] = []
     names = _columns_of(look, skip={name, weights})
     for column, looked in zip(names, threads.each(lambda c: read_ahead(c, look[c]), names), strict=True):

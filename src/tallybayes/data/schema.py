@@ -16,7 +16,8 @@ from typing import Any, ClassVar
 
 from ..base import canon
 from ..base.disk import write_atomically
-from ..base.errors import SchemaError, did_you_mean, excerpt, warn
+from ..base.errors import SchemaError, excerpt, unknown, warn
+from ..base.show import Page
 from ..exact.cells import Cells
 from .pairs import Side
 from .text.tokeniser import Tokeniser
@@ -50,10 +51,7 @@ class Column:
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
-            raise SchemaError(
-                f"column {self.name!r} has the kind {self.kind!r}",
-                hint=did_you_mean(self.kind, KINDS) + "the kinds are " + ", ".join(KINDS) + ".",
-            )
+            raise unknown(SchemaError, f"column {self.name!r} has the kind {self.kind!r}", self.kind, KINDS)
         if self.values is not None:
             if self.kind != "category":
                 raise SchemaError(
@@ -63,10 +61,8 @@ class Column:
             texts = {canon.text(v) for v in self.values}
             object.__setattr__(self, "values", tuple(sorted(t for t in texts if t is not None)))
         if self.part is not None and self.part not in DATE_PARTS:
-            raise SchemaError(
-                f"column {self.name!r} asks for the part {self.part!r} of a date",
-                hint="the parts are " + ", ".join(DATE_PARTS) + ".",
-            )
+            found = f"column {self.name!r} asks for the part {self.part!r} of a date"
+            raise unknown(SchemaError, found, self.part, DATE_PARTS)
         if self.levels is not None and (self.kind not in ("bag", "text") or self.levels < 1):
             raise SchemaError(
                 f"column {self.name!r} ({self.kind}) has levels={self.levels}",
@@ -124,8 +120,7 @@ class Column:
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> Column:
         """The inverse of `to_dict`."""
-        unknown = set(given) - {f.name for f in fields(cls)}
-        if unknown or not {"name", "kind"} <= set(given):
+        if set(given) - {f.name for f in fields(cls)} or not {"name", "kind"} <= set(given):
             raise SchemaError(
                 f"a column of the schema has the fields {excerpt(sorted(given))}",
                 hint="a column needs a name and a kind; known further fields are "
@@ -217,7 +212,7 @@ class Schema:
                 hint="leave the target and the weights out of the columns.",
             )
         if label_type not in canon.LABEL_TYPES:
-            raise SchemaError(f"labels of type {label_type!r}", hint="use one of " + ", ".join(canon.LABEL_TYPES) + ".")
+            raise unknown(SchemaError, f"labels of type {label_type!r}", label_type, canon.LABEL_TYPES)
 
     @cached_property
     def counted(self) -> tuple[Column, ...]:
@@ -232,11 +227,7 @@ class Schema:
     def __getitem__(self, name: str) -> Column:
         if name in self._by_name:
             return self._by_name[name]
-        raise SchemaError(
-            f"the schema has no column {name!r}",
-            hint=did_you_mean(name, [c.name for c in self.columns])
-            + f"it has {excerpt(c.name for c in self.columns) or 'no columns'}.",
-        )
+        raise unknown(SchemaError, f"the schema has no column {name!r}", name, self._by_name)
 
     def with_column(self, name: str, **changes: Any) -> Schema:
         """A schema with one column changed, or added if there was none of that name.
@@ -245,12 +236,10 @@ class Schema:
         >>> schema.with_column("zip", kind="category")["zip"]
         Column('zip', 'category')
         """
-        unknown = set(changes) - {f.name for f in fields(Column)}
-        if unknown:
-            raise SchemaError(
-                f"a column has no {excerpt(sorted(unknown))}",
-                hint="a column has " + ", ".join(f.name for f in fields(Column)) + ".",
-            )
+        options = [f.name for f in fields(Column)]
+        strange = sorted(set(changes) - set(options))
+        if strange:
+            raise unknown(SchemaError, f"a column has no {excerpt(strange)}", strange[0], options)
         known = {c.name: c for c in self.columns}
         if name in known:
             if changes.get("kind", known[name].kind) != known[name].kind:
@@ -336,8 +325,7 @@ class Schema:
                 hint="make the file with schema.save(path) of this release, or update tallybayes.",
             )
         values = {k: v for k, v in given.items() if k not in ("tallybayes_schema", "columns")}
-        unknown = set(values) - {f.name for f in fields(cls)}
-        if unknown or not isinstance(given.get("columns"), list):
+        if set(values) - {f.name for f in fields(cls)} or not isinstance(given.get("columns"), list):
             raise SchemaError(
                 f"a schema with the fields {excerpt(sorted(given))}",
                 hint="a schema has columns, a list, and may have "
@@ -367,12 +355,9 @@ class Schema:
         return cls.from_dict(given)
 
     def __repr__(self) -> str:
-        names = [canon.printable(c.name, 40) for c in self.columns]
-        width = max(map(len, names), default=0)
-        lines = [f"Schema: target {canon.printable(self.target)!r}, {len(self.counted)} columns counted"]
-        for name, c in zip(names, self.columns, strict=True):
-            lines.append(f"  {name:<{width}}  {c.kind:<8}  {canon.printable(c.reason, 160)}".rstrip())
-        return "\n".join(lines)
+        title = f"Schema: target {canon.printable(self.target)!r}, {len(self.counted)} columns counted"
+        lines = [[canon.printable(c.name, 40), f"{c.kind:<8}", canon.printable(c.reason, 160)] for c in self.columns]
+        return str(Page(title, lines, left=3, indent=2))
 
 
 def _apart(difference: str) -> SchemaError:

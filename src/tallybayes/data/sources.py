@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..base import threads
-from ..base.errors import DataError, SettingsError, did_you_mean
+from ..base.errors import DataError, SettingsError, unknown
 from ..base.lazy import scipy
 from .batch import (
     BATCH_ROWS,
@@ -105,9 +105,7 @@ def on_engine(source: Source, engine: str | None) -> Source:
     if engine is None or engine == source.home:
         return source
     if engine not in _TAKES:
-        raise SettingsError(
-            f"engine={engine!r}", hint=did_you_mean(str(engine), _TAKES) + f"the engines are {', '.join(_TAKES)}."
-        )
+        raise unknown(SettingsError, f"engine={engine!r}", engine, _TAKES)
     if engine == "local":
         return replace(source, engine=None, home="local")
     raise SettingsError(f"engine={engine!r}, but {source.name} would be read by {source.home!r}", hint=_TAKES[engine])

@@ -1,7 +1,4 @@
-"""Why a row got its answer: what each column and word said, adding up to the score.
-
-From one row to its explanation: the terms of every column, times what its evidence counts.
-"""
+"""Why a row got its answer: what each column and word said, times what its evidence counts, adding up to the score."""
 
 from __future__ import annotations
 
@@ -16,8 +13,8 @@ import numpy as np
 from ..base.arrays import Floats
 from ..base.canon import printable
 from ..base.canon import text as canonical
-from ..base.errors import SettingsError, did_you_mean
-from ..base.show import FEWEST, cascade, digits_for, html_table, rich_table, signed, text_table
+from ..base.errors import SettingsError, unknown
+from ..base.show import FEWEST, Page, Shown, cascade, digits_for, signed, strongest
 from ..data.blocks import Block
 from ..model import posterior
 from .odds import Line, LogOdds
@@ -27,7 +24,7 @@ if TYPE_CHECKING:
     from ..model.model import Model
 
 
-_MOST_LINES = 40  # of an explanation that is printed; what is left out stands in one line, so that the sum holds
+_MOST_LINES = 39  # of an explanation that is printed; what is left out stands in one more, so that the sum holds
 _MOST_CLASSES = 6
 _BETWEEN = 3  # characters between columns of a terminal's table
 _LABELS = 30  # characters that labels need before they are cut into lines
@@ -50,8 +47,8 @@ class Contribution:
         return label + weight + (f"  ({self.note}: no evidence)" if self.note else "")
 
 
-@dataclass(frozen=True)
-class Explanation:
+@dataclass(frozen=True, repr=False)
+class Explanation(Shown):
     """The score of one row as a sum: the prior, then every contribution, in log units of `log`.
 
     `total` is the sum; `probabilities` follow from it. Print it for the running-total table of the lectures, in which
@@ -132,11 +129,7 @@ class Explanation:
         for i, known in enumerate(self.classes):
             if known == label or canonical(known) == canonical(label):
                 return i
-        names = [str(c) for c in self.classes]
-        raise SettingsError(
-            f"there is no class {label!r}",
-            hint=did_you_mean(str(label), names) + f"the classes are {', '.join(printable(n) for n in names[:20])}.",
-        )
+        raise unknown(SettingsError, f"there is no class {label!r}", label, self.classes)
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain Python values."""
@@ -155,18 +148,15 @@ class Explanation:
     def shown(self, classes: int = _MOST_CLASSES) -> tuple[list[int], list[Contribution]]:
         """What fits a page: the numbers of the likeliest classes, and the contributions, the weakest put into one."""
         likely = sorted(np.argsort(-self.probabilities, kind="stable")[:classes].tolist())
-        lines = list(self.contributions)
-        if len(lines) <= _MOST_LINES:
-            return likely, lines
         with np.errstate(invalid="ignore"):
-            strength = [np.inf, *(float(np.nan_to_num(np.ptp(c.parts), nan=np.inf)) for c in lines[1:])]
-        kept = set(np.argsort(-np.array(strength), kind="stable")[: _MOST_LINES - 1].tolist())
-        rest = [c for i, c in enumerate(lines) if i not in kept]
-        together = Contribution("", f"({len(rest)} more, each weaker)", np.sum([c.parts for c in rest], axis=0))
-        return likely, [*(c for i, c in enumerate(lines) if i in kept), together]
+            strengths = [float(np.nan_to_num(np.ptp(c.parts), nan=np.inf)) for c in self.contributions[1:]]
+        kept, rest = strongest(self.contributions, [np.inf, *strengths], _MOST_LINES)
+        if rest:
+            kept.append(Contribution("", f"({len(rest)} more, each weaker)", np.sum([c.parts for c in rest], axis=0)))
+        return likely, kept
 
-    def _table(self, classes: int = _MOST_CLASSES) -> tuple[str, list[list[str]]]:
-        """The headline, and the running-total table as texts."""
+    def _page(self, classes: int = _MOST_CLASSES) -> Page:
+        """The headline, and the running-total table."""
         at, lines = self.shown(classes)
         names = [printable(self.classes[i], 20) for i in at]
         total = self.total
@@ -182,41 +172,23 @@ class Explanation:
         best = printable(self.classes[int(np.argmax(self.probabilities))], 40)
         hidden = len(self.classes) - len(at)
         more = f"; {hidden} less likely classes are not shown" if hidden else ""
-        return f"{best}, probability {max(self.probabilities):.4f} ({unit}{more})", rows
-
-    def __str__(self) -> str:
-        title, rows = self._table()
-        return f"{title}\n{text_table(rows, left=1)}"
-
-    def __repr__(self) -> str:
-        return str(self)
+        return Page(f"{best}, probability {max(self.probabilities):.4f} ({unit}{more})", rows, sums=1)
 
     def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
         """As many classes as the terminal has room for, two at least."""
         for classes in range(_MOST_CLASSES, 1, -1):
-            title, rows = self._table(classes)
-            columns = list(zip(*rows, strict=True))
+            page = self._page(classes)
+            columns = list(zip(*page.lines, strict=True))
             figures = sum(max(map(len, column)) + _BETWEEN for column in columns[1:])
             if figures + min(max(map(len, columns[0])), _LABELS) <= options.max_width:
                 break
-        yield rich_table(title, rows, left=1, foot=1)
-
-    def _repr_html_(self) -> str:
-        title, rows = self._table()
-        return f"<p>{html_text(title)}</p>{html_table(rows, left=1)}"
-
-
-def html_text(text: str) -> str:
-    """A line of text that is safe inside a page."""
-    import html
-
-    return html.escape(printable(text, 300))
+        yield page.rich()
 
 
 def explained(model: Model, blocks: Mapping[str, Block], log: str, start: Floats, prior: Any) -> Explanation:
     """The explanation of one row (blocks of one), in logs of `log`; `prior` is what was asked for, None for the own."""
     if log not in LOGS:
-        raise SettingsError(f"log={log!r}", hint="take " + ", ".join(map(repr, LOGS)) + ".")
+        raise unknown(SettingsError, f"log={log!r}", log, LOGS)
     unit = LOGS[log]
     offsets = posterior.offsets(model.settings, model.classes)
     lines = [Contribution("prior", "", (start - offsets) / unit)]

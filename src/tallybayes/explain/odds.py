@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any
@@ -10,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from ..base.canon import number_text, printable
-from ..base.show import cascade, digits_for, html_table, rich_table, signed, softmax, text_table, times
+from ..base.show import Page, Shown, cascade, digits_for, signed, softmax, strongest, times
 
-_MOST_LINES = 40
+_MOST_LINES = 39  # and one more for the rest
 
 
 @dataclass(frozen=True)
@@ -33,8 +32,8 @@ class Line:
         return not np.isnan(self.interval[0])
 
 
-@dataclass(frozen=True)
-class LogOdds:
+@dataclass(frozen=True, repr=False)
+class LogOdds(Shown):
     """The lines of an explanation as log-odds of `label` against `against`; their sum is `total`."""
 
     label: Any
@@ -90,16 +89,14 @@ class LogOdds:
 
     def _kept(self) -> list[Line]:
         """The strongest lines in their order, the rest as one."""
-        if len(self.lines) <= _MOST_LINES:
-            return list(self.lines)
-        strength = [np.inf, *(abs(line.log_odds) for line in self.lines[1:])]
-        kept = set(np.argsort(-np.array(strength), kind="stable")[: _MOST_LINES - 1].tolist())
-        rest = [line for i, line in enumerate(self.lines) if i not in kept]
-        label = f"({len(rest)} more, each weaker)"
-        together = Line("", label, label, sum(x.log_odds for x in rest), (np.nan, np.nan), np.nan, None)
-        return [*(line for i, line in enumerate(self.lines) if i in kept), together]
+        strengths = [np.inf, *(abs(line.log_odds) for line in self.lines[1:])]
+        kept, rest = strongest(self.lines, strengths, _MOST_LINES)
+        if rest:
+            label = f"({len(rest)} more, each weaker)"
+            kept.append(Line("", label, label, sum(x.log_odds for x in rest), (np.nan, np.nan), np.nan, None))
+        return kept
 
-    def _table(self) -> tuple[str, list[list[str]]]:
+    def _page(self) -> Page:
         lines = self._kept()
         p = self.probability
         finite = bool(np.isfinite(self.total))
@@ -118,22 +115,7 @@ class LogOdds:
         rows.append(
             ["together", signed(float(totals[-1, 0]), digits), reach, "", times(self.total * self.unit), "", ""]
         )
-        return f"{own} against {other}: probability {p:.4f}", rows
-
-    def __str__(self) -> str:
-        title, rows = self._table()
-        return f"{title}\n{text_table(rows, left=1)}"
-
-    def __repr__(self) -> str:
-        return str(self)
-
-    def __rich__(self) -> Any:
-        title, rows = self._table()
-        return rich_table(title, rows, left=1, foot=1)
-
-    def _repr_html_(self) -> str:
-        title, rows = self._table()
-        return f"<p>{html.escape(title)}</p>{html_table(rows, left=1)}"
+        return Page(f"{own} against {other}: probability {p:.4f}", rows, sums=1)
 
 
 def _of(n: float, of: float) -> str:

@@ -10,7 +10,6 @@ numbers move no further than they must. Every answer is checked by predicting th
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -20,7 +19,7 @@ import pyarrow as pa
 
 from ..base.arrays import Floats
 from ..base.canon import printable
-from ..base.show import html_table, rich_table, softmax, text_table
+from ..base.show import Page, Shown, softmax
 from ..data.blocks import Bag, Block, Numbers, Vectors
 from ..data.sources import Batch
 from ..model import posterior
@@ -50,8 +49,8 @@ class Change:
         return f"{printable(self.column)}: {printable(self.before)} → {printable(self.after)}"
 
 
-@dataclass(frozen=True)
-class WhatIf:
+@dataclass(frozen=True, repr=False)
+class WhatIf(Shown):
     """The fewest changes that turn `answer` into `becomes`; none where nothing the model knows would.
 
     `smallest` says whether fewer changes are ruled out. `row` is the changed row, None where a text that has just
@@ -78,37 +77,19 @@ class WhatIf:
             "smallest": self.smallest,
         }
 
-    def _table(self) -> tuple[str, list[list[str]]]:
+    def _page(self) -> Page:
         old, new = printable(self.answer, 40), printable(self.becomes, 40)
         if not self.changes:
             asked = "any other class" if self.becomes is None else new
             if not self.smallest:
-                return f"{old} stays: no small set of changes was found that turns it into {asked}", []
-            return f"{old} stays: no change of the values that were counted turns it into {asked}", []
+                return Page(f"{old} stays: no small set of changes was found that turns it into {asked}")
+            return Page(f"{old} stays: no change of the values that were counted turns it into {asked}")
         n = len(self.changes)
         what = f"{n} change{'s' if n > 1 else ''} turn{'' if n > 1 else 's'} {old} into {new}"
         proof = "" if self.smallest else " (fewer may do)"
         before, after = self.probability
-        head = ["change", "log-odds"]
-        return (
-            f"{what}{proof}: probability of {new} {before:.4f} → {after:.4f}",
-            [head, *([str(c), f"{c.log_odds:+.4f}"] for c in self.changes)],
-        )
-
-    def __str__(self) -> str:
-        title, rows = self._table()
-        return f"{title}\n{text_table(rows, left=1)}" if rows else title
-
-    def __repr__(self) -> str:
-        return str(self)
-
-    def __rich__(self) -> Any:
-        title, rows = self._table()
-        return rich_table(title, rows, left=1) if rows else title
-
-    def _repr_html_(self) -> str:
-        title, rows = self._table()
-        return f"<p>{html.escape(title)}</p>{html_table(rows, left=1)}"
+        lines = [["change", "log-odds"], *([str(c), f"{c.log_odds:+.4f}"] for c in self.changes)]
+        return Page(f"{what}{proof}: probability of {new} {before:.4f} → {after:.4f}", lines)
 
 
 def what_if(model: Model, batch: Batch, blocks: Mapping[str, Block], to: int | None) -> WhatIf:

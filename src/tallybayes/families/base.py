@@ -20,7 +20,8 @@ import numpy as np
 
 from ..base.arrays import Floats, Ints
 from ..base.canon import printable
-from ..base.errors import SettingsError, did_you_mean
+from ..base.errors import SettingsError, unknown
+from ..base.show import Page, Shown
 from ..data.blocks import Block
 from ..exact.cells import Cells
 from ..exact.counts import Counts
@@ -89,8 +90,8 @@ class Linear:
 _MOST_ROWS = 40  # of a table that is printed
 
 
-@dataclass(frozen=True)
-class Table:
+@dataclass(frozen=True, repr=False)
+class Table(Shown):
     """Numbers for a person: P(row given class) or parameters, one column per class."""
 
     title: str
@@ -104,26 +105,16 @@ class Table:
         row, label = at
         names = [str(c) for c in self.classes]
         if str(row) not in self.rows or str(label) not in names:
-            raise SettingsError(
-                f"the table has no row {row!r} or no class {label!r}",
-                hint=("" if str(row) in self.rows else did_you_mean(str(row), self.rows))
-                + "see table.rows and table.classes.",
-            )
+            what, name, known = ("class", label, names) if str(row) in self.rows else ("row", row, self.rows)
+            raise unknown(SettingsError, f"the table has no {what} {name!r}", name, known)
         return float(self.values[self.rows.index(str(row)), names.index(str(label))])
 
-    def __str__(self) -> str:
-        names = [printable(r, 40) for r in self.rows[:_MOST_ROWS]]
-        heads = [printable(c, 20) for c in self.classes]
-        cells = [[f"{v:.6g}" for v in row] for row in self.values[:_MOST_ROWS]]
-        widths = [max(map(len, [h, *(c[i] for c in cells)])) for i, h in enumerate(heads)]
-        first = max(map(len, [self.title, *names]))
-        lines = [[self.title, *heads], *([n, *c] for n, c in zip(names, cells, strict=True))]
-        drawn = ["  ".join([r[0].ljust(first), *map(str.rjust, r[1:], widths)]) for r in lines]
-        hidden = len(self.rows) - len(names)
-        return "\n".join([*drawn, f"… {hidden:,} more"] if hidden else drawn)
-
-    def __repr__(self) -> str:
-        return str(self)
+    def _page(self) -> Page:
+        lines = [[self.title, *(printable(c, 20) for c in self.classes)]]
+        for name, figures in zip(self.rows[:_MOST_ROWS], self.values, strict=False):
+            lines.append([printable(name, 40), *(f"{v:.6g}" for v in figures[: len(self.classes)])])
+        hidden = len(self.rows) - _MOST_ROWS
+        return Page("", [*lines, [f"… {hidden:,} more"]] if hidden > 0 else lines)
 
 
 class Belief(ABC):
@@ -239,10 +230,7 @@ def named(family: str | Family) -> Family:
     if isinstance(family, Family):
         return family
     if family not in _REGISTRY:
-        raise SettingsError(
-            f"there is no family {family!r}",
-            hint=did_you_mean(str(family), _REGISTRY) + "the families are " + ", ".join(sorted(_REGISTRY)) + ".",
-        )
+        raise unknown(SettingsError, f"there is no family {family!r}", family, sorted(_REGISTRY))
     return _REGISTRY[family]
 
 

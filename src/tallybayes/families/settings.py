@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.errors import SettingsError, did_you_mean
+from ..base.errors import SettingsError, unknown
 from .calibration import Isotonic, Lead
 from .smoothing import Dirichlet, Laplace, Smoothing
 
@@ -103,11 +103,8 @@ class Settings:
             )
         if isinstance(self.prior, str):
             if self.prior not in ("counted", "uniform"):
-                raise SettingsError(
-                    f"prior={self.prior!r}",
-                    hint=did_you_mean(self.prior, ("counted", "uniform"))
-                    + "take 'counted', 'uniform', {class: probability} or Dirichlet({class: rows}).",
-                )
+                hint = "take 'counted', 'uniform', {class: probability} or Dirichlet({class: rows})."
+                raise unknown(SettingsError, f"prior={self.prior!r}", self.prior, ("counted", "uniform"), hint)
         elif not isinstance(self.prior, (Mapping, Dirichlet)):
             raise SettingsError(
                 f"prior={self.prior!r}",

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from .. import families
-from ..base.errors import ModelFileError, SettingsError, TallybayesError, did_you_mean
+from ..base.errors import ModelFileError, SettingsError, TallybayesError, unknown
 from . import Family, family_names, named
 from . import settings as settings_module
 from . import smoothing as smoothing_module
@@ -34,6 +34,7 @@ TYPES: dict[str, type] = {
     for name, found in vars(module).items()
     if isinstance(found, type) and is_dataclass(found) and found is not Settings and name == found.__name__
 }
+_NEWER = "a newer release may have written the file: update tallybayes."
 _DEEPEST = 50  # settings nest four or five deep; a hostile file may try a million
 
 
@@ -56,10 +57,8 @@ def settings_from_json(given: Any) -> Settings:
     known = {f.name for f in fields(Settings)}
     for name in given:
         if name not in known:
-            raise ModelFileError(
-                f"the settings have a field {name[:60]!r}, which this release does not know",
-                hint=did_you_mean(name, known) + "a newer release wrote the file: update tallybayes.",
-            )
+            found = f"the settings have a field {name[:60]!r}, which this release does not know"
+            raise unknown(ModelFileError, found, name, known, _NEWER)
     out: Settings = _made(Settings, {name: _decoded(value, 0) for name, value in given.items()})
     return out
 
@@ -133,11 +132,9 @@ def _family_class(key: Any) -> type:
         found = getattr(families, key, None) if key in families.__all__ else None
         if isinstance(found, type) and issubclass(found, Family):
             return found
-    raise ModelFileError(
-        f"the settings name a family {str(key)[:60]!r}, which is not registered here",
-        hint=did_you_mean(str(key)[:60], family_names())
-        + "register a family of your own before loading: tb.families.register(name, family).",
-    )
+    found = f"the settings name a family {str(key)[:60]!r}, which is not registered here"
+    hint = "register a family of your own before loading: tb.families.register(name, family)."
+    raise unknown(ModelFileError, found, key, family_names(), hint)
 
 
 def _decoded(value: Any, depth: int) -> Any:
@@ -181,19 +178,16 @@ def _decoded(value: Any, depth: int) -> Any:
 def _type(name: Any) -> type:
     if isinstance(name, str) and name in TYPES:
         return TYPES[name]
-    raise ModelFileError(
-        f"the settings name a type {str(name)[:60]!r}, which this release does not know",
-        hint=did_you_mean(str(name)[:60], TYPES) + "a newer release may have written the file: update tallybayes.",
-    )
+    found = f"the settings name a type {str(name)[:60]!r}, which this release does not know"
+    raise unknown(ModelFileError, found, name, TYPES, _NEWER)
 
 
 def _made(kind: type, options: dict[str, Any]) -> Any:
-    unknown = sorted(set(options) - {f.name for f in fields(kind)})
-    if unknown:
-        raise ModelFileError(
-            f"{kind.__name__} has an option {unknown[0][:60]!r}, which this release does not know",
-            hint="a newer release wrote the file: update tallybayes.",
-        )
+    known = [f.name for f in fields(kind)]
+    strange = sorted(set(options) - set(known))
+    if strange:
+        found = f"{kind.__name__} has an option {strange[0][:60]!r}, which this release does not know"
+        raise unknown(ModelFileError, found, strange[0], known, _NEWER)
     try:
         return kind(**options)
     except TallybayesError:

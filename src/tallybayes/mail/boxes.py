@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from ..base.canon import printable
-from ..base.errors import DataError, did_you_mean
+from ..base.disk import names_beside
+from ..base.errors import DataError, unknown
 from .settings import MailSettings
 
 Found = tuple[str | None, bytes, str]  # the label if the place tells it, the message, where it was
@@ -36,19 +37,14 @@ def read_mail(
     given, so that `read_message` can tell.
     """
     if kind not in KINDS:
-        raise DataError(
-            f"mail of kind {kind!r}", hint=did_you_mean(kind, KINDS) + "the kinds are " + ", ".join(KINDS) + "."
-        )
+        raise unknown(DataError, f"mail of kind {kind!r}", kind, KINDS)
     if place == "-":
         return _from_input(kind, max_bytes)
     path = Path(place)
     try:
         if not path.exists():
-            near = did_you_mean(path.name, os.listdir(path.parent) if path.parent.is_dir() else ())
-            raise DataError(
-                f"there is no {_shown(path)}",
-                hint=near + "give a file, an mbox, a Maildir, a folder of .eml files, or - for standard input.",
-            )
+            hint = "give a file, an mbox, a Maildir, a folder of .eml files, or - for standard input."
+            raise unknown(DataError, f"there is no {_shown(path)}", path.name, names_beside(path), hint)
         if not path.is_dir():
             return _of_file(path, kind, max_bytes)
         if kind in ("message", "mbox"):

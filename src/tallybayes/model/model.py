@@ -16,7 +16,8 @@ import pyarrow as pa
 
 from ..base import canon
 from ..base.arrays import Floats, Ints, log_sum_exp, safe_log
-from ..base.errors import SettingsError, did_you_mean, excerpt
+from ..base.errors import SettingsError, unknown
+from ..base.show import Page
 from ..data.blocks import Block
 from ..data.schema import Schema
 from ..data.sources import open_source
@@ -231,10 +232,7 @@ class Model(Learning, Scoring):
     def table(self, column: str) -> Table:
         """The conditional table of one column: P(value given class), or a family's parameters."""
         if column not in self.beliefs:
-            raise SettingsError(
-                f"the model has no column {column!r}",
-                hint=did_you_mean(column, self.beliefs) + f"it has {excerpt(self.beliefs) or 'none'}.",
-            )
+            raise unknown(SettingsError, f"the model has no column {column!r}", column, self.beliefs)
         return replace(self.beliefs[column].table(), classes=self.classes)
 
     def odds(self, column: str, label: Any, against: Any = None, *, top: int = 20, least: float = 0.0) -> OddsTable:
@@ -257,9 +255,7 @@ class Model(Learning, Scoring):
         names = [str(canon.text(c)) for c in self.classes]
         text = str(canon.text(label))
         if text not in names:
-            raise SettingsError(
-                f"there is no class {label!r}", hint=did_you_mean(text, names) + f"the classes are {excerpt(names)}."
-            )
+            raise unknown(SettingsError, f"there is no class {label!r}", text, names)
         return names.index(text)
 
     @property
@@ -289,13 +285,10 @@ class Model(Learning, Scoring):
         prior = ", ".join(f"{canon.printable(c, 20)} {p:.3g}" for c, p in list(self.prior().items())[:6])
         more = ", …" if len(self.classes) > 6 else ""
         origin = "written by hand" if self.tally is None else f"{self.tally.rows:,} rows"
-        lines = [f"Model: {origin} · P({canon.printable(self.schema.target)}): {prior}{more}"]
-        described = [(canon.printable(name, 40), what) for name, what in self._described()]
-        width = max((len(name) for name, _ in described), default=0)
-        lines += [f"  {name:<{width}}  {what}" for name, what in described]
-        if self.settings.calibrated is not None:
-            lines.append(f"weights: {self.settings.calibrated}")
-        return "\n".join(lines)
+        title = f"Model: {origin} · P({canon.printable(self.schema.target)}): {prior}{more}"
+        page = Page(title, [[canon.printable(name, 40), what] for name, what in self._described()], left=2, indent=2)
+        calibrated = self.settings.calibrated
+        return str(page) if calibrated is None else f"{page}\nweights: {calibrated}"
 
     def _described(self) -> Iterator[tuple[str, str]]:
         for name, belief in self.beliefs.items():

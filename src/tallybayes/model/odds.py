@@ -10,6 +10,7 @@ import numpy as np
 
 from ..base.arrays import Floats
 from ..base.canon import printable
+from ..base.show import Page
 from ..families import Table
 
 
@@ -45,14 +46,12 @@ class OddsTable:
         return len(self.rows)
 
     def __repr__(self) -> str:
-        width = max((len(printable(r.value, 30)) for r in self.rows), default=5)
-        lines = [
-            f"{printable(self.column)}: times likelier in {printable(self.label)} than in {printable(self.against)}"
-        ]
+        title = f"{printable(self.column)}: times likelier in {printable(self.label)} than in {printable(self.against)}"
+        lines = []
         for r in self.rows:
             ratio = "∞" if np.isinf(r.ratio) else f"{r.ratio:.4g}"
-            lines.append(f"  {printable(r.value, 30):<{width}}  {ratio:>9}×   {r.inside:.3g} against {r.outside:.3g}")
-        return "\n".join(lines)
+            lines.append([printable(r.value, 30), f"{ratio:>9}×", f" {r.inside:.3g} against {r.outside:.3g}"])
+        return str(Page(title, lines, left=3, indent=2))
 
 
 def odds_table(

@@ -13,7 +13,7 @@ import numpy as np
 from ..base import canon
 from ..base.arrays import Floats, Ints, log_sum_exp
 from ..base.canon import text
-from ..base.errors import SettingsError, did_you_mean, excerpt, warn
+from ..base.errors import SettingsError, unknown, warn
 from ..data.blocks import Block
 from ..exact.kernels import gate
 from ..families.calibration import Isotonic
@@ -220,8 +220,5 @@ def _numbers(costs: Any) -> Floats:
 def _at(label: Any, names: Sequence[str]) -> int:
     name = str(text(label))
     if name not in names:
-        raise SettingsError(
-            f"a cost for the class {label!r}, which the model does not have",
-            hint=did_you_mean(name, names) + f"the classes are {excerpt(names)}.",
-        )
+        raise unknown(SettingsError, f"a cost for the class {label!r}, which the model does not have", name, names)
     return list(names).index(name)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import IO, Any
 
@@ -16,7 +15,8 @@ import pyarrow.parquet as pq
 
 from ..base import canon, threads
 from ..base.arrow import array
-from ..base.errors import DataError, SettingsError, did_you_mean, excerpt
+from ..base.disk import replacing
+from ..base.errors import DataError, SettingsError, unknown
 from ..data import encode
 from ..data.batch import Batch, as_column
 from ..data.outputs import PREDICTION, output_names
@@ -72,10 +72,7 @@ def _with(keep: Sequence[str], batches: Iterator[Batch]) -> Iterator[Batch]:
     for batch in batches:
         absent = [name for name in keep if name not in batch]
         if absent:
-            raise DataError(
-                f"there is no column {absent[0]!r} to keep",
-                hint=did_you_mean(absent[0], batch.names()) + f"the data have {excerpt(batch.names())}.",
-            )
+            raise unknown(DataError, f"there is no column {absent[0]!r} to keep", absent[0], batch.names())
         yield batch
 
 
@@ -133,33 +130,12 @@ def _file(out: str | os.PathLike[str] | IO[bytes]) -> Iterator[Any]:
     if not isinstance(out, (str, os.PathLike)):
         yield out
         return
-    path = os.path.abspath(out)
-    folder, name = os.path.split(path)
-    temporary = os.path.join(folder, f".{name}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
-    try:
-        file = _nameless(folder) or open(temporary, "xb")  # noqa: SIM115 - closed below, whichever it is
-    except OSError as error:
-        raise DataError(
-            f"{os.fspath(out)} cannot be written: {error.strerror or error}",
-            hint="check the folder and its permissions.",
-        ) from None
-    try:
-        with file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-            if not os.path.exists(temporary):
-                number = file.fileno()  # given as a folder, too: only then does Python follow the link
-                os.link(f"/proc/self/fd/{number}", temporary, src_dir_fd=number, follow_symlinks=True)
-        os.replace(temporary, path)
-    finally:
-        if os.path.exists(temporary):
-            os.unlink(temporary)
-
-
-def _nameless(folder: str) -> IO[bytes] | None:
-    """A file without a name, of which nothing is left however the process ends; None where there are none."""
-    try:
-        return os.fdopen(os.open(folder, os.O_TMPFILE | os.O_WRONLY, 0o666), "wb")
-    except (AttributeError, OSError):
-        return None
+    with contextlib.ExitStack() as stack:
+        try:
+            number = stack.enter_context(replacing(out))
+        except OSError as error:
+            raise DataError(
+                f"{os.fspath(out)} cannot be written: {error.strerror or error}",
+                hint="check the folder and its permissions.",
+            ) from None
+        yield stack.enter_context(open(number, "wb", closefd=False))

@@ -11,7 +11,7 @@ import pyarrow as pa
 import scipy.sparse
 
 from ..base.arrays import Bools, Ints
-from ..base.errors import DataError, SettingsError, did_you_mean, excerpt
+from ..base.errors import DataError, SettingsError, unknown
 from ..data import encode
 from ..data.blocks import Codes
 from ..data.encode import Labelled
@@ -151,10 +151,7 @@ def _column(source: Source, name: str, what: str) -> tuple[list[str], Ints]:
     start = 0
     for batch in source.batches():
         if name not in batch:
-            raise DataError(
-                f"there is no column {name!r}, which {what}",
-                hint=did_you_mean(name, batch.names()) + f"the data have {excerpt(batch.names())}.",
-            )
+            raise unknown(DataError, f"there is no column {name!r}, which {what}", name, batch.names())
         found = category(batch[name], ())
         gone = np.flatnonzero(found.codes < 0)
         if len(gone):
@@ -217,10 +214,8 @@ class Plan:
         out: list[Any] = []
         for batch in source.batches():
             if self.order not in batch:
-                raise DataError(
-                    f"there is no column {self.order!r} to order the rows by",
-                    hint=did_you_mean(self.order, batch.names()) + f"the data have {excerpt(batch.names())}.",
-                )
+                found = f"there is no column {self.order!r} to order the rows by"
+                raise unknown(DataError, found, self.order, batch.names())
             column = batch[self.order]
             out += column.to_pylist() if isinstance(column, pa.Array) else list(column)
         gone = next((i for i, v in enumerate(out) if v is None or v != v), None)

@@ -1,6 +1,6 @@
-"""Exports: a model in the forms in which others can use it.
+"""A model in the forms in which others can use it: sealed, JSON, ONNX, and a card for a person.
 
-The model card is one of them: what a model is, in Markdown for a person, and what its file reveals about the rows.
+The card says in Markdown what the model is, and what its file reveals about the rows it has seen.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 
 from ..base import canon
 from ..base.disk import write_atomically
-from ..base.errors import SettingsError, did_you_mean
+from ..base.errors import SettingsError, unknown
 from ..model.model import Model
 from ..tally.tally import Tally
 from .json import scorer_json
@@ -111,11 +111,8 @@ def export(model: Model, path: str | os.PathLike[str] | None = None, format: str
         name = "" if path is None else os.fspath(path)
         format = next((f for f, end in FORMATS.items() if name.endswith(end)), name)
     if format not in FORMATS:
-        raise SettingsError(
-            f"there is no export to {format!r}",
-            hint=did_you_mean(format, FORMATS)
-            + "the formats are " + ", ".join(f"{f!r} ({end})" for f, end in FORMATS.items()) + ".",
-        )  # fmt: skip
+        hint = f"the formats are {', '.join(f'{f!r} ({end})' for f, end in FORMATS.items())}."
+        raise unknown(SettingsError, f"there is no export to {format!r}", format, FORMATS, hint)
     if format == "card":
         out = model_card(model).encode()
     elif format == "sealed":

@@ -16,7 +16,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from ...base.errors import DataError, SettingsError, did_you_mean, warn
+from ...base.disk import names_beside
+from ...base.errors import DataError, SettingsError, unknown, warn
 from ...base.threads import threads
 
 FORMATS = ("csv", "tsv", "jsonl", "parquet", "arrow")
@@ -43,10 +44,7 @@ class Options:
 
     def __post_init__(self) -> None:
         if self.format is not None and self.format not in FORMATS:
-            raise SettingsError(
-                f"format={self.format!r}",
-                hint=did_you_mean(str(self.format), FORMATS) + "the formats are " + ", ".join(FORMATS) + ".",
-            )
+            raise unknown(SettingsError, f"format={self.format!r}", self.format, FORMATS)
         if self.delimiter is not None and (len(self.delimiter) != 1 or self.delimiter in '\r\n"'):
             raise SettingsError(f"delimiter={self.delimiter!r}", hint="give one character, such as ';' or '\\t'.")
         if self.decimal not in (".", ","):
@@ -241,9 +239,8 @@ def _opened(path: str) -> Any:
 
 def _cannot_open(path: str, error: OSError) -> DataError:
     if isinstance(error, FileNotFoundError):
-        folder = os.path.dirname(path) or "."
-        near = did_you_mean(os.path.basename(path), os.listdir(folder) if os.path.isdir(folder) else ())
-        return DataError(f"there is no file {path}", hint=f"{near}paths are relative to the current directory.")
+        hint = "paths are relative to the current directory."
+        return unknown(DataError, f"there is no file {path}", os.path.basename(path), names_beside(path), hint)
     return DataError(
         f"{path} cannot be opened: {error.strerror or error}", hint="check the permissions of the file and its folder."
     )

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
 
-from ...base.errors import MissingExtra, SchemaError, did_you_mean
+from ...base.errors import MissingExtra, SchemaError, unknown
 
 WORDS = "words"  # Unicode words of two or more characters
 AUTO = "auto"  # the same, but scripts written without spaces are cut into pairs of characters
@@ -86,13 +86,9 @@ class Tokeniser:
                 ) from None
         if isinstance(self.stop, str):
             if self.stop not in STOP_WORDS:
-                raise SchemaError(
-                    f"there is no list of stop words for {self.stop!r}",
-                    hint=did_you_mean(self.stop, STOP_WORDS)
-                    + "there are lists for "
-                    + ", ".join(sorted(STOP_WORDS))
-                    + "; or give your own list of words.",
-                )
+                hint = f"there are lists for {', '.join(sorted(STOP_WORDS))}; or give your own list of words."
+                found = f"there is no list of stop words for {self.stop!r}"
+                raise unknown(SchemaError, found, self.stop, STOP_WORDS, hint)
         else:
             wrong = [w for w in self.stop if not isinstance(w, str)] if isinstance(self.stop, Iterable) else [self.stop]
             if wrong:
@@ -233,10 +229,8 @@ def stemmer(language: str) -> Callable[[str], str]:
         raise MissingExtra("stemming needs PyStemmer", hint="pip install PyStemmer") from None
     known: list[str] = Stemmer.algorithms()
     if language not in known:
-        raise SchemaError(
-            f"there is no stemmer for {language!r}",
-            hint=did_you_mean(language, known) + "there are stemmers for " + ", ".join(known) + ".",
-        )
+        hint = f"there are stemmers for {', '.join(known)}."
+        raise unknown(SchemaError, f"there is no stemmer for {language!r}", language, known, hint)
     stem: Any = Stemmer.Stemmer(language).stemWord
     return stem  # type: ignore[no-any-return]
 

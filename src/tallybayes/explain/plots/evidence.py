@@ -13,6 +13,7 @@ import numpy as np
 
 from ...base.arrays import Floats
 from ...base.canon import number_text
+from ...base.show import strongest
 from ...data.blocks import Numbers
 from ...families.forms import TableForm, WordsForm
 from ...model import posterior
@@ -38,11 +39,9 @@ class WaterfallDisplay(Display):
     def _lines(self) -> list[tuple[str, float, tuple[float, float] | None]]:
         """Label, log-odds and interval: the strongest lines in their order, the rest together."""
         lines = [x for x in self.odds.lines if x.log_odds != 0]
-        order = sorted(range(len(lines)), key=lambda i: -abs(lines[i].log_odds))
-        kept = set(order[:_MOST_LINES])
-        out = [(_name(x), x.log_odds, x.interval if x.known else None) for i, x in enumerate(lines) if i in kept]
-        rest = [x.log_odds for i, x in enumerate(lines) if i not in kept]
-        return [*out, (f"{len(rest)} weaker ones", float(sum(rest)), None)] if rest else out
+        kept, rest = strongest(lines, [abs(x.log_odds) for x in lines], _MOST_LINES)
+        out = [(_name(x), x.log_odds, x.interval if x.known else None) for x in kept]
+        return [*out, (f"{len(rest)} weaker ones", float(sum(x.log_odds for x in rest)), None)] if rest else out
 
     @property
     def size(self) -> tuple[float, float]:

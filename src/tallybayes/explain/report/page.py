@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from ...base.canon import printable
+from ...base.disk import write_atomically
 from ...model.model import Model
 from ..plots.columns import column_display
 from ..plots.evidence import WaterfallDisplay, nomogram
 from ..plots.paper import matplotlib, svg
 from ..plots.scores import ConfusionDisplay, PrecisionRecallDisplay, ReliabilityDisplay, RocDisplay
 from .facts import Judged, judged, report_facts
-from .html import Page, escape, figure, fold, number, paragraph, table, write
+from .html import Page, escape, figure, fold, number, paragraph, table
 
 _OPEN = 8  # column pictures that are seen at once
 _MOST = 40  # column pictures in all
@@ -43,7 +44,7 @@ def report(model: Model, data: Any, path: str | os.PathLike[str] | None = None, 
     _tally(page, model, facts)
     text = page.text()
     if path is not None:
-        write(path, text)
+        write_atomically(path, text.encode())
     return text
 
 

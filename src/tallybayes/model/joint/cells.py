@@ -19,7 +19,7 @@ import numpy as np
 
 from ...base import canon
 from ...base.arrays import Bools, Floats, Ints, log_sum_exp, safe_log
-from ...base.errors import DataError, SettingsError, did_you_mean, excerpt, warn
+from ...base.errors import DataError, SettingsError, excerpt, unknown, warn
 from ...data import values as reading
 from ...data.blocks import Codes, N
 from ...data.sources import Batch
@@ -47,10 +47,7 @@ def categories(names: Sequence[str], batch: Batch) -> list[Codes]:
     """The columns as categories; an absent one is an error."""
     absent = [c for c in names if c not in batch]
     if absent and (batch.rows or batch.columns):
-        raise DataError(
-            f"there is no column {absent[0]!r}; the data have {excerpt(batch.names()) or 'no columns'}",
-            hint=did_you_mean(absent[0], batch.names()) + "columns are found by name.",
-        )
+        raise unknown(DataError, f"there is no column {absent[0]!r}", absent[0], batch.names())
     if absent:
         return [Codes([], np.zeros(0, dtype=np.int64)) for _ in names]
     for c in names:

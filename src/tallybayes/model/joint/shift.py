@@ -11,6 +11,7 @@ import numpy as np
 from ...base.arrays import Floats
 from ...base.canon import printable
 from ...base.errors import CannotEstimate, SchemaError, excerpt
+from ...base.show import Page, Shown
 from ...exact.cells import Cells
 from ...families.forms import distance
 from ...families.moments import read_moments
@@ -52,8 +53,8 @@ class Shift:
         return max(self.marginal.size, self.within)
 
 
-@dataclass(frozen=True)
-class Shifts:
+@dataclass(frozen=True, repr=False)
+class Shifts(Shown):
     """What `shift` found, the largest first; the class itself is one of the columns. Print it."""
 
     rows: tuple[int, int]
@@ -68,22 +69,18 @@ class Shifts:
     def __iter__(self) -> Iterator[Shift]:
         return iter(self.columns)
 
-    def __repr__(self) -> str:
-        names = [printable(s.column, 100) for s in self.columns]
-        width = max(map(len, ["column", *names]))
-        lines = [
-            f"Shift between {self.rows[0]:,} and {self.rows[1]:,} rows",
-            f"  {'column':<{width}}  kind      divergence  mean difference  within classes  p",
-        ]
-        for name, s in zip(names, self.columns, strict=True):
-            js, d = s.marginal.divergence, s.marginal.mean_difference
-            lines.append(
-                f"  {name:<{width}}  {s.kind:<8}  {'-' if js is None else f'{js:.4f}':>10}  "
-                f"{'-' if d is None else f'{d:+.3f}':>15}  {'-' if not s.by_class else f'{s.within:.4f}':>14}  "
-                f"{'-' if s.p_value is None else f'{s.p_value:.2g}'}"
-            )
-        lines.append("  (divergence in nats, 0.693 is nothing in common; mean difference in standard deviations)")
-        return "\n".join(lines)
+    def _page(self) -> Page:
+        lines = [["column", "kind    ", "divergence", "mean difference", "within classes", "p"]]
+        for s in self.columns:
+            sizes = [_figure(s.marginal.divergence, ".4f"), _figure(s.marginal.mean_difference, "+.3f")]
+            sizes.append(_figure(s.within if s.by_class else None, ".4f"))
+            lines.append([printable(s.column, 100), s.kind, *sizes, _figure(s.p_value, ".2g")])
+        lines.append(["(divergence in nats, 0.693 is nothing in common; mean difference in standard deviations)"])
+        return Page(f"Shift between {self.rows[0]:,} and {self.rows[1]:,} rows", lines, left=(0, 1, 5), indent=2)
+
+
+def _figure(value: float | None, form: str) -> str:
+    return "-" if value is None else format(value, form)
 
 
 def shift(a: Tally, b: Tally) -> Shifts:

@@ -8,7 +8,6 @@ were seen are kept; every other cell has one and the same probability. `BayesRul
 
 from __future__ import annotations
 
-import html
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,8 +21,8 @@ import pyarrow as pa
 from ...base import canon
 from ...base.arrays import Floats, Ints
 from ...base.canon import printable
-from ...base.errors import CannotEstimate, SettingsError, did_you_mean, excerpt, warn
-from ...base.show import html_table, text_table
+from ...base.errors import CannotEstimate, SettingsError, did_you_mean, excerpt, unknown, warn
+from ...base.show import Page, Shown
 from ...data import encode
 from ...data.blocks import Codes
 from ...data.schema import Column, Schema
@@ -52,8 +51,8 @@ from .dependence import Dependence, cell_count, dependence, equal_rows
 _MOST_SHOWN = 32  # cells of a table that is printed in full
 
 
-@dataclass(frozen=True, eq=False)
-class JointDistribution:
+@dataclass(frozen=True, eq=False, repr=False)
+class JointDistribution(Shown):
     """P of every combination of values of some columns. Make one with `of` (counted) or `written` (given).
 
     >>> urns = JointDistribution.of({"first": ["red", "red", "blue"], "second": ["red", "blue", "red"]})
@@ -85,12 +84,10 @@ class JointDistribution:
             counts, without = count_batch(names, batch)
             parts.append(counts)
             skipped += without
-        unknown = sorted(set(values) - set(names))
-        if unknown:
-            raise SettingsError(
-                f"values are declared for {excerpt(unknown)}, which the table does not have",
-                hint=did_you_mean(unknown[0], names) + f"its columns are {excerpt(names)}.",
-            )
+        absent = sorted(set(values) - set(names))
+        if absent:
+            found = f"values are declared for {excerpt(absent)}, which the table does not have"
+            raise unknown(SettingsError, found, absent[0], names)
         declared = tuple(canon.ordered(values.get(c, ())) for c in names)
         return cls(names, add_counts(parts), smoothing or MaximumLikelihood(), declared, skipped)
 
@@ -341,10 +338,7 @@ class JointDistribution:
     def _places(self, columns: Sequence[str]) -> list[int]:
         for name in columns:
             if name not in self.columns:
-                raise SettingsError(
-                    f"the table has no column {name!r}",
-                    hint=did_you_mean(name, self.columns) + f"it has {excerpt(self.columns)}.",
-                )
+                raise unknown(SettingsError, f"the table has no column {name!r}", name, self.columns)
         return [self.columns.index(c) for c in distinct(columns)]
 
     # ---- to look at
@@ -373,11 +367,8 @@ class JointDistribution:
             lines.append([*texts, *([rows.get(tuple(code), "0")] if self.rows else []), f"{math.exp(log_p):.6g}"])
         return lines
 
-    def __repr__(self) -> str:
-        return "\n  ".join([self._head(), *text_table(self._lines(), len(self.columns)).splitlines()])
-
-    def _repr_html_(self) -> str:
-        return f"<p>{html.escape(self._head())}</p>{html_table(self._lines())}"
+    def _page(self) -> Page:
+        return Page(self._head(), self._lines(), left=len(self.columns), indent=2)
 
 
 Assignment = Mapping[str, Any]  # column → value

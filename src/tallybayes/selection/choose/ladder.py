@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ...base.arrays import Floats
-from ...base.errors import DataError, SettingsError, did_you_mean, excerpt, warn
+from ...base.errors import DataError, SettingsError, unknown, warn
 from ...base.threads import one_blas_thread
 from ...data import encode
 from ...data.encode import Labelled
@@ -272,10 +272,7 @@ def with_pairs(schema: Schema, look: Batch, pairs: Pairs) -> Schema:
             raise SettingsError(f"the pair {pair!r}", hint=_PAIRS_HINT)
         for name in pair:
             if name not in columns:
-                raise SettingsError(
-                    f"a pair with the column {name!r}, which is not counted",
-                    hint=did_you_mean(str(name), columns) + f"the columns are {excerpt(columns)}.",
-                )
+                raise unknown(SettingsError, f"a pair with the column {name!r}, which is not counted", name, columns)
         a, b = pair
         column = pair_of(a, b, columns, blocks)
         assert column.of is not None

@@ -23,8 +23,8 @@ import pyarrow as pa
 from scipy.optimize import minimize_scalar
 
 from ...base.arrays import Floats
-from ...base.errors import SettingsError, TallybayesWarning, did_you_mean, excerpt
-from ...base.show import text_table
+from ...base.errors import SettingsError, TallybayesWarning, unknown
+from ...base.show import Page, Shown
 from ...data.blocks import WORDS, N
 from ...data.infer import infer, labels_or_name
 from ...data.schema import Column, Schema
@@ -129,8 +129,8 @@ class Candidate:
         return f"{self.family.describe()}, {self.smoothing}"
 
 
-@dataclass(frozen=True)
-class Tuned:
+@dataclass(frozen=True, repr=False)
+class Tuned(Shown):
     """What tuning chose. `settings` and `model` are ready to use; `table` lists everything that was tried.
 
     `before` and `after` are held-out log losses of the rows that were tuned on: the second flatters, since it was
@@ -160,15 +160,15 @@ class Tuned:
         """The table as a pandas frame."""
         return self.table.to_pandas()
 
-    def __repr__(self) -> str:
+    def _page(self) -> Page:
         chosen = [
-            [name, self.model.families[name].describe(), str(self.settings.smoothing_of(name))]
-            for name in self.model.families
+            [name, family.describe(), str(self.settings.smoothing_of(name))]
+            for name, family in self.model.families.items()
         ]
         head = f"Tuned: held-out log loss {self.before:.4f} → {self.after:.4f}, {len(self.tried)} candidates"
         if self.nested is not None:
             head += f", nested {self.nested['log_loss']:.4f}"
-        return head + "\n" + text_table([["column", "family", "smoothing"], *chosen], left=3)
+        return Page(head, [["column", "family", "smoothing"], *chosen], left=3)
 
 
 def tune(
@@ -242,10 +242,8 @@ def _tuned(
 ) -> Tuned:  # fmt: skip
     for name in families:
         if name not in schema.names:
-            raise SettingsError(
-                f"families for a column {name!r} that is not counted",
-                hint=did_you_mean(name, schema.names) + f"the columns are {excerpt(schema.names)}.",
-            )
+            found = f"families for a column {name!r} that is not counted"
+            raise unknown(SettingsError, found, name, schema.names)
     if not schema.counted or not priors or not all(len(f) for f in families.values()):
         raise SettingsError(
             "there is nothing to choose among", hint="count at least one column, and give one candidate or more."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -13,7 +12,8 @@ import pyarrow as pa
 
 from ...base.arrays import Floats, Ints
 from ...base.canon import printable
-from ...base.errors import SettingsError, did_you_mean
+from ...base.errors import SettingsError, unknown
+from ...base.show import Page, Shown
 from . import curves, metrics
 from .bootstrap import interval
 from .metrics import Scored
@@ -67,8 +67,8 @@ class Mistakes:
         return "\n\n".join([f"the {len(self.each)} surest of {self.of:,} mistakes", *map(str, self.each)])
 
 
-@dataclass(frozen=True, eq=False)
-class Evaluation:
+@dataclass(frozen=True, eq=False, repr=False)
+class Evaluation(Shown):
     """Forecasts of rows that their models have not seen, one table of probabilities per setting (and repetition).
 
     `.table` is an Arrow table with a row per setting: each metric and its interval. `by_class`, `confusion`,
@@ -92,10 +92,8 @@ class Evaluation:
 
     def _scored(self, name: str) -> list[Scored]:
         if name not in self.forecasts:
-            raise SettingsError(
-                f"there is no setting {name!r} among those evaluated",
-                hint=did_you_mean(name, self.names) + "they are " + ", ".join(map(repr, self.names[:8])) + ".",
-            )
+            found = f"there is no setting {name!r} among those evaluated"
+            raise unknown(SettingsError, found, name, self.names)
         forecasts = self.forecasts[name]
         out: list[Scored] = self._once(
             ("scored", name), lambda: [Scored.of(self.labels, np.minimum(p, 1.0), self.weights) for p in forecasts]
@@ -211,9 +209,7 @@ class Evaluation:
     def _number(self, label: Any) -> int:
         names = [str(c) for c in self.classes]
         if str(label) not in names:
-            raise SettingsError(
-                f"there is no class {label!r}", hint=did_you_mean(str(label), names) + "see evaluation.classes."
-            )
+            raise unknown(SettingsError, f"there is no class {label!r}", label, names)
         return names.index(str(label))
 
     def mistakes(self, n: int = 5, setting: str | int | None = None, *, explain: bool = True) -> Mistakes:
@@ -239,26 +235,13 @@ class Evaluation:
             len(wrong),
         )
 
-    def _lines(self) -> tuple[list[str], list[list[str]]]:
-        heads = ["", *(m.replace("_", " ") for m in SHOWN)]
-        lines = []
+    def _page(self) -> Page:
+        lines = [["", *(m.replace("_", " ") for m in SHOWN)]]
         for name in self.names[:_MOST_LINES]:
             cells = [self.figure(m, name) for m in SHOWN]
             lines.append([printable(name, 60), *(f"{v:.4f} ({a:.3f}–{b:.3f})" for v, a, b in cells)])
+        if len(self.names) > _MOST_LINES:
+            lines.append([f"… {len(self.names) - _MOST_LINES} more settings"])
         known = self.baseline
         lines.append(["majority class", *(f"{known[m]:.4f}" for m in SHOWN)])
-        return heads, lines
-
-    def __repr__(self) -> str:
-        heads, lines = self._lines()
-        widths = [max(len(r[i]) for r in [heads, *lines]) for i in range(len(heads))]
-        drawn = ["  ".join(v.ljust(w) for v, w in zip(r, widths, strict=True)).rstrip() for r in [heads, *lines]]
-        hidden = len(self.names) - _MOST_LINES
-        more = [f"… {hidden} more settings"] if hidden > 0 else []
-        return "\n".join([self.title, *drawn[:-1], *more, drawn[-1]])
-
-    def _repr_html_(self) -> str:
-        heads, lines = self._lines()
-        head = "".join(f"<th>{html.escape(h)}</th>" for h in heads)
-        body = "".join("<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in r) + "</tr>" for r in lines)
-        return f"<p>{html.escape(self.title)}</p><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        return Page(self.title, lines, left=len(lines[0]))

@@ -19,7 +19,7 @@ import numpy as np
 import scipy.sparse
 
 from ...base.arrays import Floats, Ints
-from ...base.errors import DataError, SettingsError, did_you_mean
+from ...base.errors import DataError, SettingsError, unknown
 
 LEAST = 1e-15  # a probability below this counts as this, or one wrong certainty would make any log loss infinite
 BINS = 15  # of the calibration error, equally wide
@@ -315,10 +315,7 @@ def _mean_known(each: Floats) -> Floats:
 def formula(name: str) -> Formula:
     """The metric of this name, or an error that names the nearest."""
     if name not in METRICS:
-        raise SettingsError(
-            f"there is no metric {name!r}",
-            hint=did_you_mean(name, METRICS) + "the metrics are " + ", ".join(sorted(METRICS)) + ".",
-        )
+        raise unknown(SettingsError, f"there is no metric {name!r}", name, sorted(METRICS))
     return METRICS[name]
 
 

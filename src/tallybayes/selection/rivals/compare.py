@@ -14,7 +14,8 @@ import pyarrow as pa
 
 from ...base.arrays import Floats
 from ...base.canon import printable
-from ...base.errors import SettingsError, did_you_mean
+from ...base.errors import SettingsError, unknown
+from ...base.show import Page, Shown
 from ...data.schema import Schema
 from ...data.sources import Source
 from ...families.settings import Settings
@@ -69,8 +70,8 @@ def _spread(p: Floats, at: Sequence[int], width: int) -> Floats:
     return out
 
 
-@dataclass(frozen=True, eq=False)
-class Comparison:
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison(Shown):
     """Classifiers on the same folds; `evaluation` has every metric, `.table` figures with time and memory."""
 
     evaluation: Evaluation
@@ -104,11 +105,9 @@ class Comparison:
         """The same as a pandas frame."""
         return self.table.to_pandas()
 
-    def __repr__(self) -> str:
-        heads = ["", *(m.replace("_", " ") for m in _SHOWN), "fit s", "predict s", "peak MB"]
-        order = sorted(self.names, key=lambda n: self.evaluation.figure("log_loss", n)[0])
-        lines = [heads]
-        for name in order:
+    def _page(self) -> Page:
+        lines = [["", *(m.replace("_", " ") for m in _SHOWN), "fit s", "predict s", "peak MB"]]
+        for name in sorted(self.names, key=lambda n: self.evaluation.figure("log_loss", n)[0]):
             figures = [self.evaluation.figure(m, name) for m in _SHOWN]
             lines.append(
                 [
@@ -119,15 +118,9 @@ class Comparison:
                     f"{self.peak_bytes[name] / 1e6:.1f}",
                 ]
             )
-        widths = [max(len(r[i]) for r in lines) for i in range(len(heads))]
-        drawn = [
-            "  ".join(v.ljust(w) if i < 4 else v.rjust(w) for i, (v, w) in enumerate(zip(r, widths, strict=True)))
-            for r in lines
-        ]
-        out = [self.evaluation.title, *(d.rstrip() for d in drawn)]
         if self.never_seen == self.never_seen:
-            out.append(f"{self.never_seen:.1%} of the rows had no equal among the rows that the counter had seen")
-        return "\n".join(out)
+            lines.append([f"{self.never_seen:.1%} of the rows had no equal among the rows that the counter had seen"])
+        return Page(self.evaluation.title, lines, left=1 + len(_SHOWN))
 
 
 def compare(
@@ -222,10 +215,7 @@ def _learners(schema: Schema, rivals: Sequence[str] | Mapping[str, Rival] | None
         return {name: _rival(schema, rival) for name, rival in rivals.items()}
     wrong = [n for n in rivals if n not in known and n != OURS]
     if wrong:
-        raise SettingsError(
-            f"there is no rival {wrong[0]!r}",
-            hint=did_you_mean(wrong[0], known) + "the rivals are " + ", ".join(map(repr, known)) + ".",
-        )
+        raise unknown(SettingsError, f"there is no rival {wrong[0]!r}", wrong[0], known)
     return {n: known[n] for n in rivals if n in known}
 
 

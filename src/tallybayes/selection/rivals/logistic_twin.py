@@ -20,6 +20,7 @@ from scipy.optimize import minimize
 
 from ...base.arrays import Floats, Ints, log_sum_exp
 from ...base.canon import printable, text
+from ...base.show import Page
 from ...data import encode
 from ...data.blocks import Bag, Block
 from ...data.infer import infer, labels_or_name
@@ -71,20 +72,16 @@ class Twin:
         )
 
     def __repr__(self) -> str:
-        lines = [
-            f"naive Bayes log loss {self.loss[0]:.4f}, logistic regression {self.loss[1]:.4f} on {len(self.names):,} "
-            "features of the training rows",
-        ]
+        losses = f"naive Bayes log loss {self.loss[0]:.4f}, logistic regression {self.loss[1]:.4f}"
         last = len(self.classes) - 1
         two = len(self.classes) == 2
         ours, theirs = (w[last] - w[0] if two else _centred(w)[last] for w in (self.counted.W, self.W))
         against = f" against {printable(self.classes[0], 20)}" if two else ""
-        lines.append(f"weights for {printable(self.classes[last], 20)}{against}, those that moved most")
+        title = f"weights for {printable(self.classes[last], 20)}{against}, those that moved most"
         order = np.argsort(-np.abs(ours - theirs), kind="stable")[:_SHOWN]
-        width = max((len(printable(self.names[i], 40)) for i in order), default=0)
-        lines.append(f"  {'':<{width}}  naive Bayes     logistic")
-        lines += [f"  {printable(self.names[i], 40):<{width}}  {ours[i]:+11.4g}  {theirs[i]:+11.4g}" for i in order]
-        return "\n".join(lines)
+        lines = [[printable(self.names[i], 40), f"{ours[i]:+.4g}", f"{theirs[i]:+11.4g}"] for i in order]
+        page = Page(title, [["", "naive Bayes", "logistic"], *lines], indent=2)
+        return f"{losses} on {len(self.names):,} features of the training rows\n{page}"
 
 
 def _centred(w: Floats) -> Floats:

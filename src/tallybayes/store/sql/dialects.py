@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...base.canon import text as canonical
-from ...base.errors import SettingsError, did_you_mean
+from ...base.errors import SettingsError, unknown
 
 TableName = str | Sequence[str]  # a name, or its parts: ("schema", "table")
 
@@ -233,7 +233,5 @@ DIALECTS = {d.label: d for d in (Dialect(), SQLite(), Spark(), Postgres())}
 def dialect(name: str) -> Dialect:
     """The dialect of this name."""
     if name not in DIALECTS:
-        raise SettingsError(
-            f"dialect={name!r}", hint=did_you_mean(str(name), DIALECTS) + f"take one of {', '.join(DIALECTS)}."
-        )
+        raise unknown(SettingsError, f"dialect={name!r}", name, DIALECTS)
     return DIALECTS[name]

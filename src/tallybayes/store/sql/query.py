@@ -20,7 +20,7 @@ import numpy as np
 
 from ...base import canon
 from ...base.arrays import Floats, log_sum_exp
-from ...base.errors import SettingsError, did_you_mean
+from ...base.errors import SettingsError, unknown
 from ...data.outputs import PREDICTION, output_names
 from ...data.schema import Schema
 from ...families.base import Belief
@@ -63,10 +63,9 @@ def sql_scorer(
     tokens = tokens or {}
     wrong = [n for n in tokens if n not in beliefs or schema[n].kind not in ("text", "bag")]
     if wrong:
-        raise SettingsError(
-            f"tokens for {wrong[0]!r}, which is no text or bag of the model",
-            hint=did_you_mean(wrong[0], beliefs) + "tokens={column: table} is for text and bag columns.",
-        )
+        hint = "tokens={column: table} is for text and bag columns."
+        found = f"tokens for {wrong[0]!r}, which is no text or bag of the model"
+        raise unknown(SettingsError, found, wrong[0], beliefs, hint)
     query = _Query(dialect(into), len(classes), weights_table, row_id)
     number = 0
     for name, belief in beliefs.items():
