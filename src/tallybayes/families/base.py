@@ -21,6 +21,7 @@ from ..base.arrays import Floats, Ints
 from ..base.canon import printable
 from ..base.errors import SettingsError, did_you_mean
 from ..data.blocks import Block
+from ..data.kinds import KINDS
 from ..exact.cells import Cells
 from ..exact.counts import Counts
 from .settings import Floor
@@ -171,6 +172,10 @@ class Family(ABC):
 
     name: ClassVar[str]
     kinds: ClassVar[tuple[str, ...]]
+
+    def reads(self, kind: str) -> bool:
+        """Whether it believes columns of this kind, or of the kind that this one is like."""
+        return kind in self.kinds or KINDS[kind].like in self.kinds
 
     @abstractmethod
     def estimate(self, counts: Counts, context: Context) -> Belief:

@@ -55,11 +55,11 @@ def estimate(tally: Tally, settings: Settings | None = None, *, known: Mapping[s
     for column in schema.counted:
         context = Context(
             column.name, names, totals, settings.smoothing_of(column.name), column.values, column.cells, column.width,
-            settings.predictive, settings.unseen == "reserve", settings.floor, column.kind == "vector", largest,
+            settings.predictive, settings.unseen == "reserve", settings.floor, column.like == "vector", largest,
         )  # fmt: skip
         chosen = settings.families.get(column.name)
         family = default_family(column.kind) if chosen is None else family_for(chosen, column.kind)
-        if column.kind not in family.kinds:
+        if not family.reads(column.kind):
             raise SettingsError(
                 f"column {column.name!r} is a {column.kind}, which the family {family.name!r} does not read",
                 hint=f"{family.name!r} reads {' and '.join(family.kinds)} columns.",
@@ -87,7 +87,7 @@ def _largest_deviation(
         for column in schema.counted:
             family = settings.families.get(column.name)
             bell = family is None or isinstance(family_for(family, column.kind), (Gaussian, Auto))
-            if column.kind in ("number", "vector") and bell:
+            if column.about.moments and bell:
                 out = max(out, float(read_moments(counts[column.name], n_classes).all_sd.max(initial=0.0)))
         return out
 

@@ -69,6 +69,11 @@ def pieces(sealed: Sealed, form: str) -> list[dict[str, Any]]:
     out = []
     for name, belief in sealed._model.beliefs.items():
         column = sealed.schema[name]
+        if column.only_here:
+            raise SettingsError(
+                f"column {name!r} is a {column.kind}, which is read by code that {form} does not hold",
+                hint="export the model as 'sealed' and load it where the kind is registered.",
+            )
         piece: dict[str, Any] = {
             "name": name,
             "reads": column.reads,

@@ -229,7 +229,7 @@ def _column_facts(model: Model, seen: Judged) -> list[dict[str, Any]]:
 
 
 def _word_columns(model: Model) -> list[str]:
-    return [c.name for c in model.schema.counted if c.kind in ("text", "bag") and model.table(c.name).unit == "words"]
+    return [c.name for c in model.schema.counted if c.about.words and model.table(c.name).unit == "words"]
 
 
 def _words(model: Model, name: str) -> dict[str, list[dict[str, Any]]]:

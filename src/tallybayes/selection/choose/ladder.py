@@ -177,7 +177,7 @@ def _chosen(
 def _less_smoothed(ladder: _Ladder, folds: Folds, schema: Schema, base: Settings) -> tuple[_Ladder, Settings]:
     """The ladder and settings with less smoothing of all columns of categories, where their held-out rows gain."""
     named = dict(base.smoothing) if isinstance(base.smoothing, Mapping) else {}
-    free = [c.name for c in schema.counted if c.kind == "category" and c.name not in named]
+    free = [c.name for c in schema.counted if c.like == "category" and c.name not in named]
     if not free or not (named or base.smoothing == Laplace()):
         return ladder, base
     tried = {_under_one(ladder): (ladder, base)}

@@ -10,7 +10,7 @@ import numpy as np
 from ...base.arrays import Floats, safe_log
 from ...base.errors import SettingsError
 from ...base.lazy import gammaln
-from ...data.pairs import Side, stretch_names
+from ...data.pairs import PairColumn, stretch_names
 from ...data.schema import Column
 from ...families.base import Belief
 from ...families.blend import BlendBelief
@@ -84,6 +84,8 @@ def parts_of(
 def _part_of(
     d: Dialect, column: Column, belief: Belief, marks: Iterable[str], tokens: TableName | None
 ) -> Lookup | Formula | Tokens | None:
+    if column.only_here:
+        raise _cannot(column, f"a {column.kind}, which is read by Python code", _INSTEAD)
     if isinstance(belief, InteractionBelief) and column.of is not None:
         return _pair(d, column, belief, marks)
     if column.part is not None or column.kind == "vector":
@@ -134,7 +136,7 @@ def _pair(d: Dialect, column: Column, belief: InteractionBelief, marks: Iterable
     return Lookup(f"({sides[0]}) || ' ' || ({sides[1]})", "{x}", names, weights, np.zeros(n_classes))
 
 
-def _side(d: Dialect, column: Column, side: Side, known: tuple[str, ...], marks: Iterable[str]) -> str:
+def _side(d: Dialect, column: Column, side: PairColumn, known: tuple[str, ...], marks: Iterable[str]) -> str:
     """The number of a value among those known to one side of a pair."""
     if side.part is not None:
         raise _cannot(column, "a pair with a part of a date", _INSTEAD)
