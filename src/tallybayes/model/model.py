@@ -210,7 +210,7 @@ class Model(Learning, Scoring):
     def linear(self) -> LinearView:
         """W, b and a centre x₀ with softmax(W·(x − x₀) + b) = posterior, where every column has such a view."""
         bent = [n for n, b in self.settings.lengths.items() if b != 0.0]
-        curved = [n for n in ("isotonic", "lead") if getattr(self.settings, n) is not None]
+        curved = self.settings.curves
         if bent or curved:
             raise SettingsError(
                 f"the evidence of column {bent[0]!r} depends on the length of the text, which no linear view knows"

@@ -76,7 +76,7 @@ class RowScorer:
         except (NotPlain, KeyError):
             return None
         _, _, settings, own = self._made_of
-        if settings.isotonic is not None or settings.lead is not None:
+        if settings.curves:
             bent = calibrated(settings, np.array([out]), prior_shift(own if start is None else start, own))
             out = bent[0].tolist()
         return out if max(out) > -math.inf else None

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -37,27 +37,16 @@ from ..families.words import WordsBelief
 from .sealed import Sealed
 
 VERSION = 1
-_SAID = {"weights", "lengths", "lead"}  # settings that a scorer states
-_DONE = {
-    "smoothing",
-    "prior",
-    "offsets",
-    "families",
-    "floor",
-    "predictive",
-    "unseen",
-    "calibrated",
-}  # and those that are in its numbers
+_SAID = {"weights", "lengths", "lead", "offsets"}  # settings that a scorer states, offsets with where it starts
 
 
 def check_settings(sealed: Sealed, form: str) -> Settings:
     """The settings, if an export in this form can say all of them."""
     settings = sealed._model.settings
-    default = Settings()
-    for f in fields(Settings):
-        if f.name not in _SAID | _DONE and getattr(settings, f.name) != getattr(default, f.name):
+    for name in settings.without(estimated=True).changed():
+        if name not in _SAID:
             raise SettingsError(
-                f"the model has the setting {f.name!r}, which {form} cannot say",
+                f"the model has the setting {name!r}, which {form} cannot say",
                 hint="export the model as 'sealed', or estimate it without this setting.",
             )
     return settings

@@ -32,7 +32,6 @@ from ..families.levels import BagLevelsBelief, LevelsBelief
 from ..families.pair import InteractionBelief
 from ..families.poisson import PoissonBelief
 from ..families.presence import BernoulliWordsBelief
-from ..families.settings import Settings
 from ..families.settings_json import settings_from_json, settings_to_json
 from ..families.steps import StepsBelief, steps_of
 from ..families.words import ComplementBelief, MultinomialBelief, PolyaBelief
@@ -50,15 +49,6 @@ TYPES: dict[str, type[Belief]] = {
         InteractionBelief, MultinomialBelief, PoissonBelief, StepsBelief, StudentBelief,
     )
 }  # fmt: skip
-_NOT_NEEDED = (
-    "smoothing",
-    "prior",
-    "families",
-    "floor",
-    "predictive",
-    "unseen",
-    "calibrated",
-)  # they have done their work
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +91,7 @@ class Sealed:
 def seal(model: Model) -> Sealed:
     """The scorer of a model, without its counts."""
     beliefs = {name: sealed_belief(name, belief) for name, belief in model.beliefs.items()}
-    settings = replace(model.settings, **{name: getattr(Settings(), name) for name in _NOT_NEEDED})
+    settings = model.settings.without(estimated=True)
     return Sealed(Model(_bare(model.schema), model.classes, model.log_prior, beliefs, {}, settings))
 
 

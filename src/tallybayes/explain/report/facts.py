@@ -186,8 +186,7 @@ def _numbers(values: Floats) -> list[float | None]:
 
 def _model_facts(model: Model) -> dict[str, Any]:
     settings = {f.name: _setting(getattr(model.settings, f.name)) for f in fields(Settings)}
-    default = Settings()
-    changed = [f.name for f in fields(Settings) if getattr(model.settings, f.name) != getattr(default, f.name)]
+    changed = model.settings.changed()
     tally = model.tally
     raw, free = model.parameters()
     return {

@@ -200,7 +200,7 @@ def tune(
     ['low']
     """
     base = settings or Settings()
-    if base.lengths or base.offsets or base.isotonic is not None or base.lead is not None:
+    if base.lengths or base.offsets or base.curves:
         raise SettingsError(
             "settings with fitted length exponents, offsets, lead or isotonic curve: these belong to other families",
             hint="tune first, then fit them anew: tb.fit(data, target, settings=tuned.settings, calibrate=True).",
