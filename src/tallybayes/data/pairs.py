@@ -20,7 +20,10 @@ _LIKE = ("category", "number")
 
 @dataclass(frozen=True)
 class PairColumn:
-    """One of the two columns of a pair: which column of the data, and where its numbers are cut."""
+    """One of the two columns of a pair: which column of the data, and where its numbers are cut.
+
+    `tb.Side` is the same class, by the name it had before.
+    """
 
     source: str
     kind: str = "category"
@@ -40,7 +43,7 @@ class PairColumn:
             )
 
 
-Side = PairColumn  # the name it had before: it stays
+Side = PairColumn
 
 
 def pair_slot(u: str, v: str) -> str:

@@ -69,13 +69,16 @@ class Concern(NamedTuple):
     check: Callable[[Any], None] = lambda value: None  # refuses what it cannot be
 
 
+_NOTHING = Concern()
+
+
 def _concerns(**what: Any) -> dict[str, Concern]:
     return {"concern": Concern(**what)}
 
 
 def concern(setting: Field[Any]) -> Concern:
-    """What a field of the settings concerns."""
-    out: Concern = setting.metadata["concern"]
+    """What a field of the settings concerns; nothing in particular if somebody has added it without a word."""
+    out: Concern = setting.metadata.get("concern", _NOTHING)
     return out
 
 
@@ -189,13 +192,14 @@ class Settings:
 
     def without(self, *, fitted: bool = False, estimated: bool = False) -> Settings:
         """The same with the defaults for what was fitted to held-out rows, or for what an estimated model has used."""
-        given = ((f.name, concern(f)) for f in fields(self))
+        default, given = type(self)(), ((f.name, concern(f)) for f in fields(self))
         gone = [name for name, c in given if (fitted and c.fitted) or (estimated and c.estimated)]
-        return replace(self, **{name: getattr(_DEFAULT, name) for name in gone})
+        return replace(self, **{name: getattr(default, name) for name in gone})
 
     def changed(self) -> list[str]:
         """The names of the settings that are not the defaults."""
-        return [f.name for f in fields(self) if getattr(self, f.name) != getattr(_DEFAULT, f.name)]
+        default = type(self)()
+        return [f.name for f in fields(self) if getattr(self, f.name) != getattr(default, f.name)]
 
     def after(self, rows: int) -> Settings:
         """The same once so many rows have been added or forgotten: fitted weights are a little older."""
@@ -208,6 +212,3 @@ class Settings:
         if isinstance(self.smoothing, Mapping):
             return self.smoothing.get(column, Laplace())
         return self.smoothing
-
-
-_DEFAULT = Settings()
