@@ -35,6 +35,7 @@ _HOMES = {
     "MissingExtra": "base.errors",
     "Model": "model.model",
     "ModelFileError": "base.errors",
+    "PairColumn": "data.pairs",
     "Schema": "data.schema",
     "SchemaError": "base.errors",
     "Sealed": "store.sealed",

@@ -11,6 +11,7 @@ from .base.errors import SettingsError as SettingsError
 from .base.errors import TallybayesError as TallybayesError
 from .base.errors import TallybayesWarning as TallybayesWarning
 from .data.infer import infer as infer
+from .data.pairs import PairColumn as PairColumn
 from .data.pairs import Side as Side
 from .data.schema import Column as Column
 from .data.schema import Schema as Schema

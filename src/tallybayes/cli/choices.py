@@ -36,7 +36,7 @@ class Choices:
     @classmethod
     def of(cls, sets: Sequence[str], smoothings: Sequence[str] = (), prior: str | None = None) -> Choices:
         """Options as they were typed: column=kind or column=family, smoothings, a prior."""
-        from ..data.schema import KINDS
+        from ..data.kinds import KINDS
         from ..families import named
 
         kinds: dict[str, str] = {}

@@ -17,13 +17,21 @@ import click
 if TYPE_CHECKING:
     from ..data.sources import Source
 
-_MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow"}
-_PACKED = {b"\x1f\x8b": "gz", b"\x28\xb5\x2f\xfd": "zst"}
+
+class _Format(click.Choice[str]):
+    """The name of a format: one of tallybayes' own, which are listed without loading them, or one registered here."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The name, if there is such a format."""
+        loaded = sys.modules.get("tallybayes.data.files.file")
+        return value if loaded is not None and value in loaded.FORMATS else super().convert(value, param, ctx)
+
+
 _OPTIONS = (
     click.option(
         "--read-as",
         "read_format",
-        type=click.Choice(["csv", "tsv", "jsonl", "parquet", "arrow"]),
+        type=_Format(["csv", "tsv", "jsonl", "parquet", "arrow"]),
         help="What DATA is, where its name does not say so.",
     ),
     click.option(
@@ -97,14 +105,18 @@ def _named(data: Data) -> Iterator[Data]:
     if data.path != "-":
         yield data
         return
+    from ..data.files.file import PACKED, PACKED_MAGIC
+    from ..data.files.reader import FORMATS
+
     with tempfile.TemporaryDirectory(prefix="tallybayes-") as folder:
         start = sys.stdin.buffer.read(1 << 16)
-        packed = next((f".{end}" for magic, end in _PACKED.items() if start.startswith(magic)), "")
+        packing = next((packing for magic, packing in PACKED_MAGIC.items() if start.startswith(magic)), "")
+        packed = next((f".{end}" for end, name in PACKED.items() if name == packing), "")
         kind = data.options.get("format") or next(
-            (kind for magic, kind in _MAGIC.items() if start.startswith(magic)),
+            (f.name for f in FORMATS.values() if f.magic and start.startswith(f.magic)),
             "jsonl" if start.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"{" else "csv",
         )
-        path = os.path.join(folder, f"standard-input.{kind}{packed}")
+        path = os.path.join(folder, f"standard-input.{FORMATS[kind].endings[0]}{packed}")
         with open(path, "wb") as file:
             file.write(start)
             shutil.copyfileobj(sys.stdin.buffer, file)

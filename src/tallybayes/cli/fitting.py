@@ -138,7 +138,7 @@ def _what_was_chosen(model: Model, schema: Schema) -> list[Any]:
     out: list[Any] = [f"\n{tally.rows:,} rows{skipped}: {model.schema.target} {counts}{more}"]
     if model.settings.calibrated is not None:
         out.append(f"chosen on held-out rows: {model.settings.calibrated}")
-    added = [c.name for c in model.schema.counted if c.kind == "pair" and c.name not in schema.names]
+    added = [c.name for c in model.schema.counted if c.of is not None and c.name not in schema.names]
     if added:
         out.append(f"counted together: {', '.join(added[:12])}{', …' if len(added) > 12 else ''}")
     return out

@@ -122,7 +122,7 @@ def telling(model: Model, label: Any, top: int) -> list[tuple[str, Odds]]:
     out = []
     for column, o in found:
         kept[column] = kept.get(column, 0) + 1
-        words = model.schema[column].kind in ("text", "bag")
+        words = model.schema[column].about.words
         if o.ratio > 1 and (words or kept[column] <= _OF_A_COLUMN):
             out.append((column, o))
     return out[:top]
@@ -137,7 +137,7 @@ def _least(model: Model, column: str, label: Any) -> float:
     counted = dict(zip(model.tally.classes, model.tally.class_weights().tolist(), strict=True))
     rows = max(float(counted.get(str(canon.text(label)), 0.0)), 1.0)
     slots = max(len(model.beliefs[column].table().rows), 1)
-    words = model.schema[column].kind in ("text", "bag")
+    words = model.schema[column].about.words
     return max(_LEAST_ROWS, _LEAST_SHARE * rows) / (rows + slots) / (_WORDS_OF_A_ROW if words else 1)
 
 
@@ -176,7 +176,7 @@ def numbers_page(model: Model) -> Any | None:
     classes = tally.classes[:MOST_CLASSES]
     lines = []
     for column in model.schema.counted:
-        if column.kind != "number":
+        if column.like != "number":
             continue
         found = tally.moments(column.name)
         told = (
@@ -227,7 +227,7 @@ def model_page(model: Model, top: int) -> Iterator[Any]:
         yield heading("Numbers")
         yield numbers
     weights = model.settings.weights
-    for column in [c for c in model.beliefs if model.schema[c].kind == "category" and weights.get(c, 1.0) > 0]:
+    for column in [c for c in model.beliefs if model.schema[c].like == "category" and weights.get(c, 1.0) > 0]:
         yield heading(f"P({column} given {model.schema.target})")
         yield table_page(model, column, 8)
     evidence = evidence_page(model, top)

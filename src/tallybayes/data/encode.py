@@ -1,58 +1,81 @@
 """From a batch of raw columns to blocks, by the schema: the road that counting and scoring share.
 
-One value read in plain Python, as a column of many would read it; whatever is not plain is left to the column.
+How a column is read is said by its kind (`kinds`); here are the rows it is read of, their labels and weights, what of
+the data is looked at at all, and how one row is told from a table.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
-from ..base import canon
 from ..base.arrays import Floats, Ints
 from ..base.errors import DataError, did_you_mean, excerpt, unknown, warn
-from ..base.lazy import scipy
-from .blocks import Bag, Block, Codes, Numbers
-from .matrices import bag, vector, whole_columns
-from .pairs import Side, paired
-from .schema import Column, Schema
+from .blocks import Block, Codes, Numbers
+from .matrices import whole_columns
+from .pairs import PairColumn, paired
+from .schema import Column, Schema, column_of
 from .sources import MATRIX, WEIGHTS, Batch, Wanted
-from .text.tokens import text_array
 from .texts import Texts
-from .values import Where, category, check_flat, date_part, number
+from .values import NotPlain, Where, category, check_flat, date_part, number
 
 _LIGHT = 2.0**-12  # in units of 2⁻³² a lighter weight could be off by more than 1e-6 of itself
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of a batch, and what turns their columns into blocks."""
+
+    batch: Batch
+    marks: Sequence[str]  # texts that mean "missing" in every column
+    _sides: dict[PairColumn, Codes | Numbers] = field(default_factory=dict)  # one column may be in many pairs
+
+    @property
+    def count(self) -> int:
+        """How many rows."""
+        return self.batch.rows
+
+    @property
+    def written(self) -> bool:
+        """Whether they come from a file without types, where every value is a text."""
+        return self.batch.written
+
+    def where(self, column: Column) -> Where:
+        """Where the values of a column stand, for messages."""
+        return Where(column.reads, self.batch.start, self.batch.place)
+
+    def missing(self, column: Column) -> Sequence[str]:
+        """The texts that mean "missing" in a column."""
+        return (*self.marks, *column.missing)
+
+    def block(self, column: Column) -> Block:
+        """The block of one column; a column that the batch does not have is missing in every row."""
+        raw, encode = self.batch.get(column.reads), column.about.encode
+        assert encode is not None
+        if column.part is not None and raw is not None:
+            check_flat(raw, column.reads)
+            raw = date_part(raw, column.part, self.where(column), self.missing(column))
+        return encode(column, raw, self)
+
+    def paired(self, sides: tuple[PairColumn, PairColumn]) -> Codes:
+        """Two columns as one, each read as it would be by itself."""
+        for side in sides:
+            if side not in self._sides:
+                block = self.block(column_of(side))
+                assert isinstance(block, (Codes, Numbers))
+                self._sides[side] = block
+        return paired(self._sides[sides[0]], self._sides[sides[1]], sides)
 
 
 def blocks(schema: Schema, batch: Batch) -> dict[str, Block]:
     """A block per counted column; a column that the batch does not have is missing in every row."""
     categories = [c for c in schema.counted if c.kind == "category" and c.part is None]
-    out: dict[str, Block] = {}
     whole = whole_columns(batch.columns.get(MATRIX), categories, schema.missing) if categories else {}
-    sides: dict[Side, Codes | Numbers] = {}
-    for column in schema.counted:
-        if column.of is not None:
-            for side in column.of:
-                if side not in sides:
-                    sides[side] = _side(side, batch, schema.missing)
-            out[column.name] = paired(sides[column.of[0]], sides[column.of[1]], column.of)
-        elif column.name in whole:
-            out[column.name] = whole[column.name]
-        else:
-            out[column.name] = block(column, batch.get(column.reads), batch, schema.missing)
-    return out
-
-
-def _side(side: Side, batch: Batch, missing: Sequence[str]) -> Codes | Numbers:
-    """One column of a pair, read as it would be by itself."""
-    column = Column(side.source, side.kind, part=side.part, missing=side.missing)
-    out = block(column, batch.get(side.source), batch, missing)
-    assert isinstance(out, (Codes, Numbers))
-    return out
+    rows = Rows(batch, schema.missing)
+    return {c.name: whole[c.name] if c.name in whole else rows.block(c) for c in schema.counted}
 
 
 def bags(blocks: dict[str, Block]) -> dict[str, Block]:
@@ -94,10 +117,8 @@ def wanted(schema: Schema, *, labelled: bool = True) -> Wanted:
         kinds[source] = kind if kinds.get(source, kind) == kind else ""
 
     for column in schema.counted:
-        if column.of is None:
-            look(column.reads, column.kind, column.part, column.missing)
-        for side in column.of or ():
-            look(side.source, side.kind, side.part, side.missing)
+        for read in (column,) if column.of is None else map(column_of, column.of):
+            look(read.reads, read.about.read_as, read.part, read.missing)
     if labelled:
         look(schema.target, "category")
         if schema.weights:
@@ -185,44 +206,17 @@ def weights(schema: Schema, batch: Batch) -> Floats | None:
     return kept
 
 
-def block(column: Column, raw: Any, batch: Batch, missing: Sequence[str]) -> Block:
-    """The block of one column of a batch; `raw` is None where the data do not have it."""
-    where = Where(column.reads, batch.start, batch.place)
-    missing = (*missing, *column.missing)
-    if column.kind == "category" or column.part is not None:
-        check_flat(raw, column.reads)
-    if column.part is not None and raw is not None:
-        raw = date_part(raw, column.part, where, missing)
-    if column.kind == "category":
-        if raw is None:
-            return Codes([], np.full(batch.rows, -1, dtype=np.int64))
-        return category(raw, missing, written=batch.written)
-    if column.kind == "number":
-        values = np.full(batch.rows, np.nan) if raw is None else number(raw, where, missing)
-        return Numbers(values, column.cells)
-    if column.kind == "vector":
-        return vector(raw, column, batch.rows, where)
-    if column.kind == "text":
-        texts = pa.nulls(batch.rows, pa.large_string()) if raw is None else text_array(raw, missing)
-        assert column.text is not None
-        return Texts(texts, column.text, column.levels)
-    if raw is None:
-        absent = np.zeros(batch.rows, dtype=bool)
-        return Bag([], scipy.sparse.csr_array((batch.rows, 0)), absent, column.levels)
-    return bag(raw, column, where)
-
-
 def is_row(schema: Schema, given: Mapping[Any, Any]) -> bool:
     """Whether a dict is one row, told from a dict of columns by what stands in the columns of the schema."""
-    values = ((c.kind, given[n]) for c in schema.counted for n in c.inputs if given.get(n) is not None)
-    return any(_is_one_value(kind, value) for kind, value in values)
+    values = ((c.about.lists, given[n]) for c in schema.counted for n in c.inputs if given.get(n) is not None)
+    return any(_is_one_value(lists, value) for lists, value in values)
 
 
-def _is_one_value(kind: str, value: Any) -> bool:
+def _is_one_value(lists: bool, value: Any) -> bool:
     """Whether this is the value of one row: a lone number or text; for a bag or vector a flat list, or a dict."""
     if isinstance(value, (str, bytes)) or not hasattr(value, "__len__"):
         return True
-    if kind not in ("bag", "vector"):
+    if not lists:
         return False
     if isinstance(value, Mapping):
         return True
@@ -231,48 +225,9 @@ def _is_one_value(kind: str, value: Any) -> bool:
     return all(isinstance(v, str) or not hasattr(v, "__len__") for v in value if v is not None)
 
 
-_NUMBERS = frozenset((float, int, bool, np.float64, np.float32, np.int64, np.int32))
-_SCALARS = _NUMBERS | {np.bool_, np.str_}
-
-
-class NotPlain(Exception):
-    """The value has to go the long way, which knows more types and has the messages."""
-
-
-def plain_text(value: Any, marks: frozenset[str]) -> str | None:
-    """The canonical text of a category's value; None if missing."""
-    if type(value) is not str:
-        if value is None:
-            return None
-        if type(value) not in _SCALARS:
-            raise NotPlain
-    text = canon.text(value)
-    return None if text in marks else text
-
-
-def plain_number(value: Any, marks: frozenset[str]) -> float | None:
-    """The number; None if missing. The empty text, which is no number, need not be among the marks."""
-    if type(value) is not float:
-        if value is None:
-            return None
-        if type(value) not in _NUMBERS:
-            raise NotPlain
-    if marks and canon.text(value) in marks:
-        return None
-    try:
-        x = float(value)
-    except OverflowError:
-        raise NotPlain from None
-    if x - x != 0.0:
-        if x != x:
-            return None
-        raise NotPlain  # an infinity, which is refused
-    return x
-
-
 def block_of_one(column: Column, value: Any, missing: Sequence[str]) -> Any:
     """Any other value as a block of one row."""
-    several = column.kind == "bag" and type(value) is dict
+    several = column.like == "bag" and type(value) is dict
     if hasattr(value, "__len__") and not isinstance(value, (str, bytes)) and not several:
         raise NotPlain  # a column of a table, perhaps
-    return block(column, [value], Batch({column.reads: [value]}, 1), missing)
+    return Rows(Batch({column.reads: [value]}, 1), missing).block(column)

@@ -17,12 +17,24 @@ from ..base.errors import DataError, excerpt, unknown, warn
 from ..base.lazy import scipy
 from ..exact.cells import Cells
 from . import encode
-from . import look as spelling
-from . import values as reading
 from .blocks import Codes
-from .look import Looked, Ordered, are_names, free_text, gives_away, names, read_ahead
+from .kinds import KINDS
+from .look import (
+    Looked,
+    Ordered,
+    are_names,
+    free_text,
+    gives_away,
+    is_iso,
+    is_number,
+    names,
+    read_ahead,
+    typed,
+    warn_of_other,
+)
 from .schema import Column, Schema, date_columns
 from .sources import LABELS, MATRIX, Batch, Source, on_engine, open_source
+from .values import Where, date_part, number
 
 LOOK = 100_000  # rows looked at: every row of a small table, every k-th of a large one
 MATRIX_COLUMNS = 256  # a matrix of more columns than this is one vector column
@@ -53,7 +65,7 @@ def infer(
     """
     target, y = labels_or_name(target, y)
     name = target or LABELS
-    look = spelling.typed(first_look(on_engine(open_source(data, y, target=name), engine)))
+    look = typed(first_look(on_engine(open_source(data, y, target=name), engine)))
     labels, label_type = _target(look, name)
     if weights is not None and weights not in look:
         raise unknown(DataError, f"there is no weights column {weights!r}", weights, look.names())
@@ -188,7 +200,7 @@ def _target(look: Batch, name: str) -> tuple[Codes, str]:
             _warn_of_no_label(labels, name)
             return labels, types.pop() if len(types) == 1 else "text"
         whole = types == {"int"}
-    values = reading.number(look[name], reading.Where(name, 0))
+    values = number(look[name], Where(name, 0))
     values = values[~np.isnan(values)]
     distinct = len(np.unique(values))
     fractions = bool(np.any(values != np.rint(values)))
@@ -215,6 +227,9 @@ def _warn_of_no_label(labels: Codes, name: str) -> None:
 
 def _propose(name: str, looked: Looked, written: bool) -> list[Column]:
     """One or more columns for a column of the data."""
+    for kind in KINDS.values():
+        if kind.recognise is not None and (found := kind.recognise(name, looked)) is not None:
+            return [found]
     raw = looked.raw
     if isinstance(raw, np.ndarray) or scipy.sparse.issparse(raw):
         return [_matrix(name, raw)]
@@ -263,10 +278,10 @@ def _lists(name: str, raw: Any) -> Column:
 
 
 def _dates(name: str, raw: Any, what: str) -> list[Column]:
-    where = reading.Where(name, 0)
-    hours = reading.date_part(raw, "hour", where, ("",))
+    where = Where(name, 0)
+    hours = date_part(raw, "hour", where, ("",))
     has_hours = len(set(hours.drop_null().to_pylist())) > 1
-    days = reading.number(reading.date_part(raw, "days", where, ("",)), where)
+    days = number(date_part(raw, "days", where, ("",)), where)
     out = date_columns(name, hour=has_hours, reason=f"{what}, split into parts")
     cells = Cells.fitted(days[~np.isnan(days)])
     return [Column(**{**vars(c), "cells": cells}) if c.part == "days" else c for c in out]
@@ -301,14 +316,14 @@ def _from_text(name: str, looked: Looked, declared: bool, written: bool) -> list
     """A column of texts: dates, numbers, an id, free text or a category."""
     codes = looked.codes(("",))
     values = codes.slots
-    if values and all(spelling.is_iso(v) for v in values):
+    if values and all(is_iso(v) for v in values):
         return _dates(name, pa.array([codes.text(i) for i in range(codes.rows)]), "dates written as text")
     marks = tuple(m for m in MARKS if m in values)
     plain = [v for v in values if v not in marks]
-    if not declared and plain and all(spelling.is_number(v) for v in plain) and (marks or written or len(plain) > 30):
+    if not declared and plain and all(is_number(v) for v in plain) and (marks or written or len(plain) > 30):
         return [_numbers(name, looked.numbers(name, ("", *marks)), marks)]
     if not declared:
-        spelling.warn_of_other(name, plain)
+        warn_of_other(name, plain)
     return [_texts(name, codes, "text", declared)]
 
 

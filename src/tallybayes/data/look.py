@@ -1,8 +1,8 @@
-"""What texts spell: numbers, booleans and dates, in the ways that are read and in those that are only noticed.
+"""The first look at one column, which `infer` decides by.
 
-How a column of texts is proposed to be cut: into words, or where words tell little, into characters.
-
-One column of the first look: what was read of it, once, and whether it gives the label away.
+What its texts spell (numbers, booleans and dates, in the ways that are read and in those that are only noticed), how
+texts are proposed to be cut (into words, or into characters where words tell little), the column as codes and as sorted
+numbers, each worked out once, and whether it gives the label away.
 """
 
 from __future__ import annotations
@@ -19,12 +19,11 @@ import pyarrow.compute as pc
 
 from ..base.arrays import Floats, Ints
 from ..base.errors import warn
-from . import values as reading
 from .blocks import Codes
 from .schema import Column
 from .sources import Batch
 from .text.tokeniser import AUTO, Tokeniser, without_spaces
-from .values import is_text
+from .values import Where, category, is_text, number
 
 _ISO = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}.*)?\Z")
 _NUMBER = re.compile(r"\s*[+-]?(0|[1-9]\d*)?(\.\d*)?([eE][+-]?\d+)?\s*", re.ASCII)
@@ -173,12 +172,12 @@ class Looked:
 
     def codes(self, missing: Sequence[str] = ()) -> Codes:
         """The column as a category."""
-        return self._once(("codes", *missing), lambda: reading.category(self.raw, missing))
+        return self._once(("codes", *missing), lambda: category(self.raw, missing))
 
     def numbers(self, name: str, missing: Sequence[str] = ()) -> Ordered:
         """The column as numbers."""
-        where = reading.Where(name, 0)
-        return self._once(("numbers", *missing), lambda: Ordered.of(reading.number(self.raw, where, missing)))
+        where = Where(name, 0)
+        return self._once(("numbers", *missing), lambda: Ordered.of(number(self.raw, where, missing)))
 
     def _once(self, key: Any, read: Callable[[], T]) -> T:
         if key not in self._known:
@@ -191,7 +190,7 @@ def read_ahead(name: str, raw: Any) -> Looked:
     """A column with what is sure to be asked of it read already: columns can be read side by side."""
     looked = Looked(raw)
     if isinstance(raw, pa.Array) and raw.null_count < len(raw):
-        if reading.is_text(raw.type):
+        if is_text(raw.type):
             looked.codes(("",))
         elif pa.types.is_integer(raw.type) or pa.types.is_floating(raw.type):
             looked.numbers(name, ("",))
@@ -200,7 +199,11 @@ def read_ahead(name: str, raw: Any) -> Looked:
 
 def gives_away(looked: Looked, proposed: Sequence[Column], labels: Codes) -> str | None:
     """Why a column is the answer in disguise, or None."""
-    if proposed[0].kind not in ("category", "number") or proposed[0].part or isinstance(looked.raw, np.ndarray):
+    if (
+        proposed[0].about.read_as not in ("category", "number")
+        or proposed[0].part
+        or isinstance(looked.raw, np.ndarray)
+    ):
         return None
     codes, y = _coarse(looked, proposed[0], labels.codes)
     if y.min(initial=0) < 0:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -28,8 +28,10 @@ from ..exact.limbs import Limbs
 from ..exact.sheet import Sheet
 from .batch import matrix_column
 from .blocks import BAG_UNIT, Bag, Codes, Groups, Vectors
-from .schema import Column
 from .values import SMALL_RANGE, Where, category, is_whole
+
+if TYPE_CHECKING:
+    from .schema import Column
 
 _VALUES = 256  # a column of values from 0 to below is counted by place
 _MOST = 1 << 20  # places of all tables together: 8 MB

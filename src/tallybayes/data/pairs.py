@@ -13,13 +13,17 @@ from ..base.arrays import Floats
 from ..base.canon import number_text
 from ..base.errors import SchemaError
 from .blocks import Codes, Numbers
+from .kinds import KINDS
 
-SIDES = ("category", "number")
+_LIKE = ("category", "number")
 
 
 @dataclass(frozen=True)
-class Side:
-    """One of the two columns of a pair: which column of the data, and where its numbers are cut."""
+class PairColumn:
+    """One of the two columns of a pair: which column of the data, and where its numbers are cut.
+
+    `tb.Side` is the same class, by the name it had before.
+    """
 
     source: str
     kind: str = "category"
@@ -31,11 +35,15 @@ class Side:
         object.__setattr__(self, "missing", tuple(self.missing))
         object.__setattr__(self, "cuts", tuple(float(c) for c in self.cuts))
         rising = all(a < b for a, b in pairwise(self.cuts)) and bool(np.isfinite(self.cuts).all())
-        if self.kind not in SIDES or not rising or (self.cuts and self.kind != "number"):
+        like = KINDS[self.kind].like if self.kind in KINDS else ""
+        if like not in _LIKE or not rising or (self.cuts and like != "number"):
             raise SchemaError(
                 f"the column {self.source!r} of a pair has kind {self.kind!r} and cuts {list(self.cuts)}",
                 hint="a pair is of categories and numbers; cuts are rising numbers, of a number only.",
             )
+
+
+Side = PairColumn
 
 
 def pair_slot(u: str, v: str) -> str:
@@ -49,7 +57,7 @@ def pair_values(slot: str) -> tuple[str, str]:
     return u, v
 
 
-def paired(one: Codes | Numbers, other: Codes | Numbers, sides: tuple[Side, Side]) -> Codes:
+def paired(one: Codes | Numbers, other: Codes | Numbers, sides: tuple[PairColumn, PairColumn]) -> Codes:
     """Both columns as one; missing where either is."""
     u, v = (_codes(block, side) for block, side in zip((one, other), sides, strict=True))
     there = u.present() & v.present()
@@ -61,7 +69,7 @@ def paired(one: Codes | Numbers, other: Codes | Numbers, sides: tuple[Side, Side
     return Codes(slots, codes)
 
 
-def _codes(block: Codes | Numbers, side: Side) -> Codes:
+def _codes(block: Codes | Numbers, side: PairColumn) -> Codes:
     if isinstance(block, Codes):
         return block
     there = block.present()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -19,11 +19,11 @@ from ..base.disk import write_atomically
 from ..base.errors import SchemaError, excerpt, unknown, warn
 from ..base.show import Page
 from ..exact.cells import Cells
-from .pairs import Side
+from .kinds import KINDS, Kind, check_fields
+from .pairs import PairColumn
 from .text.tokeniser import Tokeniser
 
-KINDS = ("category", "number", "text", "vector", "bag", "pair", "date", "ignore")
-DATE_PARTS = {"days": "number", "weekday": "category", "month": "category", "hour": "category"}
+DATE_PARTS = KINDS["date"].parts
 VERSION = 1
 UNICODE = unicodedata.unidata_version
 
@@ -45,51 +45,47 @@ class Column:
     width: int | None = None  # vector: how many positions
     source: str | None = None  # the column of the data, if it has another name
     part: str | None = None  # of a date: days, weekday, month or hour
-    of: tuple[Side, Side] | None = None  # pair: the two columns counted together
+    of: tuple[PairColumn, PairColumn] | None = None  # pair: the two columns counted together
     missing: str | tuple[str, ...] = ()  # further texts that mean "missing" in this column
     reason: str = field(default="", compare=False)  # why `infer` chose this
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise unknown(SchemaError, f"column {self.name!r} has the kind {self.kind!r}", self.kind, KINDS)
+        check_fields(self)
         if self.values is not None:
-            if self.kind != "category":
-                raise SchemaError(
-                    f"column {self.name!r} is a {self.kind} and declares values",
-                    hint="only a category declares the values it can take: kind='category'.",
-                )
             texts = {canon.text(v) for v in self.values}
             object.__setattr__(self, "values", tuple(sorted(t for t in texts if t is not None)))
+        if self.text is None and "text" in self.about.fields:
+            object.__setattr__(self, "text", Tokeniser())
         if self.part is not None and self.part not in DATE_PARTS:
             found = f"column {self.name!r} asks for the part {self.part!r} of a date"
             raise unknown(SchemaError, found, self.part, DATE_PARTS)
-        if self.levels is not None and (self.kind not in ("bag", "text") or self.levels < 1):
-            raise SchemaError(
-                f"column {self.name!r} ({self.kind}) has levels={self.levels}",
-                hint="levels belong to a bag or a text and are at least 1.",
-            )
-        if (self.text is not None) != (self.kind == "text"):
-            if self.kind != "text":
-                raise SchemaError(
-                    f"column {self.name!r} is a {self.kind} and has a tokeniser", hint="take kind='text' for it."
-                )
-            object.__setattr__(self, "text", Tokeniser())
-        if (self.of is not None) != (self.kind == "pair") or len(self.of or (0, 0)) != 2:
-            raise SchemaError(
-                f"column {self.name!r} is a {self.kind} of {len(self.of or ())} columns",
-                hint="a pair names two: Column('a × b', 'pair', of=(tb.Side('a'), tb.Side('b'))).",
-            )
         marks = (self.missing,) if isinstance(self.missing, str) else self.missing
         object.__setattr__(self, "missing", tuple(sorted(set(marks))))
 
     def __repr__(self) -> str:
         shown = [repr(self.name), repr(self.kind)]
-        for f in fields(self):
-            value = getattr(self, f.name)
-            default = Tokeniser() if f.name == "text" else None
-            if f.name in ("values", "text", "levels", "width", "source", "part", "of") and value not in (None, default):
-                shown.append(f"{f.name}={value!r}")
+        for name in ("values", "text", "levels", "width", "source", "part", "of"):
+            value = getattr(self, name)
+            if value not in (None, Tokeniser() if name == "text" else None):
+                shown.append(f"{name}={value!r}")
         return f"Column({', '.join(shown)})"
+
+    @property
+    def about(self) -> Kind:
+        """What is known of its kind."""
+        return KINDS[self.kind]
+
+    @property
+    def like(self) -> str:
+        """The kind whose blocks it makes: its own, or the one that its kind is like."""
+        return KINDS[self.kind].like
+
+    @property
+    def only_here(self) -> bool:
+        """Whether it, or one of the two of a pair, is read by Python code of its kind that no other program has."""
+        return not all(KINDS[kind].read_as for kind in (self.kind, *(side.kind for side in self.of or ())))
 
     @property
     def reads(self) -> str:
@@ -127,32 +123,33 @@ class Column:
                 + ", ".join(f.name for f in fields(cls) if f.name not in ("name", "kind")) + ".",
             )  # fmt: skip
         values = dict(given)
-        if "cells" in values:
-            try:
-                values["cells"] = Cells(**values["cells"])
-            except (TypeError, ValueError) as error:
-                raise SchemaError(
-                    f"the cells of column {given['name']!r} cannot be read: {error}",
-                    hint="cells have a centre, an exponent, points and discrete; tb.infer makes them.",
-                ) from None
-        if "text" in values:
-            try:
-                values["text"] = Tokeniser(**values["text"])
-            except TypeError as error:
-                raise SchemaError(
-                    f"the tokeniser of column {given['name']!r} cannot be read: {error}", hint="see tb.Tokeniser."
-                ) from None
-        if "of" in values:
-            try:
-                values["of"] = tuple(Side(**side) for side in values["of"])
-            except TypeError as error:
-                raise SchemaError(
-                    f"the sides of the pair {given['name']!r} cannot be read: {error}", hint="see tb.Side."
-                ) from None
+        for name, (make, errors, what, hint) in _NESTED.items():
+            if name in values:
+                try:
+                    values[name] = make(values[name])
+                except errors as error:
+                    message = f"the {what} {given['name']!r} cannot be read: {error}"
+                    raise SchemaError(message, hint=hint) from None
         for name in ("values", "missing"):
             if name in values:
                 values[name] = tuple(values[name])
         return cls(**values)
+
+
+# the fields of a column that are records of their own: how one is made of JSON, and what is said where it cannot be
+_NESTED: dict[str, tuple[Callable[[Any], Any], type[Exception] | tuple[type[Exception], ...], str, str]] = {
+    "cells": (
+        lambda given: Cells(**given), (TypeError, ValueError), "cells of column",
+        "cells have a centre, an exponent, points and discrete; tb.infer makes them.",
+    ),
+    "text": (lambda given: Tokeniser(**given), TypeError, "tokeniser of column", "see tb.Tokeniser."),
+    "of": (lambda given: tuple(PairColumn(**c) for c in given), TypeError, "sides of the pair", "see tb.PairColumn."),
+}  # fmt: skip
+
+
+def column_of(side: PairColumn) -> Column:
+    """One column of a pair as a column by itself."""
+    return Column(side.source, side.kind, part=side.part, missing=side.missing)
 
 
 def date_columns(name: str, *, hour: bool = True, reason: str = "") -> list[Column]:
@@ -191,7 +188,7 @@ class Schema:
         unicode: str | None = UNICODE,
     ) -> None:
         put = object.__setattr__
-        put(self, "columns", tuple(p for c in columns for p in (date_columns(c.name) if c.kind == "date" else [c])))
+        put(self, "columns", tuple(p for c in columns for p in (date_columns(c.name) if c.about.parts else [c])))
         put(self, "target", str(target))
         put(self, "label_type", label_type)
         put(self, "weights", weights)
@@ -206,7 +203,7 @@ class Schema:
                 f"the schema has more than one column called {excerpt(repeated)}",
                 hint="give each column a name of its own; source='…' lets two columns read the same data.",
             )
-        if any(c.kind != "ignore" and {*c.inputs} & {self.target, self.weights} for c in self.columns):
+        if any({*c.inputs} & {self.target, self.weights} for c in self.counted):
             raise SchemaError(
                 f"the target {self.target!r} or the weights are also a counted column",
                 hint="leave the target and the weights out of the columns.",
@@ -217,7 +214,7 @@ class Schema:
     @cached_property
     def counted(self) -> tuple[Column, ...]:
         """The columns that are not ignored."""
-        return tuple(c for c in self.columns if c.kind != "ignore")
+        return tuple(c for c in self.columns if c.about.encode is not None)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -244,8 +241,8 @@ class Schema:
         if name in known:
             if changes.get("kind", known[name].kind) != known[name].kind:
                 kept: dict[str, Any] = {"name": name, "source": known[name].source, "part": known[name].part}
-                if changes["kind"] == "number":  # an ignored column keeps what the first look found
-                    kept["cells"] = known[name].cells
+                if changes["kind"] in KINDS and "cells" in KINDS[changes["kind"]].fields:
+                    kept["cells"] = known[name].cells  # an ignored column keeps what the first look found
                 new = Column(**{**kept, "reason": "chosen by hand", **changes})
             else:
                 new = replace(known[name], **{"reason": "chosen by hand", **changes})
@@ -284,7 +281,7 @@ class Schema:
     @property
     def cuts_texts(self) -> bool:
         """Whether a column is cut into words, which depends on what Unicode calls a letter."""
-        return any(c.kind == "text" for c in self.columns)
+        return any(c.text is not None for c in self.columns)
 
     def cut_by(self, unicode: str | None) -> Schema:
         """The same schema, saying by which version of Unicode texts are cut; None: there were none yet."""

@@ -1,4 +1,8 @@
-"""One raw column with a value per row → canonical texts, numbers or parts of dates, with missing values marked."""
+"""One raw column with a value per row → canonical texts, numbers or parts of dates, with missing values marked.
+
+`plain_text` and `plain_number` read one value in plain Python, as a column of many would read it; whatever is not plain
+is left to the column.
+"""
 
 from __future__ import annotations
 
@@ -271,3 +275,42 @@ def _one_time(value: str | None, row: int, where: Where) -> dt.datetime | None:
             "write dates as 2024-05-31 or 2024-05-31T18:00, or ignore the column.",
         ) from None
     return time.astimezone(dt.UTC).replace(tzinfo=None) if time.tzinfo else time
+
+
+_NUMBERS = frozenset((float, int, bool, np.float64, np.float32, np.int64, np.int32))
+_SCALARS = _NUMBERS | {np.bool_, np.str_}
+
+
+class NotPlain(Exception):
+    """The value has to go the long way, which knows more types and has the messages."""
+
+
+def plain_text(value: Any, marks: frozenset[str]) -> str | None:
+    """The canonical text of a category's value; None if missing."""
+    if type(value) is not str:
+        if value is None:
+            return None
+        if type(value) not in _SCALARS:
+            raise NotPlain
+    text = canon.text(value)
+    return None if text in marks else text
+
+
+def plain_number(value: Any, marks: frozenset[str]) -> float | None:
+    """The number; None if missing. The empty text, which is no number, need not be among the marks."""
+    if type(value) is not float:
+        if value is None:
+            return None
+        if type(value) not in _NUMBERS:
+            raise NotPlain
+    if marks and canon.text(value) in marks:
+        return None
+    try:
+        x = float(value)
+    except OverflowError:
+        raise NotPlain from None
+    if x - x != 0.0:
+        if x != x:
+            return None
+        raise NotPlain  # an infinity, which is refused
+    return x

@@ -173,15 +173,19 @@ def _shown(columns: Sequence[Column], blocks: Mapping[str, Block]) -> str | None
 
 def _candidates(model: Model, columns: Sequence[Column], blocks: Mapping[str, Block]) -> list[Any]:
     """Raw values to try: those of a category, numbers where some were counted, days that were counted."""
+    if any(c.only_here and c.about.write is None for c in columns):
+        return []  # nobody can say how they are written
     for column in columns:
-        block = blocks[column.name]
+        block, write = blocks[column.name], column.about.write
         if column.part is not None:
             days = [c for c in columns if c.part == "days"]
             return _dates(model, days[0].name, any(c.part == "hour" for c in columns)) if days else []
         if isinstance(block, Numbers):
-            return [float(v) for v in counted_numbers(model, column.name)]
-        form = model.beliefs[column.name].form()
-        return list(form.values) if isinstance(form, TableForm) else []
+            values: list[Any] = counted_numbers(model, column.name).tolist()
+        else:
+            form = model.beliefs[column.name].form()
+            values = list(form.values) if isinstance(form, TableForm) else []
+        return values if write is None else list(map(write, values))
     return []
 
 

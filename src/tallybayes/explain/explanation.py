@@ -200,7 +200,7 @@ def explained(model: Model, blocks: Mapping[str, Block], log: str, start: Floats
             parts = term.parts * factor if factor else np.zeros_like(term.parts)
             lines.append(Contribution(name, term.label, parts / unit, term.note, factor))
     total = Explanation(model.classes, tuple(lines), np.zeros(len(model.classes)), log).total[None, :] * unit
-    if model.settings.isotonic is not None or model.settings.lead is not None:
+    if model.settings.curves:
         after = posterior.calibrated(model.settings, total, posterior.prior_shift(start, model.start))
         moved = np.subtract(after, total, out=np.zeros_like(total), where=np.isfinite(total))
         lines.append(Contribution("calibration", "", moved[0] / unit))

@@ -52,5 +52,4 @@ def model_supports(model: Model, blocks: Mapping[str, Block], prior: Any) -> lis
         found = supports_of(belief, counted, blocks[name])
         factor = factor_of_one(model.settings, name, blocks[name])
         out += [None if s is None else s.times(factor) for s in found]
-    bent = model.settings.isotonic is not None or model.settings.lead is not None
-    return [*out, None] if bent else out  # the curve's own line
+    return [*out, None] if model.settings.curves else out  # the curve's own line

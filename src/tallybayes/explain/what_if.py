@@ -269,6 +269,8 @@ class _Search:
             block = self.blocks.get(move.column)
             if move.inside or not isinstance(block, Numbers) or np.isnan(block.values[0]):
                 continue
+            if not isinstance(move.value, float):  # written as its kind writes it
+                continue
             x = float(block.values[0])
             others = sorted(self.possible.units[move.unit], key=lambda m: abs(m.value - x))
             for other in others[: others.index(move)]:
@@ -311,7 +313,7 @@ class _Search:
             if isinstance(block, Vectors):
                 out[column.reads] = block.values[0].tolist()
             elif isinstance(block, Bag) and touched:
-                bag = _bag_value(block, column.kind == "text")
+                bag = _bag_value(block, column.text is not None)
                 if column.text is not None and column.text.tokens(str(bag)) != str(bag).split():
                     return None
                 out[column.reads] = bag

@@ -6,6 +6,7 @@ and beside the counts, `smoothing` and `vocabulary` are asked by several familie
 `histogram`, `steps` and `moments` are what families of numbers share.
 """
 
+from ..data.kinds import KINDS
 from .auto import Auto
 from .base import Belief, Context, Family, Linear, Table, Term, family_names, named, register
 from .bins import Bins
@@ -47,6 +48,7 @@ __all__ = [
     "family_names",
     "named",
     "register",
+    "register_default",
 ]
 
 DEFAULTS: dict[str, Family] = {
@@ -73,9 +75,16 @@ _BY_KIND: dict[tuple[str, str], Family] = {("bernoulli", kind): BernoulliWords()
 
 def default_family(kind: str) -> Family:
     """The family of a column of this kind if the settings name none."""
-    return DEFAULTS[kind]
+    return DEFAULTS.get(kind) or DEFAULTS[KINDS[kind].like]
+
+
+def register_default(kind: str, family: Family) -> None:
+    """Let columns of this kind be believed by this family where the settings name none."""
+    DEFAULTS[kind] = family
 
 
 def family_for(family: str | Family, kind: str) -> Family:
     """The family meant by a name for a column of this kind."""
-    return _BY_KIND.get((family, kind)) or named(family) if isinstance(family, str) else named(family)
+    if isinstance(family, str):
+        return _BY_KIND.get((family, KINDS[kind].like)) or named(family)
+    return named(family)

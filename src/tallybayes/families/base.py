@@ -23,6 +23,7 @@ from ..base.canon import printable
 from ..base.errors import SettingsError, unknown
 from ..base.show import Page, Shown
 from ..data.blocks import Block
+from ..data.kinds import KINDS
 from ..exact.cells import Cells
 from ..exact.counts import Counts
 from .forms import Form, NoForm
@@ -190,6 +191,10 @@ class Family(ABC):
 
     name: ClassVar[str]
     kinds: ClassVar[tuple[str, ...]]
+
+    def reads(self, kind: str) -> bool:
+        """Whether it believes columns of this kind, or of the kind that this one is like."""
+        return kind in self.kinds or KINDS[kind].like in self.kinds
 
     @abstractmethod
     def estimate(self, counts: Counts, context: Context) -> Belief:

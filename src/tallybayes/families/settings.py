@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Container, Mapping
+from dataclasses import Field, dataclass, field, fields, replace
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -58,6 +59,71 @@ class Calibrated:
         return f"{self.form}, fitted on {self.rows:,} rows (held-out log loss: {tried}){since}"
 
 
+class Concern(NamedTuple):
+    """What a setting concerns; every field of `Settings` says it of itself."""
+
+    by: str = ""  # whose names its keys are: "column" or "class"
+    estimated: bool = False  # used when a model is estimated, and of no use to its scores
+    fitted: bool = False  # fitted to held-out rows, and anew by `recalibrate`
+    curve: bool = False  # bends the whole score, where it is not None
+    check: Callable[[Any], None] = lambda value: None  # refuses what it cannot be
+
+
+_NOTHING = Concern()
+
+
+def _concerns(**what: Any) -> dict[str, Concern]:
+    return {"concern": Concern(**what)}
+
+
+def concern(setting: Field[Any]) -> Concern:
+    """What a field of the settings concerns; nothing in particular if somebody has added it without a word."""
+    out: Concern = setting.metadata.get("concern", _NOTHING)
+    return out
+
+
+def _smoothing(value: Any) -> None:
+    for each in value.values() if isinstance(value, Mapping) else [value]:
+        if not isinstance(each, Smoothing):
+            raise SettingsError(
+                f"smoothing={each!r} is not a smoothing",
+                hint="take tb.Laplace(1.0), tb.MaximumLikelihood(), tb.Epsilon(), tb.Dirichlet({…}), "
+                "tb.JelinekMercer(l), tb.AbsoluteDiscount(d) or tb.GoodTuring().",
+            )
+
+
+def _prior(value: Any) -> None:
+    if isinstance(value, str):
+        if value not in ("counted", "uniform"):
+            hint = "take 'counted', 'uniform', {class: probability} or Dirichlet({class: rows})."
+            raise unknown(SettingsError, f"prior={value!r}", value, ("counted", "uniform"), hint)
+    elif not isinstance(value, (Mapping, Dirichlet)):
+        raise SettingsError(
+            f"prior={value!r}", hint="take 'counted', 'uniform', {class: probability} or Dirichlet({…})."
+        )
+
+
+def _unseen(value: Any) -> None:
+    if value not in UNSEEN:
+        raise SettingsError(f"unseen={value!r}", hint="take 'no evidence' or 'reserve'.")
+
+
+def _numbers(what: str, hint: str, least: float = -np.inf) -> Callable[[Mapping[str, float]], None]:
+    """A check that every name has a finite number, of at least so much."""
+
+    def check(value: Mapping[str, float]) -> None:
+        for name, number in value.items():
+            if not (np.isfinite(number) and number >= least):
+                raise SettingsError(f"the {what} {name!r} is {number!r}", hint=hint)
+
+    return check
+
+
+_weights = _numbers("weight of column", "weights are at least 0.", least=0.0)
+_lengths = _numbers("length exponent of column", "take a number, usually between -1 and 0.")
+_offsets = _numbers("offset of class", "take a number of nats, or none.")
+
+
 @dataclass(frozen=True)
 class Settings:
     """What a model believes beyond the counts.
@@ -78,58 +144,65 @@ class Settings:
     classes:     labels that the model knows even if no row has them
     """
 
-    smoothing: Smoothing | Mapping[str, Smoothing] = field(default_factory=Laplace)
-    prior: str | Mapping[Any, float] | Dirichlet = "counted"
-    families: Mapping[str, Any] = field(default_factory=dict)
-    predictive: bool = False
-    unseen: str = "no evidence"
-    floor: Floor = field(default_factory=Floor)
-    weights: Mapping[str, float] = field(default_factory=dict)
-    lengths: Mapping[str, float] = field(default_factory=dict)
-    offsets: Mapping[str, float] = field(default_factory=dict)
-    isotonic: Isotonic | None = None
-    lead: Lead | None = None
-    calibrated: Calibrated | None = None
-    classes: tuple[str, ...] = ()
+    smoothing: Smoothing | Mapping[str, Smoothing] = field(
+        default_factory=Laplace, metadata=_concerns(by="column", estimated=True, check=_smoothing)
+    )
+    prior: str | Mapping[Any, float] | Dirichlet = field(
+        default="counted", metadata=_concerns(by="class", estimated=True, check=_prior)
+    )
+    families: Mapping[str, Any] = field(default_factory=dict, metadata=_concerns(by="column", estimated=True))
+    predictive: bool = field(default=False, metadata=_concerns(estimated=True))
+    unseen: str = field(default="no evidence", metadata=_concerns(estimated=True, check=_unseen))
+    floor: Floor = field(default_factory=Floor, metadata=_concerns(estimated=True))
+    weights: Mapping[str, float] = field(
+        default_factory=dict, metadata=_concerns(by="column", fitted=True, check=_weights)
+    )
+    lengths: Mapping[str, float] = field(
+        default_factory=dict, metadata=_concerns(by="column", fitted=True, check=_lengths)
+    )
+    offsets: Mapping[str, float] = field(
+        default_factory=dict, metadata=_concerns(by="class", fitted=True, check=_offsets)
+    )
+    isotonic: Isotonic | None = field(default=None, metadata=_concerns(fitted=True, curve=True))
+    lead: Lead | None = field(default=None, metadata=_concerns(fitted=True, curve=True))
+    calibrated: Calibrated | None = field(default=None, metadata=_concerns(estimated=True, fitted=True))
+    classes: tuple[str, ...] = field(default=(), metadata=_concerns(by="class"))
 
     def __post_init__(self) -> None:
-        each = self.smoothing.values() if isinstance(self.smoothing, Mapping) else [self.smoothing]
-        wrong = [s for s in each if not isinstance(s, Smoothing)]
-        if wrong:
-            raise SettingsError(
-                f"smoothing={wrong[0]!r} is not a smoothing",
-                hint="take tb.Laplace(1.0), tb.MaximumLikelihood(), tb.Epsilon(), tb.Dirichlet({…}), "
-                "tb.JelinekMercer(l), tb.AbsoluteDiscount(d) or tb.GoodTuring().",
-            )
-        if isinstance(self.prior, str):
-            if self.prior not in ("counted", "uniform"):
-                hint = "take 'counted', 'uniform', {class: probability} or Dirichlet({class: rows})."
-                raise unknown(SettingsError, f"prior={self.prior!r}", self.prior, ("counted", "uniform"), hint)
-        elif not isinstance(self.prior, (Mapping, Dirichlet)):
-            raise SettingsError(
-                f"prior={self.prior!r}",
-                hint="take 'counted', 'uniform', {class: probability} or Dirichlet({…}).",
-            )
-        if self.unseen not in UNSEEN:
-            raise SettingsError(f"unseen={self.unseen!r}", hint="take 'no evidence' or 'reserve'.")
-        bad = [n for n, w in self.weights.items() if not (np.isfinite(w) and w >= 0)]
-        if bad:
-            raise SettingsError(
-                f"the weight of column {bad[0]!r} is {self.weights[bad[0]]!r}", hint="weights are at least 0."
-            )
+        for f in fields(self):
+            concern(f).check(getattr(self, f.name))
 
-        bad = [n for n, b in self.lengths.items() if not np.isfinite(b)]
-        if bad:
-            raise SettingsError(
-                f"the length exponent of column {bad[0]!r} is {self.lengths[bad[0]]!r}",
-                hint="take a number, usually between -1 and 0.",
-            )
+    @cached_property
+    def curves(self) -> tuple[str, ...]:
+        """The names of the settings that bend the whole score here: none where scores are sums of what columns say."""
+        return tuple(f.name for f in fields(self) if concern(f).curve and getattr(self, f.name) is not None)
 
-        bad = [c for c, o in self.offsets.items() if not np.isfinite(o)]
-        if bad:
-            raise SettingsError(
-                f"the offset of class {bad[0]!r} is {self.offsets[bad[0]]!r}", hint="take a number of nats, or none."
-            )
+    def by_column(self) -> dict[str, Mapping[str, Any]]:
+        """The settings that say something of columns by their names."""
+        given = {f.name: getattr(self, f.name) for f in fields(self) if concern(f).by == "column"}
+        return {name: value for name, value in given.items() if isinstance(value, Mapping)}
+
+    def about(self, columns: Container[str]) -> Settings:
+        """The same settings, saying nothing by name of other columns than these."""
+        kept: dict[str, Any] = {n: {c: v for c, v in m.items() if c in columns} for n, m in self.by_column().items()}
+        return replace(self, **kept)
+
+    def without(self, *, fitted: bool = False, estimated: bool = False) -> Settings:
+        """The same with the defaults for what was fitted to held-out rows, or for what an estimated model has used."""
+        default, given = type(self)(), ((f.name, concern(f)) for f in fields(self))
+        gone = [name for name, c in given if (fitted and c.fitted) or (estimated and c.estimated)]
+        return replace(self, **{name: getattr(default, name) for name in gone})
+
+    def changed(self) -> list[str]:
+        """The names of the settings that are not the defaults."""
+        default = type(self)()
+        return [f.name for f in fields(self) if getattr(self, f.name) != getattr(default, f.name)]
+
+    def after(self, rows: int) -> Settings:
+        """The same once so many rows have been added or forgotten: fitted weights are a little older."""
+        if self.calibrated is None:
+            return self
+        return replace(self, calibrated=replace(self.calibrated, changed=self.calibrated.changed + rows))
 
     def smoothing_of(self, column: str) -> Smoothing:
         """The smoothing of one column."""

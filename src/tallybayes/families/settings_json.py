@@ -21,18 +21,16 @@ import numpy as np
 
 from .. import families
 from ..base.errors import ModelFileError, SettingsError, TallybayesError, unknown
-from . import Family, family_names, named
+from . import Family, calibration, family_names, named, smoothing, vocabulary
 from . import settings as settings_module
-from . import smoothing as smoothing_module
-from . import vocabulary as selection_module
 from .settings import Settings
 
-# Every dataclass that settings.py or smoothing.py defines or uses may stand in a file: a new one needs no word here
+# Every dataclass that one of these modules defines may stand in a file, and no other: a new one needs no word here
 TYPES: dict[str, type] = {
     name: found
-    for module in (settings_module, smoothing_module, selection_module)
+    for module in (settings_module, smoothing, calibration, vocabulary)
     for name, found in vars(module).items()
-    if isinstance(found, type) and is_dataclass(found) and found is not Settings and name == found.__name__
+    if isinstance(found, type) and is_dataclass(found) and found is not Settings and found.__module__ == module.__name__
 }
 _NEWER = "a newer release may have written the file: update tallybayes."
 _DEEPEST = 50  # settings nest four or five deep; a hostile file may try a million

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cache
 
 import numpy as np
@@ -16,7 +16,7 @@ from ..families import Auto, Belief, Context, Family, Gaussian, default_family, 
 from ..families.auto import choose
 from ..families.moments import read_moments
 from ..families.settings import Settings
-from ..families.smoothing import Dirichlet, Smoothing
+from ..families.smoothing import Dirichlet
 from ..tally.tally import Tally
 from .model import Model
 from .prior import class_prior, class_totals, natural_order
@@ -44,7 +44,7 @@ def estimate(tally: Tally, settings: Settings | None = None, *, known: Mapping[s
     )
     if not names:
         raise CannotEstimate("this tally has no rows", hint="count at least one row with a label first.")
-    for name in (*settings.families, *settings.weights, *settings.lengths, *_named_columns(settings.smoothing)):
+    for name in (name for by_column in settings.by_column().values() for name in by_column):
         schema[name]  # an unknown name is an error with a hint, not a setting without effect
     totals = class_totals(tally, names)
     number = np.array([names.index(c) for c in tally.classes], dtype=np.int64)
@@ -55,11 +55,11 @@ def estimate(tally: Tally, settings: Settings | None = None, *, known: Mapping[s
     for column in schema.counted:
         context = Context(
             column.name, names, totals, settings.smoothing_of(column.name), column.values, column.cells, column.width,
-            settings.predictive, settings.unseen == "reserve", settings.floor, column.kind == "vector", largest,
+            settings.predictive, settings.unseen == "reserve", settings.floor, column.like == "vector", largest,
         )  # fmt: skip
         chosen = settings.families.get(column.name)
         family = default_family(column.kind) if chosen is None else family_for(chosen, column.kind)
-        if column.kind not in family.kinds:
+        if not family.reads(column.kind):
             raise SettingsError(
                 f"column {column.name!r} is a {column.kind}, which the family {family.name!r} does not read",
                 hint=f"{family.name!r} reads {' and '.join(family.kinds)} columns.",
@@ -70,10 +70,6 @@ def estimate(tally: Tally, settings: Settings | None = None, *, known: Mapping[s
         families[column.name] = family
     labels = tuple(canon.from_text(c, schema.label_type) for c in names)
     return Model(schema, labels, safe_log(class_prior(settings, names, totals)), beliefs, families, settings, tally)
-
-
-def _named_columns(smoothing: Smoothing | Mapping[str, Smoothing]) -> Sequence[str]:
-    return list(smoothing) if isinstance(smoothing, Mapping) else []
 
 
 def _largest_deviation(
@@ -87,7 +83,7 @@ def _largest_deviation(
         for column in schema.counted:
             family = settings.families.get(column.name)
             bell = family is None or isinstance(family_for(family, column.kind), (Gaussian, Auto))
-            if column.kind in ("number", "vector") and bell:
+            if column.about.moments and bell:
                 out = max(out, float(read_moments(counts[column.name], n_classes).all_sd.max(initial=0.0)))
         return out
 

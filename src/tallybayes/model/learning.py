@@ -67,11 +67,8 @@ class Learning:
 
     def _changed(self, tally: Tally) -> Self:
         """The model of a changed tally, whose fitted weights are a little older."""
-        settings = self.settings
-        if settings.calibrated is not None:
-            assert self.tally is not None
-            since = settings.calibrated.changed + abs(tally.rows - self.tally.rows)
-            settings = replace(settings, calibrated=replace(settings.calibrated, changed=since))
+        assert self.tally is not None
+        settings = self.settings.after(abs(tally.rows - self.tally.rows))
         out: Any = replace(tally.model(settings), notes=self.notes)
         if settings.isotonic is not None and len(out.classes) > 2 >= len(self.classes):
             warn(
@@ -92,12 +89,8 @@ class Learning:
 
     def _later(self, pending: Pending) -> Self:
         """The model of a tally that nobody has read yet, whose fitted weights are a little older."""
-        settings = self.settings
-        if settings.calibrated is not None:
-            changed = settings.calibrated.changed + 1
-            settings = replace(settings, calibrated=replace(settings.calibrated, changed=changed))
         out = object.__new__(type(self))
-        out.__dict__.update(schema=self.schema, settings=settings, notes=self.notes, _pending=pending)
+        out.__dict__.update(schema=self.schema, settings=self.settings.after(1), notes=self.notes, _pending=pending)
         return out
 
     def _tally(self, verb: str) -> Tally:

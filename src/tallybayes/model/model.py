@@ -181,8 +181,11 @@ class Model(Learning, Scoring):
         rng = np.random.default_rng(seed)
         p = np.exp(self.log_prior)
         labels: Ints = rng.choice(len(self.classes), size=n, p=p / p.sum())
-        drawn = [name for name in self.beliefs if self.schema[name].kind != "pair"]
+        drawn = [name for name in self.beliefs if self.schema[name].of is None]
         columns = {name: self.beliefs[name].sample(labels, rng) for name in drawn}
+        for name, write in ((name, self.schema[name].about.write) for name in drawn):
+            if write is not None:
+                columns[name] = pa.array([write(v) for v in columns[name].to_pylist()])
         return pa.table({**columns, self.schema.target: pa.array(list(self.classes)).take(pa.array(labels))})
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -208,7 +211,7 @@ class Model(Learning, Scoring):
     def linear(self) -> LinearView:
         """W, b and a centre x₀ with softmax(W·(x − x₀) + b) = posterior, where every column has such a view."""
         bent = [n for n, b in self.settings.lengths.items() if b != 0.0]
-        curved = [n for n in ("isotonic", "lead") if getattr(self.settings, n) is not None]
+        curved = self.settings.curves
         if bent or curved:
             raise SettingsError(
                 f"the evidence of column {bent[0]!r} depends on the length of the text, which no linear view knows"

@@ -22,9 +22,10 @@ from ..base import canon
 from ..base.arrays import Floats
 from ..data.batch import MATRIX
 from ..data.blocks import Codes, Numbers
-from ..data.encode import NotPlain, block_of_one, plain_number, plain_text
-from ..data.pairs import Side, pair_slot, stretch_names
-from ..data.schema import Column, Schema
+from ..data.encode import block_of_one
+from ..data.pairs import PairColumn, pair_slot, stretch_names
+from ..data.schema import Column, Schema, column_of
+from ..data.values import NotPlain, plain_number, plain_text
 from ..families import Belief
 from ..families.forms import FAR, HALF_LOG_2PI, BellForm, BlendForm, CellsForm, Form, WordsForm
 from ..families.plain import of_form
@@ -82,7 +83,7 @@ class RowScorer:
         except (NotPlain, KeyError):
             return None
         _, _, settings, own = self._made_of
-        if settings.isotonic is not None or settings.lead is not None:
+        if settings.curves:
             bent = calibrated(settings, np.array([out]), prior_shift(own if start is None else start, own))
             out = bent[0].tolist()
         return out if max(out) > -math.inf else None
@@ -222,7 +223,7 @@ def _category(name: str, belief: Belief | None, by: float, marks: frozenset[str]
     return read
 
 
-def _pair(of: tuple[Side, Side], belief: Belief | None, by: float, missing: Sequence[str]) -> Reader:
+def _pair(of: tuple[PairColumn, PairColumn], belief: Belief | None, by: float, missing: Sequence[str]) -> Reader:
     """Both values, numbers by their stretch."""
     one, other = (_side(side, missing) for side in of)
 
@@ -242,16 +243,17 @@ def _pair(of: tuple[Side, Side], belief: Belief | None, by: float, missing: Sequ
     return read
 
 
-def _side(side: Side, missing: Sequence[str]) -> Callable[[Row], str | None]:
+def _side(side: PairColumn, missing: Sequence[str]) -> Callable[[Row], str | None]:
     marks, name, names = frozenset((*missing, *side.missing)), side.source, stretch_names(side.cuts)
     numeric = marks - {""}
     if side.kind == "category" and side.part is None:
         return lambda row: plain_text(row[name], marks)
+    column, by_block = column_of(side), side.part is not None or side.kind != "number"
 
     def read(row: Row) -> str | None:
         value = row[name]
-        if side.part is not None and value is not None:
-            block = block_of_one(Column(name, side.kind, part=side.part, missing=side.missing), value, missing)
+        if by_block and value is not None:
+            block = block_of_one(column, value, missing)
             if isinstance(block, Codes):
                 return block.text(0)
             value = float(block.values[0])

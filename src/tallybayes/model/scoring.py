@@ -91,13 +91,13 @@ class Scoring:
         fast = fused.adders(self.beliefs, blocks, self.settings.weights)
         parts = self._parts(blocks, but=fast)
         joint = fused.add_all(fast, posterior.scores(start, parts, self.settings, blocks, rows))
-        if self.settings.isotonic is None and self.settings.lead is None:
+        if not self.settings.curves:
             return joint
         return posterior.calibrated(self.settings, joint, posterior.prior_shift(start, self.start))
 
     def _best(self, blocks: Mapping[str, Block], rows: int, start: Floats) -> Ints:
         """The number of the most probable class of each row; where the kernels know all columns no scores are kept."""
-        if self.settings.isotonic is None and self.settings.lead is None:
+        if not self.settings.curves:
             fast = fused.adders(self.beliefs, blocks, self.settings.weights)
             if fast and len(fast) == len(self.beliefs):
                 return fused.best(fast, start, rows)

@@ -119,7 +119,7 @@ class Folds:
 
     @cached_property
     def _words(self) -> dict[str, WordGrid | None]:
-        kinds = [c.name for c in self.schema.counted if c.kind in ("text", "bag")]
+        kinds = [c.name for c in self.schema.counted if c.about.words]
         return {name: WordGrid.of(self.cells.columns[name], self.names) for name in kinds}
 
     def _scorer(self, k: int, asked: Asked) -> FoldScorer:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
-from typing import Any
 
 import numpy as np
 
@@ -28,7 +27,7 @@ class Asked:
     """Several settings, looked at once for all folds: which of them believe a column, or the prior, alike."""
 
     def __init__(self, schema: Schema, settings: Sequence[Settings], classes: Sequence[tuple[str, ...]]) -> None:
-        for name in {n for s in settings for _, by_column in _by_column(s) for n in by_column}:
+        for name in {n for s in settings for by_column in s.by_column().values() for n in by_column}:
             schema[name]  # an unknown name is an error with a hint, not a setting without effect
         self.schema, self.settings, self.classes = schema, settings, classes
         self.names = [c.name for c in schema.counted]
@@ -143,20 +142,9 @@ def separable(settings: Sequence[Settings]) -> bool:
 
 def for_column(settings: Settings, column: str) -> Settings:
     """The settings as far as they concern what one column says: two that are equal here give equal parts."""
-    own: dict[str, Any] = {n: {k: v for k, v in m.items() if k == column} for n, m in _by_column(settings)}
-    own["smoothing"] = settings.smoothing_of(column)
-    # these act on what the column has said
-    own.update(weights={}, lengths={}, offsets={}, isotonic=None, lead=None, calibrated=None)
-    own["prior"] = settings.prior if isinstance(settings.prior, Dirichlet) else "counted"  # it may imagine classes
-    return replace(settings, **own)
-
-
-def _by_column(settings: Settings) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The fields of the settings that say something for each column."""
-    for f in fields(settings):
-        value = getattr(settings, f.name)
-        if f.name not in ("prior", "offsets") and isinstance(value, Mapping):  # these speak of classes
-            yield f.name, value
+    prior = settings.prior if isinstance(settings.prior, Dirichlet) else "counted"  # it may imagine classes
+    alone = settings.without(fitted=True).about({column})  # what is fitted acts on what the column has said
+    return replace(alone, smoothing=settings.smoothing_of(column), prior=prior)
 
 
 def _spread(part: Floats, at: list[int], width: int) -> Floats:

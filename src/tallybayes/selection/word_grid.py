@@ -89,7 +89,7 @@ _PLACES = 1 << 24  # words × classes up to which the total of all folds is held
 
 def reading(column: Column, settings: Settings) -> tuple[bool, str, float] | None:
     """(complement?, amount, α) where the settings believe a column in a way that this file knows; else None."""
-    if column.kind not in ("text", "bag") or settings.unseen != "no evidence":
+    if not column.about.words or settings.unseen != "no evidence":
         return None
     if isinstance(settings.prior, Dirichlet):  # it may imagine classes that were never counted
         return None

@@ -26,19 +26,16 @@ from ..families.settings import Settings
 from .sealed import Sealed
 
 VERSION = 1
-_SAID = {"weights", "lengths", "lead"}  # settings that a scorer states
-# and those that are in its numbers
-_DONE = {"smoothing", "prior", "offsets", "families", "floor", "predictive", "unseen", "calibrated"}
+_SAID = {"weights", "lengths", "lead", "offsets"}  # settings that a scorer states, offsets with where it starts
 
 
 def check_settings(sealed: Sealed, form: str) -> Settings:
     """The settings, if an export in this form can say all of them."""
     settings = sealed._model.settings
-    default = Settings()
-    for f in fields(Settings):
-        if f.name not in _SAID | _DONE and getattr(settings, f.name) != getattr(default, f.name):
+    for name in settings.without(estimated=True).changed():
+        if name not in _SAID:
             raise SettingsError(
-                f"the model has the setting {f.name!r}, which {form} cannot say",
+                f"the model has the setting {name!r}, which {form} cannot say",
                 hint="export the model as 'sealed', or estimate it without this setting.",
             )
     return settings
@@ -50,6 +47,11 @@ def pieces(sealed: Sealed, form: str) -> list[dict[str, Any]]:
     out = []
     for name, belief in sealed._model.beliefs.items():
         column = sealed.schema[name]
+        if column.only_here:
+            raise SettingsError(
+                f"column {name!r} is a {column.kind}, which is read by code that {form} does not hold",
+                hint="export the model as 'sealed' and load it where the kind is registered.",
+            )
         piece: dict[str, Any] = {
             "name": name,
             "reads": column.reads,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,7 +24,6 @@ from ..data.schema import Column, Schema
 from ..families.base import Belief
 from ..families.forms import NoForm
 from ..families.plain import TYPES
-from ..families.settings import Settings
 from ..families.settings_json import settings_from_json, settings_to_json
 from ..model.model import Model
 from .model_file import FORMAT, metadata_of, save
@@ -32,9 +31,6 @@ from .parquet import PREFIX, pack, unpack
 
 if TYPE_CHECKING:
     from ..explain.explanation import Explanation
-
-# they have done their work
-_NOT_NEEDED = ("smoothing", "prior", "families", "floor", "predictive", "unseen", "calibrated")
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +77,7 @@ def seal(model: Model) -> Sealed:
         if isinstance(form, NoForm):
             raise SettingsError(f"column {name!r} is {form.what}", hint=form.hint)
     beliefs = {name: belief.sealed() for name, belief in model.beliefs.items()}
-    settings = replace(model.settings, **{name: getattr(Settings(), name) for name in _NOT_NEEDED})
+    settings = model.settings.without(estimated=True)
     return Sealed(Model(_bare(model.schema), model.classes, model.log_prior, beliefs, {}, settings))
 
 

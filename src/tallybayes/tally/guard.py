@@ -14,6 +14,7 @@ from ..base.arrays import Floats
 from ..base.canon import number_text
 from ..data import encode
 from ..data.blocks import Block, Groups, N
+from ..data.kinds import EACH
 from ..data.schema import Schema
 from ..data.sources import Batch
 from ..exact.counts import Counts
@@ -80,7 +81,7 @@ def _too_many(column: str, counts: Counts, classes: Sequence[str], totals: Float
     most = totals * (1 + 1e-12)
     for name, sheet in counts.sheets.items():
         amount = "documents" if name == "words" else "n"
-        alone = name in ("moments", "words", "levels")  # cells and values share out a class's rows; these have them all
+        alone = name in EACH  # cells and values share out a class's rows; these have them all
         if alone and sheet.within(amount, most):
             continue  # the table is not needed
         table = sheet.table(amount, len(classes))

@@ -17,8 +17,8 @@ from ..base.arrays import Floats
 from ..data import encode
 from ..data.batch import one_row
 from ..data.blocks import Groups
-from ..data.encode import NotPlain, plain_number, plain_text
 from ..data.schema import Column, Schema
+from ..data.values import NotPlain, plain_text
 from ..exact.counts import Counts
 from ..exact.sheet import Sheet
 from .guard import ROWS
@@ -77,7 +77,7 @@ def row_amounts(schema: Schema, row: Mapping[str, Any]) -> list[Touched]:
         for name in others:
             for sheet, counted in blocks[name].sum_by(alone).items():
                 amounts = SlotIndex(counted).of(0)
-                text = schema[name].kind == "text" and sheet == "words"
+                text = schema[name].text is not None and sheet == "words"
                 out.append((name, sheet, Words({slot: n for slot, (n, _) in amounts.items()}) if text else amounts))
     return out
 
@@ -86,15 +86,10 @@ def _read(column: Column, value: Any, schema: Schema) -> Any:
     """A text, number or words of a plain column; None if missing. Everything else is not plain."""
     if column.part is not None or column.of is not None:
         raise NotPlain
-    marks = frozenset((*schema.missing, *column.missing))
-    if column.kind == "category":
-        return plain_text(value, marks)
-    if column.kind == "number":
-        return plain_number(value, marks - {""})
-    cut = column.text
-    if cut is None or column.levels is not None or cut.hash_bits is not None or type(value) not in (str, type(None)):
+    plain = column.about.plain
+    if plain is None:
         raise NotPlain
-    return None if value is None or value in marks - {""} else value
+    return plain(column, value, frozenset((*schema.missing, *column.missing)))
 
 
 def _simple(column: Column, value: Any) -> Iterator[Touched]:
@@ -102,9 +97,9 @@ def _simple(column: Column, value: Any) -> Iterator[Touched]:
     name = column.name
     if value is None:
         return
-    if column.kind == "category":
+    if column.like == "category":
         yield name, "values", {value: _ONE}
-    elif column.kind == "number":
+    elif column.like == "number":
         x: Any = int(value) if value.is_integer() else Fraction(value)
         yield name, "moments", {"": (1, x, x * x)}
         if column.cells is not None:

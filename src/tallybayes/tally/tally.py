@@ -255,7 +255,7 @@ def add_tallies(tallies: Sequence[Tally]) -> Tally:
 
 def _lost_cells(schema: Schema, tallies: Iterable[Tally]) -> set[str]:
     """Columns whose cells differ between the tallies: their moments add, their cells cannot."""
-    specs = {c.name: c.cells for c in schema.counted if c.kind == "number"}
+    specs = {c.name: c.cells for c in schema.counted if "cells" in c.about.sheets}
     lost = {n for n, cells in specs.items() if any(t.schema[n].cells != cells for t in tallies)}
     if lost:
         warn(

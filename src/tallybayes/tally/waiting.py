@@ -15,6 +15,7 @@ from functools import cached_property
 from operator import add, sub
 from typing import Any
 
+from ..data.kinds import EACH
 from .one_row import (
     BORROWED,
     LIMIT,
@@ -31,7 +32,6 @@ from .one_row import (
 )
 from .tally import Tally, add_tallies
 
-_EACH = ("moments", "words", "levels")  # sheets in which every slot may hold all rows of a class
 _PLAIN = frozenset((str, int, float, bool, type(None)))  # types of values that are the same where they are equal
 _Place = tuple[str, str, str]  # column ("" for the rows themselves), sheet, class
 
@@ -66,7 +66,7 @@ class Changes:
         self._unread: dict[Any, list[Mapping[str, Any]]] = {}  # rows that were added, the same ones together
         self._needed = False  # whether rows that were added have been asked for
         self._sheets = [
-            (column, sheet, self._room if sheet != "words" or base.schema[column].kind != "text" else self._word_room)
+            (column, sheet, self._room if sheet != "words" or base.schema[column].text is None else self._word_room)
             for column, counts in base.columns.items()
             for sheet in counts.sheets
         ]
@@ -141,7 +141,7 @@ class Changes:
         if held is None:
             held = self._since[place] = _Slots()
         _add(held, slots, sign, at=1 if place[1] == "words" else 0)
-        if place[1] not in _EACH:
+        if place[1] not in EACH:
             held.total += sign * _first(slots.values())
 
     # ---- whether a row was counted
@@ -203,7 +203,7 @@ class Changes:
     def _room(self, place: _Place, y: int, rows: Any, gone: Mapping[str, Amounts]) -> bool:
         """Whether no slot, or not all slots together, can hold more than the rows that are left of the class."""
         index, changed = self._index(place), self._since.get(place, _NONE)
-        if place[1] not in _EACH:
+        if place[1] not in EACH:
             return bool(index.sum(y) + changed.total - _first(gone.values()) <= rows)
         most, none = changed.most, (0,) * len(index.amounts)
         fullest, all_of_them = index.fullest(y)

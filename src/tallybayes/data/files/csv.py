@@ -25,13 +25,12 @@ import pyarrow.compute as pc
 from ...base.errors import DataError
 from ..batch import Wanted, refuse_repeated
 from . import duckdb as duck
-from .file import File, out_of_memory
+from .file import File, Format, out_of_memory
 from .quick_csv import KINDS, NUMBER, TEXT, Dialect, quick_pieces
 
 _LOOK = 1 << 20  # bytes in which the header and the delimiter are found
 _LINES = 100
 _REJECTS = 100_000  # bad lines that are counted
-_DELIMITERS = ",;\t|"
 _LINE = re.compile(r"CSV Error on Line: (\d+)")
 _WIDTH = re.compile(r"Expected Number of Columns: (\d+) Found: (\d+)")
 _DECIMAL = r"^\s*([+-]?\d*),(\d+([eE][+-]?\d+)?)\s*$"
@@ -39,10 +38,11 @@ _UTF8 = ("utf-8", "utf-8-sig", "ascii")
 
 
 class CsvFile:
-    """A CSV file that can be read as often as asked."""
+    """A CSV file that can be read as often as asked; the first delimiter is taken where none cuts the lines evenly."""
 
-    def __init__(self, file: File) -> None:
+    def __init__(self, file: File, delimiters: str = ",;\t|") -> None:
         self.file = file
+        self._delimiters = delimiters
         self._text: str | None = None if _is_utf8(file.options.encoding) else _as_utf8(self, file)
         self.dialect = self._look()
 
@@ -221,8 +221,8 @@ class CsvFile:
 
     def _delimiter(self, lines: list[str]) -> str:
         """The delimiter that cuts the header and most of the first lines into the same number of fields."""
-        best = ("\t" if self.file.format == "tsv" else ",", 0.0, 1)
-        for candidate in "\t" if self.file.format == "tsv" else _DELIMITERS:
+        best = (self._delimiters[0], 0.0, 1)
+        for candidate in self._delimiters:
             rows = [
                 r
                 for r, _ in zip(csv.reader((s + "\n" for s in lines), delimiter=candidate), range(_LINES), strict=False)
@@ -232,6 +232,10 @@ class CsvFile:
             if width > 1 and (share, width) > best[1:]:
                 best = (candidate, share, width)
         return best[0]
+
+
+CSV = Format("csv", ("csv", "txt", "data"), CsvFile, untyped=True)
+TSV = Format("tsv", ("tsv", "tab"), functools.partial(CsvFile, delimiters="\t"), untyped=True)
 
 
 def _rows(piece: dict[str, Any]) -> int:

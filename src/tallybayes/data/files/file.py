@@ -1,6 +1,7 @@
-"""How a file is read: what the user may say, checked.
+"""A file on disk: what the user may say of it, whether it can be read, its format, and whether it has changed since.
 
-A file on disk: whether it can be read, what it is, and whether it has changed since.
+`Options` are the arguments of `tallybayes.read`, checked. A `Format` is the record of a kind of file: each stands
+beside its reader, and `reader.register_format` puts it into `FORMATS`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import re
 import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -20,12 +21,34 @@ from ...base.disk import names_beside
 from ...base.errors import DataError, SettingsError, unknown, warn
 from ...base.threads import threads
 
-FORMATS = ("csv", "tsv", "jsonl", "parquet", "arrow")
+if TYPE_CHECKING:
+    from .reader import Reader
+
 BAD_LINES = ("error", "skip")
 DEFAULT_MEMORY = 256 << 20  # enough for two threads to parse a wide CSV; more made no difference
 LEAST_MEMORY = 32 << 20
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _UNITS |= {"KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30, "TIB": 1 << 40}
+
+
+@dataclass(frozen=True)
+class Format:
+    """A kind of file: what its name ends in, what reads it, and how it begins."""
+
+    name: str
+    endings: tuple[str, ...]
+    open: Callable[[File], Reader]
+    magic: bytes = b""  # the first bytes of every such file
+    untyped: bool = False  # every value is a text, whatever it spells
+    ragged: bool = False  # a row need not have every column
+
+    @property
+    def called(self) -> str:
+        """What a message calls such a file."""
+        return f"{'an' if self.name[0] in 'aeiou' else 'a'} {self.name.capitalize()} file"
+
+
+FORMATS: dict[str, Format] = {}
 
 Progress = Callable[[int, float | None], None]  # rows read so far, and the share of the whole where it is known
 
@@ -102,14 +125,12 @@ def _size(name: str, wish: str | int) -> int:
     return size
 
 
-ENDINGS = {
-    "csv": "csv", "txt": "csv", "data": "csv", "tsv": "tsv", "tab": "tsv", "jsonl": "jsonl", "ndjson": "jsonl",
-    "json": "jsonl", "parquet": "parquet", "pq": "parquet", "arrow": "arrow", "feather": "arrow", "ipc": "arrow",
-}  # fmt: skip
 PACKED = {"gz": "gzip", "zst": "zstd"}
-_MAGIC = {b"PAR1": "a Parquet file", b"ARROW1": "an Arrow file", b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
-_MAGIC |= {b"PK\x03\x04": "a zip archive or an Excel sheet", b"BZh": "bzip2", b"\xd0\xcf\x11\xe0": "an old Excel sheet"}
-_MAGIC |= {b"SQLite format 3": "a SQLite database", b"%PDF": "a PDF"}
+PACKED_MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+_OTHER_MAGIC = {
+    b"PK\x03\x04": "a zip archive or an Excel sheet", b"BZh": "bzip2", b"\xd0\xcf\x11\xe0": "an old Excel sheet",
+    b"SQLite format 3": "a SQLite database", b"%PDF": "a PDF",
+}  # fmt: skip
 _CHUNK = 1 << 20
 
 
@@ -125,14 +146,17 @@ class File:
         first, _, last = os.path.basename(path).lower().rpartition(".")
         self.compression = PACKED.get(last)
         ending = first.rpartition(".")[2] if self.compression else last
-        self.format = options.format or ENDINGS.get(ending, "")
+        wish = options.format
+        found = FORMATS[wish] if wish else next((f for f in FORMATS.values() if ending in f.endings), None)
         self._told = False
-        self._check_content()
-        if not self.format:
+        self._check_content(found)
+        if found is None:
+            first, *others = map(repr, FORMATS)
             raise DataError(
                 f"{path}: the ending does not say what the file is",
-                hint="say it: tb.read(path, format='csv'), or 'tsv', 'jsonl', 'parquet', 'arrow'.",
+                hint=f"say it: tb.read(path, format={first}), or {', '.join(others)}.",
             )
+        self.format = found
 
     def error(self, found: str, hint: str, line: int | None = None) -> DataError:
         """An error about this file."""
@@ -192,18 +216,19 @@ class File:
             )
         return self.error(f"the file cannot be read: {said}", "check the disk and the permissions of the file.")
 
-    def _check_content(self) -> None:
+    def _check_content(self, format: Format | None) -> None:
         """Refuse a file that is empty, or whose first bytes belong to another format than its name says."""
         if self.size == 0:
             raise self.error("the file is empty", "give a file with a header line and at least one row.")
         with _opened(self.path) as file:
             head = file.read(16)
-        found = next((what for magic, what in _MAGIC.items() if head.startswith(magic)), "")
-        right = {"parquet": "a Parquet file", "arrow": "an Arrow file"}
-        expected = self.compression or right.get(self.format, "")
-        if found == expected or (not self.format and not self.compression):
+        own = {f.magic: f for f in FORMATS.values() if f.magic}
+        known = {**{magic: f.called for magic, f in own.items()}, **PACKED_MAGIC, **_OTHER_MAGIC}
+        found = next((what for magic, what in known.items() if head.startswith(magic)), "")
+        expected = self.compression or (format.called if format and format.magic else "")
+        if found == expected or (format is None and not self.compression):
             return
-        reads = {"a Parquet file": "format='parquet'", "an Arrow file": "format='arrow'"}
+        reads = {f.called: f"format={f.name!r}" for f in own.values()}
         endings = {packing: ending for ending, packing in PACKED.items()}
         raise self.error(
             f"by its first bytes the file is {found or 'not ' + expected}, which is not what its name says",

@@ -12,9 +12,10 @@ import pyarrow as pa
 from ...base.errors import DataError, excerpt
 from ..batch import Batch, Source, Wanted, arrow_batches, as_column, refuse_repeated
 from . import duckdb as duck
-from .csv import CsvFile
-from .file import File, Options, find
-from .typed import ArrowFile, JsonLines, ParquetFile
+from .csv import CSV, TSV
+from .file import FORMATS as FORMATS
+from .file import File, Format, Options, find
+from .typed import ARROW, JSON_LINES, PARQUET
 
 _HOME = "duckdb"  # the engine that files and queries belong to
 _FETCH = 1 << 14  # rows that a database hands over at once
@@ -44,9 +45,13 @@ class Reader(Protocol):
         ...
 
 
-_READERS: dict[str, Callable[[File], Reader]] = {
-    "csv": CsvFile, "tsv": CsvFile, "jsonl": JsonLines, "parquet": ParquetFile, "arrow": ArrowFile,
-}  # fmt: skip
+def register_format(format: Format) -> None:
+    """Let files whose names end in one of its endings, or `tb.read(path, format=name)`, be read so."""
+    FORMATS[format.name] = format
+
+
+for _format in (CSV, TSV, JSON_LINES, PARQUET, ARROW):
+    register_format(_format)
 
 
 def open_rows(data: Any, connection: Any, options: Options) -> Source:
@@ -62,7 +67,7 @@ def open_rows(data: Any, connection: Any, options: Options) -> Source:
 
 def _opened(path: str, options: Options) -> Reader:
     file = File(path, options)
-    return _READERS[file.format](file)
+    return file.format.open(file)
 
 
 class _Files:
@@ -73,7 +78,7 @@ class _Files:
         self.options = options
         for other in readers[1:]:
             apart = set(other.names) ^ set(readers[0].names)
-            if apart and not isinstance(other, JsonLines):  # an object need not have every key
+            if apart and not other.file.format.ragged:
                 raise DataError(
                     f"{other.file.path} and {readers[0].file.path} have different columns: only one has "
                     f"{excerpt(sorted(apart))}",
@@ -104,7 +109,7 @@ class _Files:
                 for columns in reader.pieces(con, wanted):
                     rows = len(next(iter(columns.values()))) if columns else 0
                     place = _Place(reader, first)
-                    yield Batch(columns, rows, start, place, isinstance(reader, CsvFile))
+                    yield Batch(columns, rows, start, place, reader.file.format.untyped)
                     start += rows
                     part = min((start - first) / reader.expected, 1.0) if reader.expected else 0.0
                     self._tell(start, (before + part * reader.file.size) / total)

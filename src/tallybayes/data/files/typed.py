@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from ...base.errors import DataError
 from ..batch import Wanted, batch_of_rows, plain, refuse_repeated
-from .file import File
+from .file import File, Format
 
 _ROWS = 1 << 15
 
@@ -58,6 +58,9 @@ class ParquetFile:
         return f"{self.file.path}, row {row} (the first is row 0)"
 
 
+PARQUET = Format("parquet", ("parquet", "pq"), ParquetFile, magic=b"PAR1")
+
+
 class ArrowFile:
     """An Arrow file, also called Feather, mapped into memory."""
 
@@ -91,6 +94,9 @@ class ArrowFile:
     def place(self, row: int) -> str:
         """Where a row stands."""
         return f"{self.file.path}, row {row} (the first is row 0)"
+
+
+ARROW = Format("arrow", ("arrow", "feather", "ipc"), ArrowFile, magic=b"ARROW1")
 
 
 class JsonLines:
@@ -163,6 +169,9 @@ class JsonLines:
             if seen == row:
                 return f"{self.file.path}, line {number}"
         return f"{self.file.path}, row {row}"
+
+
+JSON_LINES = Format("jsonl", ("jsonl", "ndjson", "json"), JsonLines, ragged=True)
 
 
 def _columns(rows: list[dict[str, Any]], known: dict[str, None]) -> dict[str, Any]:

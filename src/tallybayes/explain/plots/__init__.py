@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...base.errors import SettingsError
-from .columns import CategoryDisplay, NumberDisplay, VectorDisplay, WordsDisplay, column_display
+from .columns import CategoryDisplay, NumberDisplay, VectorDisplay, WordsDisplay, column_display, register_picture
 from .evidence import NomogramDisplay, Scale, WaterfallDisplay, nomogram
 from .scores import ConfusionDisplay, Display, PrecisionRecallDisplay, ReliabilityDisplay, RocDisplay
 
@@ -34,6 +34,7 @@ __all__ = [
     "VectorDisplay",
     "WaterfallDisplay",
     "WordsDisplay",
+    "register_picture",
 ]
 
 
@@ -58,7 +59,7 @@ class Plots:
 
     def words(self, column: str | None = None, *, top: int = 8, ax: Any = None) -> Any:
         """The most telling words of each class; `column` may be left out where there is one text or bag."""
-        found = [c.name for c in self._model.schema.counted if c.kind in ("bag", "text")]
+        found = [c.name for c in self._model.schema.counted if c.about.words]
         if column is None and len(found) != 1:
             raise SettingsError(
                 f"the model has {len(found)} columns of words",

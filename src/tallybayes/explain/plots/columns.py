@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -317,17 +317,27 @@ class VectorDisplay(Display):
         return self._drawn(ax)  # type: ignore[no-any-return]
 
 
+Picture = Callable[["Model", str], Display]  # a model and the name of a column → what to draw
+_PICTURES: dict[str, Picture] = {
+    "bag": WordsDisplay.of,
+    "number": NumberDisplay.of,
+    "pair": CategoryDisplay.of_pair,
+    "text": WordsDisplay.of,
+    "vector": VectorDisplay.of,
+}
+
+
+def register_picture(kind: str, picture: Picture) -> None:
+    """Let columns of this kind be drawn so."""
+    _PICTURES[kind] = picture
+
+
 def column_display(model: Model, column: str) -> Display:
-    """The picture that suits a column."""
+    """The picture that suits a column: that of its kind, or of the one it is like; else the belief's table as bars."""
     model.table(column)  # an unknown name is an error with a hint
-    kind = model.schema[column].kind
-    if kind in ("bag", "text"):
-        return WordsDisplay.of(model, column)
-    if kind == "number":
-        return NumberDisplay.of(model, column)
-    if kind == "pair":
-        return CategoryDisplay.of_pair(model, column)
-    return VectorDisplay.of(model, column) if kind == "vector" else CategoryDisplay.of(model, column)
+    about = model.schema[column]
+    picture = _PICTURES.get(about.kind) or _PICTURES.get(about.like) or CategoryDisplay.of
+    return picture(model, column)
 
 
 def title_of(model: Model, column: str) -> str:

@@ -171,7 +171,7 @@ def _against(parts: Floats, at: int, other: int | None) -> Floats:
 
 def _scale(model: Model, name: str, at: int, other: int | None) -> Scale | None:
     """Values of a column with their points; of a text the words that say most; none for what has no values to name."""
-    kind, belief = model.schema[name].kind, model.beliefs[name]
+    kind, belief = model.schema[name].like, model.beliefs[name]
     form = belief.form()
     factor = model.settings.weights.get(name, 1.0)
     if kind == "number":

@@ -186,8 +186,7 @@ def _numbers(values: Floats) -> list[float | None]:
 
 def _model_facts(model: Model) -> dict[str, Any]:
     settings = {f.name: _setting(getattr(model.settings, f.name)) for f in fields(Settings)}
-    default = Settings()
-    changed = [f.name for f in fields(Settings) if getattr(model.settings, f.name) != getattr(default, f.name)]
+    changed = model.settings.changed()
     tally = model.tally
     raw, free = model.parameters()
     return {
@@ -229,7 +228,7 @@ def _column_facts(model: Model, seen: Judged) -> list[dict[str, Any]]:
 
 
 def _word_columns(model: Model) -> list[str]:
-    return [c.name for c in model.schema.counted if c.kind in ("text", "bag") and model.table(c.name).unit == "words"]
+    return [c.name for c in model.schema.counted if c.about.words and model.table(c.name).unit == "words"]
 
 
 def _words(model: Model, name: str) -> dict[str, list[dict[str, Any]]]:

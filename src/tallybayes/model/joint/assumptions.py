@@ -134,9 +134,9 @@ def _read(schema: Schema, data: Any, y: Any) -> tuple[Ints, dict[str, Ints], Rep
     columns = {}
     for column in schema.counted:
         pieces = [b[column.name] for b in blocks]
-        if column.kind == "category":
+        if column.like == "category":
             columns[column.name] = _joined([p for p in pieces if isinstance(p, Codes)])
-        elif column.kind == "number":
+        elif column.like == "number":
             columns[column.name] = _binned(np.concatenate([p.values for p in pieces if isinstance(p, Numbers)]))
     return _joined(labels), columns, _repeats(schema.target, labels, blocks)
 

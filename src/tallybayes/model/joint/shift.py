@@ -12,6 +12,7 @@ from ...base.arrays import Floats
 from ...base.canon import printable
 from ...base.errors import CannotEstimate, SchemaError, excerpt
 from ...base.show import Page, Shown
+from ...data.kinds import KINDS
 from ...exact.cells import Cells
 from ...families.forms import distance
 from ...families.moments import read_moments
@@ -134,7 +135,7 @@ class _Two:
     def column(self, name: str, kind: str) -> Shift:
         """The shift of one column."""
         table = self._table(name, kind)
-        means = self._mean_differences(name) if kind in ("number", "vector") else {}
+        means = self._mean_differences(name) if KINDS[kind].moments else {}
         gaps = {}
         for c in self.shared:
             js = None if table is None else _divergence(table[:, :, self.classes.index(c)])
@@ -143,7 +144,7 @@ class _Two:
         share = np.array([self.weights[:, self.classes.index(c)].sum() for c in gaps])
         within = float(share @ np.array([g.size for g in gaps.values()]) / share.sum()) if gaps else 0.0
         marginal = Gap(None if table is None else _divergence(table.sum(axis=2)), means.get(None))
-        counted = table is not None and kind not in ("bag", "text")
+        counted = table is not None and not KINDS[kind].words
         p = self._p(table.sum(axis=2, keepdims=True)) if counted and table is not None else None
         p_within = self._p(table) if counted and table is not None else None
         return Shift(name, kind, marginal, gaps, within, p, p_within)
@@ -157,7 +158,7 @@ class _Two:
 
     def _table(self, name: str, kind: str) -> Floats | None:
         """Counts, tallies × slots × classes: values, words or coarse cells."""
-        sheet = {"category": "values", "bag": "words", "text": "words", "number": "cells"}.get(kind)
+        sheet = {"category": "values", "bag": "words", "text": "words", "number": "cells"}.get(KINDS[kind].like)
         cells = [t.schema[name].cells for t in self.tallies]
         if sheet is None or (sheet == "cells" and (cells[0] is None or cells[0] != cells[1])):
             return None

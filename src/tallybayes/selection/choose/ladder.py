@@ -177,7 +177,7 @@ def _chosen(
 def _less_smoothed(ladder: _Ladder, folds: Folds, schema: Schema, base: Settings) -> tuple[_Ladder, Settings]:
     """The ladder and settings with less smoothing of all columns of categories, where their held-out rows gain."""
     named = dict(base.smoothing) if isinstance(base.smoothing, Mapping) else {}
-    free = [c.name for c in schema.counted if c.kind == "category" and c.name not in named]
+    free = [c.name for c in schema.counted if c.like == "category" and c.name not in named]
     if not free or not (named or base.smoothing == Laplace()):
         return ladder, base
     tried = {_under_one(ladder): (ladder, base)}
@@ -199,8 +199,7 @@ def _read_further(
     ladder: _Ladder, look: Batch, schema: Schema, base: Settings, assign: Neighbours
 ) -> tuple[Schema, Settings]:
     """The schema with further columns of its texts, those that held-out rows gain by, and how each is read."""
-    named = isinstance(base.smoothing, Mapping)
-    none = replace(base, families={}, weights={}, lengths={}, smoothing={} if named else base.smoothing)
+    none = base.about(())
     for what, column in further(schema, look):
         alone = schema._with(columns=[column])
         folds = count_folds(open_source(look), alone, assign)
@@ -227,16 +226,8 @@ def recalibrated(source: Source, schema: Schema, settings: Settings) -> Settings
     """Settings with weights fitted anew on some rows; the families, pairs and readings of text stay."""
     look = first_look(source)
     blends = {n: f for n, f in settings.families.items() if isinstance(f, Blend) and f.families == READERS}
-    free = replace(
-        settings,
-        families={n: f for n, f in settings.families.items() if n not in blends},
-        weights={},
-        lengths={},
-        offsets={},
-        isotonic=None,
-        lead=None,
-        calibrated=None,
-    )
+    families = {n: f for n, f in settings.families.items() if n not in blends}
+    free = replace(settings.without(fitted=True), families=families)
     labels = encode.labels(schema, look).codes
     known = labels[labels >= 0]
     n_classes = len(np.unique(known))

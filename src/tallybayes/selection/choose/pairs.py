@@ -16,7 +16,7 @@ import numpy as np
 from ...base.arrays import Floats, Ints
 from ...base.errors import SettingsError
 from ...data.blocks import Block, Codes, Numbers
-from ...data.pairs import Side, coarse_cuts
+from ...data.pairs import PairColumn, coarse_cuts
 from ...data.schema import Column
 
 MOST_VALUES = 64  # of a category that takes part
@@ -88,13 +88,13 @@ def pair_of(a: str, b: str, columns: Mapping[str, Column], blocks: Mapping[str, 
     return Column(f"{a} × {b}", "pair", of=(one[1], other[1]), reason="asked for")
 
 
-def _side(column: Column, block: Block, most: int, any_size: bool = False) -> tuple[str, Side, Ints, int] | None:
+def _side(column: Column, block: Block, most: int, any_size: bool = False) -> tuple[str, PairColumn, Ints, int] | None:
     """The column as one side of a pair, with its codes and how many there are."""
-    if isinstance(block, Codes) and column.kind == "category":
+    if isinstance(block, Codes) and column.like == "category":
         used = len(block.slots)
         if used < 2 or (used > MOST_VALUES and not any_size):
             return None
-        return column.name, Side(column.reads, "category", column.part, tuple(column.missing)), block.codes, used
+        return column.name, PairColumn(column.reads, column.kind, column.part, tuple(column.missing)), block.codes, used
     if isinstance(block, Numbers):
         there = block.present()
         if not there.any():
@@ -104,7 +104,8 @@ def _side(column: Column, block: Block, most: int, any_size: bool = False) -> tu
             return None
         codes = np.full(block.rows, -1, dtype=np.int64)
         codes[there] = np.searchsorted(cuts, block.values[there], side="right")
-        return column.name, Side(column.reads, "number", column.part, tuple(column.missing), cuts), codes, len(cuts) + 1
+        side = PairColumn(column.reads, column.kind, column.part, tuple(column.missing), cuts)
+        return column.name, side, codes, len(cuts) + 1
     return None
 
 

@@ -69,7 +69,7 @@ class Terms:
         blended = [
             c.name
             for c in schema.counted
-            if c.kind == "number" and c.cells is not None and c.name not in settings.families
+            if c.like == "number" and c.cells is not None and c.name not in settings.families
         ]
         readers = READERS if blended else READERS[:1]
         each = folds.held_out_each(
@@ -85,8 +85,8 @@ class Terms:
             else:
                 terms.append(Term(name))
                 parts.append(each[0].parts[name])
-        pairs = tuple(schema[t.column].kind == "pair" for t in terms)
-        words = {j for j, t in enumerate(terms) if schema[t.column].kind in ("text", "bag")}
+        pairs = tuple(schema[t.column].of is not None for t in terms)
+        words = {j for j, t in enumerate(terms) if schema[t.column].about.words}
         tokens = {j: row_lengths(folds, terms[j].column) for j in sorted(words)}
         return cls(tuple(terms), tuple(parts), each[0], pairs, tokens)
 

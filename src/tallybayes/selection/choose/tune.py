@@ -40,6 +40,7 @@ from ...families import (
     Multinomial,
     Poisson,
     Selection,
+    default_family,
     family_for,
 )
 from ...families.settings import Settings
@@ -57,12 +58,12 @@ from ..parts import Plan
 def slot_counts(tally: Tally, column: str, amount: str = "n") -> tuple[Floats, int]:
     """The counts of a category's values or a text's words, slots × classes, and K, how many slots there are."""
     kind = tally.schema[column].kind
-    if kind not in ("category", "text", "bag"):
+    category = tally.schema[column].like == "category"
+    if not category and not tally.schema[column].about.words:
         raise SettingsError(
             f"column {column!r} is a {kind}: it has no values or words to count",
             hint="an α belongs to a category, a text or a bag.",
         )
-    category = kind == "category"
     sheet = tally.columns[column].sheet("values" if category else "words", N if category else WORDS)
     declared = tally.schema[column].values or ()
     width = tally.schema[column].width or 0
@@ -199,7 +200,7 @@ def tune(
     ['low']
     """
     base = settings or Settings()
-    if base.lengths or base.offsets or base.isotonic is not None or base.lead is not None:
+    if base.lengths or base.offsets or base.curves:
         raise SettingsError(
             "settings with fitted length exponents, offsets, lead or isotonic curve: these belong to other families",
             hint="tune first, then fit them anew: tb.fit(data, target, settings=tuned.settings, calibrate=True).",
@@ -230,8 +231,8 @@ def tune(
 
 
 def _from_tally(tally: Tally, base: Settings) -> Settings:
-    kinds = {c.name: c.kind for c in tally.schema.counted}
-    found = {n: Laplace(likeliest_alpha(tally, n)) for n, kind in kinds.items() if kind in ("category", "text", "bag")}
+    slots = [c.name for c in tally.schema.counted if c.like == "category" or c.about.words]
+    found = {name: Laplace(likeliest_alpha(tally, name)) for name in slots}
     own = base.smoothing if isinstance(base.smoothing, Mapping) else {}
     return replace(base, smoothing={**found, **own})
 
@@ -278,20 +279,18 @@ def _candidates(
 
 
 def _usual(column: Column) -> list[Family]:
-    if column.kind == "number":
+    if column.like == "number":
         shapes: list[Family] = [Gaussian(), Gaussian(variance="shared"), Gaussian(predictive=True)]
         if column.cells is None:
             return shapes
         whole = all(p >= 0 and p == round(p) for p in column.cells.points or (-1,))
         counts: list[Family] = [Poisson(), Levels()] if whole else []
         return [*shapes, Kernel(), Bins(), Bins("frequency", 10), *counts]
-    if column.kind in ("text", "bag"):
+    if column.about.words:
         cuts = [Multinomial(presence=True, select=cut) for cut in (Selection(min_rows=2), Selection(top=1_000))]
         plain = [Multinomial(), Multinomial(presence=True), Complement(), Complement(presence=True), BernoulliWords()]
         return [*plain, *cuts]
-    return [
-        family_for({"category": "categorical", "vector": "gaussian", "pair": "interaction"}[column.kind], column.kind)
-    ]
+    return [default_family(column.kind)]
 
 
 def _uses_smoothing(family: Family) -> bool:

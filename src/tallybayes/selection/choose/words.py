@@ -47,14 +47,14 @@ def read_texts(folds: Folds, schema: Schema, base: Settings) -> Settings:
         return out
     named = base.smoothing if isinstance(base.smoothing, Mapping) else {}
     for column in schema.counted:
-        if column.kind in ("text", "bag") and column.name not in base.families and column.name not in named:
+        if column.about.words and column.name not in base.families and column.name not in named:
             out = _best(folds, column, out)
     return out
 
 
 def _best(folds: Folds, column: Column, base: Settings) -> Settings:
     n_classes = len({label for label, _ in folds.names})
-    families = ONCE if column.kind == "text" else ONCE + COUNTS
+    families = ONCE if column.text is not None else ONCE + COUNTS
     if n_classes == 2:  # the complement of one class is the other: both readings give the same odds
         families = tuple(f for f in families if isinstance(f, Multinomial))
     tried = _losses(folds, column, base, [(f, a) for f in families for a in COARSE])
@@ -154,6 +154,6 @@ def text_bytes(look: Batch, source: str) -> int:
 
 def thinned(look: Batch, schema: Schema) -> Batch:
     """Every k-th row of a look with so much text that choosing by all of it would take long."""
-    size = sum(text_bytes(look, c.source or c.name) for c in schema.counted if c.kind == "text")
+    size = sum(text_bytes(look, c.source or c.name) for c in schema.counted if c.text is not None)
     step = -(-size // LOOK_BYTES)
     return look if step <= 1 else look.take(np.arange(0, look.rows, step))

@@ -149,9 +149,7 @@ def compare(
     source, schema, given = opened(data, target, y, weights, plan)
     truth = Truth.of(source, schema, [])
     fitter = whole_fit(schema if given else None, schema.target, schema.weights, plan, settings)
-    bare = schema._with(
-        columns=[c for c in schema.columns if c.kind != "pair"]
-    )  # two columns again are no new evidence
+    bare = schema._with(columns=[c for c in schema.columns if c.of is None])  # two columns again are no new evidence
     all_learners = {OURS: _ours(fitter), **_learners(bare, rivals)}
     assign, names = plan.assign(source, schema.target)
     fold = truth.folds(source, schema, assign)

@@ -127,7 +127,7 @@ def twin_of(source: Source, schema: Schema, settings: Settings, penalty: float =
 
 def linear_settings(schema: Schema, settings: Settings) -> Settings:
     """The settings with families that have a linear view."""
-    numbers = {c.name: "gaussian-shared" for c in schema.counted if c.kind in ("number", "vector")}
+    numbers = {c.name: "gaussian-shared" for c in schema.counted if c.about.moments}
     return replace(settings, families={**settings.families, **numbers}, predictive=False)
 
 
@@ -164,8 +164,8 @@ def _fitted(
     mean = np.asarray((x.multiply(weights[:, None])).sum(axis=0)).ravel() / total
     square = np.asarray((x.multiply(x).multiply(weights[:, None])).sum(axis=0)).ravel() / total
     deviation = np.sqrt(np.maximum(square - mean**2, 0.0))
-    kinds = [model.schema[name].kind for name, part in view._columns.items() for _ in part.names]
-    unit = np.where(np.isin(kinds, ("number", "vector")) & (deviation > 0), deviation, 1.0)
+    measured = [model.schema[name].about.moments for name, part in view._columns.items() for _ in part.names]
+    unit = np.where(np.array(measured, dtype=bool) & (deviation > 0), deviation, 1.0)
     scaled = scipy.sparse.csr_array(x @ scipy.sparse.diags_array(1.0 / unit))
     hot = np.zeros((n, c))
     hot[np.arange(n), labels] = 1.0

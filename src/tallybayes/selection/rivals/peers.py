@@ -143,7 +143,7 @@ def peers(schema: Schema) -> dict[str, Rival]:
     """The classifiers that can read these columns; none where scikit-learn is not installed."""
     if not available() or not schema.counted:
         return {}
-    text = any(c.kind in ("text", "bag") for c in schema.counted)
+    text = any(c.about.words for c in schema.counted)
     boosting = {"scikit-learn gradient boosting": _rival(_boosting)}
     if text:
         return {

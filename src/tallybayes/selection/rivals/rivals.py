@@ -155,7 +155,7 @@ class Features:
         words: list[tuple[str, pa.Array]] = []
         for column in schema.counted:
             blocks = list(rows.column(column.name))
-            if column.kind in ("number", "vector"):
+            if column.about.moments:
                 x = np.concatenate([_matrix(b) for b in blocks])
                 there = ~np.isnan(x)
                 n = np.maximum(there.sum(axis=0), 1)
@@ -164,7 +164,7 @@ class Features:
                 numbers.append((column.name, mean, np.where(deviation > 0, deviation, 1.0)))
             else:
                 used = {s for b in blocks for s in _used(b)}
-                (categories if column.kind == "category" else words).append(
+                (categories if column.like == "category" else words).append(
                     (column.name, pa.array(sorted(used), pa.string()))
                 )
         return cls(numbers, categories, words)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...base.arrays import Floats
 from ...base.errors import SettingsError
-from ...data.pairs import Side, stretch_names
+from ...data.pairs import PairColumn, stretch_names
 from ...data.schema import Column
 from ...exact.cells import MIDDLE
 from ...families.base import Belief
@@ -92,6 +92,8 @@ def _part_of(
 ) -> Lookup | Formula | Tokens | None:
     if isinstance(form, NoForm):
         raise SettingsError(f"column {column.name!r} is {form.what}", hint=form.hint)
+    if column.only_here:
+        raise _cannot(column, f"a {column.kind}, which is read by Python code", _INSTEAD)
     if isinstance(form, PairForm) and column.of is not None:
         return _pair(d, column, form, marks)
     if column.part is not None or column.kind == "vector":
@@ -140,7 +142,7 @@ def _pair(d: Dialect, column: Column, form: PairForm, marks: Iterable[str]) -> L
     return Lookup(f"({sides[0]}) || ' ' || ({sides[1]})", "{x}", names, weights, np.zeros(n_classes))
 
 
-def _side(d: Dialect, column: Column, side: Side, known: tuple[str, ...], marks: Iterable[str]) -> str:
+def _side(d: Dialect, column: Column, side: PairColumn, known: tuple[str, ...], marks: Iterable[str]) -> str:
     """The number of a value among those known to one side of a pair."""
     if side.part is not None:
         raise _cannot(column, "a pair with a part of a date", _INSTEAD)

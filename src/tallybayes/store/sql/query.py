@@ -61,7 +61,7 @@ def sql_scorer(
 ) -> SqlScorer:
     """The scorer of a model; see `Model.to_sql`."""
     tokens = tokens or {}
-    wrong = [n for n in tokens if n not in beliefs or schema[n].kind not in ("text", "bag")]
+    wrong = [n for n in tokens if n not in beliefs or not schema[n].about.words]
     if wrong:
         hint = "tokens={column: table} is for text and bag columns."
         found = f"tokens for {wrong[0]!r}, which is no text or bag of the model"

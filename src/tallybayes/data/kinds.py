@@ -1,0 +1,184 @@
+"""The kinds of columns, one record each: how a column is read, what it adds, which fields of a `Column` it has.
+
+    register_kind(Kind("interval", encode=…, like="number"))
+
+makes a kind of its own. A kind that is *like* another makes the same blocks, so that whatever reads the other's counts
+reads its own: families, pictures, smoothing, pairs, the choice of settings. Its default family, if it has another, is
+registered with `families.register_default`, its picture with `plots.register_picture`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from ..base.errors import SchemaError
+from ..base.lazy import scipy
+from .blocks import Bag, Block, Codes, Numbers
+from .matrices import bag, vector
+from .text.tokens import text_array
+from .texts import Texts
+from .values import NotPlain, category, check_flat, number, plain_number, plain_text
+
+if TYPE_CHECKING:
+    from .encode import Rows
+    from .look import Looked
+    from .schema import Column
+
+Encode = Callable[["Column", Any, "Rows"], Block]  # a raw column, None where the data do not have it → its block
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What is known of a kind of columns.
+
+    encode:     a raw column → its block; None: columns of this kind are not counted
+    like:       the kind whose blocks it makes, if not its own; sheets and fields are then those of the other
+    sheets:     the names of the sheets that its blocks add
+    each:       those of them in which every slot may hold all rows of a class; else slots share out the rows
+    fields:     the fields of a `Column` that only some kinds have: values, cells, text, levels, width, of
+    plain:      one value in plain Python, as text or number, None for missing; it may refuse with `NotPlain`
+    lists:      whether one value is itself a list, an array or a dict
+    read_as:    what files, databases and other programs may read it as; empty: only `encode` can
+    write:      a number or slot of its block → a value as `encode` reads it, for what-if questions and samples
+    parts:      the columns that stand for one of this kind: {part: kind}
+    recognise:  for `infer`: a column's name and what was read of it → the `Column` to propose, or None
+    """
+
+    name: str
+    encode: Encode | None = None
+    like: str = ""
+    sheets: tuple[str, ...] = ()
+    each: tuple[str, ...] = ()
+    fields: tuple[str, ...] = ()
+    plain: Callable[[Column, Any, frozenset[str]], Any] | None = None
+    lists: bool = False
+    read_as: str = ""
+    write: Callable[[Any], Any] | None = None
+    parts: Mapping[str, str] = field(default_factory=dict)
+    recognise: Callable[[str, Looked], Column | None] | None = None
+
+    @property
+    def words(self) -> bool:
+        """Whether its slots are words, of which a row has many."""
+        return "words" in self.sheets
+
+    @property
+    def moments(self) -> bool:
+        """Whether it is made of numbers: n, Σx and Σx² are counted."""
+        return "moments" in self.sheets
+
+
+KINDS: dict[str, Kind] = {}
+EACH: set[str] = set()  # sheets, of whatever kind, in which every slot may hold all rows of a class
+
+
+def register_kind(kind: Kind) -> None:
+    """Let `Column(name, kind)` mean a column of this kind."""
+    if kind.like:
+        if kind.like not in KINDS:
+            raise SchemaError(
+                f"the kind {kind.name!r} is like {kind.like!r}, which is no kind",
+                hint="the kinds are " + ", ".join(KINDS) + ".",
+            )
+        other = KINDS[kind.like]
+        kind = replace(
+            kind,
+            like=other.like,
+            sheets=kind.sheets or other.sheets,
+            each=kind.each or other.each,
+            fields=kind.fields or other.fields,
+        )
+    KINDS[kind.name] = kind if kind.like else replace(kind, like=kind.name)
+    EACH.update(kind.each)
+
+
+def check_fields(column: Column) -> None:
+    """Refuse a column that has what its kind has not, or has not what its kind needs."""
+    name, kind, may = column.name, column.kind, KINDS[column.kind].fields
+    if column.values is not None and "values" not in may:
+        raise SchemaError(
+            f"column {name!r} is a {kind} and declares values",
+            hint="only a category declares the values it can take: kind='category'.",
+        )
+    if column.levels is not None and ("levels" not in may or column.levels < 1):
+        raise SchemaError(
+            f"column {name!r} ({kind}) has levels={column.levels}",
+            hint="levels belong to a bag or a text and are at least 1.",
+        )
+    if column.text is not None and "text" not in may:
+        raise SchemaError(f"column {name!r} is a {kind} and has a tokeniser", hint="take kind='text' for it.")
+    if (column.of is not None) != ("of" in may) or len(column.of or (0, 0)) != 2:
+        raise SchemaError(
+            f"column {name!r} is a {kind} of {len(column.of or ())} columns",
+            hint="a pair names two: Column('a × b', 'pair', of=(tb.PairColumn('a'), tb.PairColumn('b'))).",
+        )
+
+
+def _category(column: Column, raw: Any, rows: Rows) -> Codes:
+    if raw is None:
+        return Codes([], np.full(rows.count, -1, dtype=np.int64))
+    check_flat(raw, column.reads)
+    return category(raw, rows.missing(column), written=rows.written)
+
+
+def _number(column: Column, raw: Any, rows: Rows) -> Numbers:
+    values = np.full(rows.count, np.nan) if raw is None else number(raw, rows.where(column), rows.missing(column))
+    return Numbers(values, column.cells)
+
+
+def _text(column: Column, raw: Any, rows: Rows) -> Texts:
+    texts = pa.nulls(rows.count, pa.large_string()) if raw is None else text_array(raw, rows.missing(column))
+    assert column.text is not None
+    return Texts(texts, column.text, column.levels)
+
+
+def _vector(column: Column, raw: Any, rows: Rows) -> Block:
+    return vector(raw, column, rows.count, rows.where(column))
+
+
+def _bag(column: Column, raw: Any, rows: Rows) -> Bag:
+    if raw is None:
+        absent = np.zeros(rows.count, dtype=bool)
+        return Bag([], scipy.sparse.csr_array((rows.count, 0)), absent, column.levels)
+    return bag(raw, column, rows.where(column))
+
+
+def _pair(column: Column, raw: Any, rows: Rows) -> Codes:
+    assert column.of is not None
+    return rows.paired(column.of)
+
+
+def _plain_words(column: Column, value: Any, marks: frozenset[str]) -> str | None:
+    """The text itself, which the tokeniser cuts; hashed tokens and levels of them are counted by a block."""
+    cut = column.text
+    if cut is None or column.levels is not None or cut.hash_bits is not None or type(value) not in (str, type(None)):
+        raise NotPlain
+    return None if value is None or value in marks - {""} else value
+
+
+_WORD_SHEETS, _EVERY_WORD = ("words", "rows", "levels"), ("words", "levels")
+for _kind in (
+    Kind(
+        "category", _category, sheets=("values",), fields=("values",), read_as="category",
+        plain=lambda column, value, marks: plain_text(value, marks),
+    ),
+    Kind(
+        "number", _number, sheets=("moments", "cells"), each=("moments",), fields=("cells",), read_as="number",
+        plain=lambda column, value, marks: plain_number(value, marks - {""}),
+    ),
+    Kind(
+        "text", _text, sheets=_WORD_SHEETS, each=_EVERY_WORD, fields=("text", "levels"), read_as="text",
+        plain=_plain_words,
+    ),
+    Kind("vector", _vector, sheets=("moments",), each=("moments",), fields=("width",), lists=True, read_as="vector"),
+    Kind("bag", _bag, sheets=_WORD_SHEETS, each=_EVERY_WORD, fields=("levels", "width"), lists=True, read_as="bag"),
+    Kind("pair", _pair, sheets=("values",), fields=("of",), read_as="pair"),
+    Kind("date", parts={"days": "number", "weekday": "category", "month": "category", "hour": "category"}),
+    Kind("ignore"),
+):  # fmt: skip
+    register_kind(_kind)
