@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import html
-import os
-import tempfile
 from collections.abc import Sequence
 
 from ...base.canon import number_text, printable
@@ -142,17 +140,3 @@ class Page:
             f"{self._lead[0] if self._lead else ''}<nav>{links}</nav>{''.join(self._lead[1:])}</header>"
             f"<main>{''.join(self._body)}</main><footer>Made by tallybayes.</footer></body></html>\n"
         )
-
-
-def write(path: str | os.PathLike[str], text: str) -> None:
-    """The page in a file, which is replaced at once or not at all."""
-    folder = os.path.dirname(os.path.abspath(path))
-    handle, temporary = tempfile.mkstemp(suffix=".tmp", dir=folder)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    finally:
-        if os.path.exists(temporary):
-            os.unlink(temporary)

@@ -26,9 +26,8 @@ from ...base.arrays import Floats
 from ...base.errors import SettingsError, TallybayesWarning, did_you_mean, excerpt
 from ...base.show import text_table
 from ...data.blocks import WORDS, N
-from ...data.infer import infer, labels_or_name
 from ...data.schema import Column, Schema
-from ...data.sources import LABELS, Source, open_source
+from ...data.sources import Source
 from ...families import (
     BernoulliWords,
     Bins,
@@ -48,7 +47,7 @@ from ...model.model import Model
 from ...model.posterior import log_posterior
 from ...tally.tally import Tally
 from ..folds import Folds, HeldOut, count_folds
-from ..measure.cross_validate import cross_validate
+from ..measure.cross_validate import cross_validate, opened
 from ..measure.evaluation import Evaluation
 from ..measure.metrics import log_loss
 from ..parts import Plan
@@ -210,10 +209,7 @@ def tune(
                 "a tally has no rows to hold out", hint="give the data to choose families; a tally alone gives α."
             )
         return _from_tally(data, base)
-    target, y = (None, y) if isinstance(schema, Schema) else labels_or_name(schema, y)
-    name = schema.target if isinstance(schema, Schema) else target or LABELS
-    source = open_source(data, y, target=name).repeatable()
-    known = schema if isinstance(schema, Schema) else infer(source, target=name)
+    source, known, _ = opened(data, schema, y, None, Plan())
     plan = Plan(folds, stratify and groups is None and by is None, groups, by, None, seed)
     out = _tuned(source, known, base, families or {}, smoothing, priors, plan)
     if not nested:
