@@ -17,6 +17,7 @@ from scipy.stats import chi2_contingency
 from shared_data import shared
 from sklearn.metrics import mutual_info_score
 
+import tallybayes as tb
 from tallybayes.base.errors import CannotEstimate, DataError, SettingsError, TallybayesWarning
 from tallybayes.data.schema import Column, Schema
 from tallybayes.families.smoothing import AbsoluteDiscount, Dirichlet, Epsilon, JelinekMercer, Laplace
