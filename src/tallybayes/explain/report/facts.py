@@ -1,4 +1,8 @@
-"""What a report says, as plain values: the data, what was inferred, how good the answers are, the worst mistakes."""
+"""What a report says, as plain values: the data, what was inferred, how good the answers are, the worst mistakes.
+
+`judged` reads the data once: the parts of every column give an `Evaluation` of the labelled rows and what each column
+says alone. `report_facts` puts that into words and numbers that JSON can hold.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much coded columns tell about each other: mutual information and the G test.
+"""How much coded columns tell about each other: mutual information of cells, few or many, and the G test.
 
 I(A; B given C) = Σ P(a, b, c) · log [P(a, b, c) · P(c) / (P(a, c) · P(b, c))]
 """

@@ -10,7 +10,7 @@ temperature) by a penalty, whose strength is chosen by folds of the held-out row
 
 t_j is 1, or a family's even share where several families read one column. Free weights come with an offset o_y for
 each class, since columns that repeat each other may favour one class on the whole; 10 · Σ (o_y − their mean)² is added
-to the loss. Last, the lead of the best class can be bent, see `tallybayes.lead`.
+to the loss. Last, the lead of the best class can be bent, see `families.calibration`.
 """
 
 from __future__ import annotations
