@@ -11,7 +11,7 @@ from tallybayes.data.look import are_names
 from tallybayes.data.sources import open_source
 from tallybayes.families.settings import Settings
 from tallybayes.families.smoothing import Laplace
-from tallybayes.selection.choose.terms import Neighbours
+from tallybayes.selection.choose.summands import Neighbours
 from tallybayes.selection.choose.words import (
     ALPHAS,
     CHARACTERS,

@@ -37,6 +37,7 @@ from .families.smoothing import Laplace as Laplace
 from .families.smoothing import MaximumLikelihood as MaximumLikelihood
 from .model.estimate import estimate as estimate
 from .model.joint.assumptions import assumptions as assumptions
+from .model.joint.check import check_joint_table as check_joint_table
 from .model.joint.check import hopeless as hopeless
 from .model.joint.shift import shift as shift
 from .model.joint.table import JointDistribution as JointDistribution
@@ -54,6 +55,7 @@ from .selection.measure.evaluation import Evaluation as Evaluation
 from .selection.parts import split as split
 from .selection.rivals.compare import Comparison as Comparison
 from .selection.rivals.compare import compare as compare
+from .selection.rivals.logistic_twin import LogisticTwin as LogisticTwin
 from .selection.rivals.logistic_twin import Twin as Twin
 from .selection.rivals.logistic_twin import logistic_twin as logistic_twin
 from .store.model_file import load as load

@@ -1,8 +1,9 @@
-"""Arrays by the names of their types, and logarithms of them."""
+"""Arrays by the names of their types; logarithms, information and quantiles of them."""
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,4 +40,39 @@ def safe_log(p: Floats) -> Floats:
     """log p, with −inf for 0 and no complaint about it."""
     with np.errstate(divide="ignore"):
         out: Floats = np.log(p)
+    return out
+
+
+def log_ratio_sum(
+    n: Floats, whole: float | Floats, left: float | Floats, right: float | Floats, axis: Any = None
+) -> Any:
+    """Σ n·log[n·whole/(left·right)], N times the mutual information of counts with these margins; 0·log 0 is 0.
+
+    Where counts are independent the ratio is exactly 1, and so the sum exactly 0.
+
+    >>> n = np.array([[2.0, 2.0], [4.0, 4.0]])
+    >>> float(log_ratio_sum(n, n.sum(), n.sum(axis=0), n.sum(axis=1, keepdims=True)))
+    0.0
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(n > 0, n * np.log(n * whole / (left * right)), 0.0).sum(axis=axis)
+
+
+def nearest_quantiles(ordered: Floats, shares: Floats) -> Floats:
+    """The values that stand nearest to these shares of the way through rising values.
+
+    >>> nearest_quantiles(np.array([1.0, 2.0, 3.0, 10.0]), np.array([0.0, 0.6, 1.0])).tolist()
+    [1.0, 3.0, 10.0]
+    """
+    return ordered[np.rint((len(ordered) - 1) * shares).astype(np.int64)]
+
+
+def weighted_quantiles(rising: Floats, weights: Floats, shares: Any, total: float | None = None) -> Floats:
+    """For each share the first of rising values up to which so much of the weight lies; `total` says of how much.
+
+    >>> weighted_quantiles(np.array([1.0, 2.0, 3.0]), np.array([1.0, 1.0, 6.0]), [0.25, 0.75]).tolist()
+    [2.0, 3.0]
+    """
+    below = np.cumsum(weights) / (weights.sum() if total is None else total)
+    out: Floats = rising[np.minimum(np.searchsorted(below, shares), len(rising) - 1)]
     return out

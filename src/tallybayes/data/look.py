@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..base.arrays import Floats, Ints
+from ..base.arrays import Floats, Ints, nearest_quantiles
 from ..base.errors import warn
 from .blocks import Codes
 from .schema import Column
@@ -240,8 +240,7 @@ def _coarse(looked: Looked, column: Column, y: Ints) -> tuple[Ints, Ints]:
     x = looked.numbers(column.name, missing)
     edges = x.distinct()
     if len(edges) > _STRETCHES:
-        inner = np.linspace(0, 1, _STRETCHES + 1)[1:-1]
-        edges = np.unique(x.values[np.rint((len(x.values) - 1) * inner).astype(np.int64)])
+        edges = np.unique(nearest_quantiles(x.values, np.linspace(0, 1, _STRETCHES + 1)[1:-1]))
     starts = np.concatenate(([0], np.searchsorted(x.values, edges, side="right"), [len(x.values)]))
     codes = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     return np.concatenate((np.full(len(x.absent), -1), codes)), np.concatenate((y[x.absent], y[x.order]))

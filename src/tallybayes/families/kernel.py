@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from ..base.arrays import Bools, Floats, Ints
+from ..base.arrays import Bools, Floats, Ints, weighted_quantiles
 from ..base.errors import SettingsError
 from ..base.lazy import ndtr
 from ..data.blocks import Numbers
@@ -87,8 +87,7 @@ def _silverman(h: Histogram) -> Floats:
     for y in range(len(out)):
         n = h.n[:, y]
         sigma = _spread(replace(h, n=n[:, None]))
-        below = np.cumsum(n) / max(n.sum(), 1.0)
-        low, high = h.middle[np.minimum(np.searchsorted(below, [0.25, 0.75]), len(n) - 1)] if len(n) else (0.0, 0.0)
+        low, high = weighted_quantiles(h.middle, n, [0.25, 0.75], max(n.sum(), 1.0)) if len(n) else (0.0, 0.0)
         out[y] = 0.9 * min(sigma, float(high - low) / 1.34 or sigma) * max(n.sum(), 1.0) ** -0.2
     return np.maximum(out, max(float(np.ldexp(0.25, h.cells.exponent)), _NARROWEST))
 

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..base.arrays import Bools, Floats, Ints
+from ..base.arrays import Bools, Floats, Ints, log_ratio_sum
 from ..base.arrow import array, numpy_of, scalar
 from ..base.errors import SettingsError
 from ..data.blocks import WORDS, N
@@ -76,12 +76,11 @@ def measure(there: Floats, rows: Floats, by: str) -> Floats:
     total = there.sum(axis=1, keepdims=True)
     out = np.zeros(len(there))
     for seen, size in ((there, total), (gone, n - total)):
-        expected = size * rows / n
-        safe = np.where(expected > 0, expected, 1.0)
         if by == "information":
-            ratio = np.where((seen > 0) & (expected > 0), seen / safe, 1.0)
-            out += np.sum(seen * np.log(ratio), axis=1) / n
+            out += log_ratio_sum(seen, n, size, rows, axis=1) / n
         else:
+            expected = size * rows / n
+            safe = np.where(expected > 0, expected, 1.0)
             out += np.sum(np.where(expected > 0, (seen - expected) ** 2 / safe, 0.0), axis=1)
     return out
 

@@ -83,7 +83,7 @@ class FoldScorer:
             at = [classes.index(c) for c in names]
             log_prior, full = np.full(len(classes), -np.inf), np.full((rows, len(classes)), -np.inf)
             log_prior[at], full[:, at] = prior, joint
-            yield log_prior, full, {n: _spread(p, at, len(classes)) for n, p in each.items()} if parts else {}
+            yield log_prior, full, {n: spread(p, at, len(classes)) for n, p in each.items()} if parts else {}
 
     def _parts(self, number: int, name: str, said: _Said) -> Floats:
         own = self.asked.own[name][1][number]
@@ -147,8 +147,8 @@ def for_column(settings: Settings, column: str) -> Settings:
     return replace(alone, smoothing=settings.smoothing_of(column), prior=prior)
 
 
-def _spread(part: Floats, at: list[int], width: int) -> Floats:
-    """A part in the caller's classes; a class that the tally has not seen says nothing."""
+def spread(part: Floats, at: Sequence[int], width: int) -> Floats:
+    """Rows × some classes in places of their own among all classes; 0 in the others: no evidence, no probability."""
     out = np.zeros((len(part), width))
     out[:, at] = part
     return out

@@ -1,9 +1,10 @@
 """Words under many smoothings at once: the fast twin of estimating each and scoring.
 
-A multinomial adds Σ_w x_w·log(n_yw + α) − |d|·log(N_y + α·V), a complement the same of the other classes' counts. For
-the rows of one fold only the fold's own words matter: their counts are read once, and since counts are small whole
-numbers, a short table has log(n + α) of all α side by side. Each word of a row adds that stretch to the sums of its
-class, in the order in which one α alone would be added.
+A multinomial adds Σ_w x_w·log(n_yw + α) − |d|·log(N_y + α·V), a complement the same of the other classes' counts. A
+`WordGrid` holds the words of a column by class and fold, `TrainingWords` those that one fold is scored by, `WordRows`
+the rows of that fold: only their own words matter, and their counts are read once. Counts are small whole numbers, so a
+short table has log(n + α) of all α side by side, and each word of a row adds that stretch to the sums of its class, in
+the order in which one α alone would be added.
 """
 
 from __future__ import annotations
@@ -33,7 +34,6 @@ from ..families.words import product
 
 _TABLE = 8192  # logarithms held per α; a larger count takes its own
 _SEVERAL = 3  # α for which going through the words once repays itself
-_ROOM = 1 << 17  # sums at a time: a megabyte
 
 
 def products(rows: Any, n: Ints, alphas: tuple[float, ...]) -> Floats:
@@ -45,21 +45,11 @@ def products(rows: Any, n: Ints, alphas: tuple[float, ...]) -> Floats:
         tables = _log(large, alphas, tables)
     kernels = gate.kernels("scores", rows.nnz * len(alphas)) if len(alphas) >= _SEVERAL else None
     out = np.empty((len(alphas), rows.shape[0], n.shape[1]))
-    if kernels is None:
-        for i, one in enumerate(out):
-            one[:] = product(rows, tables[:, i].take(codes))
+    if kernels is not None:
+        kernels.products_of_all(rows, codes, tables, out)
         return out
-    if codes.shape[1] % 4:
-        codes = np.pad(codes, ((0, 0), (0, -codes.shape[1] % 4)))
-    codes *= tables.shape[1]  # places in the flat arrays
-    words = rows.indices.astype(np.int64) * codes.shape[1]
-    given = rows.indptr.astype(np.int64), words, rows.data.astype(np.float64)
-    step = max(_ROOM // (codes.shape[1] * tables.shape[1]), 1)
-    some = np.empty((min(step, rows.shape[0]), codes.shape[1], tables.shape[1]))
-    for first in range(0, rows.shape[0], step):
-        some = some[: rows.shape[0] - first]
-        kernels.products_of_each(*given, codes, tables, first, some)
-        out[:, first : first + step] = some[:, : n.shape[1], : len(alphas)].transpose(2, 0, 1)
+    for i, one in enumerate(out):
+        one[:] = product(rows, tables[:, i].take(codes))
     return out
 
 
@@ -377,10 +367,8 @@ class WordRows:
         taken = np.bincount(row, weights=x, minlength=self.bag.rows)
         row, word, x = row[others], word[others], x[others]
         length = np.bincount(row, weights=x, minlength=self.bag.rows)
-        n, total = self.training.table(self.ids, amount), self.training.lengths(amount)
-        if complement:
-            n, total = n.sum(axis=1, keepdims=True) - n, total.sum() - total
         out = np.empty((self.bag.rows, self.training.grid.n_classes))
+        n, total = self._counted(complement, amount, np.arange(out.shape[1]))
         for y in range(out.shape[1]):
             changes = (labels != y) if complement else (labels == y)
             left = n[word, y] - np.where(changes[row], x, 0.0)

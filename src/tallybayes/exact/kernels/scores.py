@@ -1,6 +1,5 @@
-"""Numba twins of scoring: parts are added up where they arise, without an array for each. Import only through `gate`.
-
-Words are also scored under many smoothings at once.
+"""Numba twins of scoring: parts are added up where they arise, without an array for each; words under many smoothings
+are added up together. Reached only through `gate`.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ def products_of_each(
     indptr: Any, words: Any, data: Any, codes: Any, tables: Any, first: int, out: Any
 ) -> None:  # pragma: no cover - compiled
     """Several products at once of the rows from `first` on of a sparse matrix: out[row, y, s] gets Σ x·tables[code, s]
-    for the code of each word and y, added in the order in which `products` adds.
+    for the code of each word and y, added in the order in which one product alone would add.
 
     What a word's code is was looked up once for all s, which are a multiple of eight as classes are of four. Words and
     codes are given as places in the flat arrays of codes and tables.
@@ -45,6 +44,26 @@ def products_of_each(
         to += n_classes * width
 
 
+def products_of_all(rows: Any, codes: Any, tables: Floats, out: Floats) -> None:
+    """out[s, row, y] = Σ x·tables[codes[word, y], s] over the words of each row of a sparse matrix.
+
+    Tables have a multiple of eight columns, of which those beyond the first axis of `out` are left out.
+    """
+    several, n_rows, n_classes = out.shape
+    if n_classes % 4:
+        codes = np.pad(codes, ((0, 0), (0, -n_classes % 4)))
+    codes = codes * np.int32(tables.shape[1])  # places in the flat arrays
+    words = rows.indices.astype(np.int64) * codes.shape[1]
+    given = rows.indptr.astype(np.int64), words, rows.data.astype(np.float64)
+    step = max(_SUMS_AT_ONCE // (codes.shape[1] * tables.shape[1]), 1)
+    some = np.empty((min(step, n_rows), codes.shape[1], tables.shape[1]))
+    for first in range(0, n_rows, step):
+        some = some[: n_rows - first]
+        products_of_each(*given, codes, tables, first, some)
+        out[:, first : first + step] = some[:, :n_classes, :several].transpose(2, 0, 1)
+
+
+_SUMS_AT_ONCE = 1 << 17  # a megabyte
 _HALF_LOG_2PI = 0.5 * float(np.log(2 * np.pi))
 _ROOT_HALF = float(np.sqrt(0.5))
 _FAR = 1e299  # a sum of this size has left the range of the short way

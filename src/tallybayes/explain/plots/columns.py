@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...base.arrays import Floats, Ints, safe_log
+from ...base.arrays import Floats, Ints, safe_log, weighted_quantiles
 from ...base.canon import number_text, printable
 from ...data.blocks import N, Numbers
+from ...exact.cells import Cells
 from ...families import Belief
 from ...families.forms import BellForm
 from ...families.histogram import middles
@@ -48,6 +49,14 @@ def class_counts(model: Model, column: str, sheet: str, amounts: tuple[str, ...]
     at = {c: i for i, c in enumerate(model.tally.classes)}
     own = [at.get(str(text(c)), -1) for c in model.classes]
     return found.slot_names, np.hstack([table, np.zeros((len(table), 1))])[:, own]
+
+
+def cell_counts(model: Model, column: str, cells: Cells) -> tuple[Floats, Floats]:
+    """The middles of the cells that a number fell into, rising, and their counts in the order of the classes."""
+    slots, n = class_counts(model, column, "cells")
+    places = middles(*cells.edges(cells.slot_codes(slots)))
+    order = np.argsort(places)
+    return places[order], n[order]
 
 
 @dataclass
@@ -141,19 +150,14 @@ class NumberDisplay(Display):
             low, high = min(m - 3 * s for m, s in known), max(m + 3 * s for m, s in known)
             x = np.linspace(low, high if high > low else low + 1, 200)
             return cls(column, None, None, x, _density(belief, x, cells)[:, shown], False, names, inks(model))
-        slots, n = class_counts(model, column, "cells")
-        codes = cells.slot_codes(slots)
-        places = middles(*cells.edges(codes))
-        order = np.argsort(places)
-        places, n = places[order], n[order]
+        places, n = cell_counts(model, column, cells)
         share = n / np.maximum(n.sum(axis=0), 1e-300)
         if cells.discrete and len(places) <= 2 * _BARS:
             gap = float(np.min(np.diff(places))) if len(places) > 1 else 1.0
             scale = gap if isinstance(belief.form(), BellForm) else 1.0  # a density, read as the share of one value
             believed = scale * _density(belief, places, cells)
             return cls(column, places, share[:, shown], places, believed[:, shown], True, names, inks(model))
-        below = np.cumsum(n.sum(axis=1)) / n.sum()
-        low, high = places[np.minimum(np.searchsorted(below, [0.005, 0.995]), len(places) - 1)].tolist()
+        low, high = weighted_quantiles(places, n.sum(axis=1), [0.005, 0.995]).tolist()
         edges = np.linspace(low, high if high > low else low + 1, _BARS + 1)
         bars = np.stack([np.histogram(places, edges, weights=share[:, y])[0] for y in range(n.shape[1])], axis=1)
         flat = belief.bars(edges[0], edges[-1])

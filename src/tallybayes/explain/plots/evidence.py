@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...base.arrays import Floats
+from ...base.arrays import Floats, weighted_quantiles
 from ...base.canon import number_text
 from ...base.show import strongest
 from ...data.blocks import Numbers
@@ -19,7 +19,7 @@ from ...families.forms import TableForm, WordsForm
 from ...model import posterior
 from ..changes import counted_numbers
 from ..odds import Line, LogOdds
-from .columns import class_counts, telling
+from .columns import cell_counts, telling
 from .paper import AGAINST, EVEN, FOR, axes, bare, label, spread
 from .scores import Display
 
@@ -207,11 +207,5 @@ def _places(model: Model, name: str) -> Floats:
         return x[:: max(len(x) // 9, 1)]
     cells = model.schema[name].cells
     assert cells is not None
-    from ...families.histogram import middles
-
-    slots, n = class_counts(model, name, "cells")
-    places = middles(*cells.edges(cells.slot_codes(slots)))
-    order = np.argsort(places)
-    below = np.cumsum(n.sum(axis=1)[order])
-    at = np.searchsorted(below / below[-1], _QUANTILES)
-    return np.unique(places[order][np.minimum(at, len(order) - 1)])
+    places, n = cell_counts(model, name, cells)
+    return np.unique(weighted_quantiles(places, n.sum(axis=1), _QUANTILES))

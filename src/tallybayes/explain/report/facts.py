@@ -1,9 +1,13 @@
-"""What a report says, as plain values: the data, what was inferred, how good the answers are, the worst mistakes."""
+"""What a report says, as plain values: the data, what was inferred, how good the answers are, the worst mistakes.
+
+`judged` reads the data once: the parts of every column give an `Evaluation` of the labelled rows and what each column
+says alone. `report_facts` puts that into words and numbers that JSON can hold.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,40 +17,38 @@ from ...base.arrays import Floats, Ints, log_sum_exp
 from ...base.errors import DataError
 from ...data import encode
 from ...data.sources import Batch, Source, open_source
-from ...families.settings import Settings
 from ...model import posterior
 from ...model.model import Model
-from ...selection.measure.metrics import (
-    accuracy,
-    baseline,
-    brier,
-    by_class,
-    calibration_error,
-    confusion,
-    log_loss,
-    roc_auc,
-)
+from ...selection.measure.evaluation import Evaluation
+from ...selection.measure.metrics import baseline, by_class, confusion
 from ...tally.tally import Tally
 from ..plots.columns import telling
 from ..plots.scores import class_numbers
 
+MODEL = "model"  # the one setting that is evaluated
 MISTAKES = 6  # most confident ones that are shown
 WORDS = 10  # per class
 
 
 @dataclass(frozen=True)
 class Judged:
-    """Every row of the data as the model sees it."""
+    """The data as the model sees them: the rows whose class it knows evaluated, and every column looked at."""
 
     source: Source
-    labels: Ints  # class number, −1 without a label, −2 for a class the model does not know
-    probabilities: Floats
+    labels: Ints  # of all rows: class number, −1 without a label, −2 for a class the model does not know
+    evaluation: Evaluation | None  # of the rows whose class is known; None if there are none
     information: dict[str, float]  # mean of Σ P(y given x) log P(y given x)/P(y), in bits, column by column
     missing: dict[str, float]  # share of rows
 
+    @property
+    def probabilities(self) -> Floats:
+        """P(class given row) of the evaluated rows."""
+        assert self.evaluation is not None
+        return self.evaluation.forecasts[MODEL][0]
+
 
 def judged(model: Model, data: Any, y: Any = None) -> Judged:
-    """The data read once and scored."""
+    """The data read once and scored; the parts of every column give both the answers and what it says alone."""
     source = open_source(data, y, target=model.schema.target).repeatable()
     labels, log_p, bits, gone, rows = [], [], dict.fromkeys(model.beliefs, 0.0), dict.fromkeys(model.beliefs, 0.0), 0
     for batch in _pieces(source):
@@ -54,14 +56,11 @@ def judged(model: Model, data: Any, y: Any = None) -> Judged:
             encode.check_columns(model.schema, batch)
         blocks = encode.bags(encode.blocks(model.schema, batch))
         parts = {name: belief.parts(blocks[name]) for name, belief in model.beliefs.items()}
-        joint = np.tile(model.start, (batch.rows, 1))
-        if parts:
-            joint = posterior.calibrated(model.settings, posterior.scores(model.start, parts, model.settings, blocks))
-        log_p.append(posterior.log_posterior(joint, model.start))
+        joint = posterior.scores(model.start, parts, model.settings, blocks, batch.rows)
+        log_p.append(posterior.log_posterior(posterior.calibrated(model.settings, joint), model.start))
         for name, part in parts.items():
-            bits[name] += _bits(
-                model.log_prior, posterior.scores(model.log_prior, {name: part}, model.settings, blocks)
-            )
+            alone = posterior.scores(model.log_prior, {name: part}, model.settings, blocks)
+            bits[name] += _bits(model.log_prior, alone)
             gone[name] += float(np.count_nonzero(~blocks[name].present()))
         labels.append(_labels(model, batch))
         rows += batch.rows
@@ -69,7 +68,18 @@ def judged(model: Model, data: Any, y: Any = None) -> Judged:
         raise DataError("the data have no rows", hint="give at least one row to report on.")
     share = {name: total / rows for name, total in gone.items()}
     each = {name: total / rows for name, total in bits.items()}
-    return Judged(source, np.concatenate(labels), np.exp(np.concatenate(log_p)), each, share)
+    numbers = np.concatenate(labels)
+    return Judged(source, numbers, _evaluation(model, numbers, np.exp(np.concatenate(log_p))), each, share)
+
+
+def _evaluation(model: Model, labels: Ints, p: Floats) -> Evaluation | None:
+    """The rows whose class the model knows, beside the shares of the classes among them."""
+    known = np.flatnonzero(labels >= 0)
+    if len(known) == 0:
+        return None
+    right = labels[known]
+    shares = baseline(right, p.shape[1])
+    return Evaluation(model.classes, (MODEL,), known, right, None, {MODEL: [p[known]]}, shares)
 
 
 def _pieces(source: Source) -> Iterator[Batch]:
@@ -97,14 +107,13 @@ def _labels(model: Model, batch: Batch) -> Ints:
 def report_facts(model: Model, data: Any, y: Any = None, *, seen: Judged | None = None) -> dict[str, Any]:
     """Everything that a report says, as values that JSON can hold."""
     seen = judged(model, data, y) if seen is None else seen
-    known = seen.labels >= 0
     facts: dict[str, Any] = {
         "target": model.schema.target,
         "classes": [_plain(c) for c in model.classes],
         "prior": dict(zip(map(str, model.classes), np.exp(model.log_prior).tolist(), strict=True)),
         "data": {
             "rows": len(seen.labels),
-            "labelled": int(known.sum()),
+            "labelled": int((seen.labels >= 0).sum()),
             "without_label": int((seen.labels == -1).sum()),
             "unknown_class": int((seen.labels == -2).sum()),
             "trained_on": trained_on(model, seen),
@@ -114,12 +123,13 @@ def report_facts(model: Model, data: Any, y: Any = None, *, seen: Judged | None 
         "ignored": [{"name": c.name, "reason": c.reason} for c in model.schema.columns if c.kind == "ignore"],
         "words": {name: _words(model, name) for name in _word_columns(model)},
     }
-    if known.any():
-        labels, p = seen.labels[known], seen.probabilities[known]
-        facts["metrics"] = _metrics(labels, p)
-        facts["by_class"] = {k: _numbers(v) for k, v in by_class(labels, p).items()}
-        facts["confusion"] = confusion(labels, p).tolist()
-        facts["mistakes"] = [_mistake(model, seen, row) for row in worst(seen)]
+    if (found := seen.evaluation) is not None:
+        facts["metrics"] = _metrics(found)
+        facts["by_class"] = {k: [*map(_number, v)] for k, v in by_class(found.labels, seen.probabilities).items()}
+        facts["confusion"] = confusion(found.labels, seen.probabilities).tolist()
+        facts["mistakes"] = [
+            _mistake(model, seen, int(found.rows[at])) for at in worst(found.labels, seen.probabilities)
+        ]
     return facts
 
 
@@ -132,20 +142,20 @@ def trained_on(model: Model, seen: Judged) -> str:
     return "yes" if Tally.of(model.tally.schema, seen.source).digest == model.tally.digest else "unknown"
 
 
-def worst(seen: Judged, most: int = MISTAKES) -> list[int]:
-    """The rows of the wrong answers that were given with most confidence, one of each kind before a second."""
-    answer, top = np.argmax(seen.probabilities, axis=1), seen.probabilities.max(axis=1)
-    wrong = np.flatnonzero((seen.labels >= 0) & (answer != seen.labels))
+def worst(labels: Ints, p: Floats, most: int = MISTAKES) -> list[int]:
+    """The places of the wrong answers that were given with most confidence, one of each kind before a second."""
+    answer, top = np.argmax(p, axis=1), p.max(axis=1)
+    wrong = np.flatnonzero(answer != labels)
     order = wrong[np.argsort(-top[wrong], kind="stable")].tolist()
     times: dict[tuple[int, int], int] = {}
     turn: dict[int, int] = {}
     equal = set()
     for row in order:
-        same = seen.probabilities[row].tobytes()
+        same = p[row].tobytes()
         if same in equal:  # most likely a copy of a row that is shown already
             continue
         equal.add(same)
-        kind = (int(seen.labels[row]), int(answer[row]))
+        kind = (int(labels[row]), int(answer[row]))
         turn[row] = times.get(kind, 0)
         times[kind] = turn[row] + 1
     return sorted(sorted(turn, key=lambda r: turn[r])[:most], key=lambda r: -top[r])
@@ -166,32 +176,31 @@ def _mistake(model: Model, seen: Judged, row: int) -> dict[str, Any]:
     }
 
 
-def _metrics(labels: Ints, p: Floats) -> dict[str, float | None]:
-    plain = baseline(labels, p.shape[1])
-    both = len(np.unique(labels)) > 1
+def _metrics(found: Evaluation) -> dict[str, float | None]:
+    shares = found.baseline
     return {
-        "accuracy": accuracy(labels, p),
-        "accuracy_of_most_frequent": accuracy(labels, plain),
-        "log_loss": log_loss(labels, p),
-        "log_loss_of_shares": log_loss(labels, plain),
-        "brier": brier(labels, p),
-        "calibration_error": calibration_error(labels, p),
-        "roc_auc": roc_auc(labels, p) if both else None,
+        "accuracy": found["accuracy"],
+        "accuracy_of_most_frequent": shares["accuracy"],
+        "log_loss": found["log_loss"],
+        "log_loss_of_shares": shares["log_loss"],
+        "brier": found["brier"],
+        "calibration_error": found["calibration_error"],
+        "roc_auc": _number(found["roc_auc"]),
     }
 
 
-def _numbers(values: Floats) -> list[float | None]:
-    return [None if np.isnan(v) else float(v) for v in values]
+def _number(value: float) -> float | None:
+    """A figure as JSON can hold it: none where there is none."""
+    return None if np.isnan(value) else float(value)
 
 
 def _model_facts(model: Model) -> dict[str, Any]:
-    settings = {f.name: _setting(getattr(model.settings, f.name)) for f in fields(Settings)}
     changed = model.settings.changed()
     tally = model.tally
     raw, free = model.parameters()
     return {
         "summary": repr(model),
-        "settings": {name: settings[name] for name in changed},
+        "settings": {name: canon.printable(repr(getattr(model.settings, name)), 400) for name in changed},
         "parameters": {"raw": raw, "free": free},
         "tally": None
         if tally is None
@@ -204,10 +213,6 @@ def _model_facts(model: Model) -> dict[str, Any]:
         },
         "calibrated": None if model.settings.calibrated is None else str(model.settings.calibrated),
     }
-
-
-def _setting(value: Any) -> str:
-    return canon.printable(repr(value), 400)
 
 
 def _column_facts(model: Model, seen: Judged) -> list[dict[str, Any]]:

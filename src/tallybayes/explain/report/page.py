@@ -36,7 +36,7 @@ def report(model: Model, data: Any, path: str | os.PathLike[str] | None = None, 
     page = Page(f"{facts['target']}: a naive Bayes model")
     _opening(page, facts)
     _columns(page, model, facts)
-    if "metrics" in facts:
+    if seen.evaluation is not None:
         _scores(page, model, seen, facts)
         _mistakes(page, model, seen, facts)
     _nomogram(page, model)
@@ -128,12 +128,12 @@ def _many(n: int, what: str, several: str = "") -> str:
 
 def _scores(page: Page, model: Model, seen: Judged, facts: dict[str, Any]) -> None:
     page.section("answers", "How good the answers are")
-    known = seen.labels >= 0
-    labels, p = [model.classes[i] for i in seen.labels[known]], seen.probabilities[known]
+    right = seen.labels[seen.labels >= 0]
+    labels, p = [model.classes[i] for i in right], seen.probabilities
     pictures: list[tuple[Any, str, str]] = [
         (ReliabilityDisplay, "reliability", "Do probabilities come true? On the dotted line they do."),
     ]
-    if len(np.unique(seen.labels[known])) > 1 and len(model.classes) > 1:
+    if len(np.unique(right)) > 1 and len(model.classes) > 1:
         pictures += [
             (RocDisplay, "roc", "ROC: the class found against others let in."),
             (PrecisionRecallDisplay, "pr", "Precision against recall."),

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ...base.arrays import Floats, Ints
+from ...base.arrays import Floats, Ints, nearest_quantiles
 from ...base.canon import printable
 from ...base.errors import DataError
 from ...data import encode
@@ -26,7 +26,7 @@ from ...data.sources import open_source
 from .dependence import Dependence, dependence
 
 _BINS = 10  # equal-frequency bins that a number is coarsened to
-_MOST = 50  # pairs that a report keeps
+_MOST_PAIRS = 50  # that a report keeps
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ def assumptions(data: Any, schema: Schema, y: Any = None) -> Assumptions:
         found.append(Pair(a, b, dependence(name, a_codes[both], b_codes[both], labels[both], weight)))
     found.sort(key=lambda p: -p.found.excess)
     total = math.fsum(max(p.found.excess, 0.0) for p in found)
-    return Assumptions(schema.target, len(labels), tuple(found[:_MOST]), len(found), total, repeats)
+    return Assumptions(schema.target, len(labels), tuple(found[:_MOST_PAIRS]), len(found), total, repeats)
 
 
 def _read(schema: Schema, data: Any, y: Any) -> tuple[Ints, dict[str, Ints], Repeats]:
@@ -158,7 +158,7 @@ def _binned(values: Floats) -> Ints:
     x = values[there]
     edges = np.unique(x)
     if len(edges) > _BINS:
-        edges = np.unique(np.quantile(x, np.arange(1, _BINS) / _BINS, method="nearest"))
+        edges = np.unique(nearest_quantiles(np.sort(x), np.arange(1, _BINS) / _BINS))
     out[there] = np.searchsorted(edges, x, side="left")  # an edge is the largest value of its bin
     return out
 

@@ -1,9 +1,9 @@
-"""Rows counted by cell: category columns as codes, and exact counts under the values of a cell as a JSON list.
+"""The cells of a joint table: how they are counted, and what is believed of each.
 
-The probability of every cell of a joint table, in logs: some cells are listed, all others are alike.
-
-So a table of 3^60 cells costs what its listed ones cost, and nothing underflows. A cell is named by its codes: for
-each column the number of its value.
+A cell is one value of every column. Counted, it is a slot: its values as a JSON list, with an exact number of rows.
+Believed (`CellProbabilities`), it is named by its codes, for each column the number of its value, and has the log of a
+probability: some cells are listed, all others are alike. So a table of 3^60 cells costs what its listed ones cost, and
+nothing underflows.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 
 from ...base import canon
 from ...base.arrays import Bools, Floats, Ints, log_sum_exp, safe_log
-from ...base.errors import DataError, SettingsError, excerpt, unknown, warn
+from ...base.errors import CannotEstimate, DataError, SettingsError, excerpt, unknown, warn
 from ...data import values as reading
 from ...data.blocks import Codes, N
 from ...data.sources import Batch
@@ -79,9 +79,11 @@ def cell_texts(counts: Counts) -> list[list[str]]:
     return [json.loads(slot) for slot in counts.sheet(_CELLS, N).slot_names]
 
 
-def cell_rows(counts: Counts) -> Floats:
-    """How many rows fell into each counted cell; below 0 in a difference."""
-    return counts.sheet(_CELLS, N).table("n", 1)[:, 0]
+def seen_cells(counts: Counts, texts: Sequence[Sequence[str]], values: Sequence[Sequence[str]]) -> tuple[Ints, Floats]:
+    """The codes of the counted cells, rising, and how many rows fell into each; below 0 in a difference."""
+    codes = coded(values, texts)
+    order = np.lexsort(codes.T[::-1])
+    return codes[order], counts.sheet(_CELLS, N).table("n", 1)[:, 0][order]
 
 
 def renumbered(values: Sequence[str], block: Codes) -> Ints:
@@ -198,8 +200,17 @@ class CellProbabilities:
             out[again] = rng.integers(0, self.sizes, size=(int(again.sum()), len(self.sizes)))
 
 
-def estimated(smoothing: Smoothing, sizes: tuple[int, ...], codes: Ints, n: Floats) -> CellProbabilities:
+def estimated(smoothing: Smoothing, values: Sequence[Sequence[str]], codes: Ints, n: Floats) -> CellProbabilities:
     """What is believed after n rows, at least one in all, fell into each of some cells and none into the others."""
+    if (n < 0).any():
+        cell = [v[c] for v, c in zip(values, codes[np.argmax(n < 0)], strict=True)]
+        raise CannotEstimate(
+            f"this table is a difference that no rows can have: {', '.join(cell)} at n = {n.min():g}",
+            hint="ask a sum of counted rows; subtract only what was added before.",
+        )
+    if len(n) == 0:
+        raise CannotEstimate("this table has no rows", hint="count at least one row without missing values first.")
+    sizes = tuple(len(v) for v in values)
     cells, total = cell_count(sizes), float(n.sum())
     if isinstance(smoothing, Dirichlet):
         raise SettingsError(
@@ -221,7 +232,7 @@ def estimated(smoothing: Smoothing, sizes: tuple[int, ...], codes: Ints, n: Floa
     return CellProbabilities(sizes, codes, log_p[: len(n)], float(log_p[-1]) if unseen else -math.inf)
 
 
-def written(
+def given_cells(
     table: Any, names: Sequence[str], values: Mapping[str, Sequence[Any]]
 ) -> tuple[tuple[tuple[str, ...], ...], CellProbabilities]:
     """The values of each column and the probabilities of a table given by hand, see `JointDistribution.written`."""

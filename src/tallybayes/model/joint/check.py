@@ -1,4 +1,8 @@
-"""Whether a joint table has a chance: its cells against the rows, its held-out likelihood against naive Bayes."""
+"""Whether a joint table of some columns is feasible: `check_joint_table` counts it on one part of the rows.
+
+Its cells are held against the rows that are to fill them, its likelihood of the other part against naive Bayes'.
+`hopeless` is the name that the function had first.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +36,7 @@ class Density(Protocol):
 
 @dataclass(frozen=True)
 class JointCheck:
-    """Whether the joint way has a chance: cells against rows, and held-out likelihood against naive Bayes."""
+    """Whether a joint table is feasible: cells against rows, and held-out likelihood against naive Bayes."""
 
     columns: tuple[str, ...]
     cells: int
@@ -46,17 +50,22 @@ class JointCheck:
     smoothing: Smoothing
 
     @property
-    def hopeless(self) -> bool:
-        """Whether naive Bayes finds the held-out rows likelier; without it, whether cells outnumber rows."""
+    def feasible(self) -> bool:
+        """Whether held-out rows are as likely as to naive Bayes, or more; without it, whether rows outnumber cells."""
         if self.naive_log_likelihood is None:
-            return self.cells > self.rows
-        return self.naive_log_likelihood > self.joint_log_likelihood
+            return self.cells <= self.rows
+        return not self.naive_log_likelihood > self.joint_log_likelihood
+
+    @property
+    def hopeless(self) -> bool:
+        """The opposite of `feasible`."""
+        return not self.feasible
 
     def __repr__(self) -> str:
         rows = max(self.held_out, 1)
         lost = f" ({self.skipped:,} more have a missing value)" if self.skipped else ""
         lines = [
-            f"The joint table of {len(self.columns)} columns: " + ("hopeless" if self.hopeless else "feasible"),
+            f"The joint table of {len(self.columns)} columns: " + ("feasible" if self.feasible else "hopeless"),
             f"  cells           {short_count(self.cells)}, against {self.rows:,} rows to fill them{lost}",
             f"  never seen      {short_count(self.unseen)} cells ({_share(self.unseen, self.cells)})",
             f"  held out        {self.held_out:,} rows, {self.strangers:,} ({_share(self.strangers, self.held_out)}) "
@@ -70,7 +79,7 @@ class JointCheck:
         return "\n".join(lines)
 
 
-def hopeless(
+def check_joint_table(
     data: Any,
     columns: Sequence[str],
     target: str | None = None,
@@ -113,6 +122,9 @@ def hopeless(
         names, joint.cells, joint.rows, joint.skipped, joint.unseen, len(test), strangers,
         joint.log_likelihood(asked), nats, joint.smoothing,
     )  # fmt: skip
+
+
+hopeless = check_joint_table  # the name it had first, kept for who uses it
 
 
 def _coded(data: Any, names: Sequence[str], target: str | None) -> tuple[dict[str, Any], dict[str, list[str]]]:

@@ -1,4 +1,4 @@
-"""How much coded columns tell about each other: mutual information and the G test.
+"""How much coded columns tell about each other: mutual information of cells, few or many, and the G test.
 
 I(A; B given C) = Σ P(a, b, c) · log [P(a, b, c) · P(c) / (P(a, c) · P(b, c))]
 """
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...base.arrays import Floats, Ints
+from ...base.arrays import Floats, Ints, log_ratio_sum
 from ...base.canon import printable
 from ...base.lazy import scipy
 
@@ -76,8 +76,7 @@ def dependence(name: str, a: Ints, b: Ints, stratum: Ints, n: Floats, *, counted
         return Dependence(name, 0.0, 0.0, 0, 0.0, 0, 1.0) if counted else Dependence(name, 0.0, 0.0)
     sides = [equal_rows(np.stack([s, x], axis=1)) for x in (a, b)]
     by_a, by_b = (sum_by(group, joint) for group, _ in sides)
-    ratio = joint * by_s[s] / (by_a[sides[0][0]] * by_b[sides[1][0]])  # exactly 1 where counts are independent
-    nats = max(float(joint @ np.log(ratio)) / total, 0.0)
+    nats = max(float(log_ratio_sum(joint, by_s[s], by_a[sides[0][0]], by_b[sides[1][0]])) / total, 0.0)
     strata = [s[first] for _, first in sides]
     entropies = [float(by @ np.log(by_s[at] / by)) / total for by, at in zip((by_a, by_b), strata, strict=True)]
     share = min(nats / min(entropies), 1.0) if min(entropies) > 0 else 0.0

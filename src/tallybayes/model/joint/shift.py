@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...base.arrays import Floats
+from ...base.arrays import Floats, log_ratio_sum
 from ...base.canon import printable
 from ...base.errors import CannotEstimate, SchemaError, excerpt
 from ...base.show import Page, Shown
@@ -213,11 +213,8 @@ def _divergence(counts: Floats) -> float | None:
     totals = counts.sum(axis=1, keepdims=True)
     if not (totals > 0).all():
         return None
-    p, q = counts / totals
-    middle = (p + q) / 2
-    some = middle > 0
-    halves = [np.where(x > 0, x, 1.0)[some] for x in (p, q)]  # 0 · log 0 is 0
-    return max(sum(float(x[some] @ np.log(h / middle[some])) for x, h in zip((p, q), halves, strict=True)) / 2, 0.0)
+    share = counts / totals  # what the value tells about the tally, were both equally frequent
+    return max(float(log_ratio_sum(share, 2.0, 1.0, share.sum(axis=0))) / 2, 0.0)
 
 
 def _coarse(table: Floats, slots: Sequence[str], cells: Cells) -> Floats:

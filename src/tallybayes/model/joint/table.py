@@ -3,7 +3,8 @@
     P(a, b, …) = rows in the cell / rows      a marginal is a sum of cells, a conditional the ratio of two sums
 
 A `JointDistribution` is a value like a tally: tables of the same columns add and subtract exactly. Only cells that
-were seen are kept; every other cell has one and the same probability. `BayesRule` shows Bayes' rule with its parts.
+were seen are kept; every other cell has one and the same probability. Begin with `JointDistribution.of` and
+`probability`; `bayes` answers by Bayes' rule, with the parts.
 """
 
 from __future__ import annotations
@@ -20,7 +21,6 @@ import pyarrow as pa
 
 from ...base import canon
 from ...base.arrays import Floats, Ints
-from ...base.canon import printable
 from ...base.errors import CannotEstimate, SettingsError, did_you_mean, excerpt, unknown, warn
 from ...base.show import Page, Shown
 from ...data import encode
@@ -29,25 +29,25 @@ from ...data.schema import Column, Schema
 from ...data.sources import open_source
 from ...exact.counts import Counts, add_counts
 from ...families.smoothing import MaximumLikelihood, Smoothing
-from . import cells as cellprobabilities
 from .cells import (
     MISSING,
     OUTSIDE,
     At,
     CellProbabilities,
-    cell_rows,
     cell_texts,
-    coded,
     count_batch,
     count_cells,
     distinct,
     estimated,
+    given_cells,
     picked,
     renumbered,
+    seen_cells,
     short_count,
 )
 from .dependence import Dependence, cell_count, dependence, equal_rows
 
+Assignment = Mapping[str, Any]  # column → value
 _MOST_SHOWN = 32  # cells of a table that is printed in full
 
 
@@ -104,7 +104,7 @@ class JointDistribution(Shown):
         0.7
         """
         names = distinct(columns)
-        declared, fixed = cellprobabilities.written(table, names, values or {})
+        declared, fixed = given_cells(table, names, values or {})
         return cls(names, Counts({}), declared=declared, fixed=fixed)
 
     # ---- what was counted
@@ -180,8 +180,7 @@ class JointDistribution(Shown):
 
     def probability(self, given: Assignment | None = None, /, **values: Any) -> float:
         """P(these values), the other columns summed out: probability(A=1, B=0) or probability({"A": 1})."""
-        at = self._assigned(given, values)
-        return self._counted(at) / self._counted({}) if self._plain else math.exp(self._believed.log(at))
+        return self._ratio(self._assigned(given, values), {}, 0.0)
 
     def conditional(self, event: Assignment, given: Assignment) -> float:
         """P(event given the other values)."""
@@ -191,7 +190,7 @@ class JointDistribution(Shown):
             raise impossible(given)
         if any(both[j] != code for j, code in low.items()):
             return 0.0  # a column cannot have two values at once
-        return self._counted(both) / self._counted(low) if self._plain else math.exp(self._believed.log(both) - bottom)
+        return self._ratio(both, low, bottom)
 
     def bayes(self, hypothesis: Assignment, evidence: Assignment) -> BayesRule:
         """P(hypothesis given evidence) by Bayes' rule, with the parts."""
@@ -204,12 +203,9 @@ class JointDistribution(Shown):
     def marginal(self, *columns: str) -> JointDistribution:
         """The table of some of the columns, in this order; the others are summed out."""
         at = self._places(columns)
-        codes, n = self._seen
-        values = tuple(self.values[j] for j in at)
-        new = replace(self, columns=columns, counts=count_cells(values, codes[:, at], n))
-        if self._plain:
-            return replace(new, declared=tuple(self.declared[j] for j in at) if self.declared else ())
-        return replace(new, declared=values, fixed=self._believed.marginal(at))
+        if not self._plain:
+            return self._part(at, {}, self._believed.marginal(at))
+        return replace(self._part(at, {}), declared=tuple(self.declared[j] for j in at) if self.declared else ())
 
     def given(self, given: Assignment | None = None, /, **values: Any) -> JointDistribution:
         """The table of the other columns among the rows that have these values."""
@@ -219,12 +215,14 @@ class JointDistribution(Shown):
             raise SettingsError("every column is given", hint="leave at least one column open, or use probability(…).")
         if self._believed.log(known) == -math.inf:
             raise impossible({**(given or {}), **values})
-        names, declared = tuple(self.columns[j] for j in at), tuple(self.values[j] for j in at)
-        codes, n = self._seen
+        return replace(self._part(at, known, None if self._plain else self._believed.given(known)), skipped=0)
+
+    def _part(self, at: Sequence[int], known: At, fixed: CellProbabilities | None = None) -> JointDistribution:
+        """The table of some columns, of the rows that have these codes."""
+        (codes, n), values = self._seen, tuple(self.values[j] for j in at)
         here = picked(codes, known)
-        counts = count_cells(declared, codes[here][:, at], n[here])
-        fixed = None if self._plain else self._believed.given(known)
-        return replace(self, columns=names, counts=counts, declared=declared, skipped=0, fixed=fixed)
+        counts = count_cells(values, codes[here][:, at], n[here])
+        return replace(self, columns=tuple(self.columns[j] for j in at), counts=counts, declared=values, fixed=fixed)
 
     def product(self, other: JointDistribution) -> JointDistribution:
         """The joint table of two that know nothing of each other: P(a, b) = P(a)·P(b)."""
@@ -239,8 +237,7 @@ class JointDistribution(Shown):
         left, right, strata = groups = [(g,) if isinstance(g, str) else tuple(g) for g in (a, b, given)]
         self._places([*left, *right, *strata])
         name = f"{', '.join(left)}; {', '.join(right)}" + (f" given {', '.join(strata)}" if strata else "")
-        (codes, n), believed = self._seen, self._believed
-        counted = self.rows > 0
+        (codes, n), believed, counted = self._seen, self._believed, self.rows > 0
         if not counted:
             codes = believed.all_codes() if believed.log_rest > -math.inf else believed.codes
             n = np.exp(believed.lookup(codes))
@@ -283,34 +280,22 @@ class JointDistribution(Shown):
     @cached_property
     def _seen(self) -> tuple[Ints, Floats]:
         """The cells that rows fell into, in order whatever that of the rows, and how many."""
-        codes = coded(self.values, self._texts)
-        order = np.lexsort(codes.T[::-1])
-        return codes[order], cell_rows(self.counts)[order]
+        return seen_cells(self.counts, self._texts, self.values)
 
     @cached_property
     def _believed(self) -> CellProbabilities:
-        if self.fixed is not None:
-            return self.fixed
-        codes, n = self._seen
-        if (n < 0).any():
-            cell = [v[c] for v, c in zip(self.values, codes[np.argmax(n < 0)], strict=True)]
-            raise CannotEstimate(
-                f"this table is a difference that no rows can have: {', '.join(cell)} at n = {n.min():g}",
-                hint="ask a sum of counted rows; subtract only what was added before.",
-            )
-        if len(n) == 0:
-            raise CannotEstimate("this table has no rows", hint="count at least one row without missing values first.")
-        return estimated(self.smoothing, tuple(len(v) for v in self.values), codes, n)
+        return estimated(self.smoothing, self.values, *self._seen) if self.fixed is None else self.fixed
 
-    def _counted(self, at: At) -> float:
-        """How many rows have these codes, of a table that rows can have."""
-        (codes, n), _ = self._seen, self._believed
-        return float(n[picked(codes, at)].sum())
+    def _ratio(self, at: At, given: At, log_given: float) -> float:
+        """P(these codes) / P(given codes), whose log is known."""
+        believed, (codes, n) = self._believed, self._seen
+        if not self._plain:
+            return math.exp(believed.log(at) - log_given)
+        return float(n[picked(codes, at)].sum()) / float(n[picked(codes, given)].sum())
 
     def _log_rows(self, codes: Ints) -> Floats:
         """log P of coded rows: one marginal table for each pattern of missing columns."""
-        out = np.zeros(len(codes))
-        known = codes != MISSING
+        out, known = np.zeros(len(codes)), codes != MISSING
         pattern, first = equal_rows(known.astype(np.int64))
         for number, row in enumerate(first.tolist()):
             here, names = pattern == number, [c for c, k in zip(self.columns, known[row], strict=True) if k]
@@ -371,9 +356,6 @@ class JointDistribution(Shown):
         return Page(self._head(), self._lines(), left=len(self.columns), indent=2)
 
 
-Assignment = Mapping[str, Any]  # column → value
-
-
 @dataclass(frozen=True)
 class BayesRule:
     """P(h given e) = P(e given h) · P(h) / P(e), with its parts."""
@@ -386,7 +368,7 @@ class BayesRule:
     posterior: float
 
     def __repr__(self) -> str:
-        h, e = printable(self.hypothesis, 200), printable(self.evidence, 200)
+        h, e = canon.printable(self.hypothesis, 200), canon.printable(self.evidence, 200)
         return (
             f"P({h} given {e}) = P({e} given {h}) · P({h}) / P({e})\n"
             f"  = {self.likelihood:.6g} · {self.prior:.6g} / {self.evidence_probability:.6g} = {self.posterior:.6g}"

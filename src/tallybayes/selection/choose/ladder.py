@@ -32,7 +32,7 @@ from ...families.smoothing import Laplace, Smoothing
 from ..folds import Folds, count_folds
 from . import weights as calibrate
 from .pairs import pair_of, propose_pairs
-from .terms import NEIGHBOURS, Neighbours, Terms
+from .summands import NEIGHBOURS, Neighbours, Summands
 from .weights import Evidence, Weights, split_of
 from .words import further, read_texts, thinned
 
@@ -53,7 +53,7 @@ _PAIRS_HINT = "take 'auto', True, False, or a list of two different columns each
 class _Ladder:
     """The form held so far, and the nested loss of every form that was tried."""
 
-    terms: Terms  # those that all rows together proposed
+    summands: Summands  # those that all rows together proposed
     evidence: Evidence
     form: tuple[str, ...]
     weights: Weights
@@ -62,19 +62,19 @@ class _Ladder:
     tried: dict[str, float] = field(default_factory=dict)
 
     @classmethod
-    def start(cls, terms: Terms, evidence: Evidence) -> _Ladder:
+    def start(cls, summands: Summands, evidence: Evidence) -> _Ladder:
         """One temperature for all columns."""
         weights, scores = calibrate.temperature(evidence)
         loss = _mean(evidence, calibrate.losses_of(scores, evidence.labels))
-        return cls(terms, evidence, (TEMPERATURE,), weights, scores, None, {TEMPERATURE: loss})
+        return cls(summands, evidence, (TEMPERATURE,), weights, scores, None, {TEMPERATURE: loss})
 
-    def offer(self, what: str, terms: Terms, *, anyway: bool = False) -> bool:
-        """Take weights of terms if they gain enough on the nested rows, or `anyway`; says whether they were taken."""
-        evidence = self.evidence if terms is self.terms else terms.evidence()
+    def offer(self, what: str, summands: Summands, *, anyway: bool = False) -> bool:
+        """Take weights of summands if they gain enough on the nested rows, or `anyway`; whether they were taken."""
+        evidence = self.evidence if summands is self.summands else summands.evidence()
         weights, scores = calibrate.column_weights(evidence)
         richer = (WEIGHTS, *(f for f in self.form if f not in (TEMPERATURE, WEIGHTS)), what)
         if self._taken(richer, calibrate.losses_of(scores, evidence.labels), evidence, anyway):
-            self.terms, self.evidence, self.weights, self.scores = terms.chosen(), evidence, weights, scores
+            self.summands, self.evidence, self.weights, self.scores = summands.chosen(), evidence, weights, scores
             return True
         return False
 
@@ -143,32 +143,32 @@ def _chosen(
     if len(folds.scored()) < 2:
         return schema, base
     base = read_texts(folds, schema, base)
-    terms = Terms.of(folds, schema, base)
-    evidence = terms.evidence()
+    summands = Summands.of(folds, schema, base)
+    evidence = summands.evidence()
     if len(np.unique(split_of(evidence.folds))) < 2:  # nearly every class has one row: nothing can be judged
         return schema, base
-    ladder = _Ladder.start(terms, evidence)
+    ladder = _Ladder.start(summands, evidence)
     enough = counted >= WEIGHTS_FROM and counted >= 10 * n_classes
     if enough:
         ladder, base = _less_smoothed(ladder, folds, schema, base)
-        terms = ladder.terms
+        summands = ladder.summands
     if form == "weights" or (enough and form != "temperature"):
         # pairs that somebody chose before need weights of their own
-        ladder.offer(WEIGHTS, terms, anyway=form == "weights" or any(terms.pairs))
+        ladder.offer(WEIGHTS, summands, anyway=form == "weights" or any(summands.pairs))
         if pairs is True or pairs == "auto":
             schema, base = _read_further(ladder, look, schema, base, assign)
-        if len(terms.terms) > 1 and (pairs is True or (pairs == "auto" and counted >= PAIRS_FROM * n_classes)):
+        if len(summands.each) > 1 and (pairs is True or (pairs == "auto" and counted >= PAIRS_FROM * n_classes)):
             columns = [c for c in schema.counted if c.name in rows.blocks]
             proposed = propose_pairs(columns, rows.blocks, rows.labels, n_classes, split_of(assign(rows, 0)))
             added = {c.name: c for each in proposed for c in each}
             if proposed[-1]:
                 wider = schema._with(columns=added.values())
-                more = Terms.of(count_folds(open_source(look), wider, assign), wider, Settings(prior=base.prior))
-                if ladder.offer(PAIRS, ladder.terms.beside(more, proposed), anyway=pairs is True):
+                more = Summands.of(count_folds(open_source(look), wider, assign), wider, Settings(prior=base.prior))
+                if ladder.offer(PAIRS, ladder.summands.beside(more, proposed), anyway=pairs is True):
                     schema = _with_used(schema, list(added.values()), ladder)
         if form == "auto" and counted >= LEAD_FROM:
             ladder.offer_lead()
-    out = ladder.terms.settings(base, ladder.weights, schema.names)
+    out = ladder.summands.settings(base, ladder.weights, schema.names)
     curve = _curve(ladder) if form == "isotonic" else None
     fitted = Calibrated(listed((*ladder.form, *[CURVE] * (curve is not None))), counted, ladder.tried)
     return schema, replace(out, isotonic=curve, lead=ladder.lead, calibrated=fitted)
@@ -183,8 +183,8 @@ def _less_smoothed(ladder: _Ladder, folds: Folds, schema: Schema, base: Settings
     tried = {_under_one(ladder): (ladder, base)}
     for alpha in LESS_SMOOTHED:
         settings = replace(base, smoothing={**named, **dict.fromkeys(free, Laplace(alpha))})
-        terms = Terms.of(folds, schema, settings)
-        other = _Ladder.start(terms, terms.evidence())
+        summands = Summands.of(folds, schema, settings)
+        other = _Ladder.start(summands, summands.evidence())
         if _under_one(ladder) - _under_one(other) >= GAIN:
             tried[_under_one(other)] = other, settings
     return tried[min(tried)]
@@ -204,7 +204,7 @@ def _read_further(
         alone = schema._with(columns=[column])
         folds = count_folds(open_source(look), alone, assign)
         read = read_texts(folds, alone, none)
-        if ladder.offer(what, ladder.terms + Terms.of(folds, alone, read)):
+        if ladder.offer(what, ladder.summands + Summands.of(folds, alone, read)):
             schema = _with_used(schema, [column], ladder)
             base = replace(base, families={**base.families, **read.families}, smoothing=_both(base, read))
     return schema, base
@@ -218,7 +218,7 @@ def _both(one: Settings, other: Settings) -> Smoothing | dict[str, Smoothing]:
 
 def _with_used(schema: Schema, added: Sequence[Column], ladder: _Ladder) -> Schema:
     """The schema with those of the added columns that have a weight worth a line."""
-    used = {t.column for t, w in zip(ladder.terms.terms, ladder.weights.weights.tolist(), strict=True) if w >= LEAST}
+    used = {t.column for t, w in zip(ladder.summands.each, ladder.weights.weights.tolist(), strict=True) if w >= LEAST}
     return schema._with(columns=[*schema.columns, *(c for c in added if c.name in used)])
 
 

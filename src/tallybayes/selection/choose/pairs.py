@@ -13,7 +13,7 @@ from itertools import combinations
 
 import numpy as np
 
-from ...base.arrays import Floats, Ints
+from ...base.arrays import Floats, Ints, log_ratio_sum
 from ...base.errors import SettingsError
 from ...data.blocks import Block, Codes, Numbers
 from ...data.pairs import PairColumn, coarse_cuts
@@ -111,19 +111,15 @@ def _side(column: Column, block: Block, most: int, any_size: bool = False) -> tu
 
 def conditional_information(n: Floats) -> float:
     """I(U; V given Y) in nats of a table of counts u × v × y, less what chance alone seldom exceeds."""
-    total = n.sum()
+    total = float(n.sum())
     if total == 0:
         return 0.0
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = n * n.sum(axis=(0, 1)) / (n.sum(axis=0, keepdims=True) * n.sum(axis=1, keepdims=True))
-        information = float(np.where(n > 0, n * np.log(ratio), 0.0).sum() / total)
+    nats = log_ratio_sum(n, n.sum(axis=(0, 1)), n.sum(axis=0, keepdims=True), n.sum(axis=1, keepdims=True)) / total
     free = (np.count_nonzero(n.sum(axis=(1, 2))) - 1) * (np.count_nonzero(n.sum(axis=(0, 2))) - 1) * n.shape[2]
-    return information - (float(free) + _DEVIATIONS * float(np.sqrt(2 * free))) / (2 * float(total))
+    return float(nats) - (float(free) + _DEVIATIONS * float(np.sqrt(2 * free))) / (2 * total)
 
 
 def information(n: Floats) -> float:
     """I(U; Y) in nats of a table of counts u × y."""
     total = max(float(n.sum()), 1.0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = n * total / (n.sum(axis=0, keepdims=True) * n.sum(axis=1, keepdims=True))
-        return float(np.where(n > 0, n * np.log(ratio), 0.0).sum() / total)
+    return float(log_ratio_sum(n, total, n.sum(axis=0), n.sum(axis=1, keepdims=True))) / total

@@ -1,14 +1,15 @@
-"""Tune: choose smoothing, families and priors after counting, by held-out rows or from the tally alone.
+"""`tb.tune`: smoothing, families and priors that a person names, chosen after counting.
 
-Every candidate of every column is scored once on held-out rows; what columns say adds up, so trying another candidate
-for one column is one addition. One column after the other takes the candidate under which the held-out rows lose least,
-until none changes. Only the rows given are looked at: keep the test part apart (`tb.split`), or ask for `nested=True`.
+With rows: every candidate of every column is scored once on held-out rows; what columns say adds up, so trying another
+candidate for one column is one addition. One column after the other takes the candidate under which the held-out rows
+lose least, until none changes. Only the rows given are looked at: keep the test part apart (`tb.split`), or ask for
+`nested=True`.
 
-How well an α suits a column is also known from its tally alone, each occurrence foretold by all others of its class:
+From a tally alone: the α of a column under which each occurrence is best foretold by all others of its class,
 
     Σ_y Σ_s n_sy · log[(n_sy − 1 + α)/(N_y − 1 + α·K)]
 
-Slots with equal counts have equal terms, so the sum is over different counts, however many words there are.
+Slots with equal counts add the same, so the sum is over different counts, however many words there are.
 """
 
 from __future__ import annotations
@@ -26,9 +27,8 @@ from ...base.arrays import Floats
 from ...base.errors import SettingsError, TallybayesWarning, unknown
 from ...base.show import Page, Shown
 from ...data.blocks import WORDS, N
-from ...data.infer import infer, labels_or_name
 from ...data.schema import Column, Schema
-from ...data.sources import LABELS, Source, open_source
+from ...data.sources import Source
 from ...families import (
     BernoulliWords,
     Bins,
@@ -49,68 +49,10 @@ from ...model.model import Model
 from ...model.posterior import log_posterior
 from ...tally.tally import Tally
 from ..folds import Folds, HeldOut, count_folds
-from ..measure.cross_validate import cross_validate
+from ..measure.cross_validate import cross_validate, opened
 from ..measure.evaluation import Evaluation
 from ..measure.metrics import log_loss
 from ..parts import Plan
-
-
-def slot_counts(tally: Tally, column: str, amount: str = "n") -> tuple[Floats, int]:
-    """The counts of a category's values or a text's words, slots × classes, and K, how many slots there are."""
-    kind = tally.schema[column].kind
-    category = tally.schema[column].like == "category"
-    if not category and not tally.schema[column].about.words:
-        raise SettingsError(
-            f"column {column!r} is a {kind}: it has no values or words to count",
-            hint="an α belongs to a category, a text or a bag.",
-        )
-    sheet = tally.columns[column].sheet("values" if category else "words", N if category else WORDS)
-    declared = tally.schema[column].values or ()
-    width = tally.schema[column].width or 0
-    return sheet.table(amount, len(tally.classes)), max(len({*sheet.slot_names, *declared}), width)
-
-
-def left_out_likelihood(tally: Tally, column: str, alpha: float, amount: str = "n") -> float:
-    """The sum in this module's docstring; −inf where α is 0 and some value occurs once in a class."""
-    n, k = slot_counts(tally, column, amount)
-    return _likelihood(*_grouped(n), k, alpha)
-
-
-def likeliest_alpha(tally: Tally, column: str, amount: str = "n") -> float:
-    """The α between 10⁻⁶ and 10⁶ with the highest left-out likelihood: nothing is read but the tally.
-
-    >>> import tallybayes as tb
-    >>> schema = tb.Schema([tb.Column("x", "category")], target="y")
-    >>> tally = tb.count({"x": list("aaaaaabbbbbc"), "y": list("ppppppqqqqqq")}, schema)
-    >>> round(likeliest_alpha(tally, "x"), 3)
-    0.255
-    """
-    n, k = slot_counts(tally, column, amount)
-    grouped = _grouped(n)
-    grid = np.linspace(np.log(1e-6), np.log(1e6), 49)
-    best = int(np.argmax([_likelihood(*grouped, k, float(np.exp(a))) for a in grid]))
-    low, high = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
-    found = minimize_scalar(lambda a: -_likelihood(*grouped, k, float(np.exp(a))), bounds=(low, high), method="bounded")
-    return float(np.exp(found.x))
-
-
-def _grouped(n: Floats) -> tuple[Floats, Floats, Floats]:
-    """Different counts of one class, how many slots have each, and the class's total, all in one list."""
-    values, times, totals = [], [], []
-    for y in range(n.shape[1]):
-        found, how_many = np.unique(n[:, y], return_counts=True)
-        values.append(found)
-        times.append(how_many.astype(np.float64))
-        totals.append(np.full(len(found), n[:, y].sum()))
-    return np.concatenate(values), np.concatenate(times), np.concatenate(totals)
-
-
-def _likelihood(value: Floats, times: Floats, total: Floats, k: int, alpha: float) -> float:
-    there = (value > 0) & (total > 1)  # a class with one occurrence has no others to foretell it
-    value, times, total = value[there], times[there], total[there]
-    with np.errstate(divide="ignore"):
-        return float(np.sum(times * value * (np.log(np.maximum(value - 1, 0) + alpha) - np.log(total - 1 + alpha * k))))
-
 
 ALPHAS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 _SWEEPS = 5
@@ -211,10 +153,7 @@ def tune(
                 "a tally has no rows to hold out", hint="give the data to choose families; a tally alone gives α."
             )
         return _from_tally(data, base)
-    target, y = (None, y) if isinstance(schema, Schema) else labels_or_name(schema, y)
-    name = schema.target if isinstance(schema, Schema) else target or LABELS
-    source = open_source(data, y, target=name).repeatable()
-    known = schema if isinstance(schema, Schema) else infer(source, target=name)
+    source, known, _ = opened(data, schema, y, None, Plan())
     plan = Plan(folds, stratify and groups is None and by is None, groups, by, None, seed)
     out = _tuned(source, known, base, families or {}, smoothing, priors, plan)
     if not nested:
@@ -228,13 +167,6 @@ def tune(
         source, known, folds=folds, stratify=plan.stratify, groups=groups, by=by, seed=seed + 1, fitter=again
     )
     return replace(out, nested=honest)
-
-
-def _from_tally(tally: Tally, base: Settings) -> Settings:
-    slots = [c.name for c in tally.schema.counted if c.like == "category" or c.about.words]
-    found = {name: Laplace(likeliest_alpha(tally, name)) for name in slots}
-    own = base.smoothing if isinstance(base.smoothing, Mapping) else {}
-    return replace(base, smoothing={**found, **own})
 
 
 def _tuned(
@@ -351,3 +283,69 @@ def _loss(held: HeldOut, joint: Floats) -> float:
     with warnings.catch_warnings():  # a candidate under which every class is impossible is a bad one, no more
         warnings.simplefilter("ignore", TallybayesWarning)
         return log_loss(held.labels, np.exp(log_posterior(joint, held.log_prior[held.folds])), held.weights)
+
+
+# ---- from the tally alone
+
+
+def _from_tally(tally: Tally, base: Settings) -> Settings:
+    slots = [c.name for c in tally.schema.counted if c.like == "category" or c.about.words]
+    found = {name: Laplace(likeliest_alpha(tally, name)) for name in slots}
+    own = base.smoothing if isinstance(base.smoothing, Mapping) else {}
+    return replace(base, smoothing={**found, **own})
+
+
+def slot_counts(tally: Tally, column: str, amount: str = "n") -> tuple[Floats, int]:
+    """The counts of a category's values or a text's words, slots × classes, and K, how many slots there are."""
+    category = tally.schema[column].like == "category"
+    if not category and not tally.schema[column].about.words:
+        raise SettingsError(
+            f"column {column!r} is a {tally.schema[column].kind}: it has no values or words to count",
+            hint="an α belongs to a category, a text or a bag.",
+        )
+    sheet = tally.columns[column].sheet("values" if category else "words", N if category else WORDS)
+    declared = tally.schema[column].values or ()
+    width = tally.schema[column].width or 0
+    return sheet.table(amount, len(tally.classes)), max(len({*sheet.slot_names, *declared}), width)
+
+
+def left_out_likelihood(tally: Tally, column: str, alpha: float, amount: str = "n") -> float:
+    """The sum at the top of this file; −inf where α is 0 and some value occurs once in a class."""
+    n, k = slot_counts(tally, column, amount)
+    return _likelihood(*_grouped(n), k, alpha)
+
+
+def likeliest_alpha(tally: Tally, column: str, amount: str = "n") -> float:
+    """The α between 10⁻⁶ and 10⁶ with the highest left-out likelihood: nothing is read but the tally.
+
+    >>> import tallybayes as tb
+    >>> schema = tb.Schema([tb.Column("x", "category")], target="y")
+    >>> tally = tb.count({"x": list("aaaaaabbbbbc"), "y": list("ppppppqqqqqq")}, schema)
+    >>> round(likeliest_alpha(tally, "x"), 3)
+    0.255
+    """
+    n, k = slot_counts(tally, column, amount)
+    grouped = _grouped(n)
+    grid = np.linspace(np.log(1e-6), np.log(1e6), 49)
+    best = int(np.argmax([_likelihood(*grouped, k, float(np.exp(a))) for a in grid]))
+    low, high = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
+    found = minimize_scalar(lambda a: -_likelihood(*grouped, k, float(np.exp(a))), bounds=(low, high), method="bounded")
+    return float(np.exp(found.x))
+
+
+def _grouped(n: Floats) -> tuple[Floats, Floats, Floats]:
+    """Different counts of one class, how many slots have each, and the class's total, all in one list."""
+    values, times, totals = [], [], []
+    for y in range(n.shape[1]):
+        found, how_many = np.unique(n[:, y], return_counts=True)
+        values.append(found)
+        times.append(how_many.astype(np.float64))
+        totals.append(np.full(len(found), n[:, y].sum()))
+    return np.concatenate(values), np.concatenate(times), np.concatenate(totals)
+
+
+def _likelihood(value: Floats, times: Floats, total: Floats, k: int, alpha: float) -> float:
+    there = (value > 0) & (total > 1)  # a class with one occurrence has no others to foretell it
+    value, times, total = value[there], times[there], total[there]
+    with np.errstate(divide="ignore"):
+        return float(np.sum(times * value * (np.log(np.maximum(value - 1, 0) + alpha) - np.log(total - 1 + alpha * k))))

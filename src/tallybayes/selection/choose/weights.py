@@ -27,8 +27,8 @@ PENALTIES = (30.0, 3.0, 0.3)
 _LEAST_PART = -60.0  # nats below the best class: a held-out value that a class cannot have is strong, not infinite
 _LEAST_WORDS = -6000.0  # the same of a whole text: hundreds of words may well add up to more than one value can say
 _IMPOSSIBLE = -700.0  # the log prior of a class that a training part has not seen
-_MOST_CELLS = 8_000_000  # terms × rows × classes looked at; more rows than that are thinned out evenly
-_MOST_WORDS = 2_000_000  # the same where there are texts: few terms, so that fewer rows tell their weights
+_MOST_CELLS = 8_000_000  # summands × rows × classes looked at; more rows than that are thinned out evenly
+_MOST_WORDS = 2_000_000  # the same where there are texts: few summands, so that fewer rows tell their weights
 _THREADS_FROM = 1_000_000  # numbers; below, threads wait for the interpreter rather than for the products
 _OFFSET_PENALTY = 10.0
 _MOST_OFFSET = 10.0  # nats
@@ -42,17 +42,17 @@ def split_of(folds: Ints) -> Ints:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What each term said of rows that its model had not seen, as log-odds against the first class."""
+    """What each summand said of rows that its model had not seen, as log-odds against the first class."""
 
-    parts: Floats  # terms × rows × (classes − 1)
+    parts: Floats  # summands × rows × (classes − 1)
     log_prior: Floats  # rows × (classes − 1)
     labels: Ints  # 0 … classes − 1
     folds: Ints
     weights: Floats  # of the rows
-    tokens: dict[int, Floats] = field(default_factory=dict)  # of terms made of words: log of the row's length
-    groups: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))  # of the terms: 0 columns, 1 pairs
+    tokens: dict[int, Floats] = field(default_factory=dict)  # of summands made of words: log of the row's length
+    groups: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))  # of the summands: 0 columns, 1 pairs
     target: Floats = field(default_factory=lambda: np.zeros(0))  # t_j
-    views: tuple[Ints, ...] = ()  # the terms proposed without each split's rows, then those of all rows; () for all
+    views: tuple[Ints, ...] = ()  # the summands proposed without each split's rows, then those of all rows; () for all
 
     @classmethod
     def of(
@@ -91,8 +91,8 @@ class Evidence:
             folds=self.folds[rows], weights=self.weights[rows], tokens=tokens,
         )  # fmt: skip
 
-    def terms(self, which: Ints) -> Evidence:
-        """Some of the terms."""
+    def only_summands(self, which: Ints) -> Evidence:
+        """Some of the summands."""
         new = {int(old): i for i, old in enumerate(which.tolist())}
         tokens = {new[j]: t for j, t in self.tokens.items() if j in new}
         return replace(
@@ -100,13 +100,13 @@ class Evidence:
         )
 
     def view(self, split: int) -> Evidence:
-        """The terms that were proposed without the rows of a split; −1: those proposed from all rows."""
-        return self.terms(self.views[split]) if self.views else self
+        """The summands that were proposed without the rows of a split; −1: those proposed from all rows."""
+        return self.only_summands(self.views[split]) if self.views else self
 
 
 @dataclass(frozen=True)
 class Weights:
-    """A weight for each term, an exponent of the length for terms made of words, and an offset for each class."""
+    """A weight for each summand, an exponent of the length for summands made of words, and an offset for each class."""
 
     weights: Floats
     exponents: dict[int, float]
@@ -131,7 +131,7 @@ def _scores(evidence: Evidence, weights: Floats, exponents: dict[int, float], of
 
 
 def _plain(evidence: Evidence, weights: Floats) -> Floats:
-    """The weights of terms whose factor is the same in every row; 0 for the others."""
+    """The weights of summands whose factor is the same in every row; 0 for the others."""
     out = weights.copy()
     out[list(evidence.tokens)] = 0.0
     return out
@@ -155,14 +155,14 @@ def fit_weights(evidence: Evidence, penalty: float | None, start: Weights | None
     """The weights and offsets that the held-out rows support; `penalty=None`: the temperatures, no offsets."""
     from scipy.optimize import minimize
 
-    terms, tokens = len(evidence.parts), sorted(evidence.tokens)
+    summands, tokens = len(evidence.parts), sorted(evidence.tokens)
     groups = int(evidence.groups.max(initial=0)) + 1
-    flat = evidence.parts.reshape(terms, -1)
+    flat = evidence.parts.reshape(summands, -1)
     index = np.arange(len(evidence.labels))
     inside = evidence.labels > 0
     tied = penalty is None
     total = max(float(evidence.weights.sum()), 1.0)
-    cuts = np.cumsum([groups, 0 if tied else terms, len(tokens)])
+    cuts = np.cumsum([groups, 0 if tied else summands, len(tokens)])
 
     def unpack(x: Floats) -> tuple[Floats, Floats, dict[int, float], Floats]:
         tau, w, b, o = np.split(x, cuts)
@@ -205,7 +205,7 @@ def fit_weights(evidence: Evidence, penalty: float | None, start: Weights | None
     classes = 0 if tied else evidence.log_prior.shape[1]
     o0 = np.zeros(classes) if start is None or start.offsets is None else start.offsets
     x0 = np.concatenate([tau0, [] if tied else w0, b0, o0])
-    bounds = [(1e-3, 1e3)] * groups + ([] if tied else [(0.0, None)] * terms) + [(-1.5, 0.5)] * len(tokens)
+    bounds = [(1e-3, 1e3)] * groups + ([] if tied else [(0.0, None)] * summands) + [(-1.5, 0.5)] * len(tokens)
     bounds += [(-_MOST_OFFSET, _MOST_OFFSET)] * classes
     found = minimize(
         loss, x0, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 200, "ftol": 1e-6, "gtol": 1e-6}
@@ -220,7 +220,7 @@ Fitter = Callable[[Evidence], list[Weights]]
 def nested_scores(evidence: Evidence, fitter: Fitter) -> list[Floats]:
     """The scores of each row under weights fitted without its split, for each of the fitter's answers.
 
-    Where terms were proposed from the data, the rows of a split see only those proposed without them.
+    Where summands were proposed from the data, the rows of a split see only those proposed without them.
     """
     split = split_of(evidence.folds)
 
@@ -244,7 +244,7 @@ def temperature(evidence: Evidence) -> tuple[Weights, Floats]:
 
 
 def column_weights(evidence: Evidence) -> tuple[Weights, Floats]:
-    """A weight for each term by the penalty that nested folds prefer, with the nested scores of each row."""
+    """A weight for each summand by the penalty that nested folds prefer, with the nested scores of each row."""
     return _best(evidence, _by_penalty)
 
 

@@ -25,7 +25,7 @@ from ...families import Complement, Family, Multinomial
 from ...families.settings import Settings
 from ...families.smoothing import Laplace
 from ..folds import Folds, HeldOut
-from .terms import row_lengths
+from .summands import row_lengths
 from .weights import Evidence, fit_weights
 
 ONCE: tuple[Family, ...] = (Multinomial(presence=True), Complement(presence=True))

@@ -1,22 +1,22 @@
-"""Evaluate: a model on rows it has not seen, or settings and whole fits by cross-validation.
+"""How good a model is on rows it has not seen: `evaluate` asks a fitted one, `cross_validate` makes one per fold.
 
-Cross-validation of anything that makes a model of rows: fitted anew on the training rows of every fold.
+Settings are tried by subtraction: every row is counted once, and a fold is scored by the total less the fold, or a row
+by the total less the row. The whole of `tb.fit`, or any other fitter, is fitted anew for each fold (`refit`). All three
+ways end in an `Evaluation`.
 """
 
 from __future__ import annotations
 
 import re
-import warnings
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Any
 
 import numpy as np
 
 from ...base import canon
-from ...base.arrays import Bools, Floats, Ints
-from ...base.errors import DataError, SettingsError, TallybayesWarning, excerpt, warn
-from ...data import encode
+from ...base.arrays import Floats
+from ...base.errors import SettingsError, excerpt, warn
 from ...data.infer import infer, labels_or_name
 from ...data.schema import Schema
 from ...data.sources import LABELS, Source, open_source
@@ -26,14 +26,12 @@ from ...model.prior import natural_order
 from ...tally.tally import Tally
 from .. import splits
 from ..choose.fit import fit
-from ..folds import Assign, Folds, HeldOut, count_folds
+from ..folds import Folds, HeldOut, count_folds
 from ..leave_one_out import leave_one_out
-from ..parts import Plan, one_row, some_rows, without_columns
+from ..parts import Plan, without_columns
+from ..settings_at_once import spread
 from .evaluation import Evaluation
-
-if TYPE_CHECKING:
-    from ...explain.explanation import Explanation
-
+from .refit import Fitter, Truth, Turn, explained, folds_said, learner_of, refit
 
 LEAVE_ONE_OUT = "leave-one-out"
 
@@ -54,16 +52,8 @@ def evaluate(model: Model, data: Any, y: Any = None, *, weights: Any = None, see
     beside = None if isinstance(weights, str) else weights
     source = open_source(data, y, weights=beside, target=schema.target).repeatable()
     truth = Truth.of(source, schema, [str(canon.text(c)) for c in model.classes])
-    p = np.zeros((len(truth.rows), len(truth.names)))
-    kept = np.zeros(truth.total, dtype=bool)
-    kept[truth.rows] = True
-    p[:, truth.columns(model)] = model.predict_proba(some_rows(source, kept))
-    prior = np.zeros(len(truth.names))
-    prior[truth.columns(model)] = np.exp(model.log_prior)
-
-    def explain(name: str, at: int) -> Explanation:
-        return model.explain(one_row(source, int(truth.rows[at])))
-
+    every = np.ones(len(truth.rows), dtype=bool)
+    p = truth.forecast(model, truth.of_source(source, every))
     return Evaluation(
         truth.classes,
         ("model",),
@@ -71,11 +61,11 @@ def evaluate(model: Model, data: Any, y: Any = None, *, weights: Any = None, see
         truth.labels,
         truth.weights,
         {"model": [p]},
-        np.tile(prior, (len(p), 1)),
+        np.tile(truth.in_order(np.exp(model.log_prior)[None, :], model.classes), (len(p), 1)),
         title=f"{len(p):,} held-out rows, {len(truth.classes)} classes",
         seed=seed,
         settings={"model": model.settings},
-        explain=explain,
+        explain=explained(source, truth.rows, lambda name, at, row: model),
     )
 
 
@@ -131,7 +121,7 @@ def cross_validate(
         )
     if fitter is None:
         fitter = whole_fit(schema if given else None, schema.target, schema.weights, plan)
-    return by_refitting(source, schema, fitter, plan, repeats)
+    return _by_refitting(source, schema, fitter, plan, repeats)
 
 
 def whole_fit(
@@ -196,54 +186,37 @@ def _plain(value: Any) -> str:
 
 def _by_subtraction(source: Source, schema: Schema, named: dict[str, Settings], plan: Plan, repeats: int) -> Evaluation:
     found: list[list[HeldOut]] = []
-    first: Folds | None = None
-    names: list[str] = []
+    counted: list[tuple[Folds, list[str]]] = []
     for seed in splits.repeated(plan.seed, repeats):
-        assign, fold_names = Plan(**{**vars(plan), "seed": seed}).assign(source, schema.target)
+        assign, fold_names = replace(plan, seed=seed).assign(source, schema.target)
         folded = count_folds(source, schema, assign, past=bool(plan.order))
-        if first is None:
-            first, names = folded, fold_names
+        if not counted:
+            counted.append((folded, fold_names))
             _warn_of_classes_in_one_fold(folded)
         found.append(folded.held_out_each(list(named.values())))
-    assert first is not None
-    held = found[0][0]
-    keeper = first
-
-    def explain(name: str, at: int) -> Explanation:
-        model = keeper.training(int(held.folds[at])).model(named[name])
-        return model.explain(one_row(source, int(held.rows[at])))
-
+    (first, names), held = counted[0], found[0][0]
     # A prior may imagine classes that no row has: every setting is then shown in the classes of all
     classes = sorted({c for h in found[0] for c in h.classes}, key=natural_order)
-    forecasts = {
-        name: [_in_classes(repeat[i], classes) for repeat in found] for i, name in enumerate(named)
-    }  # fmt: skip
-    how = f"{len(np.unique(held.folds))} folds" + (f" × {repeats}" if repeats > 1 else "")
-    prior = np.exp(_counted_prior(first, held, [str(canon.text(c)) for c in classes]))
     return Evaluation(
         tuple(classes),
         tuple(named),
         held.rows,
         np.array([classes.index(c) for c in held.classes], dtype=np.int64)[held.labels],
         held.weights,
-        forecasts,
-        prior,
+        {name: [_in_classes(repeat[i], classes) for repeat in found] for i, name in enumerate(named)},
+        np.exp(_counted_prior(first, held, [str(canon.text(c)) for c in classes])),
         held.folds,
         names,
-        f"{len(held.rows):,} rows, {len(classes)} classes, {how} by subtraction"
+        f"{len(held.rows):,} rows, {len(classes)} classes, {folds_said(held.folds, repeats)} by subtraction"
         + (", each scored by those before it" if plan.order else ""),
         plan.seed,
         named,
-        explain,
+        explained(source, held.rows, lambda name, at, row: first.training(int(held.folds[at])).model(named[name])),
     )
 
 
 def _in_classes(held: HeldOut, classes: Sequence[Any]) -> Floats:
-    if list(held.classes) == list(classes):
-        return held.proba()
-    out = np.zeros((len(held.rows), len(classes)))
-    out[:, [list(classes).index(c) for c in held.classes]] = held.proba()
-    return out
+    return spread(held.proba(), [classes.index(c) for c in held.classes], len(classes))
 
 
 def _counted_prior(folded: Folds, held: HeldOut, names: Sequence[str]) -> Floats:
@@ -280,114 +253,25 @@ def _left_out(source: Source, schema: Schema, named: dict[str, Settings], seed: 
     left[np.arange(len(left)), held.labels] -= 1.0 if held.weights is None else held.weights
     total = left.sum(axis=1, keepdims=True)
 
-    def explain(name: str, at: int) -> Explanation:
-        row = one_row(source, int(held.rows[at]))
-        return tally.forget(row).model(named[name]).explain(row)
-
     return Evaluation(
         held.classes, tuple(named), held.rows, held.labels, held.weights,
         {name: [h.proba()] for name, h in found.items()}, np.maximum(left, 0.0) / np.where(total > 0, total, 1.0),
         held.folds, (), f"{len(held.rows):,} rows, {len(names)} classes, each row left out by itself", seed, named,
-        explain,
+        explained(source, held.rows, lambda name, at, row: tally.forget(row).model(named[name])),
     )  # fmt: skip
 
 
-Fitter = Callable[[Source], Model]  # training rows → a model
-
-
-def by_refitting(source: Source, schema: Schema, fitter: Fitter, plan: Plan, repeats: int) -> Evaluation:
-    """Every row forecast by a model that `fitter` makes of the training rows of its fold, whatever goes into that."""
-    truth = Truth.of(source, schema, [])
-    forecasts: list[Floats] = []
-    prior = np.zeros((len(truth.rows), len(truth.names)))
-    first_fold: Ints = np.zeros(0, dtype=np.int64)
-    names: list[str] = []
+def _by_refitting(source: Source, schema: Schema, fitter: Fitter, plan: Plan, repeats: int) -> Evaluation:
     models: dict[int, Model] = {}
-    for repeat, seed in enumerate(splits.repeated(plan.seed, repeats)):
-        assign, fold_names = Plan(**{**vars(plan), "seed": seed}).assign(source, schema.target)
-        fold = truth.folds(source, schema, assign)
-        p = np.full((len(truth.rows), len(truth.names)), np.nan)
-        numbers = np.unique(fold[fold >= 0]).tolist()
-        for k in numbers[1:] if plan.order else numbers:
-            inside = fold == k
-            training = (fold >= 0) & (fold < k if plan.order else ~inside)
-            if not training.any():
-                raise DataError(
-                    "all rows fall into one fold",
-                    hint="a fold is scored by the other ones: ask for more folds, or shuffle with stratify=True.",
-                )
-            with warnings.catch_warnings():  # what the first look at the whole table said is not said again per fold
-                warnings.filterwarnings("ignore", r"column .* is ignored", TallybayesWarning)
-                model = fitter(some_rows(source, truth.mask(training)))
-            at = truth.columns(model)
-            p[inside] = 0.0
-            p[np.ix_(inside, at)] = model.predict_proba(some_rows(source, truth.mask(inside)))
-            if repeat == 0:
-                models[k] = model
-                prior[inside] = truth.shares(training)
-        forecasts.append(p)
-        if repeat == 0:
-            first_fold, names = fold, fold_names
-    kept = ~np.isnan(forecasts[0]).any(axis=1)
-    rows = truth.rows[kept]
 
-    def explain(name: str, at: int) -> Explanation:
-        return models[int(first_fold[kept][at])].explain(one_row(source, int(rows[at])))
+    def keep(turn: Turn) -> None:
+        models[turn.fold] = turn.fitted
 
-    how = f"{len(models)} folds" + (f" × {repeats}" if repeats > 1 else "")
-    return Evaluation(
-        truth.classes, ("fit",), rows, truth.labels[kept], None if truth.weights is None else truth.weights[kept],
-        {"fit": [p[kept] for p in forecasts]}, prior[kept], first_fold[kept], names,
-        f"{len(rows):,} rows, {len(truth.names)} classes, {how}, fitted anew on each", plan.seed, {}, explain,
-    )  # fmt: skip
-
-
-class Truth:
-    """The labelled rows of a source: their numbers, classes and weights."""
-
-    def __init__(self, names: list[str], label_type: str, rows: Ints, labels: Ints, weights: Any, total: int) -> None:
-        self.names, self.rows, self.labels, self.weights, self.total = names, rows, labels, weights, total
-        self.classes = tuple(canon.from_text(c, label_type) for c in names)
-
-    @classmethod
-    def of(cls, source: Source, schema: Schema, known: Sequence[str]) -> Truth:
-        """The labels of all rows; classes that `known` lacks come too."""
-        labels_only = schema._with(columns=[])
-        pieces, start = [], 0
-        for batch in source.batches():
-            read = encode.labelled(labels_only, batch)
-            pieces.append((read, read.rows + start))
-            start += batch.rows
-        classes = {*known, *(c for read, _ in pieces for c in read.classes if len(read.labels))}
-        names = sorted(classes, key=lambda c: natural_order(canon.from_text(c, schema.label_type)))
-        number = {c: i for i, c in enumerate(names)}
-        labels = [np.array([number[c] for c in r.classes] or [0], dtype=np.int64)[r.labels] for r, _ in pieces]
-        rows = np.concatenate([rows for _, rows in pieces]) if pieces else np.zeros(0, dtype=np.int64)
-        if len(rows) == 0:
-            raise DataError("no row has a label", hint=f"give rows with a value in the target {schema.target!r}.")
-        weighted = any(r.weights is not None for r, _ in pieces)
-        weights = np.concatenate([r.weights for r, _ in pieces if r.weights is not None]) if weighted else None
-        return cls(names, schema.label_type, rows, np.concatenate(labels), weights, start)
-
-    def columns(self, model: Model) -> list[int]:
-        """Where a model's classes stand among these."""
-        return [self.names.index(str(canon.text(c))) for c in model.classes]
-
-    def shares(self, some: Bools) -> Floats:
-        """The share of each class in the weight of some rows."""
-        n = np.bincount(self.labels[some], None if self.weights is None else self.weights[some], len(self.names))
-        return np.asarray(n / n.sum(), dtype=np.float64)
-
-    def mask(self, some: Bools) -> Bools:
-        """Labelled rows as a mask over all rows of the source."""
-        out = np.zeros(self.total, dtype=bool)
-        out[self.rows[some]] = True
-        return out
-
-    def folds(self, source: Source, schema: Schema, assign: Assign) -> Ints:
-        """The fold of each labelled row."""
-        out, start = [], 0
-        for batch in source.batches():
-            out.append(assign(encode.labelled(schema, batch), start))
-            start += batch.rows
-        return np.concatenate(out)
+    found, _ = refit(source, schema, {"fit": learner_of(fitter)}, plan, repeats, keep)
+    folds = found.folds
+    assert folds is not None
+    return replace(
+        found,
+        title=f"{found.title}, fitted anew on each",
+        explain=explained(source, found.rows, lambda name, at, row: models[int(folds[at])]),
+    )

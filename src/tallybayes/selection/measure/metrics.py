@@ -185,14 +185,18 @@ def _class_f1(s: Scored, w: Floats) -> Floats:
     return _ratio(2 * right, true + said)
 
 
+def _by_rank(s: Scored, w: Floats, label: int) -> tuple[Floats, Floats, Callable[[Floats], Floats]]:
+    """The weights by falling probability of a class, 1 where it is right, and sums over equal probabilities."""
+    order, starts, own = s.ranked(label)
+    return w[:, order], own, lambda values: np.add.reduceat(values, starts, axis=1)
+
+
 def _class_auc(s: Scored, w: Floats) -> Floats:
     """Per class: P(a row of the class is ranked above another), ties half; NaN where one side has no rows."""
     out = np.empty((len(w), s.n_classes))
     for label in range(s.n_classes):
-        order, starts, own = s.ranked(label)
-        drawn = w[:, order]
-        inside = np.add.reduceat(drawn * own, starts, axis=1)
-        outside = np.add.reduceat(drawn * (1.0 - own), starts, axis=1)
+        drawn, own, summed = _by_rank(s, w, label)
+        inside, outside = summed(drawn * own), summed(drawn * (1.0 - own))
         above = np.cumsum(inside, axis=1) - inside / 2
         pairs = inside.sum(axis=1) * outside.sum(axis=1)
         out[:, label] = np.where(pairs > 0, (outside * above).sum(axis=1) / np.where(pairs > 0, pairs, 1.0), np.nan)
@@ -203,10 +207,8 @@ def _class_ap(s: Scored, w: Floats) -> Floats:
     """Per class: Σ precision · gain in recall, going down the ranking; NaN where the class has no rows."""
     out = np.empty((len(w), s.n_classes))
     for label in range(s.n_classes):
-        order, starts, own = s.ranked(label)
-        drawn = w[:, order]
-        inside = np.add.reduceat(drawn * own, starts, axis=1)
-        both = np.add.reduceat(drawn, starts, axis=1)
+        drawn, own, summed = _by_rank(s, w, label)
+        inside, both = summed(drawn * own), summed(drawn)
         precision = _ratio(np.cumsum(inside, axis=1), np.cumsum(both, axis=1))
         total = inside.sum(axis=1)
         out[:, label] = np.where(total > 0, (inside * precision).sum(axis=1) / np.where(total > 0, total, 1), np.nan)

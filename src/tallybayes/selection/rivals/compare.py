@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
 import tracemalloc
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -19,11 +18,11 @@ from ...base.show import Page, Shown
 from ...data.schema import Schema
 from ...data.sources import Source
 from ...families.settings import Settings
-from ...model.model import Model
-from ..measure.cross_validate import Fitter, Truth, opened, whole_fit
+from ..measure.cross_validate import opened, whole_fit
 from ..measure.evaluation import Evaluation
-from ..parts import Plan, some_rows
-from .logistic_twin import Twin, twin_of
+from ..measure.refit import Learner, Truth, Turn, learner_of, refit
+from ..parts import Plan
+from .logistic_twin import LogisticTwin, twin_of
 from .peers import peers
 from .rivals import ExactMatch, Fitted, Majority, Nearest, Rival, Rows
 
@@ -32,42 +31,21 @@ TWIN = "logistic regression (twin)"
 _SHOWN = ("accuracy", "log_loss", "calibration_error")
 
 
-@dataclass(frozen=True)
-class _Learner:
-    """A way from training rows to a function from rows to probabilities in the order of the comparison's classes."""
+def _twin(schema: Schema) -> Learner:
+    def answer(twin: LogisticTwin, rows: Source, truth: Truth) -> Floats:
+        return truth.forecast(twin, rows)
 
-    fit: Callable[[Source, Truth], Any]
-    predict: Callable[[Any, Source, Truth], Floats]
-
-
-def _ours(fitter: Fitter) -> _Learner:
-    def answer(model: Model, rows: Source, truth: Truth) -> Floats:
-        return _spread(model.predict_proba(rows), truth.columns(model), len(truth.names))
-
-    return _Learner(lambda rows, truth: fitter(rows), answer)
+    return Learner(lambda rows, truth: twin_of(rows, schema, Settings()), answer)
 
 
-def _twin(schema: Schema) -> _Learner:
-    def answer(twin: Twin, rows: Source, truth: Truth) -> Floats:
-        return _spread(twin.predict_proba(rows), truth.columns(twin.model), len(truth.names))
-
-    return _Learner(lambda rows, truth: twin_of(rows, schema, Settings()), answer)
-
-
-def _rival(schema: Schema, rival: Rival) -> _Learner:
+def _rival(schema: Schema, rival: Rival) -> Learner:
     def learn(rows: Source, truth: Truth) -> Fitted:
         return rival(Rows.labelled(rows, schema, truth.names), schema, len(truth.names))
 
     def answer(fitted: Fitted, rows: Source, truth: Truth) -> Floats:
         return fitted.predict_proba(Rows.plain(rows, schema))
 
-    return _Learner(learn, answer)
-
-
-def _spread(p: Floats, at: Sequence[int], width: int) -> Floats:
-    out = np.zeros((len(p), width))
-    out[:, at] = p
-    return out
+    return Learner(learn, answer)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -78,7 +56,7 @@ class Comparison(Shown):
     fit_seconds: Mapping[str, float]  # per fold
     predict_seconds: Mapping[str, float]  # per fold
     peak_bytes: Mapping[str, int]  # while fitting and predicting the first fold
-    twin: Twin | None = None  # of all rows: naive Bayes' weights beside those of logistic regression
+    twin: LogisticTwin | None = None  # of all rows: naive Bayes' weights beside those of logistic regression
     never_seen: float = float("nan")  # share of the rows that the exact-match counter had not seen
 
     @property
@@ -147,60 +125,31 @@ def compare(
     """
     plan = Plan(folds, stratify and not (groups or by), groups, by, None, seed)
     source, schema, given = opened(data, target, y, weights, plan)
-    truth = Truth.of(source, schema, [])
     fitter = whole_fit(schema if given else None, schema.target, schema.weights, plan, settings)
-    bare = schema._with(columns=[c for c in schema.columns if c.of is None])  # two columns again are no new evidence
-    all_learners = {OURS: _ours(fitter), **_learners(bare, rivals)}
-    assign, names = plan.assign(source, schema.target)
-    fold = truth.folds(source, schema, assign)
-    numbers = np.unique(fold).tolist()
-    if len(numbers) < 2:
-        raise SettingsError("all rows fall into one fold", hint="ask for more folds, or take stratify=True.")
-    forecasts = {n: [np.zeros((len(truth.rows), len(truth.names)))] for n in all_learners}
-    spent = {n: np.zeros(2) for n in all_learners}
-    peaks = dict.fromkeys(all_learners, 0)
-    unseen: list[float] = []
-    prior = np.zeros((len(truth.rows), len(truth.names)))
-    for k in numbers:
-        inside = fold == k
-        training, asked = (some_rows(source, truth.mask(m)) for m in (~inside, inside))
-        prior[inside] = truth.shares(~inside)
-        for name, learner in all_learners.items():
-            start = time.perf_counter()
-            fitted = learner.fit(training, truth)
-            middle = time.perf_counter()
-            forecasts[name][0][inside] = learner.predict(fitted, asked, truth)
-            spent[name] += middle - start, time.perf_counter() - middle
-            if isinstance(fitted, ExactMatch):
-                unseen.append(float(np.sum(~fitted.seen(Rows.plain(asked, bare)))))
-            if memory and k == numbers[0]:
-                peaks[name] = _peak(learner, training, asked, truth)
-    title = f"{len(truth.rows):,} rows, {len(truth.names)} classes, {len(numbers)} folds, seconds per fold"
-    evaluation = Evaluation(
-        truth.classes,
-        tuple(all_learners),
-        truth.rows,
-        truth.labels,
-        truth.weights,
-        forecasts,
-        prior,
-        fold,
-        names,
-        title,
-        seed,
-    )
+    bare = schema._with(columns=[c for c in schema.columns if c.of is None])  # two columns again are no evidence
+    learners = {OURS: learner_of(fitter), **_learners(bare, rivals)}
+    peaks: dict[str, int] = {}
+    unseen: list[int] = []
+
+    def watch(turn: Turn) -> None:
+        if isinstance(turn.fitted, ExactMatch):
+            unseen.append(int(np.sum(~turn.fitted.seen(Rows.plain(turn.asked, bare)))))
+        if turn.learner not in peaks:  # the first fold
+            peaks[turn.learner] = _peak(learners[turn.learner], turn) if memory else 0
+
+    evaluation, spent = refit(source, schema, learners, plan, watch=watch)
     return Comparison(
-        evaluation,
-        {n: float(s[0]) / len(numbers) for n, s in spent.items()},
-        {n: float(s[1]) / len(numbers) for n, s in spent.items()},
+        replace(evaluation, title=f"{evaluation.title}, seconds per fold"),
+        {name: float(s[0]) for name, s in spent.items()},
+        {name: float(s[1]) for name, s in spent.items()},
         peaks,
-        twin_of(source, bare, Settings()) if TWIN in all_learners else None,
-        sum(unseen) / len(truth.rows) if unseen else float("nan"),
+        twin_of(source, bare, Settings()) if TWIN in learners else None,
+        sum(unseen) / len(evaluation.rows) if unseen else float("nan"),
     )
 
 
-def _learners(schema: Schema, rivals: Sequence[str] | Mapping[str, Rival] | None) -> dict[str, _Learner]:
-    known: dict[str, _Learner] = {
+def _learners(schema: Schema, rivals: Sequence[str] | Mapping[str, Rival] | None) -> dict[str, Learner]:
+    known: dict[str, Learner] = {
         "majority class": _rival(schema, Majority.fit),
         "exact-match counter": _rival(schema, ExactMatch.fit),
         "nearest neighbours": _rival(schema, Nearest.fit),
@@ -217,7 +166,7 @@ def _learners(schema: Schema, rivals: Sequence[str] | Mapping[str, Rival] | None
     return {n: known[n] for n in rivals if n in known}
 
 
-def _peak(learner: _Learner, training: Source, asked: Source, truth: Truth) -> int:
+def _peak(learner: Learner, turn: Turn) -> int:
     """The most memory that fitting and predicting took at once, beyond what was there before."""
     tracing = tracemalloc.is_tracing()
     if not tracing:
@@ -225,7 +174,7 @@ def _peak(learner: _Learner, training: Source, asked: Source, truth: Truth) -> i
     before = tracemalloc.get_traced_memory()[0]
     tracemalloc.reset_peak()
     try:
-        learner.predict(learner.fit(training, truth), asked, truth)
+        learner.predict(learner.fit(turn.training, turn.truth), turn.asked, turn.truth)
         return max(tracemalloc.get_traced_memory()[1] - before, 0)
     finally:
         if not tracing:

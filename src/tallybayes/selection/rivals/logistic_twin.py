@@ -23,23 +23,24 @@ from ...base.canon import printable, text
 from ...base.show import Page
 from ...data import encode
 from ...data.blocks import Bag, Block
-from ...data.infer import infer, labels_or_name
 from ...data.schema import Schema
-from ...data.sources import LABELS, Source, open_source
+from ...data.sources import Source, open_source
 from ...families.settings import Settings
 from ...families.words import WordsBelief
 from ...model.estimate import estimate
 from ...model.linear import LinearView
 from ...model.model import Model
 from ...tally.tally import Tally
+from ..measure.cross_validate import opened
 from ..measure.metrics import log_loss
+from ..parts import Plan
 
 _SHOWN = 20
 _STEPS = 500
 
 
 @dataclass(frozen=True, eq=False)
-class Twin:
+class LogisticTwin:
     """Naive Bayes and logistic regression over the same features: W and b of both."""
 
     classes: tuple[Any, ...]
@@ -84,6 +85,9 @@ class Twin:
         return f"{losses} on {len(self.names):,} features of the training rows\n{page}"
 
 
+Twin = LogisticTwin  # the name it had first, kept for who uses it
+
+
 def _centred(w: Floats) -> Floats:
     """Weights about their mean over the classes: softmax knows no more."""
     return np.asarray(w - w.mean(axis=0, keepdims=True))
@@ -91,7 +95,7 @@ def _centred(w: Floats) -> Floats:
 
 def logistic_twin(
     data: Any, schema: Any = None, y: Any = None, *, settings: Settings | None = None, penalty: float = 1.0
-) -> Twin:
+) -> LogisticTwin:
     """Logistic regression over the columns of a naive Bayes model, started from its weights; both side by side.
 
     Numbers are believed Gaussian with a shared variance, which makes the model linear.
@@ -101,16 +105,11 @@ def logistic_twin(
     >>> twin.names, twin.predict_proba({"x": [1.5, 3.5]}).argmax(axis=1).tolist()
     (('x',), [0, 1])
     """
-    if isinstance(schema, Schema):
-        source = open_source(data, y, target=schema.target).repeatable()
-    else:
-        name, y = labels_or_name(schema, y)
-        source = open_source(data, y, target=name or LABELS).repeatable()
-        schema = infer(source, target=name or LABELS)
+    source, schema, _ = opened(data, schema, y, None, Plan())
     return twin_of(source, schema, settings or Settings(), penalty)
 
 
-def twin_of(source: Source, schema: Schema, settings: Settings, penalty: float = 1.0) -> Twin:
+def twin_of(source: Source, schema: Schema, settings: Settings, penalty: float = 1.0) -> LogisticTwin:
     """The twin of the model that a source's rows give under linear families."""
     model = estimate(Tally.of(schema, source), linear_settings(schema, settings))
     view = model.linear()
@@ -157,7 +156,7 @@ def _softmax(scores: Floats) -> Floats:
 
 def _fitted(
     model: Model, view: LinearView, x: scipy.sparse.csr_array, labels: Ints, weights: Floats, penalty: float
-) -> Twin:
+) -> LogisticTwin:
     n, d = x.shape
     c = len(model.classes)
     total = weights.sum()
@@ -184,4 +183,4 @@ def _fitted(
     found = minimize(objective, start, jac=True, method="L-BFGS-B", options={"maxiter": _STEPS, "maxcor": 20})
     w, b = found.x[: c * d].reshape(c, d) / unit, found.x[c * d :]
     losses = [log_loss(labels, _softmax(_scores(x, *p)), weights) for p in ((view.W, view.b), (w, b))]
-    return Twin(model.classes, view.names, view, w, b, model, (losses[0], losses[1]))
+    return LogisticTwin(model.classes, view.names, view, w, b, model, (losses[0], losses[1]))

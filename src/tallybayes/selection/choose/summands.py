@@ -1,4 +1,8 @@
-"""The summands of a score on held-out rows: columns, and the families that read a number column side by side."""
+"""The summands of a score on held-out rows: columns, and the families that read a number column side by side.
+
+`Neighbours` says which rows are held out together, `Summands.of` what each summand says of rows that its model has not
+seen, `evidence` hands that to `weights`, and `settings` turns the weights that come back into settings.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +49,7 @@ class Neighbours:
 
 
 @dataclass(frozen=True)
-class Term:
+class Summand:
     """One summand: a column, or one of the families (by its number in READERS) that read it."""
 
     column: str
@@ -53,19 +57,19 @@ class Term:
 
 
 @dataclass(frozen=True)
-class Terms:
+class Summands:
     """What each summand said of the held-out rows, in their order."""
 
-    terms: tuple[Term, ...]
+    each: tuple[Summand, ...]
     parts: tuple[Floats, ...]
     held: HeldOut
-    pairs: tuple[bool, ...]  # whether a term is a pair of columns
-    tokens: Mapping[int, Floats]  # of terms made of words: the row's length
+    pairs: tuple[bool, ...]  # whether a summand is a pair of columns
+    tokens: Mapping[int, Floats]  # of summands made of words: the row's length
     views: tuple[Ints, ...] = ()  # see `Evidence`
 
     @classmethod
-    def of(cls, folds: Folds, schema: Schema, settings: Settings) -> Terms:
-        """All terms of a schema; number columns with cells and no family of their own are read by every reader."""
+    def of(cls, folds: Folds, schema: Schema, settings: Settings) -> Summands:
+        """All summands of a schema; number columns with cells and no family of their own are read by every reader."""
         blended = [
             c.name
             for c in schema.counted
@@ -76,61 +80,61 @@ class Terms:
             [replace(settings, families={**settings.families, **dict.fromkeys(blended, f)}) for f in readers],
             parts=True,
         )
-        terms: list[Term] = []
+        summands: list[Summand] = []
         parts: list[Floats] = []
         for name in schema.names:
             if name in blended:
-                terms += [Term(name, reader) for reader in range(len(READERS))]
+                summands += [Summand(name, reader) for reader in range(len(READERS))]
                 parts += [bounded(held.parts[name]) for held in each]
             else:
-                terms.append(Term(name))
+                summands.append(Summand(name))
                 parts.append(each[0].parts[name])
-        pairs = tuple(schema[t.column].of is not None for t in terms)
-        words = {j for j, t in enumerate(terms) if schema[t.column].about.words}
-        tokens = {j: row_lengths(folds, terms[j].column) for j in sorted(words)}
-        return cls(tuple(terms), tuple(parts), each[0], pairs, tokens)
+        pairs = tuple(schema[t.column].of is not None for t in summands)
+        words = {j for j, t in enumerate(summands) if schema[t.column].about.words}
+        tokens = {j: row_lengths(folds, summands[j].column) for j in sorted(words)}
+        return cls(tuple(summands), tuple(parts), each[0], pairs, tokens)
 
-    def __add__(self, other: Terms) -> Terms:
-        """Both, where the rows are the same and all of them see all terms."""
-        shift = len(self.terms)
+    def __add__(self, other: Summands) -> Summands:
+        """Both, where the rows are the same and all of them see all summands."""
+        shift = len(self.each)
         return replace(
             self,
-            terms=self.terms + other.terms,
+            each=self.each + other.each,
             parts=self.parts + other.parts,
             pairs=self.pairs + other.pairs,
             tokens={**self.tokens, **{j + shift: t for j, t in other.tokens.items()}},
         )
 
-    def beside(self, more: Terms, proposed: Sequence[Sequence[Column]]) -> Terms:
-        """These and more terms of the same rows, of which each split of the rows may see only those proposed for it.
+    def beside(self, more: Summands, proposed: Sequence[Sequence[Column]]) -> Summands:
+        """These and more summands of the same rows, of which each split of the rows may see only those proposed for it.
 
         `proposed` holds the columns for each split, and last those for all rows.
         """
-        shift = len(self.terms)
-        numbers = {t.column: j + shift for j, t in enumerate(more.terms)}
+        shift = len(self.each)
+        numbers = {t.column: j + shift for j, t in enumerate(more.each)}
         return replace(
             self,
-            terms=self.terms + more.terms,
+            each=self.each + more.each,
             parts=self.parts + more.parts,
             pairs=self.pairs + more.pairs,
             views=tuple(np.array([*range(shift), *(numbers[c.name] for c in each)]) for each in proposed),
         )
 
-    def chosen(self) -> Terms:
+    def chosen(self) -> Summands:
         """Without those that all rows together did not propose."""
         if not self.views:
             return self
         which = self.views[-1].tolist()
         return replace(
             self,
-            terms=tuple(self.terms[j] for j in which),
+            each=tuple(self.each[j] for j in which),
             parts=tuple(self.parts[j] for j in which),
             pairs=tuple(self.pairs[j] for j in which),
             views=(),
         )
 
     def evidence(self) -> Evidence:
-        """The terms as weights are fitted to them."""
+        """The summands as weights are fitted to them."""
         held = self.held
         return Evidence.of(
             self.parts,
@@ -140,7 +144,7 @@ class Terms:
             held.weights,
             dict(self.tokens),
             np.array(self.pairs, dtype=np.int64),
-            np.array([1.0 if t.reader is None else 1 / len(READERS) for t in self.terms]),
+            np.array([1.0 if t.reader is None else 1 / len(READERS) for t in self.each]),
             self.views,
         )
 
@@ -149,11 +153,11 @@ class Terms:
         families: dict[str, Any] = dict(base.families)
         total: dict[str, float] = {}
         for name in columns:
-            own = [float(w) for t, w in zip(self.terms, weights.weights, strict=True) if t.column == name]
+            own = [float(w) for t, w in zip(self.each, weights.weights, strict=True) if t.column == name]
             total[name] = sum(own)
             if len(own) > 1 and total[name] > 0:
                 families[name] = Blend(READERS, tuple(w / total[name] for w in own))
-        lengths = {self.terms[j].column: b for j, b in weights.exponents.items()}
+        lengths = {self.each[j].column: b for j, b in weights.exponents.items()}
         return replace(base, families=families, weights=total, lengths=lengths, offsets=self._offsets(weights))
 
     def _offsets(self, weights: Weights) -> dict[str, float]:
