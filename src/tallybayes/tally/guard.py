@@ -22,6 +22,12 @@ from ..exact.moments import moment_sums
 from ..exact.sheet import Sheet
 
 ROWS = ("n", "rows")  # amounts per class: the sum of weights, and how many rows
+EACH = ("moments", "words", "levels")  # sheets in which every slot may have all rows of a class; others share them out
+
+
+def how_often(sheet: str) -> str:
+    """The amount of a sheet that says how many rows have a slot."""
+    return "documents" if sheet == "words" else "n"
 
 
 def class_weights(labels: Counts, n_classes: int) -> Floats:
@@ -79,8 +85,7 @@ def _too_many(column: str, counts: Counts, classes: Sequence[str], totals: Float
     """A column cannot have more values in a class than the class has rows."""
     most = totals * (1 + 1e-12)
     for name, sheet in counts.sheets.items():
-        amount = "documents" if name == "words" else "n"
-        alone = name in ("moments", "words", "levels")  # cells and values share out a class's rows; these have them all
+        amount, alone = how_often(name), name in EACH
         if alone and sheet.within(amount, most):
             continue  # the table is not needed
         table = sheet.table(amount, len(classes))
