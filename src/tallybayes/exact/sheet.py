@@ -1,6 +1,6 @@
 """A sparse table of exact integers, slots × classes: the only file that adds.
 
-An entry is keyed by slot (a text), limb (see `numerics`) and class, and holds one int64 per amount. A sheet is a value:
+An entry is keyed by slot (a text), limb (see `limbs`) and class, and holds one int64 per amount. A sheet is a value:
 every operation returns a new one, equal numbers have equal entries, and entries that are all zero do not exist. So
 sheets form a commutative group under `add_sheets` in which `==` means equal, not close.
 """
@@ -314,7 +314,7 @@ def _collect(amounts: tuple[str, ...], slots: pa.Array, slot: Index, limb: Index
 
 
 def _carried(slot: Index, limb: Index, label: Index, amount: Ints) -> tuple[Index, Index, Index, Ints]:
-    """The entries in canonical limbs (see `numerics.canonical`)."""
+    """The entries in canonical limbs (see `limbs.canonical`)."""
     n_labels = int(label.max()) + 1
     group, inverse = np.unique(slot * n_labels + label, return_inverse=True)
     lowest = int(limb.min())

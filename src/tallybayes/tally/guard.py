@@ -1,6 +1,7 @@
-"""Whether any rows at all can have a tally: the guard in front of `forget` and of every estimate.
+"""The guard in front of `forget` and of every estimate: what no rows can have, and receipts.
 
-Receipts: a 128-bit hash per row, counted like any slot, so that `forget` knows every row it is asked to forget.
+Counts alone notice a count below zero, moments that no numbers have, more values than rows. A receipt is a 128-bit hash
+of a row, counted like any slot, by which `forget` knows every row that it is asked to forget.
 """
 
 from __future__ import annotations
