@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,7 +14,7 @@ from strategies import examples, schema, tables
 
 import tallybayes as tb
 from tallybayes.tally import waiting as pending
-from tallybayes.tally.one_row import SlotIndex, Words, checked, label_of, row_amounts
+from tallybayes.tally.one_row import SlotIndex, checked, label_of, row_amounts
 
 SCHEMA = tb.Schema(
     [
@@ -91,7 +95,7 @@ def test_a_row_that_cannot_be_read_is_refused_at_once():
 
 
 def test_many_rows_are_folded_in(monkeypatch):
-    monkeypatch.setattr(pending, "MOST", 3)
+    monkeypatch.setattr(pending, "MOST_ROWS", 3)
     model = tb.count({"c": ["red"], "n": [1.0], "t": ["a"], "y": ["u"]}, SCHEMA).model()
     for _ in range(10):
         model = model.update({"c": "red", "n": 1.0, "t": "a", "y": "u"})
@@ -117,7 +121,7 @@ def test_words_that_every_row_has_let_a_row_be_forgotten_as_quickly():
 
 
 def test_more_rows_wait_where_there_are_more_words(monkeypatch):
-    monkeypatch.setattr(pending, "MOST", 3)
+    monkeypatch.setattr(pending, "MOST_ROWS", 3)
     words = [f"word{i}" for i in range(320)]
     model = tb.count({"c": ["red"], "n": [1.0], "t": [" ".join(words)], "y": ["u"]}, SCHEMA).model()
     waiting = []
@@ -138,13 +142,18 @@ def test_the_amounts_of_a_row_are_what_its_tally_holds(one):
         assert tally.rows == 0
         return
     found = {
-        (column, sheet): slots.amounts() if isinstance(slots, Words) else dict(slots)
-        for column, sheet, slots in row_amounts(under, read)
+        (column, sheet, amount): dict(zip(slots, numbers, strict=True))
+        for column, sheet, slots, amounts in row_amounts(under, read)
+        for amount, numbers in amounts.items()
         if slots
     }
-    counts = {"": tally.labels, **tally.columns}
-    expected = {(c, s): dict(SlotIndex(sheet).of(0)) for c, each in counts.items() for s, sheet in each.sheets.items()}
-    assert found == {place: slots for place, slots in expected.items() if slots}
+    expected = {}
+    for column, counts in {"": tally.labels, **tally.columns}.items():
+        for name, sheet in counts.sheets.items():
+            for amount, (*numbers, nothing) in SlotIndex(sheet, name, 0).values.items():
+                assert nothing == 0
+                expected[column, name, amount] = dict(zip(sheet.slot_names, numbers, strict=True))
+    assert found == expected
 
 
 def test_a_row_goes_with_the_same_row_only():
@@ -178,12 +187,57 @@ def test_rows_that_wait_are_read_when_the_base_alone_cannot_let_a_row_go():
         model.forget({"c": "red", "n": 1.0, "t": "cat", "y": "u"})
 
 
-@pytest.mark.parametrize("limit", [1, 3, 1 << 30])
-def test_words_too_frequent_for_the_short_way_go_the_long_one(limit, monkeypatch):
-    monkeypatch.setattr("tallybayes.tally.waiting.LIMIT", limit)
-    monkeypatch.setattr("tallybayes.tally.one_row.LIMIT", limit)
-    table = {"c": ["red"] * 4, "n": [1.0] * 4, "t": ["ant ant", "bee"] * 2, "y": ["u", "v"] * 2}
-    base = tb.count(table, SCHEMA).model()
-    row = {"c": "red", "n": 1.0, "t": "ant ant", "y": "u"}
-    assert base.forget(row).tally == base.tally.forget([row])
-    assert base.forget(row).update(row).tally == base.tally
+@pytest.mark.parametrize("times", [1, 3, 1 << 30, 1 << 33, 1 << 70])
+def test_counts_of_any_size_let_a_row_go(times):
+    table = {"c": ["red"] * 4, "n": [1.5] * 4, "t": ["ant ant", "bee"] * 2, "y": ["u", "v"] * 2}
+    base = (times * tb.count(table, SCHEMA)).model()
+    row = {"c": "red", "n": 1.5, "t": "ant ant", "y": "u"}
+    less = base.forget(row)
+    assert "beliefs" not in vars(less)  # still waiting
+    assert less.tally == base.tally.forget([row])
+    assert less.update(row).tally == base.tally
+
+
+def test_a_row_that_waits_stays_as_it_was_given():
+    """A list or an array that is filled anew for every row counts with what it held."""
+    under = tb.Schema([tb.Column("v", "vector", width=2), tb.Column("b", "bag")], target="y")
+    rows = [{"v": [1.0 * i, 2.0], "b": ["ant", f"bee{i}"], "y": "uv"[i % 2]} for i in range(4)]
+    model = tb.count(rows[:2], under).model()
+    array, words = np.zeros(2), []
+    for row in rows[2:]:
+        array[:], words[:] = row["v"], row["b"]
+        model = model.update({"v": array, "b": words, "y": row["y"]})
+    array[:], words[:] = -1.0, []
+    assert model.tally == tb.count(rows, under)
+    assert model.forget(rows[3]).tally == tb.count(rows[:3], under)
+
+
+def test_a_model_with_many_rows_waiting_is_copied_and_pickled():
+    model = tb.count({"c": ["red"], "n": [1.0], "t": ["a"], "y": ["u"]}, SCHEMA).model()
+    models = [model]
+    for i in range(900):
+        models.append(models[-1].update({"c": "red", "n": float(i), "t": "a b", "y": "u"}))
+    early, late = models[10], models[-1]
+    assert len(pickle.dumps(early)) < len(pickle.dumps(late)) / 4  # without the rows that came after it
+    for again in (pickle.loads(pickle.dumps(late)), copy.deepcopy(late)):
+        assert again.tally == late.tally
+        assert again.forget({"c": "red", "n": 899.0, "t": "a b", "y": "u"}).tally == models[-2].tally
+
+
+def test_threads_go_on_from_one_model():
+    table = {"c": ["red", "blue"] * 40, "n": [1.0] * 80, "t": ["ant bee", "cat"] * 40, "y": ["u", "v"] * 40}
+    model = tb.count(table, SCHEMA).model().update({"c": "red", "n": 7.0, "t": "dog", "y": "u"})
+    old = {"c": "red", "n": 1.0, "t": "ant bee", "y": "u"}
+
+    def work(number: int) -> str:
+        mine = model
+        for i in range(30):
+            mine = mine.update({"c": "red", "n": float(i), "t": f"w{number}", "y": "v"}).forget(old)
+            model.forget(old)
+        return mine.tally.digest
+
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(work, range(8)))
+    for number, digest in enumerate(found):
+        more = [{"c": "red", "n": float(i), "t": f"w{number}", "y": "v"} for i in range(30)]
+        assert digest == model.tally.update(more).forget([old] * 30).digest

@@ -1,9 +1,8 @@
-"""The category columns of a matrix of whole numbers: counted and scored row by row, all of them in one pass.
+"""Columns that are matrices, or part of one: vectors, bags, and the categories of a matrix of whole numbers.
 
-Each column is a block of `Codes` like any other. Its codes, for which the matrix has to be turned, are made when
-somebody asks for them.
-
-One raw column with several amounts per row → vectors or bags.
+A matrix is taken as it is given and looked at when it is first read, since adding up and scoring notice what is wrong
+with it on their way. The categories of a matrix are counted and scored row by row, all of them in one pass; their
+codes, for which the matrix has to be turned, are made when somebody asks for them.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from .schema import Column
 
 _VALUES = 256  # a column of values from 0 to below is counted by place
-_MOST = 1 << 20  # places of all tables together: 8 MB
+_MOST_PLACES = 1 << 20  # of all tables together: 8 MB
 
 
 class WholeMatrix:
@@ -57,7 +56,7 @@ class WholeMatrix:
     def counts(self, column: int, groups: Groups) -> Ints | None:
         """Values × classes of one column; None where a value has no place, or all places would be too many."""
         width = self.matrix.shape[1]
-        if groups.weights is not None or width * _VALUES * groups.n_labels > _MOST:
+        if groups.weights is not None or width * _VALUES * groups.n_labels > _MOST_PLACES:
             return None
         if self._counted is None or self._counted[0] is not groups.labels:
             table = np.zeros((width, _VALUES, groups.n_labels), dtype=np.int64)
@@ -68,11 +67,30 @@ class WholeMatrix:
         return table[column] if whole[column] else None
 
 
-class MatrixCodes(Codes):
+class _OfMatrix:
+    """The part of a block that keeps a matrix as it was given: what else the block has is worked out when asked for."""
+
+    _given: Any
+
+    def _keep(self, given: Any, /, **known: Any) -> None:
+        self.__dict__.update(known, _given=given)  # a block is frozen
+
+    @property
+    def unchecked(self) -> Any:
+        """The matrix as it was given."""
+        return self._given
+
+    @property
+    def rows(self) -> int:
+        """How many rows."""
+        return int(self._given.shape[0])
+
+
+class MatrixCodes(_OfMatrix, Codes):
     """One column of such a matrix; `missing` has no whole number."""
 
     def __init__(self, whole: WholeMatrix, column: int, missing: Sequence[str]) -> None:
-        self.__dict__.update(whole=whole, column=column, _missing=missing)  # a block is frozen
+        self._keep(whole.matrix, whole=whole, column=column, _missing=missing)
 
     whole: WholeMatrix
     column: int
@@ -95,11 +113,6 @@ class MatrixCodes(Codes):
     def codes(self) -> Ints:
         """Which of them each row has."""
         return self._read.codes
-
-    @property
-    def rows(self) -> int:
-        """How many rows."""
-        return len(self.whole.matrix)
 
     def sum_by(self, groups: Groups) -> dict[str, Sheet]:
         """A one (or the row's weight) under the value."""
@@ -152,29 +165,18 @@ def _finite(values: Floats, where: Where) -> Floats:
     return values
 
 
-class MatrixVectors(Vectors):
-    """The rows of a matrix, which is checked when it is first read: adding up and scoring notice what is infinite."""
+class MatrixVectors(_OfMatrix, Vectors):
+    """The rows of a matrix: adding up and scoring notice what is infinite."""
 
     def __init__(self, matrix: Floats, where: Where) -> None:
-        self.__dict__.update(_given=matrix, _where=where)  # a block is frozen
+        self._keep(matrix, _where=where)
 
-    _given: Floats
     _where: Where
-
-    @property
-    def unchecked(self) -> Floats:
-        """The matrix as it was given."""
-        return self._given
 
     @cached_property
     def values(self) -> Floats:
         """The matrix, all of it finite or NaN."""
         return _finite(self._given, self._where)
-
-    @property
-    def rows(self) -> int:
-        """How many rows."""
-        return len(self._given)
 
 
 def _vector_of(item: Any, width: int, row: int, where: Where) -> Floats:
@@ -255,31 +257,19 @@ def _bag_of_matrix(raw: Any, column: Column, where: Where) -> Bag:
     return MatrixBag(matrix, where, column.levels)
 
 
-class MatrixBag(Bag):
-    """The bags of a matrix, which is checked when it is first read: counting checks it while adding it up."""
+class MatrixBag(_OfMatrix, Bag):
+    """The bags of a matrix: counting checks it while adding it up."""
 
     def __init__(self, matrix: Any, where: Where, levels: int | None) -> None:
         has = np.ones(matrix.shape[0], dtype=bool)
-        known = {"slots": positions(matrix.shape[1]), "has": has, "levels": levels, "given": None}
-        self.__dict__.update(known, _given=matrix, _where=where)  # a block is frozen
+        self._keep(matrix, slots=positions(matrix.shape[1]), has=has, levels=levels, given=None, _where=where)
 
-    _given: Any
     _where: Where
-
-    @property
-    def unchecked(self) -> Any:
-        """The matrix as it was given."""
-        return self._given
 
     @cached_property
     def matrix(self) -> Any:
         """The matrix without zeros, and no index twice in a row."""
         return self._given if is_plain(self._given) else _tidy(self._given, self._where)
-
-    @property
-    def rows(self) -> int:
-        """How many rows."""
-        return int(self._given.shape[0])
 
     def take(self, rows: Ints | Bools) -> Bag:
         """The block of some of the rows."""

@@ -1,18 +1,14 @@
-"""The sheet of a large matrix of counts, kept as the table in which it was summed.
+"""Sheets of large matrices, kept as the tables in which they were summed.
 
 What is seen from outside is a `Sheet` like any other. Its entries, a few million of them, are listed when somebody
-asks: estimating a model reads the table, only adding to other sheets, comparing and saving need the list.
-
-The sheet of a matrix of numbers, kept as the limbs in which it was summed.
-
-What is seen from outside is a `Sheet` like any other. Its entries are listed when somebody asks: adding such sheets up
-and estimating a model read the limbs, comparing and saving need the list.
+asks: estimating a model and adding such sheets up read the table, only comparing and saving need the list.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -43,18 +39,40 @@ def _position_texts(width: int) -> pa.Array:
     return array(positions(width), pa.string())
 
 
-class BagSheet(Sheet):
+def _of_list(field: str) -> Any:
+    return property(lambda self: getattr(self.listed, field))
+
+
+class DenseSheet(Sheet):
+    """A sheet that is a table of names × classes; `listed` is the same one entry by entry."""
+
+    names: Sequence[str]
+    own: Index  # the number of each class
+    slots, slot, limb, label, amount = map(_of_list, ("slots", "slot", "limb", "label", "amount"))
+
+    @cached_property
+    def listed(self) -> Sheet:
+        """The entries in the order of a sheet."""
+        raise NotImplementedError
+
+    def alike(self, others: Sequence[Sheet]) -> list[Any]:
+        """This sheet and the others, if all are of one form, of the same names and classes; else none."""
+        same = [
+            s for s in others if type(s) is type(self) and s.names is self.names and np.array_equal(s.own, self.own)
+        ]
+        return [self, *same] if len(same) == len(others) else []
+
+
+class BagSheet(DenseSheet):
     """Σ of the amounts and how many rows have one, by class and name: `entries.bag_sums` in the form of a sheet."""
 
     def __init__(self, amounts: tuple[str, str], names: Sequence[str], sums: BagSums, rows: Ints, label: Index) -> None:
         known = {"amounts": amounts, "names": names, "rows": rows, "own": label}
         self.__dict__.update(known, sums=sums.table, totals=sums.totals)  # a sheet is frozen
 
-    names: Sequence[str]
     sums: Ints  # classes × names: the amounts in the upper 32 bits, how many in the lower
     totals: Ints  # classes × 2: the same over all names, apart
     rows: Ints  # how many rows each class has: no name is in more
-    own: Index  # the number of each class
 
     def __len__(self) -> int:
         return self._entries
@@ -84,14 +102,13 @@ class BagSheet(Sheet):
 
     def plus(self, others: Sequence[Sheet]) -> Sheet | None:
         """The sum, if the others are such sheets of the same names and classes and no sum can grow out of its place."""
-        tables = [self, *(s for s in others if isinstance(s, BagSheet) and s.names is self.names)]
-        rows = sum(s.rows for s in tables)
-        if len(tables) <= len(others) or not all(np.array_equal(s.own, self.own) for s in tables):
+        sheets = self.alike(others)
+        if not sheets or sum(int((s.sums >> 32).max(initial=0)) for s in sheets) >= 1 << 31:
             return None
-        if sum(int((s.sums >> 32).max(initial=0)) for s in tables) >= 1 << 31:
-            return None
-        total = BagSums(np.sum([s.sums for s in tables], axis=0), np.sum([s.totals for s in tables], axis=0))
-        return BagSheet(self.amounts, self.names, total, rows, self.own)  # type: ignore[arg-type]
+        table, totals, rows = (
+            np.sum([getattr(s, what) for s in sheets], axis=0) for what in ("sums", "totals", "rows")
+        )
+        return BagSheet(self.amounts, self.names, BagSums(table, totals), rows, self.own)  # type: ignore[arg-type]
 
     def table_by(self, amount: str, n_labels: int, at: Index, rows: int) -> Floats:
         """One amount as floats, rows × classes: name i in row at[i]."""
@@ -111,55 +128,29 @@ class BagSheet(Sheet):
         return bag_table(self.sums, amount == self.amounts[1], at, self.own, out, more, total[self.own])
 
     @cached_property
-    def _listed(self) -> tuple[pa.Array, Index, Index, Ints]:
-        """Slots, and slot, class and amounts of each entry in the order of a sheet."""
+    def listed(self) -> Sheet:
+        """The entries in the order of a sheet, all of them small."""
         order = np.argsort(self.own)
         name, row = np.nonzero(self.sums[order].T)
         both = self.sums[order[row], name]
         used = np.zeros(len(self.names), dtype=bool)
         used[name] = True
-        slots = slot_texts(self.names).filter(pa.array(used))
-        return slots, (np.cumsum(used) - 1)[name], self.own[order][row], np.stack([both >> 32, both & _ONES], axis=1)
-
-    @cached_property
-    def slots(self) -> pa.Array:
-        """The names that have an entry."""
-        return self._listed[0]
-
-    @cached_property
-    def slot(self) -> Index:
-        """Per entry: which slot."""
-        return self._listed[1]
-
-    @cached_property
-    def limb(self) -> Index:
-        """Per entry: zero, the numbers are small."""
-        return np.zeros_like(self.slot)
-
-    @cached_property
-    def label(self) -> Index:
-        """Per entry: which class."""
-        return self._listed[2]
-
-    @cached_property
-    def amount(self) -> Ints:
-        """Entries × amounts."""
-        return self._listed[3]
+        slots, slot = slot_texts(self.names).filter(pa.array(used)), (np.cumsum(used) - 1)[name]
+        amount = np.stack([both >> 32, both & _ONES], axis=1)
+        return Sheet(self.amounts, slots, slot, np.zeros_like(slot), self.own[order][row], amount)
 
 
-class MomentSheet(Sheet):
+class MomentSheet(DenseSheet):
     """Exact sums by position and class: group position · (how many classes) + class."""
 
     def __init__(self, amounts: tuple[str, ...], names: Sequence[str], sums: Sequence[Limbs], label: Index) -> None:
         known = {"amounts": amounts, "names": names, "sums": [canonical(f) for f in sums], "own": label}
         self.__dict__.update(known)  # a sheet is frozen
 
-    names: Sequence[str]
     sums: Sequence[Limbs]  # of each amount
-    own: Index  # the number of each class
 
     def __len__(self) -> int:
-        return len(self._listed)
+        return len(self.listed)
 
     @cached_property
     def _there(self) -> Bools:
@@ -201,11 +192,8 @@ class MomentSheet(Sheet):
 
     def plus(self, others: Sequence[Sheet]) -> Sheet | None:
         """The sum, if the others are such sheets of the same names and classes."""
-        sheets = [self, *(s for s in others if isinstance(s, MomentSheet) and s.names is self.names)]
-        if len(sheets) <= len(others) or not all(np.array_equal(s.own, self.own) for s in sheets):
-            return None
-        sums = [canonical(add_limbs(each)) for each in zip(*(s.sums for s in sheets), strict=True)]
-        return MomentSheet(self.amounts, self.names, sums, self.own)
+        sums = [canonical(add_limbs(each)) for each in zip(*(s.sums for s in self.alike(others)), strict=True)]
+        return MomentSheet(self.amounts, self.names, sums, self.own) if sums else None
 
     def limbs(self, amount: str, n_labels: int) -> Limbs:
         """One amount as a full table of exact numbers: group slot · n_labels + label."""
@@ -219,37 +207,12 @@ class MomentSheet(Sheet):
         return Limbs(sums.lowest, out.reshape(-1, width), True)
 
     @cached_property
-    def _listed(self) -> Sheet:
-        """The same sheet entry by entry."""
+    def listed(self) -> Sheet:
+        """The entries in the order of a sheet."""
         order = np.argsort(self.own)
         turned = (self._of_classes(f, order) for f in self.sums)
         listed = Sheet.dense(self.names, len(order), dict(zip(self.amounts, turned, strict=True)))
         return listed.relabel(self.own[order])
-
-    @cached_property
-    def slots(self) -> pa.Array:
-        """The positions that have an entry."""
-        return self._listed.slots
-
-    @cached_property
-    def slot(self) -> Index:
-        """Per entry: which slot."""
-        return self._listed.slot
-
-    @cached_property
-    def limb(self) -> Index:
-        """Per entry: which power of 2^32."""
-        return self._listed.limb
-
-    @cached_property
-    def label(self) -> Index:
-        """Per entry: which class."""
-        return self._listed.label
-
-    @cached_property
-    def amount(self) -> Ints:
-        """Entries × amounts."""
-        return self._listed.amount
 
     @cached_property
     def slot_names(self) -> list[str]:

@@ -169,6 +169,11 @@ class Sheet:
         names: list[str] = self.slots.to_pylist()
         return names
 
+    @cached_property
+    def slot_numbers(self) -> dict[str, int]:
+        """The number of each slot."""
+        return dict(zip(self.slot_names, range(len(self.slots)), strict=True))
+
     def classes(self) -> Iterable[int]:
         """The numbers of the classes that have any entry."""
         out: list[int] = np.flatnonzero(np.bincount(self.label)).tolist()

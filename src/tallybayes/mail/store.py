@@ -1,6 +1,4 @@
-"""A learnt message, and its row as bytes: what must be remembered so that it can be unlearnt.
-
-The state of a mail filter in one SQLite file: the exact tally, and every learnt message, so that it can be unlearnt.
+"""The state of a mail filter in one SQLite file: the exact tally, and every learnt message, so that it can be unlearnt.
 
     sheets     column, sheet → a number, and the names of the amounts
     counts     sheet, slot, limb, class → one integer per amount: what `tb.count` of the learnt rows would give
@@ -21,17 +19,18 @@ import urllib.parse
 import weakref
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from ..base import canon
+from ..base.arrow import array
 from ..base.errors import TallybayesError
 from ..data.schema import Schema
 from ..exact.counts import Counts
-from ..exact.limbs import Limbs
 from ..exact.sheet import Sheet
 from ..tally.tally import Tally
 
@@ -49,8 +48,6 @@ class Learnt:
 
 def rows_tally(schema: Schema, messages: Sequence[Learnt]) -> Tally:
     """The tally of some learnt messages."""
-    if not messages:
-        return Tally.zero(schema)
     return Tally.of(schema, [{**m.row, schema.target: m.label} for m in messages])
 
 
@@ -100,7 +97,7 @@ class StateError(TallybayesError):
     """The state file of a filter cannot be read or written; it is as it was."""
 
 
-class Store:
+class Store(AbstractContextManager["Store"]):
     """An open state file. With a schema, a file that does not exist yet is made.
 
     `settings` are kept in a new file for whoever opens it next; `store.settings` are those of the file.
@@ -138,9 +135,6 @@ class Store:
     def close(self) -> None:
         """Give the file back."""
         self._db.close()
-
-    def __enter__(self) -> Store:
-        return self
 
     def __exit__(self, *error: object) -> None:
         self.close()
@@ -225,11 +219,9 @@ class Store:
         classes = [c for (c,) in self._db.execute("SELECT DISTINCT class FROM messages ORDER BY class")]
         sheets: dict[str, dict[str, Sheet]] = {name: {} for name in (_ROWS, *self.schema.names)}
         for number, column, name, amounts in found:
-            entries = self._db.execute(
-                "SELECT slot, limb, class, a0, a1, a2, a3 FROM counts WHERE sheet = ?", (number,)
-            )
+            entries = self._db.execute("SELECT * FROM counts WHERE sheet = ?", (number,)).fetchall()
             try:
-                sheet = _sheet(tuple(json.loads(amounts)), classes, entries.fetchall())
+                sheet = _sheet(tuple(json.loads(amounts)), classes, entries)
                 if len(sheet):
                     sheets[column][name] = sheet
             except (KeyError, ValueError) as error:
@@ -399,14 +391,9 @@ def _sheet(amounts: tuple[str, ...], classes: Sequence[str], entries: Sequence[t
     """The sheet of some entries of the table, its limbs carried and zeros left out."""
     if not entries or not classes:
         return Sheet.empty(amounts)
-    slots = {slot: i for i, slot in enumerate(dict.fromkeys(e[0] for e in entries))}
-    number = {c: i for i, c in enumerate(classes)}
-    group = np.array([slots[e[0]] * len(classes) + number[e[2]] for e in entries], dtype=np.int64)
-    limb = np.array([e[1] for e in entries], dtype=np.int64)
-    lowest = int(limb.min())
-    exact = {}
-    for i, amount in enumerate(amounts):
-        table = np.zeros((len(slots) * len(classes), int(limb.max()) - lowest + 1), dtype=np.int64)
-        table[group, limb - lowest] = [e[3 + i] for e in entries]
-        exact[amount] = Limbs(lowest, table)
-    return Sheet.dense(list(slots), len(classes), exact)
+    _, names, limbs, labels, *numbers = zip(*entries, strict=True)
+    slots, order = {name: i for i, name in enumerate(dict.fromkeys(names))}, {c: i for i, c in enumerate(classes)}
+    keys = ([slots[n] for n in names], limbs, [order[c] for c in labels])
+    slot, limb, label = (np.array(key, dtype=np.int64) for key in keys)
+    amount = np.array(numbers[: len(amounts)], dtype=np.int64).T
+    return Sheet.of_entries(amounts, array(list(slots), pa.string()), slot, limb, label, amount)

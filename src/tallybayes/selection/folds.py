@@ -25,12 +25,11 @@ from ..families.settings import Settings
 from ..families.smoothing import Dirichlet
 from ..model import posterior
 from ..model.prior import natural_order
-from ..tally.tally import Tally, add_tallies, count_rows, refuse_empty
+from ..tally.tally import Tally, count_rows, refuse_empty, sum_tallies
 from .settings_at_once import Answer, Asked, FoldScorer
 from .word_grid import TrainingWords, WordGrid
 
 KEPT_BYTES = 1 << 29  # of encoded rows held between counting and scoring; beyond that the source is read again
-_TOGETHER = 16  # tallies added at once
 Assign = Callable[[Labelled, int], Ints]  # the labelled rows of a batch, and where it starts → a fold for each
 
 
@@ -316,15 +315,17 @@ def count_folds(source: Source, schema: Schema, assign: Assign, *, past: bool = 
         read = encode.labelled(schema, batch, first=number == 0)
         return _count(schema, read, assign(read, start), start)
 
-    tallies, pieces, room = [Tally.zero(schema)], [], KEPT_BYTES
-    for tally, piece in threads.each(work, _numbered(source.batches())):
-        tallies.append(tally)
-        if len(tallies) >= _TOGETHER:
-            tallies = [add_tallies(tallies)]
-        assert piece.blocks is not None
-        room -= _bytes(piece.blocks)
-        pieces.append(piece if room >= 0 else replace(piece, blocks=None))
-    cells = add_tallies(tallies)
+    pieces: list[_Piece] = []
+
+    def counted() -> Iterator[Tally]:
+        room = KEPT_BYTES
+        for tally, piece in threads.each(work, _numbered(source.batches())):
+            assert piece.blocks is not None
+            room -= _bytes(piece.blocks)
+            pieces.append(piece if room >= 0 else replace(piece, blocks=None))
+            yield tally
+
+    cells = sum_tallies(counted()) or Tally.zero(schema)
     refuse_empty(cells)
     return Folds(schema, cells, tuple(_split_name(c) for c in cells.classes), tuple(pieces), source, past)
 

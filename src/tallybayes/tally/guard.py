@@ -1,6 +1,7 @@
-"""Whether any rows at all can have a tally: the guard in front of `forget` and of every estimate.
+"""The guard in front of `forget` and of every estimate: what no rows can have, and receipts.
 
-Receipts are a 128-bit hash per row, counted like any slot, so that `forget` knows every row it is asked to forget.
+Counts alone notice a count below zero, moments that no numbers have, more values than rows. A receipt is a 128-bit hash
+of a row, counted like any slot, by which `forget` knows every row that it is asked to forget.
 """
 
 from __future__ import annotations
@@ -23,6 +24,11 @@ from ..exact.moments import moment_sums
 from ..exact.sheet import Sheet
 
 ROWS = ("n", "rows")  # amounts per class: the sum of weights, and how many rows
+
+
+def how_often(sheet: str) -> str:
+    """The amount of a sheet that says how many rows have a slot."""
+    return "documents" if sheet == "words" else "n"
 
 
 def class_weights(labels: Counts, n_classes: int) -> Floats:
@@ -80,8 +86,7 @@ def _too_many(column: str, counts: Counts, classes: Sequence[str], totals: Float
     """A column cannot have more values in a class than the class has rows."""
     most = totals * (1 + 1e-12)
     for name, sheet in counts.sheets.items():
-        amount = "documents" if name == "words" else "n"
-        alone = name in EACH  # cells and values share out a class's rows; these have them all
+        amount, alone = how_often(name), name in EACH
         if alone and sheet.within(amount, most):
             continue  # the table is not needed
         table = sheet.table(amount, len(classes))

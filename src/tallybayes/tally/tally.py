@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ..families.settings import Settings
     from ..model.model import Model
 
-_TOGETHER = 16  # tallies added at once while counting: more are faster to add, fewer take less memory
+_TOGETHER = 16  # tallies added at once: more are faster to add, fewer take less memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,15 +66,9 @@ class Tally:
         if source.engine is not None:
             elsewhere: Tally = source.engine.count(schema)
             return elsewhere
-        parts: list[Tally] = []
-        for part in threads.each(
-            lambda item: _of_batch(schema, item[1], first=item[0] == 0),
-            enumerate(source.batches(encode.wanted(schema))),
-        ):
-            parts.append(part)
-            if len(parts) >= _TOGETHER:
-                parts = [add_tallies(parts)]
-        return add_tallies(parts) if parts else cls.zero(schema)
+        batches = enumerate(source.batches(encode.wanted(schema)))
+        parts = threads.each(lambda item: _of_batch(schema, item[1], first=item[0] == 0), batches)
+        return sum_tallies(parts) or cls.zero(schema)
 
     @property
     def rows(self) -> int:
@@ -229,6 +223,16 @@ class Tally:
         )
         out = f"Tally: {rows} · {labels or 'no classes'} · {columns}"
         return f"{out} · {skipped} without a label skipped" if self.skipped else out
+
+
+def sum_tallies(tallies: Iterable[Tally]) -> Tally | None:
+    """The sum of any number of tallies, of which only a few are in memory at a time; None of none."""
+    parts: list[Tally] = []
+    for tally in tallies:
+        parts.append(tally)
+        if len(parts) >= _TOGETHER:
+            parts = [add_tallies(parts)]
+    return add_tallies(parts) if parts else None
 
 
 def add_tallies(tallies: Sequence[Tally]) -> Tally:

@@ -23,7 +23,7 @@ from ...base.errors import TallybayesError, TallybayesWarning
 from ...data.batch import BATCH_ROWS, Batch
 from ...data.schema import Schema
 from ..table import from_ipc, to_ipc
-from ..tally import Tally, add_tallies
+from ..tally import Tally, sum_tallies
 
 if TYPE_CHECKING:
     from ...model.model import Model
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 PARTS = "part long, tally binary, problem string"
 STREAMS = "stream binary"
 _BATCH_BYTES = 1 << 26  # Spark sends 10,000 rows at a time; they are gathered up to this or BATCH_ROWS
-_TOGETHER = 16  # tallies added at once
 
 Batches = Iterable[pa.RecordBatch]
 
@@ -81,20 +80,23 @@ class CountPartition:
 
     def _count(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         schema = Schema.from_dict(json.loads(self.schema))
-        part, start, parts = _partition(), 0, [Tally.zero(schema)]
-        try:
+        part, start = _partition(), 0
+
+        def tallies() -> Iterator[Tally]:
+            nonlocal start
             for pieces in gathered(batches):
                 batch = read(pieces, self.names, start)
                 start += batch.rows
-                parts.append(Tally.of(schema, batch))
-                if len(parts) >= _TOGETHER:
-                    parts = [add_tallies(parts)]
+                yield Tally.of(schema, batch)
+
+        try:
+            total = sum_tallies(tallies())
         except TallybayesError as error:
             found = f"partition {part}: {error.found}"
             yield _part(part, None, json.dumps([type(error).__name__, found, error.hint]))
             return
-        if start:
-            yield _part(part, to_ipc(add_tallies(parts)), None)
+        if total is not None:
+            yield _part(part, to_ipc(total), None)
 
 
 @dataclass(frozen=True)
@@ -108,19 +110,21 @@ class AddPartition:
         return quietly(lambda: self._add(batches))
 
     def _add(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        parts: list[Tally] = []
-        part = 0
-        for batch in batches:
-            for row in batch.to_pylist():
-                part = row["part"] % self.most
-                if row["problem"] is not None:
-                    yield _part(part, None, row["problem"])
+        part, problem = 0, None
+
+        def tallies() -> Iterator[Tally]:
+            nonlocal part, problem
+            for row in (row for batch in batches for row in batch.to_pylist()):
+                part, problem = row["part"] % self.most, row["problem"]
+                if problem is not None:
                     return
-                parts.append(from_ipc(row["tally"]))
-                if len(parts) >= _TOGETHER:
-                    parts = [add_tallies(parts)]
-        if parts:
-            yield _part(part, to_ipc(add_tallies(parts)), None)
+                yield from_ipc(row["tally"])
+
+        total = sum_tallies(tallies())
+        if problem is not None:
+            yield _part(part, None, problem)
+        elif total is not None:
+            yield _part(part, to_ipc(total), None)
 
 
 def _part(part: int, tally: bytes | None, problem: str | None) -> pa.RecordBatch:

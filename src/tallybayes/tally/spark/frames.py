@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from ...base import errors
-from ...base.errors import DataError, MissingExtra, TallybayesError
+from ...base.errors import DataError, MissingExtra
 from ...data import encode
 from ...data.batch import BATCH_ROWS, Batch, Source, Wanted, refuse_repeated
 from ...data.outputs import PREDICTION, output_names
 from ...data.schema import Schema
 from ..table import from_ipc
-from ..tally import Tally, add_tallies
+from ..tally import Tally, sum_tallies
 from . import executor, grouped
 
 if TYPE_CHECKING:
@@ -65,12 +65,8 @@ class SparkRows:
         for most in _TREE:
             near = parts.repartition(parts["part"] % most)
             parts = near.mapInArrow(executor.AddPartition(most), executor.PARTS)
-        tallies = [Tally.zero(schema)]
-        for row in parts.collect():
-            if row["problem"] is not None:
-                raise _problem(row["problem"])
-            tallies.append(from_ipc(bytes(row["tally"])))
-        return add_tallies(tallies)
+        zero = Tally.zero(schema)  # whose schema is the one that was given, not one that has travelled
+        return zero + (sum_tallies(map(_received, parts.collect())) or zero)
 
     def _grouped(self, schema: Schema, names: Sequence[str]) -> Tally:
         """The tally of categories alone, grouped by Spark."""
@@ -210,8 +206,9 @@ def _label_type(classes: Sequence[Any]) -> str:
     return known.get(kinds.pop(), "StringType") if len(kinds) == 1 else "StringType"
 
 
-def _problem(written: str) -> TallybayesError:
-    """The error that an executor met."""
-    kind, found, hint = json.loads(written)
-    error: TallybayesError = getattr(errors, kind)(found, hint=hint)
-    return error
+def _received(row: Any) -> Tally:
+    """The tally that an executor sent; the error that it met is raised here."""
+    if row["problem"] is not None:
+        kind, found, hint = json.loads(row["problem"])
+        raise getattr(errors, kind)(found, hint=hint)
+    return from_ipc(bytes(row["tally"]))
