@@ -133,7 +133,7 @@ class SlotIndex:
         own = Sheet(sheet.amounts, sheet.slots, sheet.slot[here], sheet.limb[here], here * 0, sheet.amount[here])
         self.number = sheet.slot_numbers
         # by number, and at the end a zero for slots that are not there, which have the number −1
-        self.values = {amount: [*_exact(own.limbs(amount, 1), amount), 0] for amount in sheet.amounts}
+        self.values = {amount: _exact(own.limbs(amount, 1), amount) for amount in sheet.amounts}
         self._rows = self.values.get(how_often(kind), [0])
 
     @cached_property
@@ -151,11 +151,11 @@ class SlotIndex:
 
 
 def _exact(limbs: Limbs, amount: str) -> list[Any]:
-    """The numbers of an amount in its units."""
+    """The numbers of an amount in its units, and a zero."""
     unit_bits = _UNIT_BITS.get(amount, 0)
     if limbs.lowest == 0 and limbs.array.shape[1] == 1 and not unit_bits:
-        small: list[int] = limbs.array[:, 0].tolist()
+        small: list[int] = np.append(limbs.array, 0).tolist()
         return small
     values, exponent = whole_numbers(limbs)
     over, under = 1 << max(unit_bits + exponent, 0), 1 << max(-unit_bits - exponent, 0)
-    return [v * over // under if v % under == 0 else Fraction(v, under) for v in values.tolist()]
+    return [v * over // under if v % under == 0 else Fraction(v, under) for v in [*values, 0]]
