@@ -46,6 +46,7 @@ class NaiveBayes(TallyClassifier):
     """
 
     _open = True
+    _takes = ("allow_nan", "categorical", "string", "sparse")
     _chosen: tuple[Settings, Settings] | None = None  # what was stated when fitting, and what was chosen then
 
     def __init__(
@@ -109,8 +110,8 @@ class NaiveBayes(TallyClassifier):
 
     def _look(self, table: Any, y: Any, weights: Floats | None) -> Schema:
         """A schema for the first rows."""
-        rows = _looked_at(weights)
-        if rows is not None:
+        if weights is not None:
+            rows = _looked_at(weights)
             table, y = _taken(table, rows), y.take(pa.array(rows))
         if isinstance(table, np.ndarray) and table.dtype.kind in "fiub":
             return Schema(_number_columns(table), target=LABELS)
@@ -168,19 +169,9 @@ class NaiveBayes(TallyClassifier):
         chosen = {"families": settings.families or None, "smoothing": settings.smoothing, "prior": settings.prior}
         return {**chosen, "schema": model.schema}
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        tags.input_tags.sparse = True
-        return tags
 
-
-def _looked_at(weights: Floats | None) -> Ints | None:
-    """The rows to infer from, None for all: one of weight 3 counts three times, one of weight 0 not at all."""
-    if weights is None:
-        return None
+def _looked_at(weights: Floats) -> Ints:
+    """The rows to infer from: one of weight 3 counts three times, one of weight 0 not at all."""
     if weights.sum() <= LOOK and (weights == np.rint(weights)).all():
         return np.repeat(np.arange(len(weights)), weights.astype(np.int64))
     return np.flatnonzero(weights > 0)
