@@ -334,9 +334,9 @@ class TallyClassifier(ClassifierMixin, BaseEstimator):
             check_is_fitted(self)  # which takes long to say yes
 
     def _count(self, table: Any, y: Any, weights: Floats | None) -> None:
-        answer = self._asked()  # parameters that are wrong are refused before anything is counted
         before: list[Tally] = vars(self).get("_counted", [])
         schema = before[0].schema if before else self._schema(table, y, weights)
+        answer = self._asked()  # parameters that are wrong are refused before anything is counted
         counted = [*before, Tally.of(schema, table, y, weights=weights)]
         self._counted = counted if len(counted) <= _MOST_TALLIES else [add_tallies(counted)]
         self._answer = answer

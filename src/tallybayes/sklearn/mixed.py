@@ -99,11 +99,11 @@ class NaiveBayes(TallyClassifier):
         return {name: X[:, j] for j, name in enumerate(names)}
 
     def _schema(self, table: Any, y: Any, weights: Floats | None) -> Schema:
+        stated, calibrates = self._stated(), self._calibrates()  # refuse what is wrong before the rows are looked at
         schema = self.schema or self._look(table, y, weights)
         schema = schema._with(label_type=labels.label_type(self.classes_))
-        if self._calibrates():
+        if calibrates:
             look = first_look(open_source(table, y, weights=weights, target=schema.target))
-            stated = self._stated()
             schema, chosen = choose(look, schema, stated)
             self._chosen = (stated, chosen)
         return schema
@@ -117,12 +117,6 @@ class NaiveBayes(TallyClassifier):
             return Schema(_number_columns(table), target=LABELS)
         return _inferred(table, y)
 
-    def _count(self, table: Any, y: Any, weights: Floats | None) -> None:
-        first = "_counted" not in vars(self)
-        super()._count(table, y, weights)
-        if first and self._calibrates():
-            self._answer = self._asked()  # with what held-out rows have chosen
-
     def _calibrates(self) -> bool:
         if self.calibration not in (None, False, True, "auto"):
             raise SettingsError(
@@ -135,7 +129,7 @@ class NaiveBayes(TallyClassifier):
         """What the parameters state; with calibration what held-out rows chose, and what was stated otherwise since."""
         stated = self._stated()
         classes = self._class_texts()
-        if not self._calibrates() or not ("_chosen" in vars(self) or "_counted" in vars(self)):
+        if not self._calibrates():
             return replace(stated, classes=classes)
         if self._chosen is None:
             raise SettingsError(
