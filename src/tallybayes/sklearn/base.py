@@ -31,7 +31,7 @@ from ..model.prior import class_prior, class_totals
 from ..store import model_file
 from ..tally.tally import Tally, add_tallies
 from . import labels
-from .labels import Labels, generator, how_many, weights_of
+from .labels import Labels, generator, weights_of
 
 _MOST_TALLIES = 64  # of small batches that wait to be added together, which is faster than one by one
 _NOTE = "scikit-learn"  # where a model's notes keep what only its estimator needs
@@ -188,7 +188,8 @@ class TallyClassifier(ClassifierMixin, BaseEstimator):
     def explain(self, X: Any) -> list[Explanation]:
         """For each row of X why it gets its answer: the prior and every column, adding up to the score."""
         table = self._read(X)
-        return [self.model_.explain(table, row) for row in range(how_many(X))]
+        rows = X.shape[0] if hasattr(X, "shape") else len(X)
+        return [self.model_.explain(table, row) for row in range(rows)]
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Any, Labels]:
         """Rows drawn by the generative story, and their labels."""

@@ -72,11 +72,6 @@ def weights_of(given: Any, rows: int) -> Floats:
     return np.asarray(weights)
 
 
-def how_many(X: Any) -> int:
-    """How many rows."""
-    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
-
-
 def generator(random_state: Any) -> np.random.Generator:
     """NumPy's new generator from what scikit-learn calls a random state."""
     if isinstance(random_state, np.random.RandomState):

@@ -26,7 +26,6 @@ from ..model.model import Model
 from ..selection.choose.ladder import choose
 from . import labels
 from .base import TallyClassifier
-from .labels import how_many
 
 
 class NaiveBayes(TallyClassifier):
@@ -72,7 +71,7 @@ class NaiveBayes(TallyClassifier):
     def _validated(self, X: Any, y: Any = "no_validation", *, reset: bool) -> Any:
         if _is_frame(X):
             validate_data(self, X, reset=reset, skip_check_array=True)
-            if how_many(X) == 0:
+            if X.shape[0] == 0:
                 raise ValueError(
                     f"Found array with 0 sample(s) while a minimum of 1 is required by {type(self).__name__}."
                 )
