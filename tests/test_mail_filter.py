@@ -25,7 +25,7 @@ from tallybayes.cli.mail import with_header
 from tallybayes.mail import store as store_module
 from tallybayes.mail.filter import Filter, FilterSettings
 from tallybayes.mail.message import mail_schema, read_message
-from tallybayes.mail.settings import MailSettings
+from tallybayes.mail.parts import MailSettings
 from tallybayes.mail.store import Learnt, StateError, Store, rows_tally
 
 ROOT = Path(__file__).resolve().parents[1]

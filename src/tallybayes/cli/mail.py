@@ -160,7 +160,7 @@ def _verdict(state: str, raw: bytes) -> Verdict:
 def _new_settings(state: str, given: dict[str, Any]) -> Any:
     """The settings of a new state file; None to take those of an existing one, which refuses others."""
     from ..mail.filter import FilterSettings
-    from ..mail.settings import MailSettings
+    from ..mail.parts import MailSettings
 
     wanted = {name: value for name, value in given.items() if value is not None}
     if not wanted:

@@ -9,7 +9,7 @@ from .boxes import read_mail
 from .filter import Filter, FilterSettings, Verdict
 from .html import strip_html
 from .message import Message, mail_schema, read_message
-from .settings import MailSettings
+from .parts import MailSettings
 
 __all__ = [
     "Filter",

@@ -13,7 +13,7 @@ from typing import BinaryIO
 from ..base.canon import printable
 from ..base.disk import names_beside
 from ..base.errors import DataError, unknown
-from .settings import MailSettings
+from .parts import MailSettings
 
 Found = tuple[str | None, bytes, str]  # the label if the place tells it, the message, where it was
 
@@ -23,7 +23,8 @@ _MBOX = (".mbox", ".mbx")
 _FROM = re.compile(rb">?From .{0,200}?\d\d?:\d\d")
 _QUOTED_FROM = re.compile(rb">+From ")
 _HEADER = re.compile(rb"(?:>?From .{0,500}\n)?[!-9;-~]{1,200}[ \t]*:")
-_PIECE = 1 << 16  # a line longer than this is read in pieces
+_PIECE_BYTES = 1 << 16  # a longer line is read in pieces
+_START_BYTES = 2000  # of a file, which tell what it is
 
 
 def read_mail(
@@ -64,17 +65,23 @@ def _of_file(path: Path, kind: str, most: int) -> Iterator[Found]:
         raise DataError(f"{_shown(path)} is a file", hint=f"give a folder, or leave out kind={kind!r}.")
     if path.is_file():
         with open(path, "rb") as file:
-            start = file.read(2000).lstrip(b"\r\n").replace(b"\r\n", b"\n")
+            start = _start(file.read(_START_BYTES))
         if kind == "auto" and path.suffix.lower() != ".eml":
-            is_box = path.suffix.lower() in _MBOX or _FROM.match(start) is not None
-            kind = "mbox" if is_box else "auto"
+            kind = "mbox" if path.suffix.lower() in _MBOX or _FROM.match(start) else "auto"
         if not start:
             raise DataError(f"{_shown(path)} holds no message: it is empty", hint="give a file with mail in it.")
         if kind == "mbox":
-            _check_mbox(start, _shown(path))
+            first, _, rest = start.partition(b"\n")
+            if not _FROM.match(first) or not _HEADER.match(rest):
+                raise _no_mbox(first, _shown(path))
         if kind == "auto":
             _check_message(start, path)
-    return _mbox_file(path, most) if kind == "mbox" else _messages([(None, path)], most)
+    return _mbox_file(path, most) if kind == "mbox" else _messages([path], most)
+
+
+def _start(data: bytes) -> bytes:
+    """The first lines of a file as they are looked at."""
+    return data[:_START_BYTES].lstrip(b"\r\n").replace(b"\r\n", b"\n")
 
 
 def _check_message(start: bytes, path: Path) -> None:
@@ -86,9 +93,9 @@ def _check_message(start: bytes, path: Path) -> None:
         )
 
 
-def _messages(files: list[tuple[str | None, Path]], most: int, kind: str = "") -> Iterator[Found]:
+def _messages(files: list[Path], most: int, kind: str = "", label: str | None = None) -> Iterator[Found]:
     """One message from each file. A file of a Maildir may be anything, and may have been moved by another program."""
-    for label, path in files:
+    for path in files:
         try:
             with open(path, "rb") as file:
                 data = file.read(most + 1)
@@ -99,15 +106,15 @@ def _messages(files: list[tuple[str | None, Path]], most: int, kind: str = "") -
         if kind == "maildir" and not data:
             continue  # what a mail program left behind when it was killed
         if kind == "folder":
-            _check_message(data[:2000].lstrip(b"\r\n").replace(b"\r\n", b"\n"), path)
+            _check_message(_start(data), path)
         yield label, data, str(path)
 
 
 def _from_input(kind: str, most: int) -> Iterator[Found]:
     given: BinaryIO = sys.stdin.buffer
-    before, first = b"", given.readline(_PIECE) if kind == "auto" else b""
+    before, first = b"", given.readline(_PIECE_BYTES) if kind == "auto" else b""
     while first in (b"\n", b"\r\n") and len(before) < most:
-        before, first = before + first, given.readline(_PIECE)
+        before, first = before + first, given.readline(_PIECE_BYTES)
     if kind == "mbox" or (kind == "auto" and first.startswith(b"From ") and _FROM.match(first)):
         yield from _mbox(given, "standard input", most, first)
     elif kind in ("auto", "message"):
@@ -123,12 +130,6 @@ def _from_input(kind: str, most: int) -> Iterator[Found]:
 
 
 # ---- mbox
-
-
-def _check_mbox(start: bytes, where: str) -> None:
-    first, _, rest = start.partition(b"\n")
-    if not _FROM.match(first) or not _HEADER.match(rest):
-        raise _no_mbox(first, where)
 
 
 def _no_mbox(first: bytes, where: str) -> DataError:
@@ -152,7 +153,7 @@ def _mbox(file: BinaryIO, where: str, most: int, first: bytes = b"") -> Iterator
     kept: list[bytes] = []
     size = number = 0
     blank, line_start = True, True  # whether the line before was empty, whether this piece begins a line
-    while line := first or file.readline(_PIECE):
+    while line := first or file.readline(_PIECE_BYTES):
         first = b""
         if line_start:
             if blank and line.startswith(b"From ") and _FROM.match(line):
@@ -199,7 +200,7 @@ def _of_folder(path: Path, kind: str, most: int) -> Iterator[Found]:
             hint="put the messages in a folder for each class, or give one of the folders.",
         )
     if files:
-        return _messages([(None, f) for f in files], most, "folder")
+        return _messages(files, most, "folder")
     if not folders:
         raise DataError(
             f"there is no mail in {_shown(path)}: the folder is empty",
@@ -213,13 +214,13 @@ def _classes(path: Path, folders: list[Path], most: int) -> Iterator[Found]:
     parts = []
     for folder in folders:
         kind = "maildir" if _is_maildir(folder) else "folder"
-        files = [f for _, f in _maildir(folder)] if kind == "maildir" else _listed(folder)[0]
+        files = _maildir(folder) if kind == "maildir" else _listed(folder)[0]
         if not files:
             raise DataError(
                 f"there is no mail in {_shown(folder)}, a folder of {_shown(path)}",
                 hint="each folder holds the messages of one class; take this one away, or give one of the others.",
             )
-        parts.append(_messages([(folder.name, f) for f in files], most, kind))
+        parts.append(_messages(files, most, kind, folder.name))
     return itertools.chain.from_iterable(parts)
 
 
@@ -227,12 +228,11 @@ def _is_maildir(path: Path) -> bool:
     return (path / "cur").is_dir() or (path / "new").is_dir()
 
 
-def _maildir(path: Path) -> list[tuple[str | None, Path]]:
-    parts = [part for part in (path / "cur", path / "new") if part.is_dir()]
-    files = [(None, f) for part in parts for f in _listed(part)[0]]
+def _maildir(path: Path) -> list[Path]:
+    files = [f for part in (path / "cur", path / "new") if part.is_dir() for f in _listed(part)[0]]
     if not files:
         raise DataError(f"there is no mail in {_shown(path)}: the Maildir is empty", hint="give one with mail in it.")
-    return list(files)
+    return files
 
 
 def _listed(path: Path) -> tuple[list[Path], list[Path]]:

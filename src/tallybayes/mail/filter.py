@@ -21,7 +21,7 @@ from ..families.settings import Settings
 from ..model.model import Model
 from ..tally.tally import Tally
 from .message import Message, mail_schema, read_message
-from .settings import MailSettings
+from .parts import MailSettings
 from .store import Change, Learnt, StateError, Store, pack
 
 SPAM, HAM, UNSURE = "spam", "ham", "unsure"
@@ -86,8 +86,7 @@ class Verdict:
         for column, value, odds in explanation.for_class(SPAM, HAM):
             together[column, value] = together.get((column, value), 0.0) + odds
         strongest = sorted(((c, v, odds) for (c, v), odds in together.items() if odds), key=lambda line: -abs(line[2]))
-        rest = strongest[most:]
-        kept = strongest[:most]
+        kept, rest = strongest[:most], strongest[most:]
         return [*kept, ("everything else", f"{len(rest)} more", sum(line[2] for line in rest))] if rest else kept
 
     def __str__(self) -> str:
@@ -239,7 +238,7 @@ class Filter:
         """SHA-256 of the whole state: the tally, and every learnt message. Forgetting restores it."""
         out = hashlib.sha256(b"tallybayes mail 1\n" + self.tally.digest.encode())
         for m in self.store.messages():
-            out.update(pack({**asdict(m)}))
+            out.update(pack(asdict(m)))
         return out.hexdigest()
 
 

@@ -18,8 +18,9 @@ from ..data.schema import Column, Schema
 from ..exact.cells import Cells
 from .html import Link, strip_html
 from .links import host_of, owner_of, shows_another_place
-from .parts import Content, address_of, addresses_of, domain_of, headers, readable, walk
-from .settings import USUAL, MailSettings
+from .parts import Content, MailSettings, address_of, addresses_of, domain_of, headers, readable, walk
+
+_USUAL = MailSettings()
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Message:
 
 def read_message(
     raw: bytes,
-    settings: MailSettings = USUAL,
+    settings: MailSettings = _USUAL,
     *,
     sender_known: bool | None = None,
     seen_before: bool | None = None,
@@ -136,7 +137,7 @@ _GREETING = re.compile(
     re.IGNORECASE,
 )
 _LETTERS = re.compile(r"[^\W_]+")
-_LONG, _SKETCH = 30, 8  # different words
+_LONG_WORDS, _SKETCH_WORDS = 30, 8  # different ones
 
 
 def _body(content: Content) -> tuple[str | None, list[Link]]:
@@ -222,7 +223,7 @@ def _fingerprint(body: str, others: list[str]) -> str:
     kept = [token for token in tokens if "://" not in token and "@" not in token and not token.startswith("www.")]
     words = [word for word in _LETTERS.findall(" ".join(kept).lower()) if word.isalpha()]
     distinct = sorted(set(words[:400]))
-    if len(distinct) >= _LONG:
-        distinct = sorted(sorted(distinct, key=lambda word: zlib.crc32(word.encode()))[:_SKETCH])
+    if len(distinct) >= _LONG_WORDS:
+        distinct = sorted(sorted(distinct, key=lambda word: zlib.crc32(word.encode()))[:_SKETCH_WORDS])
     few = distinct if len(distinct) >= 8 else [*distinct, "", *others]
     return hashlib.sha256("\n".join(few).encode()).hexdigest()[:32]

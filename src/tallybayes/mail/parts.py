@@ -11,18 +11,42 @@ import re
 import string
 import urllib.parse
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 from ..base import canon
-from .settings import MailSettings
+from ..base.errors import SettingsError
 
 _WANTED = {"cc", "date", "from", "message-id", "reply-to", "return-path", "subject", "to"}
 _WANTED |= {"content-disposition", "content-transfer-encoding", "content-type"}
 _NAME = re.compile(rb"([!-9;-~]{1,200})[ \t]*:")
 _EXTENSION = re.compile(r"\.([a-z0-9]{1,8})\W*$")
 _TYPES = {"text/plain": "txt", "image/jpeg": "jpg", "text/calendar": "ics", "application/octet-stream": "other"}
-_HTML = 5  # characters of HTML read for each character of text that is counted
-_FALSE_ENDS = 10_000  # lines that begin like a boundary and are none, before the looking ends
+_HTML_PER_TEXT = 5  # characters of HTML read for each character of text that is counted
+_MOST_FALSE_ENDS = 10_000  # lines that begin like a boundary and are none, before the looking ends
+
+
+@dataclass(frozen=True)
+class MailSettings:
+    """What the reading of mail depends on: the owner of the mailbox, and how much of a message is read."""
+
+    owner: str = ""  # names of the mailbox's owner, with commas between them: "Ada, Lovelace"
+    max_bytes: int = 10_000_000  # of the message
+    max_text: int = 200_000  # characters of the body that are counted
+    max_parts: int = 200  # of a MIME message
+    max_depth: int = 20  # of parts in parts
+    max_headers: int = 1_000  # lines of headers
+    max_header: int = 20_000  # characters of one header
+    max_links: int = 2_000
+
+    def __post_init__(self) -> None:
+        for f in fields(self):
+            value = getattr(self, f.name)
+            if f.name == "owner" and not isinstance(value, str):
+                raise SettingsError(f"owner={value!r}", hint="give names with commas between them: 'Ada, Lovelace'.")
+            if f.name != "owner" and (not isinstance(value, int) or value < 1):
+                raise SettingsError(
+                    f"{f.name}={value!r}", hint=f"take a whole number, 1 or more; {f.default} is usual."
+                )
 
 
 @dataclass
@@ -36,7 +60,8 @@ class Content:
     notes: dict[str, None] = field(default_factory=dict)  # each once, in order
 
     def __post_init__(self) -> None:
-        self.room = {False: self.settings.max_text, True: _HTML * self.settings.max_text}  # left for plain text, HTML
+        most = self.settings.max_text
+        self.room = {False: most, True: _HTML_PER_TEXT * most}  # characters left for plain text, HTML
 
     def note(self, text: str) -> None:
         """Say what was cut or odd, in plain words."""
@@ -114,7 +139,7 @@ def _split(data: bytes, start: int, end: int, boundary: str, content: Content) -
         at = line_end
         if rest not in (b"", b"--") or (line_end < end and data[line_end] != 10):
             at, wrong = tail, wrong + 1
-            if wrong > _FALSE_ENDS:
+            if wrong > _MOST_FALSE_ENDS:
                 content.note("too many lines that look like the end of a part; the rest is read as one")
                 break
             continue

@@ -4,8 +4,7 @@
 its fitted attributes; `NaiveBayes` takes data frames of mixed columns with missing values as they are. All of them are
 shells over `tallybayes.Tally` and `tallybayes.Model`: no mathematics here.
 
-Imports `store` and the rooms below. Begin with `base`, what all of them share, then `mixed`. `files` stands alone: how
-estimators are saved and pickled is one matter, and `base` is long enough.
+Imports `store` and the rooms below. Begin with `base`, what all of them share, then `mixed`.
 """
 
 from ..base.errors import MissingExtra

@@ -1,60 +1,48 @@
 """What every estimator shares: a tally that `fit` counts, and a model that is asked of it when an answer is needed.
 
 Counting keeps no parameter, so one changed by `set_params` takes effect at the next answer, and `partial_fit` in any
-cut and order equals `fit` bit for bit. An estimator says how its data are read (`_validated`, `_table`, `_schema`) and
-what its parameters mean (`_settings`); everything else is here.
+cut and order equals `fit` bit for bit. An estimator says how its data are read (`_validated`, `_table`, `_columns`) and
+what its parameters mean (`_settings`); everything else is here. Files and pickles hold the tally in the library's own
+format.
 """
 
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
+import os
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import unique_labels
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..base.arrays import Floats, Ints, safe_log
 from ..base.errors import DataError, SettingsError
-from ..data.schema import Schema
+from ..data.schema import Column, Schema
+from ..data.sources import LABELS
 from ..explain.explanation import Explanation
 from ..families.settings import Settings
 from ..model.model import Model
 from ..model.posterior import best, log_posterior
 from ..model.prior import class_prior, class_totals
+from ..store import model_file
 from ..tally.tally import Tally, add_tallies
-from . import files, labels
-from .labels import Labels, generator, how_many, weights_of
+from . import labels
+from .labels import Labels, generator, weights_of
 
-_PENDING = 64  # tallies of small batches that wait to be added together, which is faster than one by one
-
-
-@dataclass
-class Counted:
-    """The counts of an estimator: the sum of these tallies, added when it is asked for."""
-
-    parts: list[Tally]
-
-    def add(self, tally: Tally) -> None:
-        """Count more rows."""
-        self.parts.append(tally)
-        if len(self.parts) > _PENDING:
-            self.total()
-
-    def total(self) -> Tally:
-        """The sum."""
-        if len(self.parts) > 1:
-            self.parts[:] = [add_tallies(self.parts)]
-        return self.parts[0]
+_MOST_TALLIES = 64  # of small batches that wait to be added together, which is faster than one by one
+_NOTE = "scikit-learn"  # where a model's notes keep what only its estimator needs
+_IN_NOTES = (bool, int, float, str, list, tuple, np.ndarray, np.generic, type(None))  # parameters that go there
 
 
 @dataclass
 class Answer:
     """A model, the parameters it was asked with, and the order of its classes."""
 
-    params: dict[str, Any]
+    params: dict[str, Any]  # copies: an array or a dict that is changed afterwards does not change here
     settings: Settings
     model: Model | None = None
     order: Ints | None = None  # from the model's classes to classes_
@@ -66,13 +54,11 @@ def _names(kind: Any) -> tuple[str, ...]:
     return tuple(kind._get_param_names())
 
 
-def parameters(estimator: Any) -> dict[str, Any]:
-    """The parameters as they are now; an array or a dict that is changed afterwards does not change here."""
-    kind: Any = type(estimator)
-    return {name: copy.copy(getattr(estimator, name)) for name in _names(kind)}
+def _plain(value: Any) -> Any:
+    return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
 
 
-def same(now: Any, then: Any) -> bool:
+def _same(now: Any, then: Any) -> bool:
     """Whether a parameter is what it was."""
     if now is then:
         return True
@@ -88,6 +74,7 @@ class TallyClassifier(ClassifierMixin, BaseEstimator):
     _dtype = np.dtype(np.float64)  # of attributes that scikit-learn gives in the type of X
     _ready: tuple[Any, ...] = ()  # types of matrices that reading checks itself
     _x_checks: dict[str, Any] = {}  # noqa: RUF012 - constant, per class
+    _takes: tuple[str, ...] = ()  # scikit-learn's tags of the input that hold
 
     # ---- counting
 
@@ -97,7 +84,8 @@ class TallyClassifier(ClassifierMixin, BaseEstimator):
         A row of weight 0 is as if it were not there, its class included.
         """
         table, y, weights = self._checked(X, y, sample_weight, reset=True)
-        self._reset()
+        for name in ("_answer", "_chosen", "_counted", "_dtype"):  # data that cannot be fitted leave no older answers
+            self.__dict__.pop(name, None)
         given = labels.encoded(y)
         self.classes_ = labels.distinct(given, y, weights)
         if len(self.classes_) == 0:
@@ -115,17 +103,21 @@ class TallyClassifier(ClassifierMixin, BaseEstimator):
         given = labels.encoded(y)
         found = labels.distinct(given, y, weights)
         known = getattr(self, "classes_", None)
-        if classes is None:
-            if known is None and not self._open:
-                raise ValueError("classes must be passed on the first call to partial_fit.")
-            stated = found[:0] if known is None else known
-        else:
-            stated = labels.declared(classes)
-            if known is not None and not self._open and not np.array_equal(known, stated):
+        if classes is not None:
+            stated = np.asarray(unique_labels(classes))
+            if not (known is None or self._open or np.array_equal(known, stated)):
                 raise ValueError(
                     f"`classes={classes!r}` is not the same as on last call to partial_fit, was: {known!r}"
                 )
-        self.classes_ = self._with_new(stated if known is None else labels.union(known, stated), found)
+            known = stated if known is None else labels.union(known, stated)
+        elif known is None:
+            if not self._open:
+                raise ValueError("classes must be passed on the first call to partial_fit.")
+            known = found[:0]
+        new = ~np.isin(found, known)
+        if new.any() and not self._open:
+            raise ValueError(f"The target label(s) {found[new]} in y do not exist in the initial classes {known}")
+        self.classes_ = labels.union(known, found) if new.any() else known
         self._count(table, given, weights)
         return self
 
@@ -136,8 +128,7 @@ class TallyClassifier(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         table, y, weights = self._checked(X, y, sample_weight, reset=False)
-        rest = self.tally_.forget(table, labels.encoded(y), weights=weights)
-        self._restored(rest)
+        self._restored(self.tally_.forget(table, labels.encoded(y), weights=weights))
         return self
 
     def merge(self, other: TallyClassifier) -> Self:
@@ -165,24 +156,21 @@ class TallyClassifier(ClassifierMixin, BaseEstimator):
     @property
     def tally_(self) -> Tally:
         """Everything that was counted: exact, and ready to be added to other tallies."""
-        check_is_fitted(self)
-        return self._counted.total()
+        self._check_fitted()
+        if len(self._counted) > 1:
+            self._counted[:] = [add_tallies(self._counted)]
+        return self._counted[0]
 
     # ---- answers
 
     def predict_joint_log_proba(self, X: Any) -> Floats:
         """log P(class) + Σ log P(value given class), rows × classes in the order of `classes_`."""
-        if not self.__sklearn_is_fitted__():
-            check_is_fitted(self)  # which takes long to say yes
-        table = self._table(self._validated(X, reset=False))
-        answer = self._asked_model()
-        assert answer.model is not None
-        joint = answer.model.log_joint(table)
-        return joint if answer.order is None else joint[:, answer.order]
+        table = self._read(X)
+        return self._in_order(self.model_.log_joint(table))
 
     def predict_log_proba(self, X: Any) -> Floats:
         """log P(class given row), rows × classes in the order of `classes_`."""
-        return self._posterior(self.predict_joint_log_proba(X))
+        return log_posterior(self.predict_joint_log_proba(X), self._log_prior())
 
     def predict_proba(self, X: Any) -> Floats:
         """P(class given row), rows × classes in the order of `classes_`; each row sums to one."""
@@ -193,18 +181,15 @@ class TallyClassifier(ClassifierMixin, BaseEstimator):
         joint = self.predict_joint_log_proba(X)
         at = best(np.ascontiguousarray(joint))
         if at.min(initial=0) < 0:  # every class impossible: the prior answers
-            at = np.argmax(self._posterior(joint), axis=1)
+            at = np.argmax(log_posterior(joint, self._log_prior()), axis=1)
         out: Labels = self.classes_[at]
         return out
 
-    def _posterior(self, joint: Floats) -> Floats:
-        return log_posterior(joint, self._log_prior())
-
     def explain(self, X: Any) -> list[Explanation]:
         """For each row of X why it gets its answer: the prior and every column, adding up to the score."""
-        check_is_fitted(self)
-        table = self._table(self._validated(X, reset=False))
-        return [self.model_.explain(table, row) for row in range(how_many(X))]
+        table = self._read(X)
+        rows = X.shape[0] if hasattr(X, "shape") else len(X)
+        return [self.model_.explain(table, row) for row in range(rows)]
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Any, Labels]:
         """Rows drawn by the generative story, and their labels."""
@@ -215,41 +200,73 @@ class TallyClassifier(ClassifierMixin, BaseEstimator):
     @property
     def model_(self) -> Model:
         """The model behind the answers: `tally_` believed by the present parameters."""
-        check_is_fitted(self)
-        answer = self._asked_model()
-        assert answer.model is not None
-        return answer.model
+        model = self._answered().model
+        assert model is not None
+        return model
 
     # ---- files
 
     def to_file(self, path: Any) -> None:
         """Write the estimator to a model file, which `from_file` and `tallybayes.load` read."""
-        files.save(self, path)
+        model = self.model_
+        names = getattr(self, "feature_names_in_", None)
+        given: dict[str, Any] = self.get_params()
+        note = {
+            "estimator": type(self).__name__,
+            "params": {name: _plain(value) for name, value in given.items() if isinstance(value, _IN_NOTES)},
+            "classes": {"values": self.classes_.tolist(), "dtype": self.classes_.dtype.str},
+            "features": self.n_features_in_,
+            "names": None if names is None else names.tolist(),
+            "dtype": str(self._dtype),
+        }
+        replace(model, notes={_NOTE: note}).save(path)
 
     @classmethod
     def from_file(cls, path: Any) -> Self:
         """The estimator that `to_file` wrote; another estimator's file is refused."""
-        out: Self = files.load(cls, path)
+        model = model_file.load(path)
+        note = model.notes.get(_NOTE)
+        found = "a model of no estimator" if note is None else f"a {note['estimator']}"
+        if note is None or note["estimator"] != cls.__name__ or model.tally is None:
+            other = "." if note is None else f"; {note['estimator']}.from_file(path)."
+            raise DataError(
+                f"{os.fspath(path)} holds {found}, not a {cls.__name__}",
+                hint=f"tallybayes.load(path) reads any model{other}",
+            )
+        out = cls(**{**cls._params_of(model), **note["params"]})
+        out.classes_ = np.array(note["classes"]["values"], dtype=note["classes"]["dtype"])
+        out.n_features_in_ = int(note["features"])
+        if note["names"] is not None:
+            out.feature_names_in_ = np.array(note["names"], dtype=object)
+        out._dtype = np.dtype(note["dtype"])
+        out._recall(model)
+        out._restored(model.tally)
         return out
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
         if "_counted" in state:
             state.pop("_answer")
-            state["_counted"] = files.tally_bytes(self.tally_)
+            state["_counted"] = model_file.tally_to_bytes(self.tally_)
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         if "_counted" in state:
-            self._restored(files.tally_from(state["_counted"]))
+            self._restored(model_file.tally_from_bytes(state["_counted"]))
 
     def _restored(self, tally: Tally) -> None:
-        self._counted = Counted([tally])
+        self._counted = [tally]
         self._answer = self._asked()
 
     def __sklearn_is_fitted__(self) -> bool:
         return "_answer" in vars(self)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        for name in self._takes:
+            setattr(tags.input_tags, name, True)
+        return tags
 
     # ---- what an estimator says of itself
 
@@ -274,9 +291,13 @@ class TallyClassifier(ClassifierMixin, BaseEstimator):
         """The checked X as a tally and a model read it."""
         return X
 
+    def _columns(self, table: Any) -> list[Column]:
+        """What is counted of a matrix."""
+        raise NotImplementedError
+
     def _schema(self, table: Any, y: Any, weights: Floats | None) -> Schema:
         """What is counted of the first table."""
-        raise NotImplementedError
+        return Schema(self._columns(table), target=LABELS, label_type=labels.label_type(self.classes_), missing=())
 
     def _settings(self) -> Settings:
         """What the parameters mean; refuses those that are out of range."""
@@ -300,61 +321,58 @@ class TallyClassifier(ClassifierMixin, BaseEstimator):
 
     # ---- inside
 
-    def _reset(self) -> None:
-        """Drop what was counted: new data that are readable but cannot be fitted leave no older answers behind."""
-        for name in ("_answer", "_chosen", "_counted", "_dtype"):
-            self.__dict__.pop(name, None)
-
     def _checked(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Any, Labels, Floats | None]:
         X, y = self._validated(X, y, reset=reset)
         return self._table(X), y, None if sample_weight is None else weights_of(sample_weight, len(y))
 
-    def _with_new(self, known: Labels, found: Labels) -> Labels:
-        """The classes with those of a further batch, which must be among them unless new ones are taken."""
-        if np.isin(found, known).all():
-            return known
-        if not self._open:
-            raise ValueError(
-                f"The target label(s) {found[~np.isin(found, known)]} in y do not exist in the initial classes {known}"
-            )
-        return labels.union(known, found)
+    def _read(self, X: Any) -> Any:
+        """X as the model of a fitted estimator reads it."""
+        self._check_fitted()
+        return self._table(self._validated(X, reset=False))
+
+    def _check_fitted(self) -> None:
+        if not self.__sklearn_is_fitted__():
+            check_is_fitted(self)  # which takes long to say yes
 
     def _count(self, table: Any, y: Any, weights: Floats | None) -> None:
+        before: list[Tally] = vars(self).get("_counted", [])
+        schema = before[0].schema if before else self._schema(table, y, weights)
         answer = self._asked()  # parameters that are wrong are refused before anything is counted
-        first = "_counted" not in vars(self)
-        schema = self._schema(table, y, weights) if first else self._counted.parts[0].schema
-        tally = Tally.of(schema, table, y, weights=weights)
-        if first:
-            self._counted = Counted([tally])
-        else:
-            self._counted.add(tally)
+        counted = [*before, Tally.of(schema, table, y, weights=weights)]
+        self._counted = counted if len(counted) <= _MOST_TALLIES else [add_tallies(counted)]
         self._answer = answer
 
     def _asked(self) -> Answer:
         """The parameters as settings, not yet answered."""
-        return Answer(parameters(self), self._settings())
+        kind: Any = type(self)
+        return Answer({name: copy.copy(getattr(self, name)) for name in _names(kind)}, self._settings())
 
-    def _asked_model(self) -> Answer:
+    def _answered(self) -> Answer:
         """The answer of the present counts and parameters, worked out when one of them has changed."""
+        self._check_fitted()
         answer = self._answer
-        if not all(same(getattr(self, name), value) for name, value in answer.params.items()):
+        if not all(_same(getattr(self, name), value) for name, value in answer.params.items()):
             vars(answer).update(vars(self._asked()))
         if answer.model is None:
             answer.model = self._estimate(self.tally_, answer.settings)
-            names = labels.texts(np.array(answer.model.classes, dtype=object))
-            answer.order = labels.order_of(names, self._class_texts())
+            names, wanted = labels.texts(answer.model.classes), self._class_texts()
+            answer.order = None if names == wanted else labels.places(wanted, names)
         return answer
 
+    def _in_order(self, table: Floats) -> Floats:
+        """A table whose columns are the classes of `model_`, in the order of `classes_`."""
+        order = self._answer.order
+        return table if order is None else table[:, order]
+
     def _class_texts(self) -> tuple[str, ...]:
-        return labels.texts(self.classes_)
+        return labels.texts(self.classes_.tolist())
 
     def _class_places(self) -> Ints:
         """Where each class of the tally stands among `classes_`."""
-        at = {name: i for i, name in enumerate(self._class_texts())}
-        return np.array([at[name] for name in self.tally_.classes], dtype=np.int64)
+        return labels.places(self.tally_.classes, self._class_texts())
 
     def _log_prior(self) -> Floats:
-        answer = self._asked_model()
+        answer = self._answered()
         if answer.log_prior is None:
             names = self._class_texts()
             answer.log_prior = safe_log(class_prior(answer.settings, names, class_totals(self.tally_, names)))

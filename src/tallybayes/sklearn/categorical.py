@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_non_negative
 
 from ..base import canon
 from ..base.arrays import Floats, Ints, safe_log
 from ..base.errors import DataError, SettingsError
 from ..data.blocks import N
-from ..data.schema import Column, Schema
-from ..data.sources import LABELS, MATRIX
+from ..data.schema import Column
+from ..data.sources import MATRIX
 from ..exact.sheet import Sheet
 from ..families.settings import Settings
 from ..model.model import Model
@@ -22,7 +21,7 @@ from ..tally.tally import Tally
 from . import labels
 from .words import DiscreteClassifier
 
-MOST = 1 << 24  # categories of one feature: a larger code is an id or a hash, and its table would not fit in memory
+MOST_CATEGORIES = 1 << 24  # of one feature: a larger code is an id or a hash, and its table would not fit in memory
 
 
 class CategoricalNB(DiscreteClassifier):
@@ -36,6 +35,7 @@ class CategoricalNB(DiscreteClassifier):
     """
 
     _ready = (np.int64,)
+    _takes = ("allow_nan", "categorical", "positive_only")
     _x_checks = {"ensure_all_finite": "allow-nan"}  # noqa: RUF012
 
     def __init__(
@@ -47,29 +47,21 @@ class CategoricalNB(DiscreteClassifier):
         class_prior: Any = None,
         min_categories: Any = None,
     ) -> None:
-        self.alpha = alpha
-        self.force_alpha = force_alpha
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
+        super().__init__(alpha=alpha, force_alpha=force_alpha, fit_prior=fit_prior, class_prior=class_prior)
         self.min_categories = min_categories
 
-    def _schema(self, table: Any, y: Any, weights: Floats | None) -> Schema:
+    def _columns(self, table: Any) -> list[Column]:
         names = getattr(self, "feature_names_in_", None)
-        columns = [
+        return [
             Column(f"{MATRIX}{j}" if names is None else names[j], "category", source=f"{MATRIX}{j}")
             for j in range(table.shape[1])
         ]
-        return Schema(columns, target=LABELS, label_type=labels.label_type(self.classes_), missing=())
-
-    def _table(self, X: Any) -> Any:
-        check_non_negative(X, "CategoricalNB (input X)")
-        return X
 
     def _settings(self) -> Settings:
         if not np.ndim(self.alpha) == 0:
             raise SettingsError("alpha is an array", hint="CategoricalNB takes one alpha for all categories.")
         self._least()
-        return Settings(smoothing=self._smoothing(), prior=self._prior(), classes=self._class_texts())
+        return super()._settings()
 
     def _least(self) -> Ints:
         """How many categories each feature has at least."""
@@ -97,11 +89,11 @@ class CategoricalNB(DiscreteClassifier):
         then other numbers, of which each is a category by itself.
         """
         out = []
-        for column, least in zip(self._columns(), self._least().tolist(), strict=True):
+        for column, least in zip(self._sheets(), self._least().tolist(), strict=True):
             values = column.slots.cast("double").to_numpy(zero_copy_only=False)
             other = values % 1 != 0
             most = max(int(values[~other].max(initial=-1)) + 1, least)
-            if most > MOST:
+            if most > MOST_CATEGORIES:
                 raise DataError(
                     f"a feature has the code {most - 1:,}, so it would have as many categories",
                     hint="number the categories from 0 without gaps: sklearn.preprocessing.OrdinalEncoder does.",
@@ -115,7 +107,7 @@ class CategoricalNB(DiscreteClassifier):
         """How many categories each feature has."""
         return np.array([len(values) for values in self.categories_], dtype=np.int64)
 
-    def _columns(self) -> list[Sheet]:
+    def _sheets(self) -> list[Sheet]:
         return [self.tally_.columns[c.name].sheet("values", N) for c in self.tally_.schema.counted]
 
     def _estimate(self, tally: Tally, settings: Settings) -> Model:
@@ -127,41 +119,29 @@ class CategoricalNB(DiscreteClassifier):
     def _drawn(self, table: Any) -> Ints:
         return np.stack([column.cast("int64").to_numpy() for column in table.columns], axis=1)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.positive_only = True
-        return tags
-
     @property
     def category_count_(self) -> list[Floats]:
         """For each feature the counts, classes × categories."""
-        tally = self.tally_
-        at, out = self._class_places(), []
-        for sheet, categories in zip(self._columns(), self.categories_, strict=True):
+        out = []
+        for sheet, categories in zip(self._sheets(), self.categories_, strict=True):
             table = np.zeros((len(self.classes_), len(categories)))
-            place = _places(sheet.slot_names, categories)
-            table[np.ix_(at, place)] = sheet.table("n", len(tally.classes)).T
+            at = np.ix_(self._class_places(), _places(sheet.slot_names, categories))
+            table[at] = sheet.table("n", len(self.tally_.classes)).T
             out.append(table)
         return out
 
     @property
     def feature_log_prob_(self) -> list[Floats]:
         """For each feature log P(category given class), classes × categories."""
-        order = self._asked_model().order
+        beliefs: Any = self.model_.beliefs.values()
         out = []
-        for belief, categories in zip(self._beliefs(), self.categories_, strict=True):
+        for belief, categories in zip(beliefs, self.categories_, strict=True):
             table = np.empty((len(self.classes_), len(categories)))
-            table[:, _places(belief.values, categories)] = safe_log(belief.probabilities).T
-            out.append(table if order is None else table[order])
+            table[:, _places(belief.values, categories)] = self._in_order(safe_log(belief.probabilities)).T
+            out.append(table)
         return out
-
-    def _beliefs(self) -> Iterable[Any]:
-        return self.model_.beliefs.values()
 
 
 def _places(names: Sequence[str], categories: Floats) -> Ints:
     """Where each category, by its canonical name, stands among all of a feature."""
-    at = {canon.number_text(v): i for i, v in enumerate(categories.tolist())}
-    return np.array([at[name] for name in names], dtype=np.int64)
+    return labels.places(names, map(canon.number_text, categories.tolist()))

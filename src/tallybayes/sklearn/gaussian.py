@@ -8,11 +8,10 @@ import numpy as np
 
 from ..base.arrays import Floats
 from ..base.errors import SettingsError
-from ..data.schema import Column, Schema
-from ..data.sources import LABELS, MATRIX
+from ..data.schema import Column
+from ..data.sources import MATRIX
 from ..families.moments import read_moments
 from ..families.settings import Floor, Settings
-from . import labels
 from .base import TallyClassifier
 
 
@@ -30,6 +29,7 @@ class GaussianNB(TallyClassifier):
     """
 
     _ready = (np.float64, np.float32)
+    _takes = ("allow_nan",)
     # NaN is welcome, and reading a vector refuses infinities: a second pass over X is spared
     _x_checks = {"dtype": [np.float64, np.float32], "ensure_all_finite": False}  # noqa: RUF012
 
@@ -37,14 +37,12 @@ class GaussianNB(TallyClassifier):
         self.priors = priors
         self.var_smoothing = var_smoothing
 
-    def _schema(self, table: Any, y: Any, weights: Floats | None) -> Schema:
-        columns = [Column(MATRIX, "vector", width=table.shape[1])]
-        return Schema(columns, target=LABELS, label_type=labels.label_type(self.classes_), missing=())
+    def _columns(self, table: Any) -> list[Column]:
+        return [Column(MATRIX, "vector", width=table.shape[1])]
 
     def _count(self, table: Any, y: Any, weights: Floats | None) -> None:
-        first = "_counted" not in vars(self)
         super()._count(table, y, weights)
-        self._dtype = table.dtype if first else np.result_type(table.dtype, self._dtype)
+        self._dtype = np.result_type(table.dtype, vars(self).get("_dtype", table.dtype))
 
     def _settings(self) -> Settings:
         prior: Any = "counted"
@@ -59,16 +57,9 @@ class GaussianNB(TallyClassifier):
         values = table[MATRIX].combine_chunks()
         return np.asarray(values.flatten().to_numpy(zero_copy_only=False).reshape(len(values), -1), dtype=self._dtype)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
-
     def _by_class(self, table: Floats) -> Floats:
         """A table of the model (positions × its classes) as scikit-learn shows it: classes × features."""
-        order = self._asked_model().order
-        out = table.T if order is None else table.T[order]
-        return np.asarray(out, dtype=self._dtype)
+        return np.asarray(self._in_order(table).T, dtype=self._dtype)
 
     @property
     def theta_(self) -> Floats:

@@ -1,17 +1,14 @@
-"""Labels as scikit-learn gives them → labels as a tally counts them, and back.
-
-Weights, numbers of rows and random states, as scikit-learn's users give them.
-"""
+"""Labels, weights and random states as scikit-learn's users give them → as a tally and a model take them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from numbers import Real
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from sklearn.utils.multiclass import check_classification_targets, unique_labels
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array
 
 from ..base import canon
@@ -42,11 +39,6 @@ def distinct(labels: pa.DictionaryArray, like: Labels, weights: Floats | None) -
     return np.sort(found)
 
 
-def declared(classes: Any) -> Labels:
-    """The classes given to the first `partial_fit`, sorted."""
-    return np.asarray(unique_labels(classes))
-
-
 def union(some: Labels, more: Labels) -> Labels:
     """The classes of both, sorted; the type is kept where one of them has none."""
     if len(some) == 0 or len(more) == 0:
@@ -54,9 +46,9 @@ def union(some: Labels, more: Labels) -> Labels:
     return np.union1d(some, more)
 
 
-def texts(classes: Labels) -> tuple[str, ...]:
+def texts(classes: Iterable[Any]) -> tuple[str, ...]:
     """The canonical text of each class, which is its name in a tally."""
-    return tuple(str(canon.text(c)) for c in classes.tolist())
+    return tuple(str(canon.text(c)) for c in classes)
 
 
 def label_type(classes: Labels) -> str:
@@ -64,12 +56,10 @@ def label_type(classes: Labels) -> str:
     return canon.label_type(classes.tolist()[0])
 
 
-def order_of(names: Sequence[str], wanted: Sequence[str]) -> Ints | None:
-    """Where each wanted name stands; None if they stand in this order already."""
-    if tuple(names) == tuple(wanted):
-        return None
-    at = {name: i for i, name in enumerate(names)}
-    return np.array([at[name] for name in wanted], dtype=np.int64)
+def places(names: Iterable[str], among: Iterable[str]) -> Ints:
+    """Where each name stands among others."""
+    at = {name: i for i, name in enumerate(among)}
+    return np.array([at[name] for name in names], dtype=np.int64)
 
 
 def weights_of(given: Any, rows: int) -> Floats:
@@ -79,13 +69,7 @@ def weights_of(given: Any, rows: int) -> Floats:
     weights = check_array(given, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
     if weights.shape != (rows,):
         raise ValueError(f"sample_weight.shape == {weights.shape}, expected ({rows},)!")
-    out: Floats = weights
-    return out
-
-
-def how_many(X: Any) -> int:
-    """How many rows."""
-    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+    return np.asarray(weights)
 
 
 def generator(random_state: Any) -> np.random.Generator:

@@ -26,7 +26,6 @@ from ..model.model import Model
 from ..selection.choose.ladder import choose
 from . import labels
 from .base import TallyClassifier
-from .labels import how_many
 
 
 class NaiveBayes(TallyClassifier):
@@ -46,6 +45,7 @@ class NaiveBayes(TallyClassifier):
     """
 
     _open = True
+    _takes = ("allow_nan", "categorical", "string", "sparse")
     _chosen: tuple[Settings, Settings] | None = None  # what was stated when fitting, and what was chosen then
 
     def __init__(
@@ -71,7 +71,7 @@ class NaiveBayes(TallyClassifier):
     def _validated(self, X: Any, y: Any = "no_validation", *, reset: bool) -> Any:
         if _is_frame(X):
             validate_data(self, X, reset=reset, skip_check_array=True)
-            if how_many(X) == 0:
+            if X.shape[0] == 0:
                 raise ValueError(
                     f"Found array with 0 sample(s) while a minimum of 1 is required by {type(self).__name__}."
                 )
@@ -98,29 +98,23 @@ class NaiveBayes(TallyClassifier):
         return {name: X[:, j] for j, name in enumerate(names)}
 
     def _schema(self, table: Any, y: Any, weights: Floats | None) -> Schema:
+        stated, calibrates = self._stated(), self._calibrates()  # refuse what is wrong before the rows are looked at
         schema = self.schema or self._look(table, y, weights)
         schema = schema._with(label_type=labels.label_type(self.classes_))
-        if self._calibrates():
+        if calibrates:
             look = first_look(open_source(table, y, weights=weights, target=schema.target))
-            stated = self._stated()
             schema, chosen = choose(look, schema, stated)
             self._chosen = (stated, chosen)
         return schema
 
     def _look(self, table: Any, y: Any, weights: Floats | None) -> Schema:
         """A schema for the first rows."""
-        rows = _looked_at(weights)
-        if rows is not None:
+        if weights is not None:
+            rows = _looked_at(weights)
             table, y = _taken(table, rows), y.take(pa.array(rows))
         if isinstance(table, np.ndarray) and table.dtype.kind in "fiub":
             return Schema(_number_columns(table), target=LABELS)
         return _inferred(table, y)
-
-    def _count(self, table: Any, y: Any, weights: Floats | None) -> None:
-        first = "_counted" not in vars(self)
-        super()._count(table, y, weights)
-        if first and self._calibrates():
-            self._answer = self._asked()  # with what held-out rows have chosen
 
     def _calibrates(self) -> bool:
         if self.calibration not in (None, False, True, "auto"):
@@ -134,7 +128,7 @@ class NaiveBayes(TallyClassifier):
         """What the parameters state; with calibration what held-out rows chose, and what was stated otherwise since."""
         stated = self._stated()
         classes = self._class_texts()
-        if not self._calibrates() or not ("_chosen" in vars(self) or "_counted" in vars(self)):
+        if not self._calibrates():
             return replace(stated, classes=classes)
         if self._chosen is None:
             raise SettingsError(
@@ -168,19 +162,9 @@ class NaiveBayes(TallyClassifier):
         chosen = {"families": settings.families or None, "smoothing": settings.smoothing, "prior": settings.prior}
         return {**chosen, "schema": model.schema}
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        tags.input_tags.sparse = True
-        return tags
 
-
-def _looked_at(weights: Floats | None) -> Ints | None:
-    """The rows to infer from, None for all: one of weight 3 counts three times, one of weight 0 not at all."""
-    if weights is None:
-        return None
+def _looked_at(weights: Floats) -> Ints:
+    """The rows to infer from: one of weight 3 counts three times, one of weight 0 not at all."""
     if weights.sum() <= LOOK and (weights == np.rint(weights)).all():
         return np.repeat(np.arange(len(weights)), weights.astype(np.int64))
     return np.flatnonzero(weights > 0)

@@ -10,20 +10,19 @@ import numpy as np
 import scipy.sparse
 from sklearn.utils.validation import check_non_negative
 
-from ..base.arrays import Floats, Ints, safe_log
+from ..base.arrays import Floats, safe_log
 from ..base.errors import DataError, SettingsError, warn
 from ..data.blocks import WORDS
-from ..data.schema import Column, Schema
-from ..data.sources import LABELS, MATRIX
+from ..data.schema import Column
+from ..data.sources import MATRIX
 from ..families import BernoulliWords, Complement, Family, Multinomial
 from ..families.settings import Settings
 from ..families.smoothing import Dirichlet, Laplace, Smoothing
 from ..model.model import Model
 from ..tally.tally import Tally
-from . import labels
 from .base import TallyClassifier
 
-SMALLEST = 1e-10  # the alpha that scikit-learn takes for a smaller one, unless force_alpha
+SMALLEST_ALPHA = 1e-10  # what scikit-learn takes for a smaller one, unless force_alpha
 
 
 class DiscreteClassifier(TallyClassifier):
@@ -34,8 +33,33 @@ class DiscreteClassifier(TallyClassifier):
     fit_prior: bool
     class_prior: Any
 
+    def __init__(
+        self, *, alpha: Any = 1.0, force_alpha: bool = True, fit_prior: bool = True, class_prior: Any = None
+    ) -> None:
+        self.alpha = alpha
+        self.force_alpha = force_alpha
+        self.fit_prior = fit_prior
+        self.class_prior = class_prior
+
+    def _table(self, X: Any) -> Any:
+        check_non_negative(X, f"{type(self).__name__} (input X)")
+        return X
+
+    def _families(self) -> dict[str, Family]:
+        return {}
+
+    def _settings(self) -> Settings:
+        smoothing, prior = self._smoothing(), self._prior()
+        return Settings(smoothing=smoothing, prior=prior, families=self._families(), classes=self._class_texts())
+
+    def _smoothing(self) -> Smoothing:
+        alpha = self._check_alpha()
+        if isinstance(alpha, np.ndarray):
+            return Dirichlet({str(j): a for j, a in enumerate(alpha.tolist())})
+        return Laplace(float(alpha))
+
     def _check_alpha(self) -> Any:
-        """The alpha to be used: a number, or one for each feature."""
+        """The alpha to be used, a number or one for each feature; scikit-learn's own tests ask for it by this name."""
         alpha: Any = self.alpha if isinstance(self.alpha, Real) else np.asarray(self.alpha, dtype=np.float64)
         if isinstance(alpha, np.ndarray) and alpha.shape != (self.n_features_in_,):
             raise SettingsError(
@@ -47,19 +71,13 @@ class DiscreteClassifier(TallyClassifier):
             raise SettingsError(
                 "All values in alpha must be greater than 0.", hint="alpha counts imagined rows: take at least 0."
             )
-        if np.min(alpha) < SMALLEST and not self.force_alpha:
+        if np.min(alpha) < SMALLEST_ALPHA and not self.force_alpha:
             warn(
-                f"alpha too small will result in numeric errors, setting alpha = {SMALLEST:.1e}. Use `force_alpha=True`"
-                " to keep alpha unchanged."
+                f"alpha too small will result in numeric errors, setting alpha = {SMALLEST_ALPHA:.1e}. Use "
+                "`force_alpha=True` to keep alpha unchanged."
             )
-            return np.maximum(alpha, SMALLEST)
+            return np.maximum(alpha, SMALLEST_ALPHA)
         return alpha
-
-    def _smoothing(self) -> Smoothing:
-        alpha = self._check_alpha()
-        if not isinstance(alpha, np.ndarray):
-            return Laplace(float(alpha))
-        return Dirichlet({str(j): a for j, a in enumerate(alpha.tolist())})
 
     def _prior(self) -> Any:
         if self.class_prior is not None:
@@ -77,25 +95,10 @@ class WordsClassifier(DiscreteClassifier):
 
     _x_checks = {"accept_sparse": "csr"}  # noqa: RUF012
     _amount = "n"
+    _takes: tuple[str, ...] = ("sparse", "positive_only")
 
-    def _family(self) -> Family:
-        raise NotImplementedError
-
-    def _schema(self, table: Any, y: Any, weights: Floats | None) -> Schema:
-        columns = [Column(MATRIX, "bag", width=table.shape[1])]
-        return Schema(columns, target=LABELS, label_type=labels.label_type(self.classes_), missing=())
-
-    def _settings(self) -> Settings:
-        return Settings(
-            smoothing=self._smoothing(),
-            prior=self._prior(),
-            families={MATRIX: self._family()},
-            classes=self._class_texts(),
-        )
-
-    def _table(self, X: Any) -> Any:
-        check_non_negative(X, f"{type(self).__name__} (input X)")
-        return X
+    def _columns(self, table: Any) -> list[Column]:
+        return [Column(MATRIX, "bag", width=table.shape[1])]
 
     def _drawn(self, table: Any) -> Any:
         """Lists of positions as a matrix of counts."""
@@ -107,37 +110,29 @@ class WordsClassifier(DiscreteClassifier):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.positive_only = True
         tags.classifier_tags.poor_score = True
         return tags
-
-    def _by_class(self, words: Ints, table: Floats, order: Ints | None) -> Floats:
-        """Words × classes of the model as scikit-learn shows it: classes × features."""
-        out = np.zeros((table.shape[1], self.n_features_in_))
-        out[:, words] = table.T
-        return out if order is None else out[order]
 
     @property
     def feature_count_(self) -> Floats:
         """The amount of each feature by class."""
         tally = self.tally_
         sheet = tally.columns[MATRIX].sheet("words", WORDS)
+        table = np.zeros((len(self.classes_), self.n_features_in_))
         words = sheet.slots.cast("int64").to_numpy()
-        table = np.zeros((self.n_features_in_, len(self.classes_)))
-        table[np.ix_(words, self._class_places())] = sheet.table(self._amount, len(tally.classes))
-        return np.ascontiguousarray(table.T)
+        table[np.ix_(self._class_places(), words)] = sheet.table(self._amount, len(tally.classes)).T
+        return table
 
     @property
     def feature_log_prob_(self) -> Floats:
         """What one occurrence of each feature adds to the score of each class."""
         belief: Any = self.model_.beliefs[MATRIX]
-        words = np.array(belief.words).astype(np.int64)
-        return self._by_class(words, self._logs(belief), self._asked_model().order)
+        table = np.zeros((len(self.classes_), self.n_features_in_))
+        table[:, np.array(belief.words).astype(np.int64)] = self._in_order(self._logs(belief)).T
+        return table
 
-    def _logs(self, belief: Any) -> Floats:
-        out: Floats = belief.weights
-        return out
+    def _logs(self, belief: Any) -> Any:
+        return belief.weights
 
 
 class MultinomialNB(WordsClassifier):
@@ -147,16 +142,8 @@ class MultinomialNB(WordsClassifier):
     array(['a'], dtype='<U1')
     """
 
-    def __init__(
-        self, *, alpha: Any = 1.0, force_alpha: bool = True, fit_prior: bool = True, class_prior: Any = None
-    ) -> None:
-        self.alpha = alpha
-        self.force_alpha = force_alpha
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
-
-    def _family(self) -> Family:
-        return Multinomial()
+    def _families(self) -> dict[str, Family]:
+        return {MATRIX: Multinomial()}
 
 
 class ComplementNB(WordsClassifier):
@@ -177,14 +164,11 @@ class ComplementNB(WordsClassifier):
         class_prior: Any = None,
         norm: bool = False,
     ) -> None:
-        self.alpha = alpha
-        self.force_alpha = force_alpha
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
+        super().__init__(alpha=alpha, force_alpha=force_alpha, fit_prior=fit_prior, class_prior=class_prior)
         self.norm = norm
 
-    def _family(self) -> Family:
-        return Complement(norm=self.norm)
+    def _families(self) -> dict[str, Family]:
+        return {MATRIX: Complement(norm=self.norm)}
 
     def _estimate(self, tally: Tally, settings: Settings) -> Model:
         model = tally.model(settings)
@@ -204,6 +188,7 @@ class BernoulliNB(WordsClassifier):
     """
 
     _amount = "documents"
+    _takes = ("sparse",)
 
     def __init__(
         self,
@@ -214,14 +199,11 @@ class BernoulliNB(WordsClassifier):
         fit_prior: bool = True,
         class_prior: Any = None,
     ) -> None:
-        self.alpha = alpha
-        self.force_alpha = force_alpha
+        super().__init__(alpha=alpha, force_alpha=force_alpha, fit_prior=fit_prior, class_prior=class_prior)
         self.binarize = binarize
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
 
-    def _family(self) -> Family:
-        return BernoulliWords()
+    def _families(self) -> dict[str, Family]:
+        return {MATRIX: BernoulliWords()}
 
     def _table(self, X: Any) -> Any:
         if self.binarize is not None:
@@ -237,11 +219,6 @@ class BernoulliNB(WordsClassifier):
                 hint="give a threshold: BernoulliNB(binarize=0.0) takes everything above 0 as present.",
             )
         return X
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.positive_only = False
-        return tags
 
     def _logs(self, belief: Any) -> Floats:
         return safe_log(belief.present)
