@@ -26,27 +26,23 @@ from ..families.settings import Settings
 from .sealed import Sealed
 
 VERSION = 1
-_SAID = {"weights", "lengths", "lead"}  # settings that a scorer states
-# and those that are in its numbers
-_DONE = {"smoothing", "prior", "offsets", "families", "floor", "predictive", "unseen", "calibrated"}
+_SAID = {
+    "weights",
+    "lengths",
+    "lead",
+    "offsets",
+}  # settings of a sealed model that a scorer states, or has in its start
 
 
-def check_settings(sealed: Sealed, form: str) -> Settings:
-    """The settings, if an export in this form can say all of them."""
-    settings = sealed._model.settings
-    default = Settings()
+def pieces(sealed: Sealed, format: str) -> list[dict[str, Any]]:
+    """What each column needs to be scored, as plain texts, numbers and arrays; refused if a setting cannot be said."""
+    settings, default = sealed._model.settings, Settings()
     for f in fields(Settings):
-        if f.name not in _SAID | _DONE and getattr(settings, f.name) != getattr(default, f.name):
+        if f.name not in _SAID and getattr(settings, f.name) != getattr(default, f.name):
             raise SettingsError(
-                f"the model has the setting {f.name!r}, which {form} cannot say",
+                f"the model has the setting {f.name!r}, which {format} cannot say",
                 hint="export the model as 'sealed', or estimate it without this setting.",
             )
-    return settings
-
-
-def pieces(sealed: Sealed, form: str) -> list[dict[str, Any]]:
-    """What each column needs to be scored, as plain texts, numbers and arrays."""
-    settings = check_settings(sealed, form)
     out = []
     for name, belief in sealed._model.beliefs.items():
         column = sealed.schema[name]
