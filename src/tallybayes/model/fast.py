@@ -1,4 +1,4 @@
-"""Scores without an array of parts per column: the Numba twins of `scorer.scores` for the columns that have one.
+"""Scores without an array of parts per column: the Numba twins of `posterior.scores` for the columns that have one.
 
 The one place that knows which belief has a fast twin. What it returns equals the sum of `belief.parts` to rounding;
 whatever it does not take is left to the parts.
@@ -56,7 +56,7 @@ def add_all(adders: Mapping[str, Adder], scores: Floats) -> Floats:
 
 
 def best(adders: Mapping[str, Adder], start: Floats, rows: int) -> Ints:
-    """What `scorer.best` finds in the scores of all rows, start + what is added; few of them are there at a time."""
+    """What `posterior.best` finds in the scores of all rows, start + what is added; few of them are there at a time."""
     out = np.empty(rows, dtype=np.int64)
     first, *others = adders.values()
     if isinstance(first, _NormalRows) and not others:

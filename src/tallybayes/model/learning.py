@@ -67,11 +67,7 @@ class Learning:
 
     def _changed(self, tally: Tally) -> Self:
         """The model of a changed tally, whose fitted weights are a little older."""
-        settings = self.settings
-        if settings.calibrated is not None:
-            assert self.tally is not None
-            since = settings.calibrated.changed + abs(tally.rows - self.tally.rows)
-            settings = replace(settings, calibrated=replace(settings.calibrated, changed=since))
+        settings = self._aged(abs(tally.rows - self._tally("changed").rows))
         out: Any = replace(tally.model(settings), notes=self.notes)
         if settings.isotonic is not None and len(out.classes) > 2 >= len(self.classes):
             warn(
@@ -79,6 +75,13 @@ class Learning:
                 "Hint: model.recalibrate(rows) fits weights without it."
             )
         return cast(Self, out)
+
+    def _aged(self, rows: int) -> Settings:
+        """The settings, whose fitted weights, if any, are so many rows older."""
+        fitted = self.settings.calibrated
+        if fitted is None:
+            return self.settings
+        return replace(self.settings, calibrated=replace(fitted, changed=fitted.changed + rows))
 
     def _waiting(self, data: Any, y: Any, weights: Any) -> Pending | None:
         """Where a row that can wait would wait; None for rows that are counted at once."""
@@ -92,12 +95,8 @@ class Learning:
 
     def _later(self, pending: Pending) -> Self:
         """The model of a tally that nobody has read yet, whose fitted weights are a little older."""
-        settings = self.settings
-        if settings.calibrated is not None:
-            changed = settings.calibrated.changed + 1
-            settings = replace(settings, calibrated=replace(settings.calibrated, changed=changed))
         out = object.__new__(type(self))
-        out.__dict__.update(schema=self.schema, settings=settings, notes=self.notes, _pending=pending)
+        out.__dict__.update(schema=self.schema, settings=self._aged(1), notes=self.notes, _pending=pending)
         return out
 
     def _tally(self, verb: str) -> Tally:

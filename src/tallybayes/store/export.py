@@ -1,7 +1,4 @@
-"""A model card: what a model is, in Markdown for a person, and what its file reveals about the rows it has seen.
-
-Exports: a model in the forms in which others can use it.
-"""
+"""A model in the forms in which others can use it, and its card: what it is, and what its file reveals."""
 
 from __future__ import annotations
 
