@@ -101,15 +101,13 @@ def possible(model: Model, batch: Batch, blocks: Mapping[str, Block]) -> Possibl
     seen: set[str] = set()
     for column in model.schema.counted:
         block = blocks[column.name]
-        if isinstance(block, Bag):
-            for move in _words(model, column.name, block):
+        if isinstance(block, (Bag, Vectors)):
+            name = column.name
+            for move in _words(model, name, block) if isinstance(block, Bag) else _positions(model, name, block):
                 if isinstance(move, Coupled):
                     coupled.append(move)
                 else:
                     units.setdefault(move.unit, []).append(move)
-        elif isinstance(block, Vectors):
-            for move in _positions(model, column.name, block):
-                units.setdefault(move.unit, []).append(move)
         elif column.of is None and column.reads not in seen:
             seen.add(column.reads)
             units[column.reads, None] = list(_values(model, column.reads, batch, blocks))
@@ -233,13 +231,18 @@ def _positions(model: Model, name: str, block: Vectors) -> Iterator[Move]:
             yield Move((name, place), before, number_text(value), change, value)
 
 
+def amounts_of(block: Bag) -> dict[str, float]:
+    """How often a bag of one row has each of its words."""
+    return {block.slots[s]: float(a) for s, a in zip(block.matrix.indices, block.matrix.data, strict=True)}
+
+
 def _words(model: Model, name: str, block: Bag) -> Iterator[Move | Coupled]:
     """Words of the vocabulary removed, with all their occurrences, or added once."""
     belief, settings = model.beliefs[name], model.settings
     factor = posterior.factor_of_one(settings, name, block)
     if not block.has[0] or not factor:
         return
-    amounts = {block.slots[s]: float(a) for s, a in zip(block.matrix.indices, block.matrix.data, strict=True)}
+    amounts = amounts_of(block)
     tokens = round(float(block.lengths()[0]))
 
     def scale(tokens: int) -> float:
@@ -261,8 +264,9 @@ def _words(model: Model, name: str, block: Bag) -> Iterator[Move | Coupled]:
 def _word_moves(name: str, factor: float, form: Form, amounts: Mapping[str, float]) -> Iterator[Move]:
     if isinstance(form, WordsForm):
         logs, unseen = finite(form.logs), finite(form.unseen)
-        gone = {w: -(1.0 if form.once else n) * _row(logs, form.at.get(w), unseen) for w, n in amounts.items()}
-        gone = {w: change for w, change in gone.items() if w in form.at or form.unseen.any()}
+        each = {w: logs[:, form.at[w]] if w in form.at else unseen for w in amounts}
+        known = [w for w in amounts if w in form.at or form.unseen.any()]
+        gone = {w: -(1.0 if form.once else amounts[w]) * each[w] for w in known}
         yield from _moves(name, factor, form.words, amounts, gone, logs)
     elif isinstance(form, PresenceForm):
         change = finite(form.present) - finite(form.absent)
@@ -273,10 +277,6 @@ def _word_moves(name: str, factor: float, form: Form, amounts: Mapping[str, floa
         level = {w: min(math.ceil(n), top) for w, n in amounts.items()}
         gone = {w: logs[:, 0, i] - logs[:, level[w], i] for i, w in enumerate(form.words) if w in amounts}
         yield from _moves(name, factor, form.words, amounts, gone, logs[:, 1] - logs[:, 0])
-
-
-def _row(logs: Floats, at: int | None, unseen: Floats) -> Floats:
-    return unseen if at is None else logs[:, at]
 
 
 def _moves(

@@ -1,4 +1,8 @@
-"""Why a row got its answer: what each column and word said, times what its evidence counts, adding up to the score."""
+"""Why a row got its answer: what each column and word said, adding up to the score, and what every line rests on.
+
+The log-odds of two classes under the prior are the difference of two log Gamma variables; for the columns see
+`families.support`.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +20,13 @@ from ..base.canon import text as canonical
 from ..base.errors import SettingsError, unknown
 from ..base.show import FEWEST, Page, Shown, cascade, digits_for, signed, strongest
 from ..data.blocks import Block
+from ..families.smoothing import Dirichlet
+from ..families.support import ColumnTally, Support, log_gamma, supports_of
 from ..model import posterior
+from ..model.prior import class_totals
 from .odds import Line, LogOdds
 
 if TYPE_CHECKING:
-    from ..families.support import Support
     from ..model.model import Model
 
 
@@ -206,12 +212,38 @@ def explained(model: Model, blocks: Mapping[str, Block], log: str, start: Floats
         lines.append(Contribution("calibration", "", moved[0] / unit))
         total = after
     log_p = posterior.log_posterior(total, start)[0]
-    behind = None if model.tally is None else partial(_supports, model, blocks, prior)
+    behind = None if model.tally is None else partial(model_supports, model, blocks, prior)
     return Explanation(model.classes, tuple(lines), np.exp(log_p), log, behind)
 
 
-def _supports(model: Model, blocks: Mapping[str, Block], prior: Any) -> list[Any]:
-    """What each line rests on; worked out, and SciPy imported, when somebody asks."""
-    from .support import model_supports
+def of_prior(n: Floats, imagined: Floats | None) -> Support:
+    """The support of the class prior; `imagined` rows on top of the counted, None for a prior that was given."""
+    of = np.full(len(n), n.sum())
+    if imagined is None:
+        return Support(n, of, lambda y: np.zeros(1))
+    amounts = n + imagined
+    return Support(n, of, (lambda y: log_gamma(float(amounts[y]))) if np.all(amounts > 0) else None)
 
-    return model_supports(model, blocks, prior)
+
+def model_supports(model: Model, blocks: Mapping[str, Block], prior: Any) -> list[Support | None]:
+    """The support of every line of an explanation: the prior, then each term of each column (blocks of one row)."""
+    assert model.tally is not None
+    names = tuple(str(canonical(c)) for c in model.classes)
+    chosen = model.settings.prior if prior is None else prior
+    imagined = None
+    if isinstance(chosen, Dirichlet):
+        imagined = chosen.amounts_for(names, ("",))[:, 0]
+    elif isinstance(chosen, str) and chosen == "counted":
+        imagined = np.zeros(len(names))
+    out: list[Support | None] = [of_prior(class_totals(model.tally, names), imagined)]
+    if model.settings.offsets:
+        out.append(None)  # their own line, which no row stands behind alone
+    number = np.array([names.index(c) for c in model.tally.classes], dtype=np.int64)
+    kept = np.array_equal(number, np.arange(len(number)))
+    for name, belief in model.beliefs.items():
+        counts = model.tally.columns[name] if kept else model.tally.columns[name].relabel(number)
+        counted = ColumnTally(counts, names, model.settings.smoothing_of(name))
+        found = supports_of(belief, counted, blocks[name])
+        factor = posterior.factor_of_one(model.settings, name, blocks[name])
+        out += [None if s is None else s.times(factor) for s in found]
+    return [*out, None] if model.settings.curves else out  # the curve's own line

@@ -23,7 +23,7 @@ from ..base.show import Page, Shown, softmax
 from ..data.blocks import Bag, Block, Numbers, Vectors
 from ..data.sources import Batch
 from ..model import posterior
-from .changes import Move, finite, possible, read
+from .changes import Move, amounts_of, finite, possible, read
 from .search import Best, best_words, combined, smallest_set
 
 if TYPE_CHECKING:
@@ -158,8 +158,7 @@ class _Search:
         joint = self.model.start + sum(self._parts(moves).values())
         if not np.isfinite(joint).any():
             return np.zeros(len(joint))
-        curve = self.model.settings
-        return softmax(posterior.calibrated(curve, joint[None, :])[0])
+        return softmax(posterior.calibrated(self.model.settings, joint[None, :])[0])
 
     def flips(self, moves: Sequence[Move], to: int | None) -> bool:
         """Whether the changed row is predicted as something else, or as the class asked for."""
@@ -340,7 +339,7 @@ def _border(model: Model) -> float:
 
 def _with_words(block: Bag, moves: Iterable[Move]) -> Bag:
     """The bag of one row with words added or removed."""
-    amounts = {block.slots[s]: float(a) for s, a in zip(block.matrix.indices, block.matrix.data, strict=True)}
+    amounts = amounts_of(block)
     order = [block.slots[i] for i in block.given[0]] if block.given is not None else list(amounts)
     for m in moves:
         if m.after:
@@ -360,5 +359,5 @@ def _bag_value(block: Bag, text: bool) -> Any:
     words = [block.slots[i] for i in block.given[0]]
     if text:
         return " ".join(words)
-    amounts = {block.slots[i]: float(a) for i, a in zip(block.matrix.indices, block.matrix.data, strict=True)}
+    amounts = amounts_of(block)
     return words if sum(amounts.values()) == len(words) else amounts

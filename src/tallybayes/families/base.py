@@ -22,7 +22,6 @@ from ..base.arrays import Floats, Ints
 from ..base.canon import printable
 from ..base.errors import SettingsError, unknown
 from ..base.show import Page, Shown
-from ..data.blocks import Block
 from ..data.kinds import KINDS
 from ..exact.cells import Cells
 from ..exact.counts import Counts
@@ -173,9 +172,9 @@ class Belief(ABC):
 
     def sealed(self) -> Belief:
         """The same belief with no counts in it: itself, or a plain one made of its form."""
-        from .plain import of_form, stored_as_is
+        from .plain import TYPES, of_form
 
-        return self if stored_as_is(self) else of_form(self.form())
+        return self if type(self) in TYPES.values() else of_form(self.form())
 
     def support(self, counted: ColumnTally, block: Any) -> Sequence[Support | None]:
         """What each term of a row (a block of one) rests on; one for all: so many rows have a value, no interval."""
@@ -247,9 +246,3 @@ def family_names() -> list[str]:
 def registered() -> list[Family]:
     """The registered families, in the order of their names."""
     return [_REGISTRY[name] for name in family_names()]
-
-
-def missing_parts(block: Block, parts: Floats) -> Floats:
-    """The same parts with 0 wherever the row has no value."""
-    parts[~block.present()] = 0.0
-    return parts

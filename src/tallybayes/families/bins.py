@@ -22,10 +22,9 @@ from ..base.errors import SettingsError
 from ..data.blocks import Numbers
 from ..exact.cells import MIDDLE
 from ..exact.counts import Counts
-from .base import Context, Family, Linear, Table
+from .base import Context, Family, Table
 from .categorical import draw
-from .histogram import CellBelief, Histogram, bin_support, cauchy_mass, cell_linear, middles, read_cells
-from .support import ColumnTally, Support
+from .histogram import GroupBelief, Histogram, cauchy_mass, left_out, middles, read_cells
 
 METHODS = ("mdl", "frequency", "width")
 
@@ -53,19 +52,13 @@ class Bins(Family):
         cuts = self._cuts(h)
         n = _by_bin(h, cuts)
         names = _names(cuts)
-        return BinsBelief(h.cells, context.n_classes, cuts=cuts, probabilities=context.probabilities(n, names), h=h)
+        return BinsBelief(h.cells, context.n_classes, context.probabilities(n, names), cuts, h)
 
     def leave_one_out(self, h: Histogram, counts: Counts, context: Context) -> tuple[Floats, Floats]:
         """log P of each cell's bin: as counted, and with one row of the cell taken out (the cuts stay)."""
         belief = self.estimate(counts, context)
-        n = _by_bin(h, belief.cuts)
-        which = belief.which(h.middle)
-        left, names = np.empty_like(n), _names(belief.cuts)
-        for b in range(len(n)):
-            less = n.copy()
-            less[b] = np.maximum(less[b] - 1, 0.0)
-            left[b] = context.probabilities(less, names)[b]
-        return belief.log_cells(h.codes), safe_log(left[which])
+        left = left_out(context, _by_bin(h, belief.cuts), _names(belief.cuts), belief.which(h.middle))
+        return belief.log_cells(h.codes), left
 
     def _cuts(self, h: Histogram) -> Floats:
         """Values between cells at which bins part."""
@@ -133,40 +126,27 @@ def _names(cuts: Floats) -> list[str]:
     if len(cuts) == 0:
         return ["any"]
     text = [number_text(float(f"{c:.6g}")) for c in cuts]
-    return [
-        f"< {text[0]}",
-        *(f"{a} to {b}" for a, b in pairwise(text)),
-        f"≥ {text[-1]}",
-    ]
+    return [f"< {text[0]}", *(f"{a} to {b}" for a, b in pairwise(text)), f"≥ {text[-1]}"]
 
 
 @dataclass(frozen=True)
-class BinsBelief(CellBelief):
+class BinsBelief(GroupBelief):
     """P(bin given class), by the cell that a value falls into."""
 
     cuts: Floats
-    probabilities: Floats
     h: Histogram
 
     def which(self, x: Floats) -> Ints:
         """The bin of each value."""
         return np.searchsorted(self.cuts, x, side="right").astype(np.int64)
 
-    def of_cells(self, codes: Ints) -> Ints:
+    def groups(self, codes: Ints) -> Ints:
         """The bin that holds the middle of each cell."""
         return self.which(middles(*self.cells.edges(codes)))
-
-    def log_cells(self, codes: Ints) -> Floats:
-        """log P of the bin of the cell."""
-        return safe_log(self.probabilities)[self.of_cells(codes)]
 
     def near(self) -> Floats:
         """Counted cells, and the cuts."""
         return np.concatenate([self.h.middle, self.cuts])
-
-    def support(self, counted: ColumnTally, block: Numbers) -> list[Support]:
-        """The rows in the value's bin."""
-        return bin_support(self, counted, block, self.of_cells, self.probabilities)
 
     def base(self, block: Numbers) -> Floats:
         """log density within the value's bin, over all classes: the bin's cells, and one row's share spread wide."""
@@ -208,22 +188,6 @@ class BinsBelief(CellBelief):
                 values[rows] = self.cuts[min(int(b), len(self.cuts) - 1)]
         return pa.array(values)
 
-    def parameters(self) -> tuple[int, int]:
-        """C·B raw, C·(B − 1) free, B bins."""
-        b, c = self.probabilities.shape
-        return c * b, c * (b - 1)
-
     def table(self) -> Table:
         """P(bin given class)."""
         return Table("P(bin given class)", _names(self.cuts), self.probabilities, "bins")
-
-    def linear(self) -> Linear:
-        """One feature per bin."""
-
-        def which(block: Numbers) -> Ints:
-            there = block.present()
-            out = np.full(block.rows, -1, dtype=np.int64)
-            out[there] = self.of_cells(self.cells.codes(block.values[there]))
-            return out
-
-        return cell_linear(_names(self.cuts), safe_log(self.probabilities), which)

@@ -51,12 +51,8 @@ class Blend(Family):
         given = self.shares or (1 / max(len(self.families), 1),) * len(self.families)
         object.__setattr__(self, "shares", tuple(float(s) for s in given))
         bad = [f.name for f in self.families if "number" not in f.kinds]
-        if (
-            not self.families
-            or bad
-            or len(self.shares) != len(self.families)
-            or not all(0 <= s < np.inf for s in self.shares)
-        ):
+        shared = len(self.shares) == len(self.families) and all(0 <= s < np.inf for s in self.shares)
+        if bad or not self.families or not shared:
             raise SettingsError(
                 f"a blend of {[f.name for f in self.families]} with shares {list(self.shares)}",
                 hint="give one share of at least 0 for each of one or more families that read numbers.",
@@ -83,10 +79,7 @@ class BlendBelief(Belief):
     beliefs: tuple[Belief, ...]
     shares: tuple[float, ...]
 
-    @property
-    def density(self) -> bool:
-        """A product of powers of densities is no density."""
-        return False
+    density = False  # a product of powers of densities is no density
 
     def parts(self, block: Any) -> Floats:
         """The weighted sum of what each belief says, against its best class."""

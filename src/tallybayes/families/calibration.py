@@ -1,7 +1,7 @@
-"""Two ways to bend a whole score, where one temperature is not enough.
+"""What a whole score is bent by where one temperature is not enough: `Isotonic`, `Lead`.
 
-`Isotonic` is a rising curve from the score of two classes to their probability. `Lead` bends the lead of the best class
-over the second, for scores that are too sure when far ahead, or not sure enough:
+`Isotonic` is a rising curve from the score of two classes to their log-odds. `Lead` bends how far the best class is
+ahead of the second, for scores that are too sure when far ahead, or not sure enough:
 
     S′ = best + scale · lead^exponent · (S − best)          lead = best − second, at least 0.01
 
@@ -57,7 +57,7 @@ class Isotonic:
 
 
 LEAST = 0.01  # nats: a smaller lead is taken as this one
-_MOST = 0.9  # of the exponent either way: at −1 every lead would count the same
+_MOST_BENT = 0.9  # of the exponent either way: at −1 every lead would count the same
 
 
 @dataclass(frozen=True)
@@ -105,5 +105,7 @@ class Lead:
             value = weights @ (np.log(among) - factor * own) + 0.5 * x @ x
             return value / total, (np.array([pulled.sum(), pulled @ log_lead]) + x) / total
 
-        found = minimize(loss, np.zeros(2), jac=True, method="L-BFGS-B", bounds=[(-5.0, 5.0), (-_MOST, _MOST)])
+        found = minimize(
+            loss, np.zeros(2), jac=True, method="L-BFGS-B", bounds=[(-5.0, 5.0), (-_MOST_BENT, _MOST_BENT)]
+        )
         return cls(float(np.exp(found.x[0])), float(found.x[1]))

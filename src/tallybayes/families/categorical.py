@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -66,11 +66,7 @@ class Bernoulli(Categorical):
                 f"column {context.column!r} has {len(seen)} values and cannot be bernoulli",
                 hint="use the family 'categorical'.",
             )
-        return super().estimate(counts, _with_values(context, tuple(sorted(seen))))
-
-
-def _with_values(context: Context, values: tuple[str, ...]) -> Context:
-    return Context(**{**vars(context), "values": values})
+        return super().estimate(counts, replace(context, values=tuple(sorted(seen))))
 
 
 @dataclass(frozen=True)

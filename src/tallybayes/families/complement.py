@@ -61,10 +61,7 @@ class ComplementBelief(WordsBelief):
 
     complement: Floats = field(kw_only=True)
 
-    @property
-    def density(self) -> bool:
-        """A reading of the other classes' words is no distribution of this one's."""
-        return False
+    density = False  # a reading of the other classes' words is no distribution of this one's
 
     def sealed(self) -> ComplementBelief:
         """Without the class's own words, which say nothing, and without the lengths of the rows."""

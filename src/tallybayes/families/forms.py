@@ -232,24 +232,16 @@ class BlendForm(Form):
 
 @dataclass(frozen=True)
 class NoForm(Form):
-    """No form: "column 'x' is …", and how to get one."""
+    """No form, why ("column 'x' is …") and how to get one; by default that counts are what is said, and no export's."""
 
-    what: str
-    hint: str
+    what: str = "scored by the counts themselves (predictive=True), which no export may hold"
+    hint: str = "export a model with predictive=False, or save the model itself."
 
     name = "unsaid"
 
 
 @dataclass(frozen=True)
-class CountsForm(NoForm):
-    """Parameters averaged over: what is said are the counts themselves, and the exports hold none."""
-
-    what: str = "scored by the counts themselves (predictive=True), which no export may hold"
-    hint: str = "export a model with predictive=False, or save the model itself."
-
-
-@dataclass(frozen=True)
-class PolyaForm(CountsForm):
+class PolyaForm(NoForm):
     """The words of a Dirichlet-multinomial: imagined and counted occurrences of each, words × classes."""
 
     once: bool = field(kw_only=True)
@@ -279,10 +271,8 @@ def log_gamma_step(a: Floats) -> Floats:
     series = -1 / 8 + r * (1 / 192 - r * (1 / 640 - r * 17 / 14336))
     out = 0.5 * np.log(far) + series / far
     if near.any():
-        ratio = (np.where(near, a, 1.0)[..., None] + np.arange(_STEPS)) / (
-            np.where(near, a, 1.0)[..., None] + np.arange(_STEPS) + 0.5
-        )
-        out = np.where(near, out + np.sum(np.log(ratio), axis=-1), out)
+        way = np.where(near, a, 1.0)[..., None] + np.arange(_STEPS)
+        out = np.where(near, out + np.sum(np.log(way / (way + 0.5)), axis=-1), out)
     return np.asarray(out)
 
 

@@ -18,7 +18,7 @@ The prior is worth a fraction of one row: a class of two equal numbers is believ
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -151,10 +151,6 @@ class GaussianBelief(BellBelief):
         """Mean and deviation."""
         return Table("normal density", *self.named({"mean": self.location, "deviation": self.scale}))
 
-    def form(self) -> BellForm:
-        """Location and scale."""
-        return self.bell_form()
-
     def support(self, counted: ColumnTally, block: Numbers | Vectors) -> Sequence[Support | None]:
         """The rows that have a value; one variance of all classes is known too well to matter."""
         return _supports(self, counted, block, self.scale if self.shared else None)
@@ -221,7 +217,7 @@ class StudentBelief(BellBelief):
 
     def form(self) -> BellForm:
         """Location, scale and degrees of freedom."""
-        return self.bell_form(self.freedom)
+        return replace(super().form(), freedom=self.freedom[self.varies])
 
     def support(self, counted: ColumnTally, block: Numbers | Vectors) -> Sequence[Support | None]:
         """The rows that have a value."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ..base.arrays import Bools, Floats, Ints
+from ..base.arrays import Bools, Floats, Ints, safe_log
 from ..base.errors import SettingsError
 from ..data.blocks import N, Numbers
 from ..exact.cells import Cells, distinct
@@ -37,11 +37,10 @@ class Histogram:
         """The middle of each cell; the value itself for a point."""
         return middles(self.low, self.high)
 
-    def only(self, which: Bools) -> Histogram:
-        """The histogram of some of the cells."""
-        return Histogram(
-            self.cells, self.codes[which], self.low[which], self.high[which], self.point[which], self.n[which]
-        )
+    def only(self, which: Bools | Ints) -> Histogram:
+        """The histogram of some of the cells, in the order of their numbers where these are given."""
+        kept: Iterator[Any] = (each[which] for each in (self.codes, self.low, self.high, self.point, self.n))
+        return Histogram(self.cells, *kept)
 
 
 def middles(low: Floats, high: Floats) -> Floats:
@@ -65,10 +64,8 @@ def _read_cells(counts: Counts, context: Context) -> Histogram:
     codes = context.cells.slot_codes(sheet.slot_names)
     n = sheet.table("n", context.n_classes)
     low, high = context.cells.edges(codes)
-    order = np.lexsort((high, middles(low, high)))
-    return Histogram(
-        context.cells, codes[order], low[order], high[order], context.cells.is_point(codes)[order], n[order]
-    )
+    whole = Histogram(context.cells, codes, low, high, context.cells.is_point(codes), n)
+    return whole.only(np.lexsort((high, whole.middle)))
 
 
 @dataclass(frozen=True)
@@ -100,25 +97,54 @@ class CellBelief(Belief):
         return out
 
 
-def bin_support(
-    belief: CellBelief, counted: ColumnTally, block: Numbers, which: Callable[[Ints], Ints], p: Floats
-) -> list[Support]:
-    """What a value's bin or level rests on: `which` one a cell is in, −1 for none, and their probabilities p."""
-    sheet = counted.counts.sheet("cells", N)
-    of_cell, n = which(belief.cells.slot_codes(sheet.slot_names)), sheet.table("n", counted.n_classes)
-    at = which(belief.cells.codes(block.values))[0]
-    total, slots = n[of_cell >= 0].sum(axis=0), belief.table().rows
-    draw = share(p[at], counted.strength(total, slots), len(slots))
-    return [Support(n[of_cell == at].sum(axis=0), total, draw)]
+@dataclass(frozen=True)
+class GroupBelief(CellBelief):
+    """P(group given class) of groups of cells: bins, or levels; a cell of no group is no evidence."""
+
+    probabilities: Floats  # groups × classes
+
+    @abstractmethod
+    def groups(self, codes: Ints) -> Ints:
+        """The group of each cell, −1 for none."""
+
+    def log_cells(self, codes: Ints) -> Floats:
+        """log P of the cell's group."""
+        return np.vstack([safe_log(self.probabilities), np.zeros(self.n_classes)])[self.groups(codes)]
+
+    def support(self, counted: ColumnTally, block: Numbers) -> list[Support]:
+        """The rows in the value's group."""
+        sheet = counted.counts.sheet("cells", N)
+        of_cell, n = self.groups(self.cells.slot_codes(sheet.slot_names)), sheet.table("n", counted.n_classes)
+        at = self.groups(self.cells.codes(block.values))[0]
+        total, slots = n[of_cell >= 0].sum(axis=0), self.table().rows
+        draw = share(self.probabilities[at], counted.strength(total, slots), len(slots))
+        return [Support(n[of_cell == at].sum(axis=0), total, draw)]
+
+    def parameters(self) -> tuple[int, int]:
+        """C·K raw, C·(K − 1) free, K groups."""
+        k, c = self.probabilities.shape
+        return c * k, c * max(k - 1, 0)
+
+    def linear(self) -> Linear:
+        """One feature per group: is the value in it?"""
+        k, c = self.probabilities.shape
+
+        def features(block: Any) -> Floats:
+            there, which = block.present(), np.full(block.rows, -1, dtype=np.int64)
+            which[there] = self.groups(self.cells.codes(block.values[there]))
+            return np.vstack([np.eye(k), np.zeros(k)])[which]
+
+        return Linear(self.table().rows, safe_log(self.probabilities).T, np.zeros(c), np.zeros(k), features)
 
 
-def cell_linear(names: list[str], log: Floats, which: Callable[[Numbers], Ints]) -> Linear:
-    """One feature per bin: is the value in it? `which` gives a bin number, or −1 for none."""
-
-    def features(block: Any) -> Floats:
-        return np.vstack([np.eye(len(names)), np.zeros(len(names))])[which(block)]
-
-    return Linear(names, log.T, np.zeros(log.shape[1]), np.zeros(len(names)), features)
+def left_out(context: Context, n: Floats, slots: Sequence[str], which: Ints) -> Floats:
+    """log P of each cell's group (`which` of those that have the counts n) without one row of the cell; 0 for none."""
+    left = np.zeros((len(n) + 1, n.shape[1]))
+    for group in np.unique(which[which >= 0]):
+        less = n.copy()
+        less[group] = np.maximum(less[group] - 1, 0.0)
+        left[group] = safe_log(context.probabilities(less, slots)[group])
+    return np.asarray(left[which])
 
 
 def cauchy_mass(low: Floats, high: Floats, centre: float, scale: float) -> Floats:

@@ -100,6 +100,7 @@ def _likeliest(belief: KernelBelief, bandwidths: Floats) -> Floats:
 
 
 def _log(mass: Floats) -> Floats:
+    """The logarithm, at least −690."""
     return np.log(np.maximum(mass, 1e-300))
 
 
@@ -125,19 +126,15 @@ class KernelBelief(CellBelief):
     bandwidth: Floats
     scale: float  # of the Cauchy curve that all classes share
 
-    def mass(self, codes: Ints, left_out: int = 0) -> Floats:
-        """P(cell given class) of any cells; with `left_out=1`, as if one row of the cell had not been counted."""
-        return self._over_points(codes, left_out) if self.cells.discrete else self.mass_at(self.places(codes), left_out)
-
-    def log_mass(self, codes: Ints, left_out: int = 0) -> Floats:
-        """log P(cell given class), at least −690."""
-        return _log(self.mass(codes, left_out))
+    def mass(self, codes: Ints) -> Floats:
+        """P(cell given class) of any cells."""
+        return self._over_points(codes, 0) if self.cells.discrete else self.mass_at(self.places(codes), 0)
 
     def log_cells(self, codes: Ints) -> Floats:
         """log density: mass over width; a point has mass only."""
         low, high = self.cells.edges(codes)
         width = np.where(self.cells.is_point(codes), 1.0, np.minimum(high - low, 1e308))
-        return self.log_mass(codes) - np.log(width)[:, None]
+        return _log(self.mass(codes)) - np.log(width)[:, None]
 
     def places(self, codes: Ints) -> Places:
         """Where some cells lie."""
@@ -147,11 +144,13 @@ class KernelBelief(CellBelief):
         common = self._cauchy(codes[~point])
         return Places(codes, point, low, high, middles(low, high), common, self._counted(codes[point]), line)
 
-    def mass_at(self, places: Places, left_out: int) -> Floats:
-        """P(cell given class): the mass that `mass` has of a column that is not discrete, and of one that is."""
+    def mass_at(self, at: Places, left_out: int) -> Floats:
+        """P(cell given class); with `left_out=1`, as if one row of the cell had not been counted."""
         if self.cells.discrete:
-            return self._over_points(places.codes, left_out)
-        return self._over_line(places, left_out)
+            return self._over_points(at.codes, left_out)
+        line = replace(at.line, bandwidth=self.bandwidth)
+        smooth = line.mixed(at.low, at.high, at.middle, at.common, left_out, at.codes[~at.point])
+        return self._with_atoms(at, left_out, smooth)
 
     def tried(self, at: Places, bandwidths: Floats) -> Floats:
         """bandwidths × cells × classes: the mass with one row left out, if all classes had that bandwidth."""
@@ -161,11 +160,6 @@ class KernelBelief(CellBelief):
         every = np.full(self.n_classes, True)
         smooth = at.line.smooth(at.low, at.high, at.middle, bandwidths, every, 1, at.codes[~at.point])
         return self._with_atoms(at, 1, _with_common(smooth, at.line.total(1), at.common))
-
-    def _over_line(self, at: Places, left_out: int) -> Floats:
-        line = replace(at.line, bandwidth=self.bandwidth)
-        smooth = line.mixed(at.low, at.high, at.middle, at.common, left_out, at.codes[~at.point])
-        return self._with_atoms(at, left_out, smooth)
 
     def _with_atoms(self, at: Places, left_out: int, smooth: Floats) -> Floats:
         """Atoms at the points, (n_a + 1/slots)/(n + 1) each; the smooth curve has the rest."""

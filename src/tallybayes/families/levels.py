@@ -24,10 +24,11 @@ from ..exact.counts import Counts
 from .base import Belief, Context, Family, Linear, Table, Term
 from .categorical import draw
 from .forms import LevelsForm
-from .histogram import CellBelief, Histogram, bin_support, cell_linear, read_cells
+from .histogram import GroupBelief, Histogram, left_out, read_cells
 from .support import ColumnTally, Support, share, sum_of
+from .vocabulary import bag_rows
 
-_MOST = 255  # a largest value above this is no count of anything that repeats
+_MOST_COUNT = 255  # a largest value above this is no count of anything that repeats
 
 
 @dataclass(frozen=True)
@@ -46,12 +47,14 @@ class Levels(Family):
         h = read_cells(counts, context, self.name)
         values, n = self._levels(h, context.n_classes)
         p = context.probabilities(n, [number_text(v) for v in values])
-        return LevelsBelief(h.cells, context.n_classes, values, p, fold=self.top is not None)
+        return LevelsBelief(h.cells, context.n_classes, p, values, fold=self.top is not None)
 
     def _levels(self, h: Histogram, n_classes: int) -> tuple[Floats, Floats]:
         """The levels, and how often each class has them."""
         points = np.array(h.cells.points)
-        counts = len(points) > 0 and bool(np.all((points >= 0) & (points == np.rint(points)))) and points[-1] <= _MOST
+        counts = (
+            len(points) > 0 and bool(np.all((points >= 0) & (points == np.rint(points)))) and points[-1] <= _MOST_COUNT
+        )
         if self.top is not None:
             values = np.arange(self.top + 1.0)
         else:
@@ -66,14 +69,7 @@ class Levels(Family):
         belief = self.estimate(counts, context)
         assert isinstance(belief, LevelsBelief)
         values, n = self._levels(h, context.n_classes)
-        names = [number_text(v) for v in values]
-        which = belief.which(h.codes)
-        left = np.zeros((len(h.codes), context.n_classes))
-        for cell, level in enumerate(which):
-            if level >= 0:
-                less = n.copy()
-                less[level] = np.maximum(less[level] - 1, 0.0)
-                left[cell] = safe_log(context.probabilities(less, names)[level])
+        left = left_out(context, n, [number_text(v) for v in values], belief.groups(h.codes))
         return belief.log_cells(h.codes), left
 
     def _of_bag(self, counts: Counts, context: Context) -> BagLevelsBelief:
@@ -91,9 +87,7 @@ class Levels(Family):
         n = np.zeros((top + 1, len(words), context.n_classes))
         for (level, _, word), row in zip(split, sheet.table("n", context.n_classes), strict=True):
             n[min(int(level), top), at[word]] += row
-        rows = counts.sheet("rows", N).table("n", context.n_classes)
-        total = rows[0] if len(rows) else np.zeros(context.n_classes)
-        n[0] = np.maximum(total - n.sum(axis=0), 0.0)
+        n[0] = np.maximum(bag_rows(counts, context) - n.sum(axis=0), 0.0)
         names = [str(level) for level in range(top + 1)]
         return BagLevelsBelief(tuple(words), context.probabilities(n, names))
 
@@ -113,56 +107,31 @@ def level_of(values: Floats, low: Floats, high: Floats, fold: bool) -> Ints:
 
 
 @dataclass(frozen=True)
-class LevelsBelief(CellBelief):
+class LevelsBelief(GroupBelief):
     """P(level given class) of a number column; a value that is no level is no evidence."""
 
     values: Floats
-    probabilities: Floats
     fold: bool
 
-    def which(self, codes: Ints) -> Ints:
+    def groups(self, codes: Ints) -> Ints:
         """The level of each cell, −1 for none."""
         return level_of(self.values, *self.cells.edges(codes), self.fold)
-
-    def log_cells(self, codes: Ints) -> Floats:
-        """log P of the cell's level."""
-        return np.vstack([safe_log(self.probabilities), np.zeros(self.n_classes)])[self.which(codes)]
 
     def near(self) -> Floats:
         """The levels."""
         return self.values
 
-    def support(self, counted: ColumnTally, block: Numbers) -> list[Support]:
-        """The rows at the value's level."""
-        return bin_support(self, counted, block, self.which, self.probabilities)
-
     def note(self, block: Numbers, row: int) -> str:
         """Whether the value is not one of the levels."""
-        return "" if self.which(self.cells.codes(block.values[[row]]))[0] >= 0 else "never seen"
+        return "" if self.groups(self.cells.codes(block.values[[row]]))[0] >= 0 else "never seen"
 
     def sample(self, labels: Ints, rng: np.random.Generator) -> pa.Array:
         """A level by its probability."""
         return pa.array(self.values[draw(self.probabilities, labels, rng)])
 
-    def parameters(self) -> tuple[int, int]:
-        """C·(L + 1) raw, C·L free."""
-        k, c = self.probabilities.shape
-        return c * k, c * max(k - 1, 0)
-
     def table(self) -> Table:
         """P(level given class)."""
         return Table("P(level given class)", [number_text(v) for v in self.values], self.probabilities, "levels")
-
-    def linear(self) -> Linear:
-        """One feature per level."""
-
-        def which(block: Numbers) -> Ints:
-            there = block.present()
-            out = np.full(block.rows, -1, dtype=np.int64)
-            out[there] = self.which(self.cells.codes(block.values[there]))
-            return out
-
-        return cell_linear(self.table().rows, safe_log(self.probabilities), which)
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
 
-from ..base.arrays import Bools, Floats, Ints, Objects
+from ..base.arrays import Bools, Floats, Ints
 from ..base.canon import number_text
 from ..data.blocks import Numbers, Vectors
 from ..exact.counts import Counts
@@ -40,15 +40,7 @@ class Moments:
     def with_classes(self, n: Floats, mean: Floats, sd: Floats) -> Moments:
         """The same whole column with other classes, one position per row of the arrays."""
         rows = np.zeros(len(n), dtype=np.int64)
-        return replace(
-            self,
-            positions=rows,
-            n=n,
-            mean=mean,
-            sd=sd,
-            all_mean=self.all_mean[rows],
-            all_sd=self.all_sd[rows],
-        )
+        return Moments(rows, n, mean, sd, self.all_mean[rows], self.all_sd[rows])
 
 
 def read_moments(counts: Counts, n_classes: int) -> Moments:
@@ -73,26 +65,19 @@ def shared_deviation(counts: Counts, n_classes: int, unbiased: bool) -> Floats:
 
 
 def _shared_deviation(counts: Counts, n_classes: int, unbiased: bool) -> Floats:
-    names, *sums = _sums(counts, n_classes)
-    units = [Fraction(2) ** exponent for _, exponent in sums]
-    out = np.zeros(len(names))
-    for position in range(len(names)):
+    places, order = _positions(counts)
+    sums = [(t[order], Fraction(2) ** exponent) for t, exponent in counts.exact("moments", MOMENTS, n_classes)]
+    out = np.zeros(len(places))
+    for position in range(len(places)):
         within, total, used = Fraction(0), Fraction(0), 0
         for label in range(n_classes):
-            n, x, xx = (int(values[position, label]) * u for (values, _), u in zip(sums, units, strict=True))
+            n, x, xx = (int(values[position, label]) * unit for values, unit in sums)
             if n > 0:
                 within, total, used = within + xx - x * x / n, total + n, used + 1
         divisor = total - used if unbiased and total > used else total
         if divisor > 0:
             out[position] = root_ratio(within.numerator * divisor.denominator, within.denominator * divisor.numerator)
     return out
-
-
-def _sums(counts: Counts, n_classes: int) -> tuple[Ints, tuple[Objects, int], tuple[Objects, int], tuple[Objects, int]]:
-    """Positions in order, and for each amount the exact sums, positions × classes."""
-    places, order = _positions(counts)
-    n, x, xx = ((values[order], exponent) for values, exponent in counts.exact("moments", MOMENTS, n_classes))
-    return places, n, x, xx
 
 
 def _positions(counts: Counts) -> tuple[Ints, Ints]:
@@ -141,11 +126,10 @@ class BellBelief(Belief):
             out[there] += self.log_density(column[there, None], int(at))
         return out
 
-    def bell_form(self, freedom: Floats | None = None) -> BellForm:
-        """The positions that vary, as a form."""
-        at = np.flatnonzero(self.varies)
-        places = self.positions[at] if self.vector else None
-        return BellForm(places, self.location[at], self.scale[at], None if freedom is None else freedom[at])
+    def form(self) -> BellForm:
+        """Location and scale of the positions that vary."""
+        places = self.positions[self.varies] if self.vector else None
+        return BellForm(places, self.location[self.varies], self.scale[self.varies])
 
     def told(self, x: Floats) -> list[int]:
         """Which positions of a vector say something: they vary, and the row has a value there."""

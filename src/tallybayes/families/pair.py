@@ -88,10 +88,7 @@ class InteractionBelief(Belief):
     vs: tuple[str, ...]
     log: Floats  # u × v × classes
 
-    @property
-    def density(self) -> bool:
-        """It corrects two distributions and is none itself."""
-        return False
+    density = False  # it corrects two distributions and is none itself
 
     @cached_property
     def _numbers(self) -> tuple[dict[str, int], dict[str, int]]:

@@ -37,17 +37,14 @@ class StepsBelief(Belief):
     starts: Floats
     logs: Floats  # one more than starts × classes; the largest of each row is 0
 
+    density = False  # what all classes share has been left out
+
     def parts(self, block: Numbers) -> Floats:
         """What the value's stretch says; 0 for missing."""
         out = np.zeros((block.rows, self.logs.shape[1]))
         there = block.present()
         out[there] = self.logs[np.searchsorted(self.starts, block.values[there], side="right")]
         return out
-
-    @property
-    def density(self) -> bool:
-        """What all classes share has been left out."""
-        return False
 
     def form(self) -> forms.StepsForm:
         """The steps."""
@@ -75,6 +72,8 @@ class RateBelief(Belief):
     rate: Floats
     offset: Floats
 
+    density = False  # what all classes share may have been left out
+
     def parts(self, block: Numbers) -> Floats:
         """What a count says; 0 for missing and for a negative number."""
         out = np.zeros((block.rows, len(self.rate)))
@@ -82,11 +81,6 @@ class RateBelief(Belief):
             there = block.values >= 0
         out[there] = xlogy(block.values[there, None], self.rate) + self.offset
         return out
-
-    @property
-    def density(self) -> bool:
-        """What all classes share may have been left out."""
-        return False
 
     def form(self) -> forms.RateForm:
         """Itself."""
@@ -114,11 +108,6 @@ TYPES: dict[str, type[Belief]] = {
 }  # fmt: skip
 
 
-def stored_as_is(belief: Belief) -> bool:
-    """Whether a sealed file stores beliefs of just this class."""
-    return type(belief) in TYPES.values()
-
-
 def of_table(values: tuple[str, ...], p: Floats, *, words: bool) -> Belief:
     """A table P(value given class) that somebody wrote down, of values or of words."""
     return MultinomialBelief(values, p, False, np.full(p.shape[1], 10.0)) if words else CategoricalBelief(values, p)
@@ -135,10 +124,6 @@ def of_form(form: forms.Form) -> Belief:
 def _table(form: forms.TableForm) -> Belief:
     logs = np.vstack([form.logs, form.unseen]) if form.unseen.any() else form.logs
     return CategoricalBelief(tuple(form.values), np.exp(logs), bool(form.unseen.any()))
-
-
-def _steps(form: forms.StepsForm) -> Belief:
-    return StepsBelief(form.starts, form.logs)
 
 
 def _bell(form: forms.BellForm) -> Belief:
@@ -170,8 +155,8 @@ def _blend(form: forms.BlendForm) -> Belief:
 
 _MAKERS: dict[type[forms.Form], Callable[[Any], Belief]] = {
     forms.TableForm: _table,
-    forms.StepsForm: _steps,
-    forms.CellsForm: lambda form: _steps(form.steps),
+    forms.StepsForm: lambda form: StepsBelief(form.starts, form.logs),
+    forms.CellsForm: lambda form: of_form(form.steps),
     forms.BellForm: _bell,
     forms.RateForm: _rate,
     forms.WordsForm: _words,

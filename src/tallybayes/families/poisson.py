@@ -21,7 +21,7 @@ from ..base.lazy import gammaln, xlogy
 from ..data.blocks import Numbers
 from ..exact.counts import Counts
 from .base import Belief, Context, Family, Linear, Table
-from .forms import CountsForm, Form, RateForm
+from .forms import Form, NoForm, RateForm
 from .histogram import Histogram, read_cells
 from .moments import read_moments
 from .support import ColumnTally, Support, log_gamma
@@ -114,7 +114,7 @@ class PoissonBelief(Belief):
 
     def form(self) -> Form:
         """The rates."""
-        return CountsForm() if self.predictive else RateForm(self.shape / self.rate)
+        return NoForm() if self.predictive else RateForm(self.shape / self.rate)
 
     def sealed(self) -> PoissonBelief:
         """The rates, as if each were of one row."""

@@ -21,7 +21,7 @@ from ..exact.counts import Counts
 from .base import Belief, Context, Family, Linear, Table, Term
 from .forms import PresenceForm
 from .smoothing import Dirichlet, frequencies
-from .support import ColumnTally, Support, places, share, sum_of
+from .support import ColumnTally, Support, share, sum_of
 from .vocabulary import Selection, bag_rows, vocabulary, word_table
 from .words import WordsBelief
 
@@ -93,16 +93,12 @@ class BernoulliWordsBelief(Belief):
             Term(n, log[i] if i >= 0 else none, "" if i >= 0 else "never seen") for n, i in zip(names, at, strict=True)
         ]
         rest = np.setdiff1d(np.arange(len(self.words)), at)
-        return [
-            *terms,
-            Term(f"({len(rest)} words that do not occur)", safe_log(self.absent[rest]).sum(axis=0)),
-        ]
+        return [*terms, Term(f"({len(rest)} words that do not occur)", safe_log(self.absent[rest]).sum(axis=0))]
 
     def sample(self, labels: Ints, rng: np.random.Generator) -> pa.Array:
         """Each word there or not."""
-        there = (
-            rng.random((len(labels), len(self.words))) * (self.present + self.absent).T[labels] < self.present.T[labels]
-        )
+        either = (self.present + self.absent).T[labels]
+        there = rng.random((len(labels), len(self.words))) * either < self.present.T[labels]
         return pa.array([[self.words[j] for j in np.flatnonzero(r)] for r in there], pa.list_(pa.string()))
 
     def parameters(self) -> tuple[int, int]:
@@ -123,7 +119,7 @@ class BernoulliWordsBelief(Belief):
         n, _ = counted.of_words("documents", names)
         rows = counted.rows()
         strength = counted.strength(rows, ["present", "absent"])
-        at = places(names, self.words)
+        at = self._view.rows_of(names)
         there = [Support(n[i], rows, share(self.present[at[i]], strength, 2)) for i in range(len(names))]
         rest = np.setdiff1d(np.arange(len(self.words)), at)
         return [*there, Support(rows, rows, sum_of(self.absent[rest], strength))]

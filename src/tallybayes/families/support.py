@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..base.arrays import Floats, Ints
+from ..base.arrays import Floats
 from ..base.lazy import special
 from ..data.blocks import WORDS, N
 from ..exact.counts import Counts
@@ -91,7 +91,8 @@ class ColumnTally:
         """One amount of these words, words × classes, and that of all words."""
         sheet = self.counts.sheet("words", WORDS)
         table = self.counts.once(("amount", amount, self.n_classes), lambda: sheet.table(amount, self.n_classes))
-        return np.vstack([table, np.zeros((1, self.n_classes))])[places(words, sheet.slots)], table.sum(axis=0)
+        at = pc.index_in(pa.array(words, pa.string()), value_set=pa.array(sheet.slots, pa.string())).fill_null(-1)
+        return np.vstack([table, np.zeros((1, self.n_classes))])[at.to_numpy()], table.sum(axis=0)
 
     def rows(self) -> Floats:
         """The rows that have a bag or a text."""
@@ -116,12 +117,6 @@ def supports_of(belief: Belief, counted: ColumnTally, block: Any) -> list[Suppor
     if len(found) == 1:
         found *= len(terms)  # one for all
     return [None if t.note else s for t, s in zip(terms, found, strict=True)]
-
-
-def places(words: Sequence[str], among: Any) -> Ints:
-    """Where each word stands, −1 for nowhere."""
-    found = pc.index_in(pa.array(words, pa.string()), value_set=pa.array(among, pa.string())).fill_null(-1)
-    return np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.int64)
 
 
 # ---- draws

@@ -1,4 +1,4 @@
-"""Which words of a vocabulary are believed: decided after counting, from the rows that have each word."""
+"""Which words are believed, decided after counting from the rows that have each word; and what was counted of them."""
 
 from __future__ import annotations
 
@@ -39,12 +39,8 @@ class Selection:
     by: str = "information"
 
     def __post_init__(self) -> None:
-        if (
-            self.by not in MEASURES
-            or not 0 < self.max_share <= 1
-            or self.min_rows < 0
-            or (self.top is not None and self.top < 1)
-        ):
+        some = self.min_rows >= 0 and 0 < self.max_share <= 1 and (self.top is None or self.top >= 1)
+        if not some or self.by not in MEASURES:
             raise SettingsError(
                 f"words selected with min_rows={self.min_rows!r}, max_share={self.max_share!r}, top={self.top!r}, "
                 f"by={self.by!r}",

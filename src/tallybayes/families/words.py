@@ -72,15 +72,9 @@ class Multinomial(Family):
         slots = [*words, UNSEEN] if context.reserve else words
         length = mean_length(n.sum(axis=0), rows)
         if averaged:
-            amounts = _dirichlet_amounts(context, slots)
+            amounts = n + _dirichlet_amounts(context, slots)
             return PolyaBelief(
-                tuple(words),
-                shares_of(n + amounts),
-                context.reserve,
-                length,
-                self.presence,
-                factor,
-                amounts=n + amounts,
+                tuple(words), shares_of(amounts), context.reserve, length, self.presence, factor, amounts=amounts
             )
         p = context.probabilities(n, slots)
         return MultinomialBelief(tuple(words), p, context.reserve, length, self.presence, factor)
@@ -102,9 +96,8 @@ def imagined(context: Context, slots: Sequence[str]) -> Floats:
 
 
 def _dirichlet_amounts(context: Context, slots: Sequence[str]) -> Floats:
-    if isinstance(context.smoothing, Dirichlet) or (
-        isinstance(context.smoothing, Laplace) and context.smoothing.alpha > 0
-    ):
+    smoothing = context.smoothing
+    if isinstance(smoothing, Dirichlet) or (isinstance(smoothing, Laplace) and smoothing.alpha > 0):
         return imagined(context, slots)
     raise SettingsError(
         f"column {context.column!r} is to be scored by its Dirichlet predictive, but its smoothing is no Dirichlet",
@@ -265,9 +258,8 @@ class WordsBelief(Belief):
 
     def table(self) -> Table:
         """P(word given class)."""
-        return Table(
-            "P(word given class)", [*self.words, UNSEEN][: len(self.probabilities)], self.probabilities, "words"
-        )
+        rows = [*self.words, UNSEEN][: len(self.probabilities)]
+        return Table("P(word given class)", rows, self.probabilities, "words")
 
     def support(self, counted: ColumnTally, block: Bag) -> list[Support]:
         """The occurrences, or the rows, behind each word."""

@@ -36,12 +36,8 @@ def estimate(tally: Tally, settings: Settings | None = None, *, known: Mapping[s
         )
     schema = tally.schema
     imagined = settings.prior.extra_slots() if isinstance(settings.prior, Dirichlet) else set()
-    names = tuple(
-        sorted(
-            {*tally.classes, *imagined, *settings.classes},
-            key=lambda c: natural_order(canon.from_text(c, schema.label_type)),
-        )
-    )
+    known_names = {*tally.classes, *imagined, *settings.classes}
+    names = tuple(sorted(known_names, key=lambda c: natural_order(canon.from_text(c, schema.label_type))))
     if not names:
         raise CannotEstimate("this tally has no rows", hint="count at least one row with a label first.")
     for name in (name for by_column in settings.by_column().values() for name in by_column):

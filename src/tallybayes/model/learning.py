@@ -67,8 +67,7 @@ class Learning:
 
     def _changed(self, tally: Tally) -> Self:
         """The model of a changed tally, whose fitted weights are a little older."""
-        assert self.tally is not None
-        settings = self.settings.after(abs(tally.rows - self.tally.rows))
+        settings = self.settings.after(abs(tally.rows - self._tally("changed").rows))
         out: Any = replace(tally.model(settings), notes=self.notes)
         if settings.isotonic is not None and len(out.classes) > 2 >= len(self.classes):
             warn(

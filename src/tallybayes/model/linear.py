@@ -32,15 +32,10 @@ class LinearView:
 
     def features(self, rows: Any) -> Floats:
         """x for each row: numbers as they are, a one for the value a category has, the counts of a bag."""
-        out = [
-            np.hstack(
-                [
-                    np.zeros((_rows(blocks), 0)),
-                    *(part.features(blocks[n]) for n, part in self._columns.items()),
-                ]
-            )
-            for blocks in self._read(rows)
-        ]
+        out = []
+        for blocks in self._read(rows):
+            none = np.zeros((next((b.rows for b in blocks.values()), 0), 0))
+            out.append(np.hstack([none, *(part.features(blocks[n]) for n, part in self._columns.items())]))
         return np.concatenate(out)
 
     def predict_proba(self, rows: Any) -> Floats:
@@ -54,10 +49,6 @@ class LinearView:
             )
         score = (x - self.centre) @ self.W.T + self.b
         return np.exp(score - log_sum_exp(score)[:, None])
-
-
-def _rows(blocks: Mapping[str, Block]) -> int:
-    return next((b.rows for b in blocks.values()), 0)
 
 
 def linear_view(
@@ -80,13 +71,7 @@ def linear_view(
         parts[name] = part
     scale = {n: weights.get(n, 1.0) for n in parts}
     names = tuple(f"{n}={f}" if f else n for n, p in parts.items() for f in p.names)
-    none = np.zeros((len(classes), 0))
-    return LinearView(
-        classes,
-        names,
-        np.hstack([none, *(scale[n] * p.weights for n, p in parts.items())]),
-        log_prior + sum((scale[n] * p.offset for n, p in parts.items()), np.zeros(len(classes))),
-        np.concatenate([np.zeros(0), *(p.centre for p in parts.values())]),
-        parts,
-        read,
-    )
+    w = np.hstack([np.zeros((len(classes), 0)), *(scale[n] * p.weights for n, p in parts.items())])
+    b = log_prior + sum((scale[n] * p.offset for n, p in parts.items()), np.zeros(len(classes)))
+    centre = np.concatenate([np.zeros(0), *(p.centre for p in parts.values())])
+    return LinearView(classes, names, w, b, centre, parts, read)

@@ -54,6 +54,12 @@ class OddsTable:
         return str(Page(title, lines, left=3, indent=2))
 
 
+def elsewhere(table: Table, prior: Floats, label: int, against: int | None = None) -> Floats:
+    """P(value) in the other classes, which count by their prior, or in the one named."""
+    others = [i for i in range(len(prior)) if i != label] if against is None else [against]
+    return np.asarray(table.values[:, others] @ (prior[others] / max(float(prior[others].sum()), 1e-300)))
+
+
 def odds_table(
     column: str, table: Table, prior: Floats, label: int, against: int | None, top: int, least: float
 ) -> OddsTable:
@@ -63,9 +69,7 @@ def odds_table(
     left out.
     """
     inside = table.values[:, label]
-    others = [i for i in range(len(prior)) if i != label] if against is None else [against]
-    share = prior[others] / max(float(prior[others].sum()), 1e-300)
-    outside = table.values[:, others] @ share if others else inside
+    outside = elsewhere(table, prior, label, against) if len(prior) > 1 or against is not None else inside
     rows = [
         Odds(value, float(a), float(b)) for value, a, b in zip(table.rows, inside, outside, strict=True) if a >= least
     ]

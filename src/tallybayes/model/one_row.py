@@ -171,7 +171,8 @@ def _listed(parts: Floats, by: float = 1.0) -> tuple[float, ...]:
 def reader(column: Column, belief: Belief | None, settings: Settings, missing: Sequence[str]) -> Reader:
     """What a column says of a row, weighted. `belief` is None where nobody asks: the value is only read."""
     marks = frozenset((*missing, *column.missing))
-    by = settings.weights.get(column.name, 1.0) if belief is not None else 0.0
+    by = settings.weights.get(column.name, 1.0)
+    belief = None if by == 0 else belief
     read: Reader | None = None
     if column.of is not None:
         read = _pair(column.of, belief, by, missing)
@@ -181,7 +182,7 @@ def reader(column: Column, belief: Belief | None, settings: Settings, missing: S
         read = _category(column.reads, belief, by, marks)
     elif column.kind == "number":
         read = _of_number(column, belief, by, marks - {""})
-    elif belief is not None and by != 0.0:
+    elif belief is not None:
         form = belief.form()
         if isinstance(form, BellForm) and form.freedom is None:
             read = _vector(column, form, by)
@@ -198,18 +199,20 @@ def _by_block(column: Column, belief: Belief | None, settings: Settings, missing
         if value is None:
             return None
         block = block_of_one(column, value, missing)
-        by = 0.0 if belief is None else factor_of_one(settings, column.name, block)
-        return None if belief is None or by == 0.0 else _listed(belief.parts(block)[0], by)
+        if belief is None:
+            return None
+        return _listed(belief.parts(block)[0], factor_of_one(settings, column.name, block))
 
     return read
 
 
-def _category(name: str, belief: Belief | None, by: float, marks: frozenset[str]) -> Reader:
-    def ask(value: str) -> Said | None:
-        text = plain_text(value, marks)
-        return None if text is None or belief is None or by == 0 else _listed(belief.parts(Codes([text], _ONE))[0], by)
+def _coded(slot: str | None, belief: Belief | None, by: float) -> Said | None:
+    """What a belief says of one slot, weighted; nothing of a missing value."""
+    return None if slot is None or belief is None else _listed(belief.parts(Codes([slot], _ONE))[0], by)
 
-    kept = _Kept(ask)
+
+def _category(name: str, belief: Belief | None, by: float, marks: frozenset[str]) -> Reader:
+    kept = _Kept(lambda value: _coded(plain_text(value, marks), belief, by))
 
     def read(row: Row) -> Said | None:
         value = row[name]
@@ -226,12 +229,7 @@ def _category(name: str, belief: Belief | None, by: float, marks: frozenset[str]
 def _pair(of: tuple[PairColumn, PairColumn], belief: Belief | None, by: float, missing: Sequence[str]) -> Reader:
     """Both values, numbers by their stretch."""
     one, other = (_side(side, missing) for side in of)
-
-    def ask(values: tuple[str, str]) -> Said | None:
-        slot = pair_slot(*values)
-        return None if belief is None or by == 0 else _listed(belief.parts(Codes([slot], _ONE))[0], by)
-
-    kept = _Kept(ask)
+    kept = _Kept(lambda values: _coded(pair_slot(*values), belief, by))
 
     def read(row: Row) -> Said | None:
         u, v = one(row), other(row)
@@ -265,7 +263,7 @@ def _side(side: PairColumn, missing: Sequence[str]) -> Callable[[Row], str | Non
 
 def _of_number(column: Column, belief: Belief | None, by: float, marks: frozenset[str]) -> Reader:
     name = column.reads
-    heard = None if belief is None or by == 0 else _heard(belief.form(), by, lambda: belief)
+    heard = None if belief is None else _heard(belief.form(), by, lambda: belief)
 
     def read(row: Row) -> Said | None:
         x = plain_number(row[name], marks)

@@ -1,6 +1,6 @@
 """From parts to answers: S = b + Σ w·part, then log-sum-exp. NumPy only.
 
-And from probabilities to decisions: the likeliest class, the cheapest one, or none where it is too unsure.
+From probabilities to decisions: the likeliest class, the cheapest one, or none where it is too unsure.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from ..base import canon
 from ..base.arrays import Floats, Ints, log_sum_exp
 from ..base.canon import text
 from ..base.errors import SettingsError, unknown, warn
@@ -69,7 +68,7 @@ def begin(log_prior: Floats, out: Floats) -> None:
 
 def offsets(settings: Settings, classes: Sequence[Any]) -> Floats:
     """What the settings add to the score of each class."""
-    return np.array([settings.offsets.get(str(canon.text(c)), 0.0) for c in classes], dtype=np.float64)
+    return np.array([settings.offsets.get(str(text(c)), 0.0) for c in classes], dtype=np.float64)
 
 
 def prior_shift(start: Floats, own_start: Floats) -> Floats:

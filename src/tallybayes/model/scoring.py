@@ -20,9 +20,8 @@ from ..data.sources import Batch, open_source
 from ..families import Belief
 from ..families.settings import Settings
 from ..tally.tally import Tally
-from . import fast as fused
-from . import one_row as rowscorer
-from . import posterior
+from . import fast, posterior
+from .one_row import RowScorer, lone
 from .prior import class_prior, class_totals
 
 T = TypeVar("T")
@@ -68,11 +67,9 @@ class Scoring:
         """A dict that is one row as a table of one; it is told from a dict of columns by what it holds."""
         if hasattr(rows, "to_dict") and hasattr(rows, "index") and not hasattr(rows, "columns"):
             rows = rows.to_dict()  # a row of a pandas frame
-        if not isinstance(rows, Mapping):
-            return rows
-        if not rows:
+        if isinstance(rows, Mapping) and not rows:
             return [rows]
-        return one_row(rows) if encode.is_row(self.schema, rows) else rows
+        return one_row(rows) if isinstance(rows, Mapping) and encode.is_row(self.schema, rows) else rows
 
     def _each(self, rows: Any, answer: Callable[[dict[str, Block], int], T]) -> Iterator[T]:
         """answer(blocks, rows) for every batch, on several threads."""
@@ -88,9 +85,9 @@ class Scoring:
 
     def _scores(self, blocks: Mapping[str, Block], rows: int, start: Floats) -> Floats:
         """start + Σ weight · part, bent where the settings say so."""
-        fast = fused.adders(self.beliefs, blocks, self.settings.weights)
-        parts = self._parts(blocks, but=fast)
-        joint = fused.add_all(fast, posterior.scores(start, parts, self.settings, blocks, rows))
+        adders = fast.adders(self.beliefs, blocks, self.settings.weights)
+        parts = self._parts(blocks, but=adders)
+        joint = fast.add_all(adders, posterior.scores(start, parts, self.settings, blocks, rows))
         if not self.settings.curves:
             return joint
         return posterior.calibrated(self.settings, joint, posterior.prior_shift(start, self.start))
@@ -98,9 +95,9 @@ class Scoring:
     def _best(self, blocks: Mapping[str, Block], rows: int, start: Floats) -> Ints:
         """The number of the most probable class of each row; where the kernels know all columns no scores are kept."""
         if not self.settings.curves:
-            fast = fused.adders(self.beliefs, blocks, self.settings.weights)
-            if fast and len(fast) == len(self.beliefs):
-                return fused.best(fast, start, rows)
+            adders = fast.adders(self.beliefs, blocks, self.settings.weights)
+            if adders and len(adders) == len(self.beliefs):
+                return fast.best(adders, start, rows)
         return posterior.best(self._scores(blocks, rows, start))
 
     def _log_joint(self, rows: Any, start: Floats) -> Floats:
@@ -112,12 +109,12 @@ class Scoring:
 
     def _of_one(self, rows: Any, prior: Any) -> list[float] | None:
         """The scores of a lone row by the short way; None for other data and for rows that it cannot read."""
-        row = rowscorer.lone(rows, self.schema)
+        row = lone(rows, self.schema)
         return None if row is None else self._row_scorer.scores(row, None if prior is None else self._start(prior))
 
     @cached_property
-    def _row_scorer(self) -> rowscorer.RowScorer:
-        return rowscorer.RowScorer(self.schema, self.beliefs, self.settings, self.start)
+    def _row_scorer(self) -> RowScorer:
+        return RowScorer(self.schema, self.beliefs, self.settings, self.start)
 
     def _blocks(self, rows: Any) -> list[dict[str, Block]]:
         return list(self._each(rows, lambda blocks, _: blocks))

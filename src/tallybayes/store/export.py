@@ -1,7 +1,4 @@
-"""A model in the forms in which others can use it: sealed, JSON, ONNX, and a card for a person.
-
-The card says in Markdown what the model is, and what its file reveals about the rows it has seen.
-"""
+"""A model in the forms in which others can use it, and its card: what it is, and what its file reveals."""
 
 from __future__ import annotations
 

@@ -22,34 +22,27 @@ from ..data.pairs import stretch_names
 from ..data.schema import Column, Schema
 from ..families.calibration import LEAST
 from ..families.forms import BlendForm, Form, PairForm
-from ..families.settings import Settings
 from .sealed import Sealed
 
 VERSION = 1
 _SAID = {"weights", "lengths", "lead", "offsets"}  # settings that a scorer states, offsets with where it starts
 
 
-def check_settings(sealed: Sealed, form: str) -> Settings:
-    """The settings, if an export in this form can say all of them."""
+def pieces(sealed: Sealed, format: str) -> list[dict[str, Any]]:
+    """What each column needs to be scored, as plain texts, numbers and arrays; refused if a setting cannot be said."""
     settings = sealed._model.settings
     for name in settings.without(estimated=True).changed():
         if name not in _SAID:
             raise SettingsError(
-                f"the model has the setting {name!r}, which {form} cannot say",
+                f"the model has the setting {name!r}, which {format} cannot say",
                 hint="export the model as 'sealed', or estimate it without this setting.",
             )
-    return settings
-
-
-def pieces(sealed: Sealed, form: str) -> list[dict[str, Any]]:
-    """What each column needs to be scored, as plain texts, numbers and arrays."""
-    settings = check_settings(sealed, form)
     out = []
     for name, belief in sealed._model.beliefs.items():
         column = sealed.schema[name]
         if column.only_here:
             raise SettingsError(
-                f"column {name!r} is a {column.kind}, which is read by code that {form} does not hold",
+                f"column {name!r} is a {column.kind}, which is read by code that {format} does not hold",
                 hint="export the model as 'sealed' and load it where the kind is registered.",
             )
         piece: dict[str, Any] = {

@@ -170,11 +170,8 @@ def stored_from_bytes(raw: bytes, *, trusted: bool = False) -> Stored:
     texts = {k.removeprefix(PREFIX): v for k, v in parts.metadata.items() if k.startswith(PREFIX)}
     version = texts.get("format", "")
     if version != str(FORMAT):
-        hint = (
-            _RELEASE_HINT
-            if version.isdigit() and int(version[:9]) > FORMAT
-            else "the file was not written by tallybayes."
-        )
+        newer = version.isdigit() and int(version[:9]) > FORMAT
+        hint = _RELEASE_HINT if newer else "the file was not written by tallybayes."
         raise ModelFileError(f"a model file of format {version[:20]!r}; this release reads format {FORMAT}", hint=hint)
     if texts.get("kind") == "sealed":
         raise ModelFileError("a sealed scorer, which has no tally", hint="read it with tb.load_sealed(path).")
@@ -224,9 +221,7 @@ def load_stored(
     with open(path, "rb") as file:
         raw = file.read()
     try:
-        if like is None:
-            return stored_from_bytes(raw, trusted=trusted)
-        return _like(raw, like, trusted=trusted)
+        return stored_from_bytes(raw, trusted=trusted) if like is None else _like(raw, like, trusted=trusted)
     except ModelFileError as error:
         raise ModelFileError(f"{canon.printable(os.fspath(path), 200)}: {error.found}", hint=error.hint) from None
 

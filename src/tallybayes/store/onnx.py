@@ -15,7 +15,7 @@ from ..base import canon
 from ..base.arrays import Floats
 from ..base.errors import MissingExtra, SettingsError
 from ..families.calibration import LEAST, Lead
-from ..families.forms import FAR, HALF_LOG_2PI, log_gamma_step
+from ..families.forms import FAR, BellForm
 from .json import pieces
 from .sealed import Sealed
 
@@ -81,12 +81,11 @@ class _Graph:
         return names[0]
 
     def input(self, piece: dict[str, Any]) -> str:
-        if any(i.name == piece["name"] for i in self.inputs):  # a pair reads what other columns read
-            return str(piece["name"])
-        kind = self.onnx.TensorProto.STRING if piece["kind"] == "category" else self.onnx.TensorProto.DOUBLE
-        shape = ["rows", f"positions{len(self.inputs)}"] if piece["kind"] == "vector" else ["rows"]
-        self.inputs.append(self.onnx.helper.make_tensor_value_info(piece["name"], kind, shape))
         name: str = piece["name"]
+        if all(i.name != name for i in self.inputs):  # a pair reads what other columns read
+            kind = self.onnx.TensorProto.STRING if piece["kind"] == "category" else self.onnx.TensorProto.DOUBLE
+            shape = ["rows", f"positions{len(self.inputs)}"] if piece["kind"] == "vector" else ["rows"]
+            self.inputs.append(self.onnx.helper.make_tensor_value_info(name, kind, shape))
         return name
 
     def output(self, name: str, kind: int, shape: list[Any]) -> None:
@@ -143,24 +142,18 @@ def _bell(graph: _Graph, piece: dict[str, Any], n_classes: int) -> str | None:
     location, scale = (graph.constant(piece[n][None]) for n in ("location", "scale"))  # 1 × positions × classes
     z = graph.node("Div", graph.node("Sub", x, location), scale)
     z = graph.node("Min", graph.node("Max", z, graph.constant(np.array(-FAR))), graph.constant(np.array(FAR)))
-    square = graph.node("Mul", z, z)
-    log = _student(graph, square, piece) if "freedom" in piece else _normal(graph, square, piece["scale"])
-    zero = graph.constant(np.zeros(1))
-    log = graph.node("Where", graph.node("IsNaN", x), zero, log)
+    square, freedom = graph.node("Mul", z, z), piece.get("freedom")
+    height = BellForm(None, piece["location"], piece["scale"], freedom).height[None]
+    if freedom is None:
+        top = graph.constant(height)
+        log = graph.node("Add", graph.node("Mul", square, graph.constant(np.array(-0.5))), top)
+    else:
+        ratio = graph.node("Div", square, graph.constant(freedom[None]))
+        curve = graph.node("Log", graph.node("Add", ratio, graph.constant(np.array(1.0))))
+        bent = graph.node("Mul", curve, graph.constant(-((freedom + 1) / 2)[None]))
+        log = graph.node("Add", bent, graph.constant(height))
+    log = graph.node("Where", graph.node("IsNaN", x), graph.constant(np.zeros(1)), log)
     return graph.node("ReduceSum", log, graph.whole(1), keepdims=0)
-
-
-def _normal(graph: _Graph, square: str, scale: Floats) -> str:
-    shift = graph.constant((-np.log(scale) - HALF_LOG_2PI)[None])
-    return graph.node("Add", graph.node("Mul", square, graph.constant(np.array(-0.5))), shift)
-
-
-def _student(graph: _Graph, square: str, piece: dict[str, Any]) -> str:
-    freedom = piece["freedom"]
-    shape = log_gamma_step(freedom / 2) - 0.5 * np.log(freedom * np.pi) - np.log(piece["scale"])
-    inside = graph.node("Add", graph.node("Div", square, graph.constant(freedom[None])), graph.constant(np.array(1.0)))
-    bent = graph.node("Mul", graph.node("Log", inside), graph.constant(-((freedom + 1) / 2)[None]))
-    return graph.node("Add", bent, graph.constant(shape[None]))
 
 
 def _poisson(graph: _Graph, piece: dict[str, Any], n_classes: int) -> str:

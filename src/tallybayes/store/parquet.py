@@ -2,17 +2,15 @@
 
 The checksum is the last entry of the key-value metadata. It is found by a scan of the footer's bytes and compared
 before anything is parsed: Parquet readers are written in C++, and a damaged file is no input for them. A file made to
-deceive has a right checksum, so the sizes that it claims are held against the bytes it has.
-
-The footer of a Parquet file, once the sizes that it claims can be true: before a reader allocates anything for them.
+deceive has a right checksum, so the sizes that it claims are held against the bytes it has before a reader allocates
+anything for them.
 
 The footer says how many rows there are and how large each column chunk is; every page says again how large it is,
 packed and unpacked, and how many values it has. Readers believe all of these. Here they are held against each other
 and against the size of the file, which may unpack to `UNPACKED` times that and have `ROWS` rows for each byte, no more.
 
-Structs in Thrift's compact form, which footers and page headers of Parquet files are: read without believing them.
-
-pyarrow reads the same, but some of its accessors end the process when a footer contradicts itself.
+Footers and page headers are structs in Thrift's compact form, read here without believing them. pyarrow reads the same,
+but some of its accessors end the process when a footer contradicts itself.
 """
 
 from __future__ import annotations
@@ -34,13 +32,13 @@ _NAME = PREFIX + "checksum"
 _DIGITS = 64
 _MARK = _NAME.encode() + bytes([0x18, _DIGITS])  # in Thrift's compact form: the next field is a text of 64 bytes
 _ROW_GROUP = 1 << 20
-_UNREADABLE = (
-    pa.ArrowException,
-    OSError,
-    UnicodeDecodeError,
-    MemoryError,
+_UNREADABLE = (pa.ArrowException, OSError, MemoryError, ValueError)  # what pyarrow says to a wrong file
+_UNFIT = (
+    AttributeError,
+    KeyError,
+    TypeError,
     ValueError,
-)  # what pyarrow says to a wrong file
+)  # what Python says to fields of other kinds than they should be
 _HINT = "the file is damaged: take a copy, or save the model again with model.save(path)."
 
 
@@ -100,20 +98,21 @@ def unpack(raw: bytes, *, trusted: bool = False, foreign: bool = False) -> Parts
     footer = read_footer(raw)
     if not trusted:
         check_sizes(raw, footer)
-    texts = texts_of(footer)
+    texts, columns = _texts_and_columns(footer)
     if foreign and at is None and any(k.startswith(PREFIX) for k in texts):
         raise ModelFileError("a model file without its checksum", hint=_HINT)
-    return Parts(raw, texts, columns_of(footer))
+    return Parts(raw, texts, columns)
 
 
 def _checksum_place(raw: Any) -> int | None:
     """Where the 64 digits stand: after the last mention of their name in the footer."""
-    footer = len(raw) - 8 - int.from_bytes(raw[-8:-4], "little")
-    if footer < 4:
-        return None
-    at = raw.rfind(_MARK, footer)
+    at = raw.rfind(_MARK, start) if (start := _footer_start(raw)) >= 4 else -1
     end = at + len(_MARK) + _DIGITS
     return at + len(_MARK) if at >= 0 and end <= len(raw) - 8 else None
+
+
+def _footer_start(raw: Any) -> int:
+    return len(raw) - 8 - int.from_bytes(raw[-8:-4], "little")
 
 
 def _checksum(raw: Any, at: int) -> str:
@@ -126,36 +125,28 @@ def _checksum(raw: Any, at: int) -> str:
 
 UNPACKED, UNPACKED_FREE = 64, 1 << 26  # zstd packs words and counts 3 to 20 times; a small file may always have 64 MB
 ROWS, ROWS_FREE = 16, 1 << 20  # a tally of words has about one row for each byte
-_COLUMNS = 1000
-_BROKEN = "the file is damaged: take a copy, or save the model again with model.save(path)."
+_MOST_COLUMNS = 1000
 
 
 def read_footer(raw: bytes) -> Fields:
     """The fields of the footer, by the numbers of the format's definition (parquet.thrift, FileMetaData)."""
-    start = len(raw) - 8 - int.from_bytes(raw[-8:-4], "little")
     try:
-        if start < 4:
+        if (start := _footer_start(raw)) < 4:
             raise NotThrift("the footer is longer than the file")
-        footer, _ = read_struct(raw, start, len(raw) - 8)
-        return footer
+        return read_struct(raw, start, len(raw) - 8)[0]
     except NotThrift as error:
-        raise ModelFileError(f"the footer of the file cannot be read: {error}", hint=_BROKEN) from None
+        raise ModelFileError(f"the footer of the file cannot be read: {error}", hint=_HINT) from None
 
 
-def texts_of(footer: Fields) -> dict[str, str]:
-    """The key-value metadata."""
+def _texts_and_columns(footer: Fields) -> tuple[dict[str, str], tuple[str, ...]]:
+    """The key-value metadata, and the names of the columns of a flat table."""
+    what = "metadata"
     try:
-        return {pair[1].decode(): pair[2].decode() for pair in footer.get(5, [])}
-    except (AttributeError, KeyError, TypeError, ValueError):
-        raise ModelFileError("the metadata of the file cannot be read", hint=_BROKEN) from None
-
-
-def columns_of(footer: Fields) -> tuple[str, ...]:
-    """The names of the columns of a flat table."""
-    try:
-        return tuple(element[4].decode() for element in footer[2][1:])
-    except (AttributeError, KeyError, TypeError, ValueError):
-        raise ModelFileError("the columns of the file cannot be read", hint=_BROKEN) from None
+        texts = {pair[1].decode(): pair[2].decode() for pair in footer.get(5, [])}
+        what = "columns"
+        return texts, tuple(element[4].decode() for element in footer[2][1:])
+    except _UNFIT:
+        raise ModelFileError(f"the {what} of the file cannot be read", hint=_HINT) from None
 
 
 def check_sizes(raw: bytes, footer: Fields) -> None:
@@ -164,7 +155,7 @@ def check_sizes(raw: bytes, footer: Fields) -> None:
         _check(raw, footer)
     except (AttributeError, KeyError, TypeError, NotThrift) as error:
         raise ModelFileError(
-            f"the footer or a page of the file cannot be read: {type(error).__name__} {error}", hint=_BROKEN
+            f"the footer or a page of the file cannot be read: {type(error).__name__} {error}", hint=_HINT
         ) from None
 
 
@@ -172,7 +163,7 @@ def _check(raw: bytes, footer: Fields) -> None:
     rows, groups = footer[3], footer.get(4, [])
     if not 0 <= rows <= ROWS * len(raw) + ROWS_FREE or sum(g[3] for g in groups) != rows:
         raise _absurd(f"{rows:,} rows")
-    if len(footer[2]) > _COLUMNS:
+    if len(footer[2]) > _MOST_COLUMNS:
         raise _absurd(f"{len(footer[2]):,} columns")
     unpacked = 0
     for group in groups:
@@ -218,7 +209,7 @@ def _absurd(claim: str) -> ModelFileError:
 
 Fields = dict[int, Any]  # field number → whole number, truth value, bytes, list, or the fields of a struct
 _DEEPEST = 12
-_MOST = 2_000_000  # things in one struct, all in all; a model's footer has a few hundred
+_MOST_THINGS = 2_000_000  # things in one struct, all in all; a model's footer has a few hundred
 
 
 class NotThrift(ValueError):
@@ -239,12 +230,9 @@ class _Reader:
     def __init__(self, raw: bytes, at: int, end: int) -> None:
         self.raw, self.at, self.end, self.things = raw, at, min(end, len(raw)), 0
         self.known: dict[int, Callable[[int], Any]] = {
-            1: lambda _: self.byte() == 1,
-            2: lambda _: self.byte() == 1,
+            **dict.fromkeys((1, 2), lambda _: self.byte() == 1),
             3: lambda _: self.byte(),
-            4: lambda _: self.whole(),
-            5: lambda _: self.whole(),
-            6: lambda _: self.whole(),
+            **dict.fromkeys((4, 5, 6), lambda _: self.whole()),
             7: lambda _: self.some(8),
             8: lambda _: self.some(self.varint()),
             9: self.list,
@@ -276,7 +264,7 @@ class _Reader:
 
     def value(self, kind: int, depth: int) -> Any:
         self.things += 1
-        if kind not in self.known or depth > _DEEPEST or self.things > _MOST:
+        if kind not in self.known or depth > _DEEPEST or self.things > _MOST_THINGS:
             raise NotThrift("a field of an unknown kind, or too many of them")
         return self.known[kind](depth)
 

@@ -26,7 +26,7 @@ from ..families.forms import NoForm
 from ..families.plain import TYPES
 from ..families.settings_json import settings_from_json, settings_to_json
 from ..model.model import Model
-from .model_file import FORMAT, metadata_of, save
+from .model_file import FORMAT, metadata_of
 from .parquet import PREFIX, pack, unpack
 
 if TYPE_CHECKING:
@@ -97,14 +97,13 @@ def sealed_to_bytes(sealed: Sealed) -> bytes:
     """A sealed scorer as the bytes of its file."""
     model = sealed._model
     rows = _Rows()
-    beliefs = {name: rows.described(name, belief) for name, belief in sorted(model.beliefs.items())}
-    table = rows.table()
     scorer = {
         "classes": [str(canon.text(c)) for c in model.classes],
         "log_prior": [float(v).hex() for v in model.log_prior],
-        "beliefs": beliefs,
+        "beliefs": {name: rows.described(name, belief) for name, belief in sorted(model.beliefs.items())},
     }
-    return pack(table, metadata_of("sealed", model.schema, settings=settings_to_json(model.settings), scorer=scorer))
+    texts = metadata_of("sealed", model.schema, settings=settings_to_json(model.settings), scorer=scorer)
+    return pack(rows.table(), texts)
 
 
 class _Rows:
@@ -206,8 +205,3 @@ def load_sealed(path: str | os.PathLike[str], *, trusted: bool = False) -> Seale
     with open(path, "rb") as file:
         raw = file.read()
     return sealed_from_bytes(raw, trusted=trusted)
-
-
-def save_sealed(sealed: Sealed, path: str | os.PathLike[str]) -> None:
-    """Write a sealed scorer to a file, at once or not at all."""
-    save(path, sealed_to_bytes(sealed))

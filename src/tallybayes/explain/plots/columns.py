@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...base.arrays import Floats, Ints, safe_log, weighted_quantiles
-from ...base.canon import number_text, printable
+from ...base.canon import number_text, text
 from ...data.blocks import N, Numbers
 from ...exact.cells import Cells
 from ...families import Belief
 from ...families.forms import BellForm
 from ...families.histogram import middles
-from ...model.odds import OddsTable
+from ...model.odds import Odds, OddsTable, elsewhere
 from .paper import axes, bare, class_colours, label, legend_above
 from .scores import Display
 
@@ -28,21 +28,14 @@ _BARS = 32
 _MOST_BARS = 3  # classes that stand side by side
 
 
-def frequent(model: Model) -> list[int]:
-    """The numbers of the most frequent classes, in the order of the classes: as many as a picture can hold."""
-    order = np.argsort(-model.log_prior, kind="stable")[:_MOST_CLASSES]
-    return sorted(order.tolist())
-
-
-def inks(model: Model) -> list[str]:
-    """The colours of those classes."""
-    return class_colours(frequent(model), len(model.classes))
+def frequent(model: Model) -> tuple[list[int], list[str], list[str]]:
+    """The most frequent classes, as many as a picture can hold, in their order: numbers, names and colours."""
+    shown = sorted(np.argsort(-model.log_prior, kind="stable")[:_MOST_CLASSES].tolist())
+    return shown, [str(model.classes[i]) for i in shown], class_colours(shown, len(model.classes))
 
 
 def class_counts(model: Model, column: str, sheet: str, amounts: tuple[str, ...] = N) -> tuple[list[str], Floats]:
     """Slots and their counts in the order of the model's classes."""
-    from ...base.canon import text
-
     assert model.tally is not None
     found = model.tally.columns[column].sheet(sheet, amounts)
     table = found.table("n", len(model.tally.classes))
@@ -51,8 +44,8 @@ def class_counts(model: Model, column: str, sheet: str, amounts: tuple[str, ...]
     return found.slot_names, np.hstack([table, np.zeros((len(table), 1))])[:, own]
 
 
-def cell_counts(model: Model, column: str, cells: Cells) -> tuple[Floats, Floats]:
-    """The middles of the cells that a number fell into, rising, and their counts in the order of the classes."""
+def counted_cells(model: Model, column: str, cells: Cells) -> tuple[Floats, Floats]:
+    """The middles of the cells of a number column that hold anything, rising, and their counts by class."""
     slots, n = class_counts(model, column, "cells")
     places = middles(*cells.edges(cells.slot_codes(slots)))
     order = np.argsort(places)
@@ -75,19 +68,17 @@ class CategoryDisplay(Display):
     @classmethod
     def of_pair(cls, model: Model, column: str) -> CategoryDisplay:
         """Pairs of values by how much the classes differ in their being together."""
-        table, shown = model.table(column), frequent(model)
+        table, (shown, names, colours) = model.table(column), frequent(model)
         spread = np.ptp(safe_log(table.values), axis=1)
         order = np.argsort(-spread, kind="stable")[:_MOST_VALUES]
-        values, names = [table.rows[i] for i in order], [str(model.classes[i]) for i in shown]
+        believed, hidden = table.values[order][:, shown], len(spread) - len(order)
         unit = "times likelier together than apart"
-        return cls(
-            column, values, table.values[order][:, shown], None, names, inks(model), len(spread) - len(order), unit
-        )
+        return cls(column, [table.rows[i] for i in order], believed, None, names, colours, hidden, unit)
 
     @classmethod
     def of(cls, model: Model, column: str) -> CategoryDisplay:
         """The values that differ most between the classes, or are the most frequent."""
-        table, shown = model.table(column), frequent(model)
+        table, (shown, names, colours) = model.table(column), frequent(model)
         p = table.values
         counted = None
         if model.tally is not None and "values" in model.tally.columns[column].sheets:
@@ -97,9 +88,9 @@ class CategoryDisplay(Display):
             share = n / np.maximum(n.sum(axis=0), 1e-300)
             counted = np.vstack([share, np.zeros(share.shape[1])])[rows]
         order = np.sort(np.argsort(-p.max(axis=1), kind="stable")[:_MOST_VALUES])
-        values, names = [table.rows[i] for i in order], [str(model.classes[i]) for i in shown]
         seen = None if counted is None else counted[order][:, shown]
-        return cls(column, values, p[order][:, shown], seen, names, inks(model), len(p) - len(order))
+        values, hidden = [table.rows[i] for i in order], len(p) - len(order)
+        return cls(column, values, p[order][:, shown], seen, names, colours, hidden)
 
     @property
     def size(self) -> tuple[float, float]:
@@ -123,7 +114,7 @@ class CategoryDisplay(Display):
         ax.set_xlabel(f"{self.unit}{more}")
         legend_above(ax)
         bare(ax, grid="x")
-        return self._drawn(ax)  # type: ignore[no-any-return]
+        return self._drawn(ax)
 
 
 @dataclass
@@ -142,21 +133,20 @@ class NumberDisplay(Display):
     @classmethod
     def of(cls, model: Model, column: str) -> NumberDisplay:
         """Bars over the middle 99 % of what was counted."""
-        belief, cells, shown = model.beliefs[column], model.schema[column].cells, frequent(model)
-        names = [str(model.classes[i]) for i in shown]
+        belief, cells, (shown, *look) = model.beliefs[column], model.schema[column].cells, frequent(model)
         assert model.tally is not None
         if cells is None or "cells" not in model.tally.columns[column].sheets:
             known = [(m, np.sqrt(v)) for n, m, v in model.tally.moments(column).values() if n > 0]
             low, high = min(m - 3 * s for m, s in known), max(m + 3 * s for m, s in known)
             x = np.linspace(low, high if high > low else low + 1, 200)
-            return cls(column, None, None, x, _density(belief, x, cells)[:, shown], False, names, inks(model))
-        places, n = cell_counts(model, column, cells)
+            return cls(column, None, None, x, _density(belief, x, cells)[:, shown], False, *look)
+        places, n = counted_cells(model, column, cells)
         share = n / np.maximum(n.sum(axis=0), 1e-300)
         if cells.discrete and len(places) <= 2 * _BARS:
             gap = float(np.min(np.diff(places))) if len(places) > 1 else 1.0
             scale = gap if isinstance(belief.form(), BellForm) else 1.0  # a density, read as the share of one value
             believed = scale * _density(belief, places, cells)
-            return cls(column, places, share[:, shown], places, believed[:, shown], True, names, inks(model))
+            return cls(column, places, share[:, shown], places, believed[:, shown], True, *look)
         low, high = weighted_quantiles(places, n.sum(axis=1), [0.005, 0.995]).tolist()
         edges = np.linspace(low, high if high > low else low + 1, _BARS + 1)
         bars = np.stack([np.histogram(places, edges, weights=share[:, y])[0] for y in range(n.shape[1])], axis=1)
@@ -168,7 +158,7 @@ class NumberDisplay(Display):
             x = x + (edges[1] - edges[0]) * 1e-4  # beside the values that have a probability of their own
             believed = _density(belief, x, cells)
         height = bars / (edges[1] - edges[0])
-        return cls(column, edges, height[:, shown], x, believed[:, shown], False, names, inks(model))
+        return cls(column, edges, height[:, shown], x, believed[:, shown], False, *look)
 
     @property
     def size(self) -> tuple[float, float]:
@@ -206,7 +196,7 @@ class NumberDisplay(Display):
         )
         ax.locator_params(axis="x", nbins=7)
         bare(ax, grid="y")
-        return self._drawn(ax)  # type: ignore[no-any-return]
+        return self._drawn(ax)
 
 
 def _density(belief: Belief, x: Floats, cells: Any) -> Floats:
@@ -230,8 +220,8 @@ class WordsDisplay(Display):
     @classmethod
     def of(cls, model: Model, column: str, top: int = 8) -> WordsDisplay:
         """The words of the most frequent classes, by how much they say: the odds, and how often the word occurs."""
-        shown = frequent(model)
-        return cls(column, [telling(model, column, i, top) for i in shown], inks(model))
+        shown, _, colours = frequent(model)
+        return cls(column, [telling(model, column, i, top) for i in shown], colours)
 
     @property
     def size(self) -> tuple[float, float]:
@@ -245,14 +235,8 @@ class WordsDisplay(Display):
         for table, ink in zip(self.tables, self.colours, strict=True):
             ratios = np.array([r.ratio for r in table.rows])
             log = np.log10(np.clip(ratios, 1e-6, 1e6)) if len(ratios) else ratios
-            ax.barh(
-                np.arange(y, y + len(log)),
-                log,
-                height=0.75,
-                color=ink,
-                alpha=0.85,
-                label=label(table.label, 18),
-            )
+            places = np.arange(y, y + len(log))
+            ax.barh(places, log, height=0.75, color=ink, alpha=0.85, label=label(table.label, 18))
             names += [label(r.value, 24) for r in table.rows] + [""]
             y += len(log) + 1
         ax.set_yticks(range(len(names)), names)
@@ -263,22 +247,19 @@ class WordsDisplay(Display):
         ax.set_xlabel("times likelier than in the other classes")
         legend_above(ax)
         bare(ax, grid="x")
-        return self._drawn(ax)  # type: ignore[no-any-return]
+        return self._drawn(ax)
 
 
 def telling(model: Model, column: str, number: int, top: int) -> OddsTable:
     """The words that say most for a class: P(word)·log odds, so that one rare word does not stand before all."""
     table, prior = model.table(column), np.exp(model.log_prior)
     inside = table.values[:, number]
-    others: Ints = np.array([i for i in range(len(prior)) if i != number], dtype=np.int64)
-    if not len(others):
+    if len(prior) < 2:
         return OddsTable(column, model.classes[number], "the others", ())
-    outside = table.values[:, others] @ (prior[others] / max(float(prior[others].sum()), 1e-300))
+    outside = elsewhere(table, prior, number)
     with np.errstate(invalid="ignore"):
         score = np.nan_to_num(inside * np.minimum(safe_log(inside) - safe_log(outside), 30.0), nan=-1.0)
     best = np.argsort(-score, kind="stable")[:top]
-    from ...model.odds import Odds
-
     rows = [Odds(table.rows[i], float(inside[i]), float(outside[i])) for i in best if score[i] > 0]
     rows.sort(key=lambda r: -r.ratio)
     return OddsTable(column, model.classes[number], "the others", tuple(rows))
@@ -298,10 +279,9 @@ class VectorDisplay(Display):
     @classmethod
     def of(cls, model: Model, column: str) -> VectorDisplay:
         """Of the belief about each position."""
-        form, shown = model.beliefs[column].form(), frequent(model)
+        form, (shown, *look) = model.beliefs[column].form(), frequent(model)
         assert isinstance(form, BellForm) and form.positions is not None
-        names = [str(model.classes[i]) for i in shown]
-        return cls(column, form.positions, form.location[:, shown], form.scale[:, shown], names, inks(model))
+        return cls(column, form.positions, form.location[:, shown], form.scale[:, shown], *look)
 
     @property
     def size(self) -> tuple[float, float]:
@@ -318,7 +298,7 @@ class VectorDisplay(Display):
         ax.set(xlabel=f"position in {label(self.column, 40)}", ylabel="mean ± deviation")
         legend_above(ax)
         bare(ax, grid="y")
-        return self._drawn(ax)  # type: ignore[no-any-return]
+        return self._drawn(ax)
 
 
 Picture = Callable[["Model", str], Display]  # a model and the name of a column → what to draw
@@ -342,9 +322,3 @@ def column_display(model: Model, column: str) -> Display:
     about = model.schema[column]
     picture = _PICTURES.get(about.kind) or _PICTURES.get(about.like) or CategoryDisplay.of
     return picture(model, column)
-
-
-def title_of(model: Model, column: str) -> str:
-    """A column and its family in one line."""
-    family = model.families[column].describe() if column in model.families else "written by hand"
-    return f"{printable(column, 60)} ({family})"

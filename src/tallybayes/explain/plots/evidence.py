@@ -1,7 +1,4 @@
-"""Pictures of evidence: the waterfall of one answer, and the nomogram of a whole model.
-
-The scales of a nomogram: what each value of each column adds for a class.
-"""
+"""Pictures of evidence: the waterfall of one answer, and the nomogram of a whole model, what each value adds."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ from ...families.forms import TableForm, WordsForm
 from ...model import posterior
 from ..changes import counted_numbers
 from ..odds import Line, LogOdds
-from .columns import cell_counts, telling
+from .columns import counted_cells, telling
 from .paper import AGAINST, EVEN, FOR, axes, bare, label, spread
 from .scores import Display
 
@@ -73,7 +70,7 @@ class WaterfallDisplay(Display):
         ax.set_xlabel(f"← {other}     log-odds     {own} →")
         ax.tick_params(axis="y", length=0)
         bare(ax, grid="x")
-        return self._drawn(ax)  # type: ignore[no-any-return]
+        return self._drawn(ax)
 
 
 def _name(line: Line) -> str:
@@ -130,7 +127,7 @@ class NomogramDisplay(Display):
         ax.set_xlabel("\n".join([toward, *([_reading()] if self.pairwise else []), *more]))
         ax.tick_params(axis="y", length=0)
         bare(ax, grid="x")
-        return self._drawn(ax)  # type: ignore[no-any-return]
+        return self._drawn(ax)
 
 
 def _reading() -> str:
@@ -207,5 +204,5 @@ def _places(model: Model, name: str) -> Floats:
         return x[:: max(len(x) // 9, 1)]
     cells = model.schema[name].cells
     assert cells is not None
-    places, n = cell_counts(model, name, cells)
+    places, n = counted_cells(model, name, cells)
     return np.unique(weighted_quantiles(places, n.sum(axis=1), _QUANTILES))

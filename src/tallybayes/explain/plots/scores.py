@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -51,7 +51,7 @@ class Display:
         """Width and height in inches where no axes are given."""
         return 4.6, 4.0
 
-    def _drawn(self, ax: Any) -> Any:
+    def _drawn(self, ax: Any) -> Self:
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
@@ -74,31 +74,16 @@ class ReliabilityDisplay(Display):
     def plot(self, ax: Any = None) -> ReliabilityDisplay:
         """Draw it."""
         ax = axes(ax, *self.size)
-        c = self.curve
+        c, style = self.curve, {"color": colour(0), "ecolor": colour(0), "elinewidth": 1, "capsize": 2, "marker": "o"}
         ax.plot([0, 1], [0, 1], linestyle=":", color="#7d8590", linewidth=1, label="as forecast")
         reach = np.maximum([c.observed - c.low, c.high - c.observed], 0.0)
-        ax.errorbar(
-            c.forecast,
-            c.observed,
-            yerr=reach,
-            color=colour(0),
-            ecolor=colour(0),
-            elinewidth=1,
-            capsize=2,
-            marker="o",
-            markersize=4,
-            linewidth=1.2,
-            label="observed, 95 % interval",
-        )
-        ax.set(
-            xlabel=f"probability forecast {label(self.what, 40)}",
-            ylabel="share that came true",
-            xlim=(-0.02, 1.02),
-            ylim=(-0.02, 1.02),
-        )
+        style |= {"markersize": 4, "linewidth": 1.2, "label": "observed, 95 % interval"}
+        ax.errorbar(c.forecast, c.observed, yerr=reach, **style)
+        ax.set(xlabel=f"probability forecast {label(self.what, 40)}", ylabel="share that came true")
+        ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
         ax.legend(loc="upper left")
         bare(ax, grid="both")
-        return self._drawn(ax)  # type: ignore[no-any-return]
+        return self._drawn(ax)
 
 
 @dataclass
@@ -139,7 +124,7 @@ class ConfusionDisplay(Display):
         ax.tick_params(length=0)
         for spine in ax.spines.values():
             spine.set_visible(False)
-        return self._drawn(ax)  # type: ignore[no-any-return]
+        return self._drawn(ax)
 
 
 def _blues() -> Any:
@@ -157,7 +142,7 @@ class CurvesDisplay(Display):
     curves: Sequence[tuple[Any, Curve, float, int]]  # class, curve, area, number of the class
     hidden: int
 
-    def _plot(self, ax: Any, diagonal: bool, lower: str) -> Any:
+    def _plot(self, ax: Any, diagonal: bool, lower: str) -> Self:
         ax = axes(ax, *self.size)
         if diagonal:
             ax.plot([0, 1], [0, 1], linestyle=":", color="#7d8590", linewidth=1)
@@ -177,11 +162,8 @@ def _curves(labels: Any, p: Any, classes: Sequence[Any], make: Any, area: Any) -
     there = [i for i in range(len(classes)) if 0 < (numbers == i).sum() < len(numbers)]
     if len(classes) == 2 and there:
         there = [1]
-    found = []
-    for i in there:
-        curve = make(numbers, p, i)
-        found.append((classes[i], curve, area(curve), i))
-    found.sort(key=lambda f: f[2])
+    curves = [(i, make(numbers, p, i)) for i in there]
+    found = sorted(((classes[i], curve, area(curve), i) for i, curve in curves), key=lambda f: f[2])
     return found[:_MOST_CURVES], max(len(found) - _MOST_CURVES, 0)
 
 
@@ -205,7 +187,7 @@ class RocDisplay(CurvesDisplay):
 
     def plot(self, ax: Any = None) -> RocDisplay:
         """Draw it."""
-        return self._plot(ax, True, "lower right")  # type: ignore[no-any-return]
+        return self._plot(ax, True, "lower right")
 
 
 @dataclass
@@ -219,4 +201,4 @@ class PrecisionRecallDisplay(CurvesDisplay):
 
     def plot(self, ax: Any = None) -> PrecisionRecallDisplay:
         """Draw it."""
-        return self._plot(ax, False, "lower left")  # type: ignore[no-any-return]
+        return self._plot(ax, False, "lower left")

@@ -13,22 +13,8 @@ from ...base.errors import SettingsError
 from ...data.pairs import PairColumn, stretch_names
 from ...data.schema import Column
 from ...exact.cells import MIDDLE
+from ...families import forms
 from ...families.base import Belief
-from ...families.forms import (
-    FAR,
-    BellForm,
-    BlendForm,
-    CellsForm,
-    Form,
-    NoForm,
-    PairForm,
-    PresenceForm,
-    RateForm,
-    StepsForm,
-    TableForm,
-    WordsForm,
-    relative,
-)
 from .dialects import Dialect, TableName
 
 _INSTEAD = "take it out with schema.with_column(…, kind='ignore'), or count its parts as numbers."
@@ -80,42 +66,42 @@ def parts_of(
 ) -> Iterator[tuple[Lookup | Formula | Tokens, float]]:
     """A column's parts and what each counts: one, none where it says nothing, several of a blend."""
     form = belief.form()
-    blend = isinstance(form, BlendForm)
-    for share, one in form.parts if isinstance(form, BlendForm) else [(1.0, form)]:
+    blend = isinstance(form, forms.BlendForm)
+    for share, one in form.parts if isinstance(form, forms.BlendForm) else [(1.0, form)]:
         part = _part_of(d, column, one, marks, tokens)
         if part is not None:
             yield replace(part, bounded=blend), share
 
 
 def _part_of(
-    d: Dialect, column: Column, form: Form, marks: Iterable[str], tokens: TableName | None
+    d: Dialect, column: Column, form: forms.Form, marks: Iterable[str], tokens: TableName | None
 ) -> Lookup | Formula | Tokens | None:
-    if isinstance(form, NoForm):
+    if isinstance(form, forms.NoForm):
         raise SettingsError(f"column {column.name!r} is {form.what}", hint=form.hint)
     if column.only_here:
         raise _cannot(column, f"a {column.kind}, which is read by Python code", _INSTEAD)
-    if isinstance(form, PairForm) and column.of is not None:
+    if isinstance(form, forms.PairForm) and column.of is not None:
         return _pair(d, column, form, marks)
     if column.part is not None or column.kind == "vector":
         raise _cannot(column, "a part of a date" if column.part else "a vector", _INSTEAD)
     raw = f"t.{d.name(column.reads)}"
-    if isinstance(form, (WordsForm, PresenceForm)):
+    if isinstance(form, (forms.WordsForm, forms.PresenceForm)):
         if tokens is None:
             raise _cannot(
                 column, f"a {column.kind}", f"give a table of its tokens: tokens={{{column.name!r}: 'table'}} with the "
                 "columns row, token and count."
             )  # fmt: skip
         return _words(column, form, tokens, f"{raw} IS NOT NULL")
-    if isinstance(form, TableForm):
+    if isinstance(form, forms.TableForm):
         text = _value(d, raw, form.values)
         weights = written(form.logs), written(form.unseen)
         return Lookup(d.without(text, raw, marks), "{x}", list(form.values), *weights)
     x = d.without(d.to_number(raw), raw, marks)
-    if isinstance(form, (StepsForm, CellsForm)):
+    if isinstance(form, (forms.StepsForm, forms.CellsForm)):
         return _steps(d, x, form)
-    if isinstance(form, BellForm):
+    if isinstance(form, forms.BellForm):
         return _bell(d, x, form) if len(form.location) else None
-    if isinstance(form, RateForm):
+    if isinstance(form, forms.RateForm):
         return _rate(d, x, form)
     raise _cannot(column, f"of the form {form.name!r}", "choose another family for it in the settings.")
 
@@ -132,7 +118,7 @@ def _value(d: Dialect, raw: str, values: Iterable[str]) -> str:
     return text
 
 
-def _pair(d: Dialect, column: Column, form: PairForm, marks: Iterable[str]) -> Lookup:
+def _pair(d: Dialect, column: Column, form: forms.PairForm, marks: Iterable[str]) -> Lookup:
     """The numbers of both values as one text; NULL where one is missing or was never seen."""
     assert column.of is not None
     sides = [_side(d, column, side, names, marks) for side, names in zip(column.of, (form.us, form.vs), strict=True)]
@@ -157,35 +143,30 @@ def _side(d: Dialect, column: Column, side: PairColumn, known: tuple[str, ...], 
     return d.without(f"CASE {_value(d, raw, known)} {each} END" if known else "NULL", raw, all_marks)
 
 
-def _steps(d: Dialect, x: str, form: StepsForm | CellsForm) -> Lookup:
+def _steps(d: Dialect, x: str, form: forms.StepsForm | forms.CellsForm) -> Lookup:
     """The point that a value is, the step that it falls into, or, where the middle has many steps, its cell there."""
-    starts, logs = form.general if isinstance(form, CellsForm) else (form.starts, form.logs)
-    points, own = form.points if isinstance(form, CellsForm) and form.cells.points else (starts[:0], logs[:0])
-    answers = [f"'i{i}'" for i in range(len(logs))]
-    names, weights = [f"p{i}" for i in range(len(points))], [own]
-    if isinstance(form, CellsForm) and len(starts) >= _MANY and abs(form.cells.exponent) < _PLAIN:
+    starts, logs = form.general if isinstance(form, forms.CellsForm) else (form.starts, form.logs)
+    points, own = form.points if isinstance(form, forms.CellsForm) and form.cells.points else (starts[:0], logs[:0])
+    at, cell, codes, in_middle = 0, [], np.arange(0), logs[:0]
+    if isinstance(form, forms.CellsForm) and len(starts) >= _MANY and abs(form.cells.exponent) < _PLAIN:
         first, end = form.starts_of(np.array([-MIDDLE, MIDDLE]))  # of the middle, whose cells have one width
         left, right = np.searchsorted(starts, first), np.searchsorted(starts, end)
         codes = np.arange(-MIDDLE, MIDDLE)
+        at, cell, in_middle = int(left) + 1, [_cell(d, form)], forms.relative(form.ask(codes))
         logs = np.concatenate([logs[: left + 1], logs[right:]])
         starts = np.concatenate([starts[:left], [first, end], starts[right:]])
-        answers = [f"'i{i}'" for i in range(len(logs))]
-        answers.insert(int(left) + 1, _cell(d, form))
-        names += [f"i{i}" for i in range(len(logs))]
-        names += [str(code) for code in codes]
-        weights += [logs, relative(form.ask(codes))]
-    else:
-        names += [f"i{i}" for i in range(len(logs))]
-        weights.append(logs)
+    answers = [f"'i{i}'" for i in range(len(logs))]
+    answers[at:at] = cell
+    names = [*(f"p{i}" for i in range(len(points))), *(f"i{i}" for i in range(len(logs))), *map(str, codes.tolist())]
     slot = _search("{x}", [d.number(t) for t in starts], answers)
     if len(points):
         each = " ".join(f"WHEN {d.number(p)} THEN 'p{i}'" for i, p in enumerate(points))
         slot = f"CASE {{x}} {each} ELSE {slot} END"
     slot = f"CASE WHEN {{x}} IS NOT NULL THEN {slot} END"
-    return Lookup(x, slot, names, written(np.concatenate(weights)), np.zeros(logs.shape[1]))
+    return Lookup(x, slot, names, written(np.concatenate([own, logs, in_middle])), np.zeros(logs.shape[1]))
 
 
-def _cell(d: Dialect, form: CellsForm) -> str:
+def _cell(d: Dialect, form: forms.CellsForm) -> str:
     """The number of a value's cell in the middle."""
     width = math.ldexp(1.0, form.cells.exponent)
     distance = f"{{x}} - {d.number(form.cells.centre)}"
@@ -203,12 +184,12 @@ def _search(x: str, bounds: list[str], names: list[str]) -> str:
     return f"CASE WHEN {x} < {bounds[half]} THEN {below} ELSE {above} END"
 
 
-def _bell(d: Dialect, x: str, form: BellForm) -> Formula:
+def _bell(d: Dialect, x: str, form: forms.BellForm) -> Formula:
     """log N or log t, with every constant worked out here."""
     out = []
     for c in range(form.location.shape[1]):
         mean, scale = float(form.location[0, c]), float(form.scale[0, c])
-        far = [d.number(-FAR), d.number(FAR)]
+        far = [d.number(-forms.FAR), d.number(forms.FAR)]
         z = f"(({{x}} - {d.number(mean)}) / {d.number(scale)})"
         z = f"CASE WHEN {z} < {far[0]} THEN {far[0]} WHEN {z} > {far[1]} THEN {far[1]} ELSE {z} END"
         if form.freedom is None:
@@ -221,7 +202,7 @@ def _bell(d: Dialect, x: str, form: BellForm) -> Formula:
     return Formula(x, out)
 
 
-def _rate(d: Dialect, x: str, form: RateForm) -> Formula:
+def _rate(d: Dialect, x: str, form: forms.RateForm) -> Formula:
     """x·log λ + offset; what x alone decides is left out."""
     out = []
     for rate, start in zip(form.rate.tolist(), form.start.tolist(), strict=True):
@@ -232,8 +213,8 @@ def _rate(d: Dialect, x: str, form: RateForm) -> Formula:
     return Formula(x, out, " OR {x} < 0")
 
 
-def _words(column: Column, form: WordsForm | PresenceForm, table: TableName, present: str) -> Tokens:
-    if isinstance(form, WordsForm):
+def _words(column: Column, form: forms.WordsForm | forms.PresenceForm, table: TableName, present: str) -> Tokens:
+    if isinstance(form, forms.WordsForm):
         none = np.zeros_like(form.unseen)
         return Tokens(table, present, list(form.words), form.logs, form.unseen, none, form.once)
     if not (np.isfinite(form.present).all() and np.isfinite(form.absent).all()):
