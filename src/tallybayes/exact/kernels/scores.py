@@ -16,9 +16,7 @@ from .llvm import add_table_rows, normals_of_four, normals_without_nan, products
 
 
 @lazy("void(int64[::1], int64[::1], int64[::1], int64, int64[::1], int64[:, ::1])")
-def add_entries(
-    slot: Any, label: Any, amount: Any, times: int, row: Any, table: Any
-) -> None:  # pragma: no cover - compiled
+def add_entries(slot: Any, label: Any, amount: Any, times: int, row: Any, table: Any) -> None:
     """Add times · amount of each entry to table[row[slot], label]; a row of −1 is left out."""
     for e in range(slot.shape[0]):
         r = row[slot[e]]
@@ -27,9 +25,7 @@ def add_entries(
 
 
 @lazy("void(int64[::1], int64[::1], float64[::1], int32[:, ::1], float64[:, ::1], int64, float64[:, :, ::1])")
-def products_of_each(
-    indptr: Any, words: Any, data: Any, codes: Any, tables: Any, first: int, out: Any
-) -> None:  # pragma: no cover - compiled
+def products_of_each(indptr: Any, words: Any, data: Any, codes: Any, tables: Any, first: int, out: Any) -> None:
     """Several products at once of the rows from `first` on of a sparse matrix: out[row, y, s] gets Σ x·tables[code, s]
     for the code of each word and y, added in the order in which `scorekernels.products` adds.
 
@@ -53,7 +49,7 @@ TILE = 64  # rows at a time: their sums stay in the first-level cache
 
 
 @helper
-def _carefully(x: Any, columns: Any, mean: Any, scale: Any, constant: Any) -> Any:  # pragma: no cover - compiled
+def _carefully(x: Any, columns: Any, mean: Any, scale: Any, constant: Any) -> Any:
     """The same sum for one row and class where a step of the short way may overflow; see `moments.distance`."""
     total = 0.0
     for k in range(columns.shape[0]):
@@ -111,7 +107,7 @@ _BELLS = "int64[::1], float64[:, ::1], float64[:, ::1], float64[:, ::1], float64
 @lazy(f"void(Array(float64, 2, 'C', True), {_BELLS}, float64, float64[:, ::1], float64[:, ::1])")
 def add_normal(
     x: Any, columns: Any, mean: Any, scale: Any, constant: Any, whole: Any, weight: float, room: Any, out: Any
-) -> None:  # pragma: no cover - compiled
+) -> None:
     """Add weight · Σ [−½((x − μ)/σ)² − log σ − ½ log 2π] over some columns of x to out[row, class].
 
     NaN adds nothing. `room` is for TILE numbers of each column and for their sums.
@@ -150,7 +146,7 @@ def add_normal(
 def _slowly(
     x: Any, begin: int, columns: Any, mean: Any, scale: Any, constant: Any, left: Any, bells: Any, none: Any,
     totals: Any, row: int,
-) -> Any:  # pragma: no cover - compiled  # fmt: skip
+) -> Any:  # fmt: skip
     """The same for four rows of which `normals_of_four` could not say it: numbers are missing, or too far away.
 
     Returns whether every number of the rows is finite.
@@ -173,7 +169,7 @@ def _slowly(
 def _normals(
     x: Any, first: int, columns: Any, mean: Any, scale: Any, constant: Any, left: Any, bells: Any, whole: Any,
     none: Any, totals: Any,
-) -> Any:  # pragma: no cover - compiled  # fmt: skip
+) -> Any:  # fmt: skip
     """The log densities of the rows of a tile, two classes after two; returns whether every number is finite."""
     rows, step, finite = min(TILE, x.shape[0] - first), np.uint64(x.shape[1]), True
     for done in range(0, rows, 4):
@@ -196,7 +192,7 @@ _ROWS = f"Array(float64, 2, 'C', True), {_BELLS}, float64, uint64[::1], float64[
 def add_normal_rows(
     x: Any, columns: Any, mean: Any, scale: Any, constant: Any, _: Any, weight: float, left: Any, bells: Any,
     whole: Any, none: Any, totals: Any, out: Any,
-) -> Any:  # pragma: no cover - compiled  # fmt: skip
+) -> Any:  # fmt: skip
     """The same as `add_normal` of at least eight columns and four rows, faster: nothing is turned; see `Bells.eights`.
 
     Returns whether every number of x is finite, in other columns, too. `totals` is `Bells.room`.
@@ -215,7 +211,7 @@ def add_normal_rows(
 def best_normal_rows(
     x: Any, columns: Any, mean: Any, scale: Any, constant: Any, _: Any, weight: float, left: Any, bells: Any,
     whole: Any, none: Any, totals: Any, start: Any, best: Any,
-) -> Any:  # pragma: no cover - compiled  # fmt: skip
+) -> Any:  # fmt: skip
     """What `largest` finds in scores that begin with `start` and to which `add_normal_rows` has added.
 
     No score is kept. Returns whether every number of x is finite, in other columns, too.
@@ -245,7 +241,7 @@ def best_normal_rows(
     "void(float64[:, ::1], Array(int32, 1, 'C', True), float64[:, ::1])",
     "void(float64[:, ::1], Array(int64, 1, 'C', True), float64[:, ::1])",
 )
-def add_rows(table: Any, codes: Any, out: Any) -> None:  # pragma: no cover - compiled
+def add_rows(table: Any, codes: Any, out: Any) -> None:
     """Add table[code] to each row of `out`; the last row of the table is for code −1."""
     n_classes, last = table.shape[1], table.shape[0] - 1
     for i in range(codes.shape[0]):
@@ -261,7 +257,7 @@ def add_rows(table: Any, codes: Any, out: Any) -> None:  # pragma: no cover - co
 )
 def add_matrix(
     matrix: Any, columns: Any, low: Any, values: Any, start: Any, table: Any, sums: Any, place: Any, out: Any
-) -> None:  # pragma: no cover - compiled
+) -> None:
     """Add a row of a table for each of some columns, four at a time, to out[row, class].
 
     The rows of a column begin at `start`: one for each of so many values from `low` on, then one for all others. Rows
@@ -288,7 +284,7 @@ def add_matrix(
         for i in ("int32", "int64")
     ]
 )
-def products(indptr: Any, indices: Any, data: Any, table: Any, first: int, out: Any) -> None:  # pragma: no cover
+def products(indptr: Any, indices: Any, data: Any, table: Any, first: int, out: Any) -> None:
     """The rows from `first` on of a sparse matrix times a table, in the order in which SciPy adds."""
     for i in range(out.shape[0]):
         total = out[i]
@@ -301,7 +297,7 @@ def products(indptr: Any, indices: Any, data: Any, table: Any, first: int, out: 
 
 
 @lazy("void(float64[:, ::1], int64[::1])")
-def largest(scores: Any, best: Any) -> None:  # pragma: no cover - compiled
+def largest(scores: Any, best: Any) -> None:
     """The number of the highest score of each row, the first of equal ones; −1 where none is above −inf."""
     for i in range(scores.shape[0]):
         top, at = -np.inf, -1

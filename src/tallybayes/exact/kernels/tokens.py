@@ -22,9 +22,7 @@ TEXT, SEEN, FILLED, LABEL = range(4)  # where a kernel stands: texts done, and o
 
 
 @helper
-def add_up(
-    numbers: Any, start: Any, stop: Any, tally: Any, touched: Any, seen: Any, stamp: Any
-) -> Any:  # pragma: no cover - compiled
+def add_up(numbers: Any, start: Any, stop: Any, tally: Any, touched: Any, seen: Any, stamp: Any) -> Any:
     """Count the tokens of a text. Returns how many distinct ones the group has, which `touched` lists.
 
     Each token has a row in `tally` whose last two numbers are its own: occurrences and, 32 bits higher, texts; and the
@@ -43,7 +41,7 @@ def add_up(
 
 
 @kernel
-def flush(entries: Any, filled: Any, label: Any, tally: Any, touched: Any, seen: Any) -> Any:  # pragma: no cover
+def flush(entries: Any, filled: Any, label: Any, tally: Any, touched: Any, seen: Any) -> Any:
     """Write down the tokens of a class, and set its counts back to zero; returns how many entries there are then.
 
     An entry is the class, the number of the token, how often it occurs, and in how many texts.
@@ -61,7 +59,7 @@ def flush(entries: Any, filled: Any, label: Any, tally: Any, touched: Any, seen:
 @kernel
 def by_group(
     numbers: Any, ends: Any, order: Any, labels: Any, tally: Any, touched: Any, entries: Any, state: Any
-) -> Any:  # pragma: no cover - compiled
+) -> Any:
     """The entries of numbered tokens; `order` lists the texts, class after class.
 
     Returns whether all is done; if not, the entries need more room. The last class is left to be flushed.
@@ -85,9 +83,7 @@ def by_group(
 
 
 @kernel
-def by_token(
-    entries: Any, filled: Any, backward: Any, number: Any, ends: Any, out: Any
-) -> None:  # pragma: no cover - compiled
+def by_token(entries: Any, filled: Any, backward: Any, number: Any, ends: Any, out: Any) -> None:
     """Entries, which stand class by class, put in order of number[token]: a counting sort that keeps the order of the
     classes, or turns it round.
 
@@ -107,9 +103,7 @@ def by_token(
 
 
 @kernel
-def merged(
-    ends: Any, entries: Any, first: Any, last: Any, slot: Any, label: Any, amount: Any
-) -> Any:  # pragma: no cover - compiled
+def merged(ends: Any, entries: Any, first: Any, last: Any, slot: Any, label: Any, amount: Any) -> Any:
     """How many entries the words first … last − 1 have, those of several threads for one word and class added up.
 
     `ends` says for each thread where the entries of each word begin; classes are in order from thread to thread. They
@@ -137,9 +131,7 @@ def merged(
 
 
 @kernel
-def rows(
-    tokens: Any, ends: Any, stamp: Any, place: Any, indptr: Any, indices: Any, amounts: Any
-) -> Any:  # pragma: no cover - compiled
+def rows(tokens: Any, ends: Any, stamp: Any, place: Any, indptr: Any, indices: Any, amounts: Any) -> Any:
     """Each text as distinct tokens with their counts, in order of first appearance (CSR); returns how many entries.
 
     `stamp` has a −1 for each token, `place` room for as many.
@@ -187,9 +179,7 @@ def spelled(table: Table, word_edges: Any, letters: Any) -> tuple[Any, Any]:
 
 
 @helper
-def _number(
-    table: Any, data: Any, runs: Any, count: Any, keys: Any, out: Any, at: Any, state: Any
-) -> Any:  # pragma: no cover - compiled
+def _number(table: Any, data: Any, runs: Any, count: Any, keys: Any, out: Any, at: Any, state: Any) -> Any:
     """Number some n-grams; False where the table has no room for them."""
     size = np.uint64(0)
     for k in range(count):
@@ -206,7 +196,7 @@ def _number(
 @kernel
 def grams(
     data: Any, ends: Any, low: Any, high: Any, runs: Any, keys: Any, table: Any, out: Any, out_ends: Any, state: Any
-) -> Any:  # pragma: no cover - compiled
+) -> Any:
     """n-grams of numbered words, four bytes of `data` each, all sizes low … high in turn.
 
     Returns whether all is done; if not, the table needs room for TOGETHER strings and state[NEEDED] bytes more, and the
@@ -234,7 +224,7 @@ def grams(
 
 
 @kernel
-def _spell(table: Any, numbers: Any, word_edges: Any, letters: Any, edges: Any, out: Any) -> None:  # pragma: no cover
+def _spell(table: Any, numbers: Any, word_edges: Any, letters: Any, edges: Any, out: Any) -> None:
     """Where each n-gram of words ends, and its bytes if there is room, which is all spaces.
 
     `numbers` are the letters of the table as numbers of words.
@@ -253,9 +243,7 @@ def _spell(table: Any, numbers: Any, word_edges: Any, letters: Any, edges: Any, 
 
 
 @kernel
-def padded(
-    texts: Any, fold: Any, is_word: Any, across: bool, out: Any, out_ends: Any, cuts: Any
-) -> Any:  # pragma: no cover - compiled
+def padded(texts: Any, fold: Any, is_word: Any, across: bool, out: Any, out_ends: Any, cuts: Any) -> Any:
     """What character n-grams are taken of: each word with a space on either side, or the text with its spaces folded.
 
     `cuts` gets the end of every stretch that no n-gram crosses; returns how many there are.
@@ -324,7 +312,7 @@ def padded(
 def chars(
     data: Any, cuts: Any, piece_ends: Any, low: Any, high: Any, places: Any, runs: Any, keys: Any, table: Any, out: Any,
     ends: Any, state: Any,
-) -> Any:  # pragma: no cover - compiled  # fmt: skip
+) -> Any:  # fmt: skip
     """Character n-grams of each stretch, all sizes low … high in turn; returns whether all is done, as `grams`."""
     d, n, c, total = state[TEXT], state[SIZE], state[FIRST], state[TOTAL]
     piece, count, waiting = state[PIECE], state[LETTERS], state[WAITING]

@@ -56,7 +56,7 @@ def new_desk(longest: int) -> Desk:
 
 
 @kernel
-def not_ascii(data: Any, begin: Any, stop: Any, out: Any) -> None:  # pragma: no cover - compiled
+def not_ascii(data: Any, begin: Any, stop: Any, out: Any) -> None:
     """Which texts hold a byte above 127."""
     for d in range(begin.shape[0]):
         high = np.uint8(0)
@@ -66,7 +66,7 @@ def not_ascii(data: Any, begin: Any, stop: Any, out: Any) -> None:  # pragma: no
 
 
 @helper
-def _words(texts: Any, d: Any, lower: bool, is_word: Any, desk: Any) -> Any:  # pragma: no cover - compiled
+def _words(texts: Any, d: Any, lower: bool, is_word: Any, desk: Any) -> Any:
     """Fold a text and mark its words of two or more characters; returns the number of blocks."""
     data = texts.more if texts.beyond[d] else texts.data
     begin, size = texts.begin[d], texts.stop[d] - texts.begin[d]
@@ -97,7 +97,7 @@ def _words(texts: Any, d: Any, lower: bool, is_word: Any, desk: Any) -> Any:  # 
 
 
 @helper
-def _unmark(folded: Any, size: Any, is_word: Any, marks: Any, lone: Any) -> None:  # pragma: no cover - compiled
+def _unmark(folded: Any, size: Any, is_word: Any, marks: Any, lone: Any) -> None:
     """Take away the bits of characters beyond ASCII that are no word characters; or then of those that stand alone."""
     i = 0
     while i < size:
@@ -121,12 +121,12 @@ def _unmark(folded: Any, size: Any, is_word: Any, marks: Any, lone: Any) -> None
 
 
 @helper
-def _marked(marks: Any, i: Any) -> Any:  # pragma: no cover - compiled
+def _marked(marks: Any, i: Any) -> Any:
     return (marks[i >> 6] >> np.uint64(i & 63)) & ONE != ZERO
 
 
 @helper
-def _runs(desk: Any, first: Any, last: Any, n: Any) -> Any:  # pragma: no cover - compiled
+def _runs(desk: Any, first: Any, last: Any, n: Any) -> Any:
     """Write down where the bits of some blocks change, behind the `n` places that stand there already.
 
     Eight places at a time, more than there are if need be: a loop for each would end unforeseen in every block.
@@ -164,7 +164,7 @@ def _runs(desk: Any, first: Any, last: Any, n: Any) -> Any:  # pragma: no cover 
 def count(
     texts: Any, order: Any, labels: Any, stop: Any, lower: bool, is_word: Any, desk: Any, table: Any, touched: Any,
     entries: Any, numbers: Any, ends: Any, state: Any,
-) -> Any:  # pragma: no cover - compiled  # fmt: skip
+) -> Any:  # fmt: skip
     """Cut texts and count their words by class, as far as the place `stop` of `order`, which lists them by class.
 
     A word's counts stand beside its key, which has just been read. If `numbers` has room, it gets the number of every
@@ -215,7 +215,7 @@ def count(
 
 
 @kernel
-def index_all(data: Any, edges: Any, desk: Any, table: Any) -> None:  # pragma: no cover - compiled
+def index_all(data: Any, edges: Any, desk: Any, table: Any) -> None:
     """Put the strings data[edges[0]:edges[1]], …, each once, into a table with room for them; see `key_them`."""
     count = edges.shape[0] - 1
     for first in range(0, count, 256):
@@ -230,7 +230,7 @@ def index_all(data: Any, edges: Any, desk: Any, table: Any) -> None:  # pragma: 
 def score(
     texts: Any, first: Any, last: Any, lower: bool, is_word: Any, desk: Any, table: Any, weights: Any, stamps: Any,
     out: Any, lengths: Any,
-) -> None:  # pragma: no cover - compiled  # fmt: skip
+) -> None:  # fmt: skip
     """Add up the weights of each text's words: out[d] = Σ weights[number], the number 0 for words not in the table.
 
     `lengths` gets how many words each text has. Weights and sums have a width of a multiple of eight, and the last row
@@ -255,7 +255,7 @@ def score(
 
 
 @helper
-def _distinct(numbers: Any, words: Any, stamps: Any, stamp: Any) -> Any:  # pragma: no cover - compiled
+def _distinct(numbers: Any, words: Any, stamps: Any, stamp: Any) -> Any:
     """Keep the numbers that the text did not have before, in place; returns how many. Unknown words all stay."""
     kept = ZERO
     for k in range(words):
@@ -267,7 +267,7 @@ def _distinct(numbers: Any, words: Any, stamps: Any, stamp: Any) -> Any:  # prag
 
 
 @helper
-def _add_rows(weights: Any, numbers: Any, words: Any, out: Any) -> None:  # pragma: no cover - compiled
+def _add_rows(weights: Any, numbers: Any, words: Any, out: Any) -> None:
     """out += Σ weights[number], eight classes at a time; the last row, which is zero, fills fours of words up."""
     width = np.uint64(weights.shape[1])
     fours = (words + np.uint64(3)) >> np.uint64(2)
