@@ -1,4 +1,4 @@
-"""Numba twins of adding up the entries of sparse matrices by class. Import only through `exact.entry_kernels`."""
+"""The entries of sparse matrices, added up by class."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .compiling import helper, lazy
+from .compiling import INDICES, helper, lazy
 from .llvm import prefetch
 
 STRIP = 1 << 15  # entries that are looked at together: their changes, 128 kB, stay in a near cache
@@ -64,18 +64,15 @@ def _add(indices: Any, begin: Any, stop: Any, changes: Any, first: Any, cells: A
     return together
 
 
-_ROWS = [
-    f"Array({i}, 1, 'C', True), Array({i}, 1, 'C', True), Array(float64, 1, 'C', True)" for i in ("int32", "int64")
-]
+_ROWS = "const {i}[::1], const {i}[::1], const float64[::1]"
 _CELLS = ("uint32", "uint64")
 
 
 @lazy(
-    *[
-        f"int64({r}, int64[::1], int64, int64[::1], int64, int64, int64, int64, {c}[:, ::1], int64[:, ::1], {c}[::1])"
-        for r in _ROWS
-        for c in _CELLS
-    ]
+    f"int64({_ROWS}, int64[::1], int64, int64[::1], int64, int64, int64, int64, "
+    "{c}[:, ::1], int64[:, ::1], {c}[::1])",
+    i=INDICES,
+    c=_CELLS,
 )
 def sum_entries(
     indptr: Any, indices: Any, data: Any, order: Any, start: int, labels: Any, least: int, width: int, most: int,
@@ -130,7 +127,7 @@ def sum_entries(
     return o
 
 
-@lazy(*[f"void({c}[:, :, ::1], int64, int64, int64, int64[:, ::1], int64[:, ::1])" for c in _CELLS])
+@lazy("void({c}[:, :, ::1], int64, int64, int64, int64[:, ::1], int64[:, ::1])", c=_CELLS)
 def widen(cells: Any, shift: int, first: int, last: int, table: Any, totals: Any) -> None:
     """Add the slots first … last of cells, threads × classes × slots, to table[class, slot] and to totals[class].
 
@@ -161,7 +158,7 @@ def spread(
             out[at[j], label[y]] = np.divide(n + more, total[y])  # a total of zero is no error here
 
 
-@lazy(*[f"void({r}, int64[::1], int64[::1], int64[::1], int64[::1])" for r in _ROWS])
+@lazy(f"void({_ROWS}, int64[::1], int64[::1], int64[::1], int64[::1])", i=INDICES)
 def places(indptr: Any, indices: Any, data: Any, order: Any, labels: Any, last: Any, ends: Any) -> None:
     """How many classes each slot has, added up: those of slot t will stand from ends[t] to ends[t + 1].
 
@@ -177,7 +174,7 @@ def places(indptr: Any, indices: Any, data: Any, order: Any, labels: Any, last: 
         ends[k + 1] += ends[k]
 
 
-@lazy(*[f"void({r}, int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[:, ::1])" for r in _ROWS])
+@lazy(f"void({_ROWS}, int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[:, ::1])", i=INDICES)
 def by_slot(
     indptr: Any, indices: Any, data: Any, order: Any, labels: Any, ends: Any, begin: Any, label: Any, amount: Any
 ) -> None:

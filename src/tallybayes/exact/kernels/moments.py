@@ -1,4 +1,4 @@
-"""Numba twins of the exact sums. Import this module only through `exact.kernels`, which knows when it repays.
+"""Exact sums of numbers and of their squares, by column and class.
 
 Eight columns of a block of rows are added up at a time, class by class, in vector registers. Each number is cut into
 three slices of 21 bits below the largest exponent of its column in the block; slices and their products are whole
@@ -190,9 +190,7 @@ def _add_alone(bits: int, zero: int, x_sum: Any, xx_sum: Any) -> Any:
     return True
 
 
-@lazy(
-    "int64(int64[::1], int64, Array(float64, 2, 'C', True), int64, float64[:, ::1], int64[::1], int64[::1], int64[::1])"
-)
+@lazy("int64(int64[::1], int64, const float64[:, ::1], int64, float64[:, ::1], int64[::1], int64[::1], int64[::1])")
 def _side_by_side(
     labels: Any, n_labels: int, x: Any, together: int, packed: Any, of_class: Any, n: Any, free: Any
 ) -> Any:
@@ -224,9 +222,8 @@ def _side_by_side(
     return rows
 
 
-# Arrow's arrays are read-only, which is a type of its own: one signature takes both
 @lazy(
-    "int64(int64[::1], int64, Array(float64, 2, 'C', True), int64, int64[::1], int64[:, ::1], int64[:, ::1], "
+    "int64(int64[::1], int64, const float64[:, ::1], int64, int64[::1], int64[:, ::1], int64[:, ::1], "
     "uint64[::1], int64[::1], uint8[::1], int64[:, ::1], int64[::1], int64[:, :, :, ::1], int64[::1], float64[::1], "
     "float64[:, :, ::1])"
 )

@@ -1,8 +1,4 @@
-"""Numba twins of words under many smoothings at once. Import only through `exact.grid_kernels`.
-
-Numba twins of scoring: parts are added up where they arise, without an array for each. Import only through
-`exact.score_kernels`.
-"""
+"""Scoring: parts are added up where they arise, without an array for each; and words under many smoothings at once."""
 
 from __future__ import annotations
 
@@ -11,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...base.arrays import Floats, Ints
-from .compiling import helper, lazy
+from .compiling import INDICES, helper, lazy
 from .llvm import add_table_rows, normals_of_four, normals_without_nan, products_of_four
 
 
@@ -27,7 +23,7 @@ def add_entries(slot: Any, label: Any, amount: Any, times: int, row: Any, table:
 @lazy("void(int64[::1], int64[::1], float64[::1], int32[:, ::1], float64[:, ::1], int64, float64[:, :, ::1])")
 def products_of_each(indptr: Any, words: Any, data: Any, codes: Any, tables: Any, first: int, out: Any) -> None:
     """Several products at once of the rows from `first` on of a sparse matrix: out[row, y, s] gets Σ x·tables[code, s]
-    for the code of each word and y, added in the order in which `scorekernels.products` adds.
+    for the code of each word and y, added in the order in which `products` adds.
 
     What a word's code is was looked up once for all s, which are a multiple of eight as classes are of four. Words and
     codes are given as places in the flat arrays of codes and tables.
@@ -104,7 +100,7 @@ class Bells(NamedTuple):
 _BELLS = "int64[::1], float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[::1]"
 
 
-@lazy(f"void(Array(float64, 2, 'C', True), {_BELLS}, float64, float64[:, ::1], float64[:, ::1])")
+@lazy(f"void(const float64[:, ::1], {_BELLS}, float64, float64[:, ::1], float64[:, ::1])")
 def add_normal(
     x: Any, columns: Any, mean: Any, scale: Any, constant: Any, whole: Any, weight: float, room: Any, out: Any
 ) -> None:
@@ -185,7 +181,7 @@ def _normals(
     return finite
 
 
-_ROWS = f"Array(float64, 2, 'C', True), {_BELLS}, float64, uint64[::1], float64[::1], float64[::1], float64[::1]"
+_ROWS = f"const float64[:, ::1], {_BELLS}, float64, uint64[::1], float64[::1], float64[::1], float64[::1]"
 
 
 @lazy(f"boolean({_ROWS}, float64[:, :, ::1], float64[:, ::1])")
@@ -237,10 +233,7 @@ def best_normal_rows(
     return finite
 
 
-@lazy(
-    "void(float64[:, ::1], Array(int32, 1, 'C', True), float64[:, ::1])",
-    "void(float64[:, ::1], Array(int64, 1, 'C', True), float64[:, ::1])",
-)
+@lazy("void(float64[:, ::1], const {i}[::1], float64[:, ::1])", i=INDICES)
 def add_rows(table: Any, codes: Any, out: Any) -> None:
     """Add table[code] to each row of `out`; the last row of the table is for code −1."""
     n_classes, last = table.shape[1], table.shape[0] - 1
@@ -252,7 +245,7 @@ def add_rows(table: Any, codes: Any, out: Any) -> None:
 
 
 @lazy(
-    "void(Array(int64, 2, 'C', True), int64[::1], int64[::1], uint64[::1], uint64[::1], float64[:, ::1], "
+    "void(const int64[:, ::1], int64[::1], int64[::1], uint64[::1], uint64[::1], float64[:, ::1], "
     "float64[::1], uint64[::1], float64[:, ::1])"
 )
 def add_matrix(
@@ -278,11 +271,7 @@ def add_matrix(
 
 
 @lazy(
-    *[
-        f"void(Array({i}, 1, 'C', True), Array({i}, 1, 'C', True), Array(float64, 1, 'C', True), "
-        "Array(float64, 2, 'C', True), int64, float64[:, ::1])"
-        for i in ("int32", "int64")
-    ]
+    "void(const {i}[::1], const {i}[::1], const float64[::1], const float64[:, ::1], int64, float64[:, ::1])", i=INDICES
 )
 def products(indptr: Any, indices: Any, data: Any, table: Any, first: int, out: Any) -> None:
     """The rows from `first` on of a sparse matrix times a table, in the order in which SciPy adds."""

@@ -1,4 +1,4 @@
-"""Byte strings → numbers 1, 2, … in order of first appearance, by open addressing. Numba; import only through `exact`.
+"""Byte strings → numbers 1, 2, … in order of first appearance, by open addressing.
 
 The key of a string of up to fifteen bytes is the string itself and its length, as two numbers, so equal keys are equal
 strings. A longer one has a hash behind a mark, and is compared byte by byte: nothing rests on a hash alone.

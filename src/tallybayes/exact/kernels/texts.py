@@ -1,9 +1,6 @@
-"""How threads share texts out, and what each has counted of them. Import only through `wordscan`.
+"""The words of a whole column by the kernels: cut on several threads, then numbered, counted by class, or scored.
 
-The words of a whole column by the kernels: cut on several threads, then numbered, counted by class, or scored.
-
-Import only through `exact.text_kernels`, which knows when that repays loading Numba. Each thread learns the words of
-its texts in a table of its own; the tables are united afterwards.
+Each thread learns the words of its texts in a table of its own; the tables are united afterwards.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""Numba twins of counting numbered tokens, by text and by class. Import only through `exact.count_kernels`.
-
-Numba twins for n-grams of words and of characters. Import only through `exact.text_kernels`' users.
+"""Numbered tokens, counted by text and by class, and n-grams of words and of characters.
 
 An n-gram of characters is a string of bytes, and so is one of words: the four bytes of each word's number. Both are
-numbered by the table of `wordtable`.
+numbered by the table of `strings`.
 """
 
 from __future__ import annotations

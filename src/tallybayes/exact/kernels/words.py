@@ -1,4 +1,4 @@
-"""Numba twins of cutting texts into words, and what is done with the words at once. Import only through `exact`.
+"""Texts cut into words, and what is done with the words at once.
 
 A text is UTF-8 bytes; one with letters beyond ASCII was lowered by Python before. 64 bytes at a time become 64 bits
 that say which belong to words; where the bits change, a word begins or ends. So there is no loop over letters, whose
