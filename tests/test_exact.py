@@ -160,7 +160,7 @@ def test_the_twin_is_taken_when_asked_for():
 
 
 def check_twin(x, y):
-    slow, fast = both_ways(lambda: sums.vector_moments(y, 3, x, None))
+    slow, fast = both_ways(lambda: sums.moments(y, 3, x, None))
     for a, b in zip(slow, fast, strict=True):
         assert fractions(a) == fractions(b)
         if a.array.any():

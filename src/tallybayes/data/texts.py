@@ -14,8 +14,8 @@ from ..base.arrays import Bools, Floats, Ints
 from ..base.arrow import array, numpy_of
 from ..base.lazy import scipy
 from ..exact.kernels import gate
+from ..exact.limbs import exact_sums
 from ..exact.sheet import Sheet
-from ..exact.sums import sums
 from .blocks import WORDS, Bag, Groups, N
 from .text.tokeniser import Tokeniser
 from .text.tokens import Tokens, tokenised
@@ -94,7 +94,7 @@ class Texts:
             return self.bag.sum_by(groups)
         words, slot, label, amount = entries
         rows = groups.take(self.present())
-        count = sums(rows.labels, groups.n_labels, [])
+        count = exact_sums(rows.labels, groups.n_labels, [])
         return {
             "words": Sheet(WORDS, words, slot, np.zeros(len(slot), dtype=np.int64), label, amount),
             "rows": Sheet.dense([""], groups.n_labels, dict(zip(N, [count], strict=True))),

@@ -15,11 +15,6 @@ from .limbs import Limbs, canonical, exact_sums
 _ACCUMULATORS = 20_000  # groups at a time: each takes 204 limbs, so this is 32 MB
 
 
-def sums(groups: Ints, n_groups: int, factors: Sequence[Floats]) -> Limbs:
-    """Σ of the product of the factors by group, exactly."""
-    return exact_sums(groups, n_groups, factors)
-
-
 def code_sums(codes: Ints, n_codes: int, labels: Ints, n_labels: int, weights: Floats | None) -> Limbs:
     """How many rows (or their weight) have each code and class: group code · n_labels + class; −1 adds nothing."""
     if weights is None and (fast := gate.kernels("codes", len(codes))) is not None:
@@ -48,22 +43,6 @@ def cell_sums(values: Floats, labels: Ints, n_labels: int, cells: Cells) -> tupl
     return codes_at(used), Limbs(0, table[used].reshape(-1, 1))
 
 
-def moments(labels: Ints, n_labels: int, x: Floats, weights: Floats | None) -> tuple[Limbs, Limbs, Limbs]:
-    """Σ w, Σ w·x and Σ w·x² by class, exactly; NaN adds nothing."""
-    if weights is None and (fast := gate.kernels("moments", len(x))) is not None:
-        n, x_sum, xx_sum = fast.moments(labels, n_labels, x[:, None])
-        return n, canonical(x_sum), canonical(xx_sum)
-    some = ~np.isnan(x)
-    if not some.all():
-        labels, x, weights = labels[some], x[some], None if weights is None else weights[some]
-    w = [] if weights is None else [weights]
-    return (
-        exact_sums(labels, n_labels, w),
-        exact_sums(labels, n_labels, [*w, x]),
-        exact_sums(labels, n_labels, [*w, x, x]),
-    )
-
-
 def _stacked(pieces: Sequence[Limbs]) -> Limbs:
     """The groups of several pieces, one after the other."""
     if not pieces:
@@ -78,8 +57,11 @@ def _stacked(pieces: Sequence[Limbs]) -> Limbs:
     return Limbs(lowest, out)
 
 
-def vector_moments(labels: Ints, n_labels: int, x: Floats, weights: Floats | None) -> tuple[Limbs, Limbs, Limbs] | None:
-    """The same for each position of a matrix: group position · n_labels + class. None where a value is infinite."""
+def moments(labels: Ints, n_labels: int, x: Floats, weights: Floats | None) -> tuple[Limbs, Limbs, Limbs] | None:
+    """Σ w, Σ w·x and Σ w·x² for each position of a matrix, exactly: group position · n_labels + class.
+
+    NaN adds nothing. None where a value is infinite.
+    """
     width = x.shape[1]
     if weights is None and (fast := gate.kernels("moments", x.size)) is not None:
         step = max(_ACCUMULATORS // n_labels, 1)
@@ -90,12 +72,10 @@ def vector_moments(labels: Ints, n_labels: int, x: Floats, weights: Floats | Non
         return n, canonical(x_sum), canonical(xx_sum)
     if has_infinity(x):
         return None
-    row, position = np.nonzero(~np.isnan(x))
-    groups = position * n_labels + labels[row]
-    values = x[row, position]
-    w = [] if weights is None else [weights[row]]
-    return (
-        exact_sums(groups, width * n_labels, w),
-        exact_sums(groups, width * n_labels, [*w, values]),
-        exact_sums(groups, width * n_labels, [*w, values, values]),
-    )
+    groups, values = (labels[:, None] + n_labels * np.arange(width)).ravel(), x.ravel()
+    w = [] if weights is None else [np.repeat(weights, width)]
+    there = ~np.isnan(values)
+    if not there.all():
+        groups, values, w = groups[there], values[there], [each[there] for each in w]
+    n, x_sum, xx_sum = (exact_sums(groups, width * n_labels, f) for f in (w, [*w, values], [*w, values, values]))
+    return n, x_sum, xx_sum
