@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from ..base.arrays import Bools, Floats, Ints
-from ..base.arrow import array, numpy_of
+from ..base.arrow import array, numpy_of, utf8
 from ..base.lazy import scipy
 from ..exact.kernels import gate
 from ..exact.limbs import exact_sums
@@ -52,14 +53,9 @@ class Texts:
 
     def receipts(self) -> list[bytes]:
         """The text itself."""
-        if len(self.texts) == 0:
-            return []
-        texts = self.texts.cast(pa.large_string())
-        first, last = texts.offset, texts.offset + len(texts)
-        ends = np.frombuffer(texts.buffers()[1], dtype=np.int64)[first : last + 1].tolist()
-        raw = memoryview(texts.buffers()[2] or b"")  # its bytes are those of UTF-8 already
-        there = self.present().tolist()
-        return [b"=" + raw[a:b] if has else b"-" for a, b, has in zip(ends[:-1], ends[1:], there, strict=True)]
+        edges, letters = utf8(self.texts)
+        raw, there = memoryview(letters), self.present().tolist()
+        return [b"=" + raw[a:b] if has else b"-" for (a, b), has in zip(pairwise(edges.tolist()), there, strict=True)]
 
     @cached_property
     def tokens(self) -> Tokens:
@@ -83,7 +79,7 @@ class Texts:
             indices, amounts = key % max(len(found.words), 1), n.astype(np.float64)
             np.cumsum(np.bincount(key // max(len(found.words), 1), minlength=self.rows), out=indptr[1:])
         matrix = scipy.sparse.csr_array((amounts, indices, indptr), shape=(self.rows, len(found.words)))
-        return Bag(found.words.to_pylist(), matrix, self.present(), self.levels, _Given(found))
+        return Bag(found.words.to_pylist(), matrix, self.present(), self.levels, found)
 
     def sum_by(self, groups: Groups) -> dict[str, Sheet]:
         """Occurrences and texts under each token, and a one for the row."""
@@ -164,16 +160,3 @@ class Texts:
     def entries(self) -> tuple[Ints, Ints, Floats]:
         """Row, token and how often it occurs."""
         return self.bag.entries()
-
-
-@dataclass(frozen=True)
-class _Given:
-    """The tokens of each row in the order of the text, as a sequence of sequences."""
-
-    tokens: Tokens
-
-    def __len__(self) -> int:
-        return len(self.tokens.ends)
-
-    def __getitem__(self, row: Any) -> Any:
-        return self.tokens.of(int(row)).tolist()

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from ...base.arrays import Floats, Ints
-from ...base.arrow import array, numpy_of
+from ...base.arrow import array, numpy_of, utf8
 from ...base.threads import parallel, threads
 from .strings import NONE, Table, known_to, longer, new_table, roomier
 from .tokens import FILLED, LABEL, SEEN, by_group, by_token, flush, merged
@@ -92,12 +92,9 @@ _PIECES = 32  # that two threads take from a stretch of texts, one from its fron
 
 def readable(texts: pa.Array, prepared: Callable[[str], str]) -> Texts:
     """The bytes of an array of strings; those with letters beyond ASCII as Python has prepared them."""
-    texts = texts.cast(pa.large_string())
-    _, offsets, raw = texts.buffers()
-    data = np.frombuffer(raw if raw is not None and raw.size else b"\0", dtype=np.uint8)
+    edges, data = utf8(texts)
     data.flags.writeable = False  # always the same type, and so one compiled kernel
-    edges = np.frombuffer(offsets, dtype=np.uint64)[texts.offset : texts.offset + len(texts) + 1]
-    begin, stop = edges[:-1].copy(), edges[1:].copy()
+    begin, stop = edges[:-1].astype(np.uint64), edges[1:].astype(np.uint64)
     if texts.null_count:
         gone = numpy_of(texts.is_null())
         stop[gone] = begin[gone]
@@ -326,19 +323,17 @@ class Lookup:
         Frequent words come first, so that what is read most lies together in the nearest caches.
         """
         order = np.argsort(-often, kind="stable")
-        large = words.cast(pa.large_string()).take(array(order))
-        _, offsets, raw = large.buffers()
-        edges = np.frombuffer(offsets, dtype=np.uint64)[large.offset : large.offset + len(large) + 1].copy()
-        data = np.zeros(int(edges[-1]) + 16, dtype=np.uint8)
-        if raw is not None and raw.size:
-            data[: int(edges[-1])] = np.frombuffer(raw, dtype=np.uint8)[: int(edges[-1])]
+        edges, letters = utf8(words.cast(pa.large_string()).take(array(order)))
+        size = int(edges[-1])
+        data = np.zeros(size + 16, dtype=np.uint8)
+        data[:size] = letters[:size]
         classes = weights.shape[1]
         table = np.zeros((len(words) + 2, -(-classes // 8) * 8))
         table[1:-1, :classes] = weights[order]
         if unknown is not None:
             table[0, :classes] = unknown
-        index = roomier(new_table(len(words), int(edges[-1])), len(words), int(edges[-1]))
-        index_all(data, edges, new_desk(0), index)
+        index = roomier(new_table(len(words), size), len(words), size)
+        index_all(data, edges.astype(np.uint64), new_desk(0), index)
         return cls(index, table, classes)
 
     def dot(self, texts: Any, lower: bool, presence: bool) -> tuple[Floats, Floats]:

@@ -156,14 +156,18 @@ TOGETHER = 512  # n-grams whose keys are made, and then looked up
 TEXT, SIZE, FIRST, TOTAL, PIECE, LETTERS, WAITING, NEEDED, STATES = range(9)  # where a kernel stands
 
 
-def grown(way: Callable[..., bool], table: Table, numbers: Any, ends: Any, low: int) -> Table:
-    """The table that `grams` or `chars`, given all but their last arguments, have filled: it grows as they ask."""
+def grown(way: Callable[..., bool], table: Table, texts: int, most: int, low: int) -> tuple[Table, Any, Any]:
+    """The table that `grams` or `chars`, given all but their last arguments, have filled: it grows as they ask.
+
+    And the number of every n-gram of so many texts, from 0 on, and where those of each text end.
+    """
+    numbers, ends = np.empty(most + 1, dtype=np.uint32), np.empty(texts, dtype=np.int64)
     runs, keys = np.zeros(2 * TOGETHER, np.uint64), Keys(*(np.zeros(TOGETHER, np.uint64) for _ in range(3)))
     state = np.zeros(STATES, np.int64)
     state[SIZE], state[LETTERS] = low, -1
     while not way(runs, keys, table, numbers, ends, state):
         table = roomier(table, TOGETHER, int(state[NEEDED]))
-    return table
+    return table, numbers[: ends[-1] if texts else 0] - np.uint32(1), ends
 
 
 def spelled(table: Table, word_edges: Any, letters: Any) -> tuple[Any, Any]:
