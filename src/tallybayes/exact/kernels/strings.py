@@ -118,6 +118,21 @@ def has_room(table: Any, strings: Any, size: Any) -> Any:
 
 
 @helper
+def code_point(data: Any, i: Any) -> Any:
+    """The code point of the character beyond ASCII that begins at a place, and how many bytes it has."""
+    b = data[i]
+    if b < 0xE0:
+        size, point = np.uint64(2), np.uint32(b & 0x1F)
+    elif b < 0xF0:
+        size, point = np.uint64(3), np.uint32(b & 0x0F)
+    else:
+        size, point = np.uint64(4), np.uint32(b & 0x07)
+    for j in range(ONE, size):
+        point = np.uint32((point << 6) | (data[i + j] & 0x3F))
+    return point, size
+
+
+@helper
 def key_them(table: Any, data: Any, runs: Any, count: Any, keys: Any) -> None:
     """The keys of the strings data[runs[0]:runs[1]], data[runs[2]:runs[3]], …; sixteen bytes behind them are read."""
     shift = _shift(table.slots)

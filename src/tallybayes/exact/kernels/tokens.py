@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from .compiling import helper, kernel
-from .strings import ONE, Keys, Table, has_room, key_them, learn, roomier
+from .strings import ONE, ZERO, Keys, Table, code_point, has_room, key_them, learn, roomier
 
-_ONE = np.uint64(1)
-_ZERO = np.uint64(0)
+TOGETHER = 512  # n-grams whose keys are made, and then looked up
 TEXT, SEEN, FILLED, LABEL = range(4)  # where a kernel stands: texts done, and of the entries; see `by_group`
+SIZE, FIRST, TOTAL, PIECE, LETTERS, WAITING, NEEDED, STATES = range(1, 9)  # … and of the n-grams; see `chars`
 
 
 @helper
@@ -27,13 +27,13 @@ def add_up(numbers: Any, start: Any, stop: Any, tally: Any, touched: Any, seen: 
     stamp of its last text.
     There is no branch, since whether a token is new to a text or a group nobody can foresee.
     """
-    last = np.uint64(tally.shape[1]) - _ONE
+    last = np.uint64(tally.shape[1]) - ONE
     for k in range(start, stop):
         t = np.uint64(numbers[k])
-        both = tally[t, last - _ONE]
+        both = tally[t, last - ONE]
         touched[seen] = t
-        seen += np.uint64(both == _ZERO)
-        tally[t, last - _ONE] = both + _ONE + (np.uint64(tally[t, last] != stamp) << np.uint64(32))
+        seen += np.uint64(both == ZERO)
+        tally[t, last - ONE] = both + ONE + (np.uint64(tally[t, last] != stamp) << np.uint64(32))
         tally[t, last] = stamp
     return seen
 
@@ -48,7 +48,7 @@ def flush(entries: Any, filled: Any, label: Any, tally: Any, touched: Any, seen:
     for k in range(seen):
         t, e = np.uint64(touched[k]), np.uint64(filled + k)
         both = tally[t, column]
-        tally[t, column] = _ZERO
+        tally[t, column] = ZERO
         entries[e, 0], entries[e, 1] = label, t
         entries[e, 2], entries[e, 3] = both & np.uint64(0xFFFFFFFF), both >> np.uint64(32)
     return filled + seen
@@ -66,15 +66,15 @@ def by_group(
     done = True
     while done and o < order.shape[0]:
         d = order[o]
-        if labels[d] != label and seen > _ZERO:
+        if labels[d] != label and seen > ZERO:
             done = filled + np.int64(seen) <= entries.shape[0]
             if done:
                 filled = flush(entries, filled, label, tally, touched, np.int64(seen))
-                seen = _ZERO
+                seen = ZERO
         if done:
             label = labels[d]
             o += 1
-            start = np.uint64(ends[d - 1]) if d > 0 else _ZERO
+            start = np.uint64(ends[d - 1]) if d > 0 else ZERO
             seen = add_up(numbers, start, np.uint64(ends[d]), tally, touched, seen, np.uint64(o))
     state[TEXT], state[SEEN], state[FILLED], state[LABEL] = o, np.int64(seen), filled, label
     return done
@@ -94,7 +94,7 @@ def by_token(entries: Any, filled: Any, backward: Any, number: Any, ends: Any, o
         ends[t] += ends[t - 1]
     for k in range(filled):
         e = filled - 1 - k if backward else k
-        after = np.uint64(number[np.uint64(entries[e, 1])]) + _ONE
+        after = np.uint64(number[np.uint64(entries[e, 1])]) + ONE
         p = np.uint64(ends[after])
         ends[after] += 1
         out[p, 0], out[p, 1], out[p, 2] = entries[e, 0], entries[e, 2], entries[e, 3]
@@ -107,7 +107,7 @@ def merged(ends: Any, entries: Any, first: Any, last: Any, slot: Any, label: Any
     `ends` says for each thread where the entries of each word begin; classes are in order from thread to thread. They
     are written down if there is room.
     """
-    n, write = _ZERO, slot.shape[0] > 0
+    n, write = ZERO, slot.shape[0] > 0
     for t in range(first, last):
         before = np.int64(-1)
         for p in range(ends.shape[0]):
@@ -116,10 +116,10 @@ def merged(ends: Any, entries: Any, first: Any, last: Any, slot: Any, label: Any
                 continue
             if np.int64(entries[e, 0]) == before:  # only the first class of a thread may be the last of another
                 if write:
-                    amount[n - _ONE, 0] += entries[e, 1]
-                    amount[n - _ONE, 1] += entries[e, 2]
-                e += _ONE
-            before = np.int64(entries[end - _ONE, 0])
+                    amount[n - ONE, 0] += entries[e, 1]
+                    amount[n - ONE, 1] += entries[e, 2]
+                e += ONE
+            before = np.int64(entries[end - ONE, 0])
             if write:
                 for k in range(end - e):
                     i, j = e + np.uint64(k), n + np.uint64(k)
@@ -134,26 +134,22 @@ def rows(tokens: Any, ends: Any, stamp: Any, place: Any, indptr: Any, indices: A
 
     `stamp` has a −1 for each token, `place` room for as many.
     """
-    n, i = _ZERO, _ZERO
+    n, i = ZERO, ZERO
     for d in range(ends.shape[0]):
         end = np.uint64(ends[d])
         while i < end:
             t = tokens[i]
-            i += _ONE
+            i += ONE
             if stamp[t] != d:
                 stamp[t] = d
                 place[t] = n
                 indices[n] = t
                 amounts[n] = 1.0
-                n += _ONE
+                n += ONE
             else:
                 amounts[place[t]] += 1.0
         indptr[d + 1] = n
     return n
-
-
-TOGETHER = 512  # n-grams whose keys are made, and then looked up
-TEXT, SIZE, FIRST, TOTAL, PIECE, LETTERS, WAITING, NEEDED, STATES = range(9)  # where a kernel stands
 
 
 def grown(way: Callable[..., bool], table: Table, texts: int, most: int, low: int) -> tuple[Table, Any, Any]:
@@ -277,17 +273,10 @@ def padded(texts: Any, fold: Any, is_word: Any, across: bool, out: Any, out_ends
                             break
                         i += ONE
                     else:
-                        if b < 0xE0:
-                            k, point = np.uint64(2), np.uint32(b & 0x1F)
-                        elif b < 0xF0:
-                            k, point = np.uint64(3), np.uint32(b & 0x0F)
-                        else:
-                            k, point = np.uint64(4), np.uint32(b & 0x07)
-                        for j in range(1, k):
-                            point = np.uint32((point << 6) | (data[i + np.uint64(j)] & 0x3F))
+                        point, size = code_point(data, i)
                         if is_word[point] == 0:
                             break
-                        i += k
+                        i += size
                     chars += 1
                 if chars >= 2:
                     out[n] = 32
@@ -302,7 +291,6 @@ def padded(texts: Any, fold: Any, is_word: Any, across: bool, out: Any, out_ends
                     cuts[pieces] = n
                     pieces += 1
                 if i < end:  # step over the character that is no part of a word
-                    b = data[i]
                     i += ONE
                     while i < end and (data[i] & 0xC0) == 0x80:
                         i += ONE

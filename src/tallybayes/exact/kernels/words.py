@@ -13,13 +13,13 @@ import numpy as np
 
 from .compiling import helper, kernel
 from .llvm import add_table_rows, fold_block, ones, trailing_zeros
-from .strings import ONE, ZERO, Keys, has_room, key_them, learn, look_up
+from .strings import ONE, ZERO, Keys, code_point, has_room, key_them, learn, look_up
 from .tokens import FILLED, LABEL, SEEN, TEXT, add_up, flush
 
 _BLOCKS = np.int64(32)  # of 64 bytes, whose words are handled together: they and their keys stay in the nearest cache
 MOST = 64 * int(_BLOCKS) // 2 + 4  # words that these can have, and a few to spare
 _ROOM = np.uint64(MOST)
-_SIX, _LAST = np.uint64(6), np.uint64(63)
+_SIX, _LAST, _EIGHT = np.uint64(6), np.uint64(63), np.uint64(8)
 _FOURS = np.uint64(16)  # of words, whose weights are added together
 TOTAL, BLOCK, BLOCKS, OPEN, NEEDED, STATES = range(LABEL + 1, LABEL + 7)  # where `count` stands, besides the entries
 DONE, LACKS_WORDS, LACKS_ENTRIES = range(3)
@@ -85,8 +85,8 @@ def _words(texts: Any, d: Any, lower: bool, is_word: Any, desk: Any) -> Any:
     desk.bits[whole + ONE] = ZERO
     blocks = np.int64(whole) + 1
     if texts.beyond[d]:
-        _unmark(desk.folded, np.int64(size), is_word, desk.bits, np.bool_(False))
-        _unmark(desk.folded, np.int64(size), is_word, desk.bits, np.bool_(True))
+        _unmark(desk.folded, size, is_word, desk.bits, np.bool_(False))
+        _unmark(desk.folded, size, is_word, desk.bits, np.bool_(True))
     before = ZERO
     for b in range(blocks):  # a character alone is no word
         m = desk.bits[b]
@@ -99,30 +99,32 @@ def _words(texts: Any, d: Any, lower: bool, is_word: Any, desk: Any) -> Any:
 @helper
 def _unmark(folded: Any, size: Any, is_word: Any, marks: Any, lone: Any) -> None:
     """Take away the bits of characters beyond ASCII that are no word characters; or then of those that stand alone."""
-    i = 0
+    i = ZERO
     while i < size:
-        b = folded[i]
-        if b < 128:
-            i += 1
+        if folded[i] < 128:
+            i += ONE
             continue
-        if b < 0xE0:
-            step, point = 2, np.uint32(b & 0x1F)
-        elif b < 0xF0:
-            step, point = 3, np.uint32(b & 0x0F)
-        else:
-            step, point = 4, np.uint32(b & 0x07)
-        for j in range(1, step):
-            point = np.uint32((point << 6) | (folded[i + j] & 0x3F))
-        beside = lone and ((i > 0 and _marked(marks, i - 1)) or _marked(marks, i + step))
+        point, step = code_point(folded, i)
+        beside = lone and ((i > ZERO and _marked(marks, i - ONE)) or _marked(marks, i + step))
         if not beside if lone else is_word[point] == 0:
             for j in range(i, i + step):
-                marks[j >> 6] &= ~(ONE << np.uint64(j & 63))
+                marks[j >> _SIX] &= ~(ONE << (j & _LAST))
         i += step
 
 
 @helper
 def _marked(marks: Any, i: Any) -> Any:
-    return (marks[i >> 6] >> np.uint64(i & 63)) & ONE != ZERO
+    return (marks[i >> _SIX] >> (i & _LAST)) & ONE != ZERO
+
+
+@helper
+def _eight_places(runs: Any, k: Any, base: Any, edges: Any) -> Any:
+    """Write down the places of the eight lowest bits, whether there are as many or not; returns the others."""
+    for _ in range(8):
+        runs[k] = base + trailing_zeros(edges)
+        edges &= edges - ONE
+        k += ONE
+    return edges
 
 
 @helper
@@ -131,32 +133,17 @@ def _runs(desk: Any, first: Any, last: Any, n: Any) -> Any:
 
     Eight places at a time, more than there are if need be: a loop for each would end unforeseen in every block.
     """
-    runs = desk.runs
     before = desk.bits[first - 1] if first > 0 else ZERO
     for b in range(first, last):
         m = desk.bits[b]
         edges = m ^ ((m << ONE) | (before >> _LAST))
         before = m
-        base, count, k = np.uint64(b) << _SIX, ones(edges), n
-        n += count
-        for _ in range(8):
-            runs[k] = base + trailing_zeros(edges)
-            edges &= edges - ONE
-            k += ONE
-        if count > np.uint64(8):
-            for _ in range(8):
-                runs[k] = base + trailing_zeros(edges)
-                edges &= edges - ONE
-                k += ONE
-        if count > np.uint64(16):
-            for _ in range(8):
-                runs[k] = base + trailing_zeros(edges)
-                edges &= edges - ONE
-                k += ONE
+        base, k = np.uint64(b) << _SIX, n
+        n += ones(edges)
+        edges = _eight_places(desk.runs, k, base, edges)
         while edges != ZERO:
-            runs[k] = base + trailing_zeros(edges)
-            edges &= edges - ONE
-            k += ONE
+            k += _EIGHT
+            edges = _eight_places(desk.runs, k, base, edges)
     return n
 
 
