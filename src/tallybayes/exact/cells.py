@@ -18,9 +18,7 @@ from ..base.arrays import Bools, Floats, Ints
 from ..base.canon import number_text
 
 _MIDDLE_BITS = 8
-MIDDLE = (
-    1 << _MIDDLE_BITS
-)  # with the step that `fitted` takes, the middle 99 % of the first look spans 256 to 512 cells
+MIDDLE = 1 << _MIDDLE_BITS  # so that the middle 99 % of the first look spans 256 to 512 cells as `fitted` steps
 TAIL = 16  # a tail cell is at most 1/16 of its distance from the centre
 REACH = MIDDLE + 64 * TAIL  # general cells on either side that are counted by place: 64 doublings
 _LARGEST = float(np.finfo(np.float64).max)

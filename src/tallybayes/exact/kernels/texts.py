@@ -25,6 +25,13 @@ from .tokens import FILLED, LABEL, SEEN, by_group, by_token, flush, merged
 from .words import LACKS_WORDS, MOST, NEEDED, STATES, Texts, count, index_all, new_desk, not_ascii, score
 
 
+def _edges(sizes: Any, parts: int) -> list[int]:
+    """Where texts of such sizes are divided into parts of about equal size."""
+    ends = np.cumsum(sizes, dtype=np.int64)
+    total = int(ends[-1]) if len(ends) else 0
+    return [0, *np.searchsorted(ends, total * np.arange(1, parts) / parts).tolist(), len(ends)]
+
+
 class Meeting:
     """The texts of a stretch, which two threads take piece by piece, one from the front and one from the back.
 
@@ -33,9 +40,7 @@ class Meeting:
     """
 
     def __init__(self, sizes: Any, pieces: int) -> None:
-        total = np.cumsum(sizes, dtype=np.int64)
-        inner = np.searchsorted(total, int(total[-1] if len(total) else 0) * np.arange(1, pieces) / pieces)
-        self._edges: list[int] = np.unique([0, *inner.tolist(), len(sizes)]).tolist()
+        self._edges: list[int] = np.unique(_edges(sizes, pieces)).tolist()
         self._first, self._last, self._lock = 0, len(self._edges) - 1, Lock()
 
     def stops(self, backward: bool) -> Iterator[int]:
@@ -86,7 +91,7 @@ _TOKENS_PER_THREAD = 1 << 18  # a thread costs about as much as counting this ma
 _WORDS_PER_THREAD = 1 << 13  # … or looking up this many
 _BYTES_PER_WORD = 64  # of text, for each distinct word that there is room for at first
 _BYTES_PER_ENTRY = 64  # … and for each distinct word of a class
-_MOST = 1 << 32  # bytes for one thread, which may take another's: it counts in 32 bits, a word takes three bytes
+_MOST_BYTES = 1 << 32  # for one thread, which may take another's: it counts in 32 bits, a word takes three bytes
 _PIECES = 32  # that two threads take from a stretch of texts, one from its front and one from its back
 
 
@@ -116,10 +121,8 @@ def readable(texts: pa.Array, prepared: Callable[[str], str]) -> Texts:
 
 def _stretches(sizes: Any, enough: int) -> list[tuple[int, int]]:
     """Stretches of texts of about equal size, one for each thread that has enough to do."""
-    size = np.cumsum(sizes, dtype=np.int64)
-    total = int(size[-1]) if len(size) else 0
-    parts = max(min(threads(), 1 + total // enough), total // _MOST)
-    return list(pairwise([0, *np.searchsorted(size, total * np.arange(1, parts) / parts).tolist(), len(size)]))
+    total = int(sizes.sum())
+    return list(pairwise(_edges(sizes, max(min(threads(), 1 + total // enough), total // _MOST_BYTES))))
 
 
 @dataclass(frozen=True)
