@@ -18,7 +18,8 @@ from strategies import KINDS, SPECIAL, examples, finite, fresh_digest, numbers, 
 import tallybayes as tb
 from tallybayes.exact import sums
 from tallybayes.exact.kernels import compiling, gate
-from tallybayes.exact.limbs import Limbs, canonical, exact_sums, root_ratio, round_ratio, to_float, whole_numbers
+from tallybayes.exact.limbs import Limbs, canonical, root_ratio, round_ratio, to_float, whole_numbers
+from tallybayes.exact.sums import exact_sums
 
 pytestmark = pytest.mark.core
 

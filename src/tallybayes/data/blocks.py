@@ -17,12 +17,12 @@ import pyarrow as pa
 from ..base.arrays import Bools, Floats, Ints
 from ..base.canon import number_text
 from ..exact import entries
-from ..exact import sums as exact
 from ..exact.cells import Cells, distinct
 from ..exact.dense import BagSheet, MomentSheet, positions, slot_texts
-from ..exact.limbs import Limbs, exact_sums, whole_and_small
+from ..exact.limbs import Limbs
 from ..exact.moments import MOMENTS
 from ..exact.sheet import Sheet
+from ..exact.sums import cell_sums, code_sums, exact_sums, moments, whole_and_small
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -100,7 +100,7 @@ class Codes:
 
     def sum_by(self, groups: Groups) -> dict[str, Sheet]:
         """A one (or the row's weight) under the value."""
-        sums = exact.code_sums(self.codes, len(self.slots), groups.labels, groups.n_labels, groups.weights)
+        sums = code_sums(self.codes, len(self.slots), groups.labels, groups.n_labels, groups.weights)
         return {"values": Sheet.dense(self.slots, groups.n_labels, {"n": sums})}
 
     def text(self, row: int) -> str | None:
@@ -136,9 +136,9 @@ class Numbers:
 
     def sum_by(self, groups: Groups) -> dict[str, Sheet]:
         """(1, x, x²) for the class, and a one under the value's cell."""
-        moments = exact.moments(groups.labels, groups.n_labels, self.values[:, None], groups.weights)
-        assert moments is not None  # a number is finite
-        sheets = {"moments": Sheet.dense([""], groups.n_labels, dict(zip(MOMENTS, moments, strict=True)))}
+        found = moments(groups.labels, groups.n_labels, self.values[:, None], groups.weights)
+        assert found is not None  # a number is finite
+        sheets = {"moments": Sheet.dense([""], groups.n_labels, dict(zip(MOMENTS, found, strict=True)))}
         if self.cells is not None:
             codes, sums = self._by_cell(self.cells, groups)
             sheets["cells"] = Sheet.dense(self.cells.slot_names(codes), groups.n_labels, {"n": sums})
@@ -147,13 +147,13 @@ class Numbers:
     def _by_cell(self, cells: Cells, groups: Groups) -> tuple[Ints, Limbs]:
         """The codes of the cells that hold any values, and what each class has in them."""
         if groups.weights is None:
-            short = exact.cell_sums(self.values, groups.labels, groups.n_labels, cells)
+            short = cell_sums(self.values, groups.labels, groups.n_labels, cells)
             if short is not None:
                 return short
         there = self.present()
         kept = groups.take(there)
         codes, cell = distinct(cells.codes(self.values[there]))
-        return codes, exact.code_sums(cell, len(codes), kept.labels, kept.n_labels, kept.weights)
+        return codes, code_sums(cell, len(codes), kept.labels, kept.n_labels, kept.weights)
 
     def text(self, row: int) -> str | None:
         """The number, to ten digits."""
@@ -191,7 +191,7 @@ class Vectors:
 
     def sum_by(self, groups: Groups) -> dict[str, Sheet]:
         """(1, x, x²) for the class, position by position."""
-        sums = exact.moments(groups.labels, groups.n_labels, self.unchecked, groups.weights)
+        sums = moments(groups.labels, groups.n_labels, self.unchecked, groups.weights)
         if sums is None:
             raise ValueError(f"a vector is not finite: {self.values[~np.isfinite(self.values)][0]}")
         every = np.arange(groups.n_labels)

@@ -15,8 +15,8 @@ from ..base.arrays import Bools, Floats, Ints
 from ..base.arrow import array, numpy_of, utf8
 from ..base.lazy import scipy
 from ..exact.kernels import gate
-from ..exact.limbs import exact_sums
 from ..exact.sheet import Sheet
+from ..exact.sums import exact_sums
 from .blocks import WORDS, Bag, Groups, N
 from .text.tokeniser import Tokeniser
 from .text.tokens import Tokens, tokenised
@@ -83,30 +83,22 @@ class Texts:
 
     def sum_by(self, groups: Groups) -> dict[str, Sheet]:
         """Occurrences and texts under each token, and a one for the row."""
-        if groups.weights is not None or self.levels is not None:
+        plain = groups.weights is None and self.levels is None and self.tokeniser.plain
+        kernels = gate.kernels("texts", self.texts.nbytes) if plain else None
+        if kernels is None:
             return self.bag.sum_by(groups)
-        entries = self._entries(groups.labels)
-        if entries is None:
-            return self.bag.sum_by(groups)
-        words, slot, label, amount = entries
+        if self.tokeniser.simple:  # counted while they are cut: the tokens are never written down
+            texts = kernels.readable(self.texts, self.tokeniser.flattened)
+            words, slot, label, amount = kernels.counted(texts, groups.labels, self.tokeniser.lower)
+        else:
+            words, numbers, ends = self.tokens.words, self.tokens.numbers, self.tokens.ends
+            slot, label, amount = kernels.by_class(numbers, ends, groups.labels, len(words))
         rows = groups.take(self.present())
         count = exact_sums(rows.labels, groups.n_labels, [])
         return {
             "words": Sheet(WORDS, words, slot, np.zeros(len(slot), dtype=np.int64), label, amount),
             "rows": Sheet.dense([""], groups.n_labels, dict(zip(N, [count], strict=True))),
         }
-
-    def _entries(self, labels: Ints) -> tuple[pa.Array, Ints, Ints, Ints] | None:
-        """Words, and entries sorted by word and class, by the kernels; None where they are not worth it."""
-        kernels = gate.kernels("texts", self.texts.nbytes) if self.tokeniser.plain else None
-        if kernels is None:
-            return None
-        if self.tokeniser.simple:  # counted while they are cut: the tokens are never written down
-            texts = kernels.readable(self.texts, self.tokeniser.flattened)
-            out: tuple[pa.Array, Ints, Ints, Ints] = kernels.counted(texts, labels, self.tokeniser.lower)
-            return out
-        found = self.tokens
-        return found.words, *kernels.by_class(found.numbers, found.ends, labels, len(found.words))
 
     def dot(self, belief: Any) -> Floats | None:
         """Σ weights of each text's words, as the belief has them, without a bag; None where that is no quicker.

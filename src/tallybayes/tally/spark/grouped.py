@@ -16,8 +16,8 @@ from ...data import values
 from ...data.blocks import Codes, Groups
 from ...data.schema import Schema
 from ...exact.counts import Counts
-from ...exact.limbs import exact_sums
 from ...exact.sheet import Sheet
+from ...exact.sums import exact_sums
 from ..tally import Tally, without_empty_classes
 
 ROWS = -1  # the number of the column that every row has
