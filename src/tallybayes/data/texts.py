@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -66,19 +65,20 @@ class Texts:
     def bag(self) -> Bag:
         """The same as a bag, ready to be scored."""
         found = self.tokens
-        indptr = np.zeros(self.rows + 1, dtype=np.int64)
+        width, indptr = len(found.words), np.zeros(self.rows + 1, dtype=np.int64)
         kernels = gate.kernels("tokens", len(found.numbers))
         if kernels is not None:
             indices, amounts = np.empty(len(found.numbers), dtype=np.int64), np.empty(len(found.numbers))
-            stamp, place = np.full(len(found.words), -1, dtype=np.int64), np.empty(len(found.words), dtype=np.uint64)
+            stamp, place = np.full(width, -1, dtype=np.int64), np.empty(width, dtype=np.uint64)
             n = kernels.rows(found.numbers, found.ends, stamp, place, indptr, indices, amounts)
             indices, amounts = indices[:n], amounts[:n]
         else:
             row = np.repeat(np.arange(self.rows), np.diff(found.ends, prepend=0))
-            key, n = np.unique(row * max(len(found.words), 1) + found.numbers, return_counts=True)
-            indices, amounts = key % max(len(found.words), 1), n.astype(np.float64)
-            np.cumsum(np.bincount(key // max(len(found.words), 1), minlength=self.rows), out=indptr[1:])
-        matrix = scipy.sparse.csr_array((amounts, indices, indptr), shape=(self.rows, len(found.words)))
+            key, n = np.unique(row * width + found.numbers, return_counts=True)
+            of_row, indices = np.divmod(key, max(width, 1))
+            amounts = n.astype(np.float64)
+            np.cumsum(np.bincount(of_row, minlength=self.rows), out=indptr[1:])
+        matrix = scipy.sparse.csr_array((amounts, indices, indptr), shape=(self.rows, width))
         return Bag(found.words.to_pylist(), matrix, self.present(), self.levels, found)
 
     def sum_by(self, groups: Groups) -> dict[str, Sheet]:
@@ -129,25 +129,10 @@ class Texts:
 
     # ---- what a bag has, for those who read one
 
-    @property
-    def slots(self) -> Sequence[str]:
-        """The distinct tokens."""
-        return self.bag.slots
-
-    @property
-    def matrix(self) -> scipy.sparse.csr_array:
-        """Rows × tokens."""
-        return self.bag.matrix
-
-    @property
-    def has(self) -> Bools:
-        """Which rows have a text."""
-        return self.present()
-
-    @property
-    def given(self) -> Any:
-        """Per row, the numbers of its tokens in the order of the text."""
-        return self.bag.given
+    slots = property(lambda self: self.bag.slots, doc="The distinct tokens.")
+    matrix = property(lambda self: self.bag.matrix, doc="Rows × tokens.")
+    has = property(present, doc="Which rows have a text.")
+    given = property(lambda self: self.bag.given, doc="Per row, the numbers of its tokens in the order of the text.")
 
     def entries(self) -> tuple[Ints, Ints, Floats]:
         """Row, token and how often it occurs."""

@@ -152,14 +152,10 @@ class Cells:
     def slot_names(self, codes: Ints) -> list[str]:
         """The slot of each cell: "=3" for a point, the number of a general cell."""
         near = _names()
-        return [
-            near[c + REACH]
-            if -REACH <= c < REACH
-            else f"={number_text(self.points[c - _POINT])}"
-            if c >= _POINT
-            else str(c)
-            for c in codes.tolist()
-        ]
+        return [near[c + REACH] if -REACH <= c < REACH else self._slot_name(c) for c in codes.tolist()]
+
+    def _slot_name(self, code: int) -> str:
+        return f"={number_text(self.points[code - _POINT])}" if code >= _POINT else str(code)
 
     def slot_codes(self, names: Iterable[str]) -> Ints:
         """The inverse of `slot_names`."""

@@ -81,30 +81,27 @@ def _fast_chars(texts: Any, tokeniser: Tokeniser, kernels: Any) -> Tokens:
     from ...exact.kernels import tokens as gramkernels
 
     assert tokeniser.chars is not None
-    low, high = tokeniser.chars
     count, size = len(texts.begin), int((texts.stop - texts.begin).sum())
     data, cuts = np.zeros(2 * size + 18, dtype=np.uint8), np.empty(size + count + 1, dtype=np.int64)
     piece_ends = np.empty(count, dtype=np.int64)
     is_word = kernels.word_characters()
-    fold = _folding(tokeniser.lower, is_word)
-    pieces = gramkernels.padded(texts, fold, is_word, tokeniser.across, data, piece_ends, cuts)
-    total = int(cuts[pieces - 1]) if pieces else 0
-    places = np.empty(total + 2, dtype=np.int64)
+    letters, fold = bytes(range(128)), np.zeros(256, dtype=np.uint8)  # word characters of ASCII, folded, or 0
+    fold[:128] = is_word[:128] * np.frombuffer(letters.lower() if tokeniser.lower else letters, dtype=np.uint8)
+    pieces, total = gramkernels.padded(texts, fold, is_word, tokeniser.across, data, piece_ends, cuts)
+    places = np.append(np.flatnonzero((data[:total] & 0xC0) != 0x80), total)  # where characters begin
     table = kernels.new_table(total // 64 + 1024, total // 8)
-    way = partial(gramkernels.chars, data, cuts, piece_ends, low, high, places)
-    table, *found = gramkernels.grown(way, table, count, total * (high - low + 1), low)
+    table, *found = gramkernels.numbered(data, places, cuts[:pieces], piece_ends, tokeniser.chars, table)
     return Tokens(kernels.words_of(table), *found)
 
 
 def _fast_grams(found: Tokens, sizes: tuple[int, int], kernels: Any) -> Tokens:
     from ...exact.kernels import tokens as gramkernels
 
-    low, high = sizes
-    data = np.zeros(len(found.numbers) + 4, dtype=np.uint32)
+    total, texts = len(found.numbers), np.arange(1, len(found) + 1)
+    data, places = np.zeros(total + 4, dtype=np.uint32), 4 * np.arange(total + 1)
     data[:-4] = found.numbers + np.uint32(1)
-    table = kernels.new_table(len(found.numbers) // 8 + 1024, len(found.numbers))
-    way = partial(gramkernels.grams, data.view(np.uint8), found.ends, low, high)
-    table, *numbered = gramkernels.grown(way, table, len(found), len(found.numbers) * (high - low + 1), low)
+    table = kernels.new_table(total // 8 + 1024, total)
+    table, *numbered = gramkernels.numbered(data.view(np.uint8), places, found.ends, texts, sizes, table)
     edges, letters = utf8(found.words)
     names = kernels.strings(*gramkernels.spelled(table, edges.copy(), letters))
     return Tokens(names, *numbered)
@@ -127,14 +124,6 @@ def _hashed(bits: int, word: str) -> str:
     """One of 2^bits slots: the first bytes of a BLAKE2 hash."""
     digest = hashlib.blake2b(word.encode(), digest_size=8).digest()
     return f"#{int.from_bytes(digest, 'little') % (1 << bits)}"
-
-
-def _folding(lower: bool, is_word: Any) -> Any:
-    """For every byte: the folded ASCII word character, or 0 for anything else."""
-    out = np.zeros(256, dtype=np.uint8)
-    for i in np.flatnonzero(is_word[:128]).tolist():
-        out[i] = ord(chr(i).lower()) if lower else i
-    return out
 
 
 def text_array(raw: Any, missing: Sequence[str]) -> pa.Array:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import InitVar, dataclass, field
+from dataclasses import dataclass
 from functools import cache, partial
 from itertools import pairwise
 from threading import Lock
@@ -54,16 +54,14 @@ class Meeting:
             yield stop
 
 
-@dataclass
 class Ledger:
     """What one thread has counted by class: its entries, and the places where its kernel stands."""
 
-    tally: Any  # two numbers beside each token, as `add_up` has them
-    room: InitVar[int]
-    backward: bool = False  # whether the classes come in falling order
-    state: Ints = field(default_factory=lambda: np.array([0, 0, 0, -1] + [0] * (STATES - LABEL - 1)))
-
-    def __post_init__(self, room: int) -> None:
+    def __init__(self, tally: Any, room: int, backward: bool = False) -> None:
+        self.tally = tally  # two numbers beside each token, as `add_up` has them
+        self.backward = backward  # whether the classes come in falling order
+        self.state = np.zeros(STATES, dtype=np.int64)
+        self.state[LABEL] = -1
         self.entries = np.empty((room, 4), dtype=np.uint32)
         self.touched = np.empty(len(self.tally), dtype=np.uint32)
 

@@ -6,7 +6,6 @@ numbered by the table of `strings`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from .strings import ONE, ZERO, Keys, Table, code_point, has_room, key_them, lea
 
 TOGETHER = 512  # n-grams whose keys are made, and then looked up
 TEXT, SEEN, FILLED, LABEL = range(4)  # where a kernel stands: texts done, and of the entries; see `by_group`
-SIZE, FIRST, TOTAL, PIECE, LETTERS, WAITING, NEEDED, STATES = range(1, 9)  # … and of the n-grams; see `chars`
+SIZE, FIRST, TOTAL, PIECE, WAITING, NEEDED, STATES = range(1, 8)  # … and of the n-grams; see `grams`
 
 
 @helper
@@ -152,18 +151,23 @@ def rows(tokens: Any, ends: Any, stamp: Any, place: Any, indptr: Any, indices: A
     return n
 
 
-def grown(way: Callable[..., bool], table: Table, texts: int, most: int, low: int) -> tuple[Table, Any, Any]:
-    """The table that `grams` or `chars`, given all but their last arguments, have filled: it grows as they ask.
+def numbered(
+    data: Any, places: Any, cuts: Any, piece_ends: Any, sizes: tuple[int, int], table: Table
+) -> tuple[Table, Any, Any]:
+    """The n-grams of units, which are characters or numbered words: a table of them, the number of each, from 0 on, and
+    where those of each text end.
 
-    And the number of every n-gram of so many texts, from 0 on, and where those of each text end.
+    Unit i is the bytes of `data` from places[i] to places[i + 1]. `cuts` says where each stretch of units ends that no
+    n-gram crosses, and `piece_ends` where the stretches of each text end. The table that is given grows.
     """
-    numbers, ends = np.empty(most + 1, dtype=np.uint32), np.empty(texts, dtype=np.int64)
+    low, high = sizes
+    out, ends = np.empty(len(places) * (high - low + 1), np.uint32), np.empty(len(piece_ends), np.int64)
     runs, keys = np.zeros(2 * TOGETHER, np.uint64), Keys(*(np.zeros(TOGETHER, np.uint64) for _ in range(3)))
     state = np.zeros(STATES, np.int64)
-    state[SIZE], state[LETTERS] = low, -1
-    while not way(runs, keys, table, numbers, ends, state):
+    state[SIZE] = low
+    while not grams(data, places, cuts, piece_ends, low, high, runs, keys, table, out, ends, state):
         table = roomier(table, TOGETHER, int(state[NEEDED]))
-    return table, numbers[: ends[-1] if texts else 0] - np.uint32(1), ends
+    return table, out[: ends[-1] if len(ends) else 0] - np.uint32(1), ends
 
 
 def spelled(table: Table, word_edges: Any, letters: Any) -> tuple[Any, Any]:
@@ -192,36 +196,6 @@ def _number(table: Any, data: Any, runs: Any, count: Any, keys: Any, out: Any, a
 
 
 @kernel
-def grams(
-    data: Any, ends: Any, low: Any, high: Any, runs: Any, keys: Any, table: Any, out: Any, out_ends: Any, state: Any
-) -> Any:
-    """n-grams of numbered words, four bytes of `data` each, all sizes low … high in turn.
-
-    Returns whether all is done; if not, the table needs room for TOGETHER strings and state[NEEDED] bytes more, and the
-    next call goes on.
-    """
-    d, n, first, total = state[TEXT], state[SIZE], state[FIRST], state[TOTAL]
-    done = True
-    while done and d < ends.shape[0]:
-        begin = ends[d - 1] if d > 0 else 0
-        count = min(TOGETHER, ends[d] - n + 1 - begin - first)
-        if count > 0:
-            for k in range(count):
-                at = begin + first + k
-                runs[2 * k], runs[2 * k + 1] = 4 * at, 4 * (at + n)
-            done = _number(table, data, runs, count, keys, out, total, state)
-            if done:
-                total, first = total + count, first + count
-        else:
-            n, first = n + 1, 0
-            if n > high:
-                out_ends[d] = total
-                d, n = d + 1, low
-    state[TEXT], state[SIZE], state[FIRST], state[TOTAL] = d, n, first, total
-    return done
-
-
-@kernel
 def _spell(table: Any, numbers: Any, word_edges: Any, letters: Any, edges: Any, out: Any) -> None:
     """Where each n-gram of words ends, and its bytes if there is room, which is all spaces.
 
@@ -244,9 +218,9 @@ def _spell(table: Any, numbers: Any, word_edges: Any, letters: Any, edges: Any, 
 def padded(texts: Any, fold: Any, is_word: Any, across: bool, out: Any, out_ends: Any, cuts: Any) -> Any:
     """What character n-grams are taken of: each word with a space on either side, or the text with its spaces folded.
 
-    `cuts` gets the end of every stretch that no n-gram crosses; returns how many there are.
+    `cuts` gets the end of every stretch that no n-gram crosses, in characters; returns how many there are, and bytes.
     """
-    n, pieces = 0, 0
+    n, pieces, letters = 0, 0, 0
     for d in range(texts.begin.shape[0]):
         data = texts.more if texts.beyond[d] else texts.data
         i, end = texts.begin[d], texts.stop[d]
@@ -259,9 +233,10 @@ def padded(texts: Any, fold: Any, is_word: Any, across: bool, out: Any, out_ends
                     folded = fold[b]
                     out[n] = 32 if blank else (folded if folded != 0 else b)
                     n += 1
+                    letters += (b & 0xC0) != 0x80
                 space = blank
                 i += ONE
-            cuts[pieces] = n
+            cuts[pieces] = letters
             pieces += 1
         else:
             while i < end:
@@ -288,46 +263,45 @@ def padded(texts: Any, fold: Any, is_word: Any, across: bool, out: Any, out_ends
                         s += ONE
                     out[n] = 32
                     n += 1
-                    cuts[pieces] = n
+                    letters += chars + 2
+                    cuts[pieces] = letters
                     pieces += 1
                 if i < end:  # step over the character that is no part of a word
                     i += ONE
                     while i < end and (data[i] & 0xC0) == 0x80:
                         i += ONE
         out_ends[d] = pieces
-    return pieces
+    return pieces, n
 
 
 @kernel
-def chars(
-    data: Any, cuts: Any, piece_ends: Any, low: Any, high: Any, places: Any, runs: Any, keys: Any, table: Any, out: Any,
+def grams(
+    data: Any, places: Any, cuts: Any, piece_ends: Any, low: Any, high: Any, runs: Any, keys: Any, table: Any, out: Any,
     ends: Any, state: Any,
 ) -> Any:  # fmt: skip
-    """Character n-grams of each stretch, all sizes low … high in turn; returns whether all is done, as `grams`."""
+    """n-grams of each stretch, all sizes low … high in turn; see `numbered`.
+
+    Returns whether all is done; if not, the table needs room for TOGETHER strings and state[NEEDED] bytes more, and the
+    next call goes on.
+    """
     d, n, c, total = state[TEXT], state[SIZE], state[FIRST], state[TOTAL]
-    piece, count, waiting = state[PIECE], state[LETTERS], state[WAITING]
+    piece, waiting = state[PIECE], state[WAITING]
     done = True
     while done and d < piece_ends.shape[0]:
         if piece == piece_ends[d]:
             ends[d] = total + waiting
             d += 1
-        elif count < 0:  # a new stretch: where its characters begin
-            count = 0
-            for i in range(cuts[piece - 1] if piece > 0 else 0, cuts[piece]):
-                if (data[i] & 0xC0) != 0x80:
-                    places[count] = i
-                    count += 1
-            places[count] = cuts[piece]
         elif n > high:
-            piece, count, n = piece + 1, -1, low
+            piece, n = piece + 1, low
         else:
-            while done and c <= count - n:
+            first = cuts[piece - 1] if piece > 0 else 0
+            while done and first + c + n <= cuts[piece]:
                 if waiting == TOGETHER:
                     done = _number(table, data, runs, waiting, keys, out, total, state)
                     if done:
                         total, waiting = total + waiting, 0
                 if done:
-                    runs[2 * waiting], runs[2 * waiting + 1] = places[c], places[c + n]
+                    runs[2 * waiting], runs[2 * waiting + 1] = places[first + c], places[first + c + n]
                     waiting, c = waiting + 1, c + 1
             if done:
                 n, c = n + 1, 0
@@ -336,5 +310,5 @@ def chars(
         if done:
             total, waiting = total + waiting, 0
     state[TEXT], state[SIZE], state[FIRST], state[TOTAL] = d, n, c, total
-    state[PIECE], state[LETTERS], state[WAITING] = piece, count, waiting
+    state[PIECE], state[WAITING] = piece, waiting
     return done
