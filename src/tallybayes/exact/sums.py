@@ -35,10 +35,11 @@ def exact_sums(groups: Ints, n_groups: int, factors: Sequence[Floats]) -> Limbs:
             product *= factor
         sums = np.bincount(groups, weights=product, minlength=n_groups)
         return canonical(Limbs(0, sums.astype(np.int64)[:, None]))
-    parts = [
-        _sum_chunk(groups[start : start + _CHUNK_ROWS], n_groups, [f[start : start + _CHUNK_ROWS] for f in factors])
-        for start in range(0, len(groups), _CHUNK_ROWS)
-    ]
+    parts = []
+    for start in range(0, len(groups), _CHUNK_ROWS):
+        some = slice(start, start + _CHUNK_ROWS)
+        terms, shift = _exact_terms([f[some] for f in factors])
+        parts.append(add_limbs([_deposit(groups[some], n_groups, term, shift) for term in terms]))
     return canonical(add_limbs(parts))
 
 
@@ -50,11 +51,6 @@ def whole_and_small(factors: Sequence[Floats], rows: int) -> bool:
         if not bound <= _WHOLE:
             return False
     return all(bool(np.all(np.rint(factor) == factor)) for factor in factors)
-
-
-def _sum_chunk(groups: Ints, n_groups: int, factors: Sequence[Floats]) -> Limbs:
-    terms, shift = _exact_terms(factors)
-    return add_limbs([_deposit(groups, n_groups, term, shift) for term in terms])
 
 
 def _exact_terms(factors: Sequence[Floats]) -> tuple[list[Floats], Ints]:
