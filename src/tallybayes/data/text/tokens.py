@@ -87,10 +87,10 @@ def _fast_chars(texts: Any, tokeniser: Tokeniser, kernels: Any) -> Tokens:
     is_word = kernels.word_characters()
     letters, fold = bytes(range(128)), np.zeros(256, dtype=np.uint8)  # word characters of ASCII, folded, or 0
     fold[:128] = is_word[:128] * np.frombuffer(letters.lower() if tokeniser.lower else letters, dtype=np.uint8)
-    pieces, total = gramkernels.padded(texts, fold, is_word, tokeniser.across, data, piece_ends, cuts)
-    places = np.append(np.flatnonzero((data[:total] & 0xC0) != 0x80), total)  # where characters begin
+    pieces = gramkernels.padded(texts, fold, is_word, tokeniser.across, data, piece_ends, cuts)
+    total = int(cuts[pieces - 1]) if pieces else 0
     table = kernels.new_table(total // 64 + 1024, total // 8)
-    table, *found = gramkernels.numbered(data, places, cuts[:pieces], piece_ends, tokeniser.chars, table)
+    table, *found = gramkernels.numbered(data, 1, cuts[:pieces], piece_ends, tokeniser.chars, table)
     return Tokens(kernels.words_of(table), *found)
 
 
@@ -98,10 +98,10 @@ def _fast_grams(found: Tokens, sizes: tuple[int, int], kernels: Any) -> Tokens:
     from ...exact.kernels import tokens as gramkernels
 
     total, texts = len(found.numbers), np.arange(1, len(found) + 1)
-    data, places = np.zeros(total + 4, dtype=np.uint32), 4 * np.arange(total + 1)
+    data = np.zeros(total + 4, dtype=np.uint32)
     data[:-4] = found.numbers + np.uint32(1)
     table = kernels.new_table(total // 8 + 1024, total)
-    table, *numbered = gramkernels.numbered(data.view(np.uint8), places, found.ends, texts, sizes, table)
+    table, *numbered = gramkernels.numbered(data.view(np.uint8), 4, 4 * found.ends, texts, sizes, table)
     edges, letters = utf8(found.words)
     names = kernels.strings(*gramkernels.spelled(table, edges.copy(), letters))
     return Tokens(names, *numbered)

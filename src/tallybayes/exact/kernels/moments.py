@@ -172,10 +172,21 @@ def _add_alone(bits: int, zero: int, x_sum: Any, xx_sum: Any) -> Any:
     if power < 0 or power + 96 >= 32 * x_sum.shape[0]:
         return m == 0
     _add(m if bits >= 0 else -m, power, x_sum)
-    low, high = m & 0x3FFFFFF, m >> 26  # 26 and 27 bits, whose products fit into 54
-    _add(low * low, 2 * power, xx_sum)
-    _add(2 * low * high, 2 * power + 26, xx_sum)
-    _add(high * high, 2 * power + 52, xx_sum)
+    # m² in 32-bit words: low² + 2·low·high·2^32 + high²·2^64
+    low, high = m & _MASK, m >> 32
+    u = np.uint64(low) * np.uint64(low)
+    w0 = np.int64(u & np.uint64(_MASK))
+    t = np.int64(u >> np.uint64(32)) + 2 * low * high
+    w1 = t & _MASK
+    t = (t >> 32) + high * high
+    place = 2 * power
+    k, r = place >> 5, place & 31
+    w0, w1, w2, w3 = w0 << r, w1 << r, (t & _MASK) << r, (t >> 32) << r
+    xx_sum[k] += w0 & _MASK
+    xx_sum[k + 1] += (w0 >> 32) + (w1 & _MASK)
+    xx_sum[k + 2] += (w1 >> 32) + (w2 & _MASK)
+    xx_sum[k + 3] += (w2 >> 32) + (w3 & _MASK)
+    xx_sum[k + 4] += w3 >> 32
     return True
 
 

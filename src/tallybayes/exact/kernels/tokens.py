@@ -15,7 +15,7 @@ from .strings import ONE, ZERO, Keys, Table, code_point, has_room, key_them, lea
 
 TOGETHER = 512  # n-grams whose keys are made, and then looked up
 TEXT, SEEN, FILLED, LABEL = range(4)  # where a kernel stands: texts done, and of the entries; see `by_group`
-SIZE, FIRST, TOTAL, PIECE, WAITING, NEEDED, STATES = range(1, 8)  # … and of the n-grams; see `grams`
+SIZE, FIRST, TOTAL, PIECE, UNITS, WAITING, NEEDED, STATES = range(1, 9)  # … and of the n-grams; see `grams`
 
 
 @helper
@@ -152,20 +152,22 @@ def rows(tokens: Any, ends: Any, stamp: Any, place: Any, indptr: Any, indices: A
 
 
 def numbered(
-    data: Any, places: Any, cuts: Any, piece_ends: Any, sizes: tuple[int, int], table: Table
+    data: Any, step: int, cuts: Any, piece_ends: Any, sizes: tuple[int, int], table: Table
 ) -> tuple[Table, Any, Any]:
-    """The n-grams of units, which are characters or numbered words: a table of them, the number of each, from 0 on, and
-    where those of each text end.
+    """The n-grams of units: a table of them, the number of each, from 0 on, and where those of each text end.
 
-    Unit i is the bytes of `data` from places[i] to places[i + 1]. `cuts` says where each stretch of units ends that no
-    n-gram crosses, and `piece_ends` where the stretches of each text end. The table that is given grows.
+    Units are numbers of words, with a step of four bytes, or characters, with a step of one. `cuts` says where each
+    stretch of bytes ends that no n-gram crosses, and `piece_ends` where the stretches of each text end. The table that
+    is given grows.
     """
     low, high = sizes
-    out, ends = np.empty(len(places) * (high - low + 1), np.uint32), np.empty(len(piece_ends), np.int64)
+    most = int(cuts[-1]) // step if len(cuts) else 0
+    out, places = np.empty(most * (high - low + 1) + 1, np.uint32), np.empty(most + 2, np.int64)
+    ends = np.empty(len(piece_ends), np.int64)
     runs, keys = np.zeros(2 * TOGETHER, np.uint64), Keys(*(np.zeros(TOGETHER, np.uint64) for _ in range(3)))
     state = np.zeros(STATES, np.int64)
-    state[SIZE] = low
-    while not grams(data, places, cuts, piece_ends, low, high, runs, keys, table, out, ends, state):
+    state[SIZE], state[UNITS] = low, -1
+    while not grams(data, step, cuts, piece_ends, low, high, places, runs, keys, table, out, ends, state):
         table = roomier(table, TOGETHER, int(state[NEEDED]))
     return table, out[: ends[-1] if len(ends) else 0] - np.uint32(1), ends
 
@@ -218,9 +220,9 @@ def _spell(table: Any, numbers: Any, word_edges: Any, letters: Any, edges: Any, 
 def padded(texts: Any, fold: Any, is_word: Any, across: bool, out: Any, out_ends: Any, cuts: Any) -> Any:
     """What character n-grams are taken of: each word with a space on either side, or the text with its spaces folded.
 
-    `cuts` gets the end of every stretch that no n-gram crosses, in characters; returns how many there are, and bytes.
+    `cuts` gets the end of every stretch that no n-gram crosses; returns how many there are.
     """
-    n, pieces, letters = 0, 0, 0
+    n, pieces = 0, 0
     for d in range(texts.begin.shape[0]):
         data = texts.more if texts.beyond[d] else texts.data
         i, end = texts.begin[d], texts.stop[d]
@@ -233,10 +235,9 @@ def padded(texts: Any, fold: Any, is_word: Any, across: bool, out: Any, out_ends
                     folded = fold[b]
                     out[n] = 32 if blank else (folded if folded != 0 else b)
                     n += 1
-                    letters += (b & 0xC0) != 0x80
                 space = blank
                 i += ONE
-            cuts[pieces] = letters
+            cuts[pieces] = n
             pieces += 1
         else:
             while i < end:
@@ -263,21 +264,20 @@ def padded(texts: Any, fold: Any, is_word: Any, across: bool, out: Any, out_ends
                         s += ONE
                     out[n] = 32
                     n += 1
-                    letters += chars + 2
-                    cuts[pieces] = letters
+                    cuts[pieces] = n
                     pieces += 1
                 if i < end:  # step over the character that is no part of a word
                     i += ONE
                     while i < end and (data[i] & 0xC0) == 0x80:
                         i += ONE
         out_ends[d] = pieces
-    return pieces, n
+    return pieces
 
 
 @kernel
 def grams(
-    data: Any, places: Any, cuts: Any, piece_ends: Any, low: Any, high: Any, runs: Any, keys: Any, table: Any, out: Any,
-    ends: Any, state: Any,
+    data: Any, step: Any, cuts: Any, piece_ends: Any, low: Any, high: Any, places: Any, runs: Any, keys: Any,
+    table: Any, out: Any, ends: Any, state: Any,
 ) -> Any:  # fmt: skip
     """n-grams of each stretch, all sizes low … high in turn; see `numbered`.
 
@@ -285,23 +285,29 @@ def grams(
     next call goes on.
     """
     d, n, c, total = state[TEXT], state[SIZE], state[FIRST], state[TOTAL]
-    piece, waiting = state[PIECE], state[WAITING]
+    piece, count, waiting = state[PIECE], state[UNITS], state[WAITING]
     done = True
     while done and d < piece_ends.shape[0]:
         if piece == piece_ends[d]:
             ends[d] = total + waiting
             d += 1
+        elif count < 0:  # a new stretch: where its units begin
+            count = 0
+            for i in range(cuts[piece - 1] if piece > 0 else 0, cuts[piece], step):
+                if step > 1 or (data[i] & 0xC0) != 0x80:
+                    places[count] = i
+                    count += 1
+            places[count] = cuts[piece]
         elif n > high:
-            piece, n = piece + 1, low
+            piece, count, n = piece + 1, -1, low
         else:
-            first = cuts[piece - 1] if piece > 0 else 0
-            while done and first + c + n <= cuts[piece]:
+            while done and c <= count - n:
                 if waiting == TOGETHER:
                     done = _number(table, data, runs, waiting, keys, out, total, state)
                     if done:
                         total, waiting = total + waiting, 0
                 if done:
-                    runs[2 * waiting], runs[2 * waiting + 1] = places[first + c], places[first + c + n]
+                    runs[2 * waiting], runs[2 * waiting + 1] = places[c], places[c + n]
                     waiting, c = waiting + 1, c + 1
             if done:
                 n, c = n + 1, 0
@@ -310,5 +316,5 @@ def grams(
         if done:
             total, waiting = total + waiting, 0
     state[TEXT], state[SIZE], state[FIRST], state[TOTAL] = d, n, c, total
-    state[PIECE], state[WAITING] = piece, waiting
+    state[PIECE], state[UNITS], state[WAITING] = piece, count, waiting
     return done
