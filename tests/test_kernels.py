@@ -17,7 +17,8 @@ from tallybayes.data.blocks import Groups
 from tallybayes.exact import dense, entries, sums
 from tallybayes.exact.cells import MIDDLE, REACH
 from tallybayes.exact.kernels import moments
-from tallybayes.exact.limbs import canonical, exact_sums, whole_numbers
+from tallybayes.exact.limbs import canonical, whole_numbers
+from tallybayes.exact.sums import exact_sums
 
 pytestmark = pytest.mark.filterwarnings("error")
 

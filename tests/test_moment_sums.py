@@ -12,9 +12,10 @@ from strategies import examples
 
 import tallybayes as tb
 from tallybayes.exact.dense import MomentSheet
-from tallybayes.exact.limbs import Limbs, canonical, exact_sums, root_ratio, round_ratio, whole_numbers
+from tallybayes.exact.limbs import Limbs, canonical, root_ratio, round_ratio, whole_numbers
 from tallybayes.exact.moments import LimbSums, Pairs, WholeSums, difference, moment_sums, product, quotients, roots
 from tallybayes.exact.sheet import Sheet, add_sheets
+from tallybayes.exact.sums import exact_sums
 
 GROUPS = 40
 

@@ -47,7 +47,7 @@ def read(values: list, tokeniser: Tokeniser, monkeypatch: pytest.MonkeyPatch, wi
         )  # several threads, and tables to put together
         found = tokenised(text_array(values, ()), tokeniser)
     words = found.words.to_pylist()
-    return [[words[j] for j in found.of(i)] for i in range(len(values))]
+    return [[words[j] for j in found[i]] for i in range(len(values))]
 
 
 @pytest.mark.parametrize("tokeniser", WAYS, ids=str)

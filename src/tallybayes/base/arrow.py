@@ -66,6 +66,21 @@ def numpy_of(column: Any) -> Any:
     return values
 
 
+def utf8(texts: Any) -> tuple[Any, Any]:
+    """Where texts begin and end in the bytes of all, which come second: text i is bytes[edges[i] : edges[i + 1]].
+
+    >>> edges, letters = utf8(array(["a", "é"]))
+    >>> edges.tolist(), letters[1:3].tobytes().decode()
+    ([0, 1, 3], 'é')
+    """
+    large = texts.cast(pa.large_string())
+    _, offsets, raw = large.buffers()
+    letters = np.frombuffer(raw if raw is not None and raw.size else b"\0", dtype=np.uint8)
+    if len(large) == 0:
+        return np.zeros(1, dtype=np.int64), letters
+    return np.frombuffer(offsets, dtype=np.int64)[large.offset : large.offset + len(large) + 1], letters
+
+
 def _flags(bits: Any, count: int) -> Any:
     return np.unpackbits(np.frombuffer(bits, dtype=np.uint8), count=count, bitorder="little").astype(bool)
 

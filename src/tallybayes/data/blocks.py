@@ -17,12 +17,12 @@ import pyarrow as pa
 from ..base.arrays import Bools, Floats, Ints
 from ..base.canon import number_text
 from ..exact import entries
-from ..exact import sums as exact
 from ..exact.cells import Cells, distinct
 from ..exact.dense import BagSheet, MomentSheet, positions, slot_texts
-from ..exact.limbs import Limbs, whole_and_small
+from ..exact.limbs import Limbs
 from ..exact.moments import MOMENTS
 from ..exact.sheet import Sheet
+from ..exact.sums import cell_sums, code_sums, exact_sums, moments, whole_and_small
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -100,7 +100,7 @@ class Codes:
 
     def sum_by(self, groups: Groups) -> dict[str, Sheet]:
         """A one (or the row's weight) under the value."""
-        sums = exact.code_sums(self.codes, len(self.slots), groups.labels, groups.n_labels, groups.weights)
+        sums = code_sums(self.codes, len(self.slots), groups.labels, groups.n_labels, groups.weights)
         return {"values": Sheet.dense(self.slots, groups.n_labels, {"n": sums})}
 
     def text(self, row: int) -> str | None:
@@ -136,8 +136,9 @@ class Numbers:
 
     def sum_by(self, groups: Groups) -> dict[str, Sheet]:
         """(1, x, x²) for the class, and a one under the value's cell."""
-        n, x, xx = exact.moments(groups.labels, groups.n_labels, self.values, groups.weights)
-        sheets = {"moments": Sheet.dense([""], groups.n_labels, {"n": n, "x": x, "xx": xx})}
+        found = moments(groups.labels, groups.n_labels, self.values[:, None], groups.weights)
+        assert found is not None  # a number is finite
+        sheets = {"moments": Sheet.dense([""], groups.n_labels, dict(zip(MOMENTS, found, strict=True)))}
         if self.cells is not None:
             codes, sums = self._by_cell(self.cells, groups)
             sheets["cells"] = Sheet.dense(self.cells.slot_names(codes), groups.n_labels, {"n": sums})
@@ -146,13 +147,13 @@ class Numbers:
     def _by_cell(self, cells: Cells, groups: Groups) -> tuple[Ints, Limbs]:
         """The codes of the cells that hold any values, and what each class has in them."""
         if groups.weights is None:
-            short = exact.cell_sums(self.values, groups.labels, groups.n_labels, cells)
+            short = cell_sums(self.values, groups.labels, groups.n_labels, cells)
             if short is not None:
                 return short
         there = self.present()
         kept = groups.take(there)
         codes, cell = distinct(cells.codes(self.values[there]))
-        return codes, exact.code_sums(cell, len(codes), kept.labels, kept.n_labels, kept.weights)
+        return codes, code_sums(cell, len(codes), kept.labels, kept.n_labels, kept.weights)
 
     def text(self, row: int) -> str | None:
         """The number, to ten digits."""
@@ -190,7 +191,7 @@ class Vectors:
 
     def sum_by(self, groups: Groups) -> dict[str, Sheet]:
         """(1, x, x²) for the class, position by position."""
-        sums = exact.vector_moments(groups.labels, groups.n_labels, self.unchecked, groups.weights)
+        sums = moments(groups.labels, groups.n_labels, self.unchecked, groups.weights)
         if sums is None:
             raise ValueError(f"a vector is not finite: {self.values[~np.isfinite(self.values)][0]}")
         every = np.arange(groups.n_labels)
@@ -256,7 +257,7 @@ class Bag:
         """The amount, and a one for being there at all, under each slot; a one for the row itself."""
         n_labels = groups.n_labels
         rows = groups.take(self.has)
-        sheets = {"rows": Sheet.dense([""], n_labels, {"n": exact.sums(rows.labels, n_labels, rows.factors())})}
+        sheets = {"rows": Sheet.dense([""], n_labels, {"n": exact_sums(rows.labels, n_labels, rows.factors())})}
         if groups.weights is None and self.levels is None:
             table = entries.bag_sums(self.unchecked, groups.labels, n_labels)
             if table is not None:
@@ -273,13 +274,13 @@ class Bag:
         each = groups.take(row)
         if "words" not in sheets:
             key = slot * n_labels + each.labels
-            n, documents = exact.sums(key, size, each.factors(amount)), exact.sums(key, size, each.factors())
+            n, documents = exact_sums(key, size, each.factors(amount)), exact_sums(key, size, each.factors())
             sheets["words"] = Sheet.dense(self.slots, n_labels, {"n": n, "documents": documents})
         if self.levels is not None:
             level = np.minimum(np.ceil(amount), self.levels).astype(np.int64)
             pairs, pair = np.unique(slot * (self.levels + 1) + level, return_inverse=True)
             names = [f"{p % (self.levels + 1)} {self.slots[p // (self.levels + 1)]}" for p in pairs.tolist()]
-            sums = exact.sums(pair * n_labels + each.labels, len(names) * n_labels, each.factors())
+            sums = exact_sums(pair * n_labels + each.labels, len(names) * n_labels, each.factors())
             sheets["levels"] = Sheet.dense(names, n_labels, {"n": sums})
         return sheets
 

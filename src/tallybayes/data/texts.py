@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from ..base.arrays import Bools, Floats, Ints
-from ..base.arrow import array, numpy_of
+from ..base.arrow import array, numpy_of, utf8
 from ..base.lazy import scipy
 from ..exact.kernels import gate
 from ..exact.sheet import Sheet
-from ..exact.sums import sums
+from ..exact.sums import exact_sums
 from .blocks import WORDS, Bag, Groups, N
 from .text.tokeniser import Tokeniser
 from .text.tokens import Tokens, tokenised
@@ -52,14 +52,9 @@ class Texts:
 
     def receipts(self) -> list[bytes]:
         """The text itself."""
-        if len(self.texts) == 0:
-            return []
-        texts = self.texts.cast(pa.large_string())
-        first, last = texts.offset, texts.offset + len(texts)
-        ends = np.frombuffer(texts.buffers()[1], dtype=np.int64)[first : last + 1].tolist()
-        raw = memoryview(texts.buffers()[2] or b"")  # its bytes are those of UTF-8 already
-        there = self.present().tolist()
-        return [b"=" + raw[a:b] if has else b"-" for a, b, has in zip(ends[:-1], ends[1:], there, strict=True)]
+        edges, letters = utf8(self.texts)
+        raw, there = memoryview(letters), self.present().tolist()
+        return [b"=" + raw[a:b] if has else b"-" for (a, b), has in zip(pairwise(edges.tolist()), there, strict=True)]
 
     @cached_property
     def tokens(self) -> Tokens:
@@ -70,47 +65,40 @@ class Texts:
     def bag(self) -> Bag:
         """The same as a bag, ready to be scored."""
         found = self.tokens
-        indptr = np.zeros(self.rows + 1, dtype=np.int64)
+        width, indptr = len(found.words), np.zeros(self.rows + 1, dtype=np.int64)
         kernels = gate.kernels("tokens", len(found.numbers))
         if kernels is not None:
             indices, amounts = np.empty(len(found.numbers), dtype=np.int64), np.empty(len(found.numbers))
-            stamp, place = np.full(len(found.words), -1, dtype=np.int64), np.empty(len(found.words), dtype=np.uint64)
+            stamp, place = np.full(width, -1, dtype=np.int64), np.empty(width, dtype=np.uint64)
             n = kernels.rows(found.numbers, found.ends, stamp, place, indptr, indices, amounts)
             indices, amounts = indices[:n], amounts[:n]
         else:
             row = np.repeat(np.arange(self.rows), np.diff(found.ends, prepend=0))
-            key, n = np.unique(row * max(len(found.words), 1) + found.numbers, return_counts=True)
-            indices, amounts = key % max(len(found.words), 1), n.astype(np.float64)
-            np.cumsum(np.bincount(key // max(len(found.words), 1), minlength=self.rows), out=indptr[1:])
-        matrix = scipy.sparse.csr_array((amounts, indices, indptr), shape=(self.rows, len(found.words)))
-        return Bag(found.words.to_pylist(), matrix, self.present(), self.levels, _Given(found))
+            key, n = np.unique(row * width + found.numbers, return_counts=True)
+            of_row, indices = np.divmod(key, max(width, 1))
+            amounts = n.astype(np.float64)
+            np.cumsum(np.bincount(of_row, minlength=self.rows), out=indptr[1:])
+        matrix = scipy.sparse.csr_array((amounts, indices, indptr), shape=(self.rows, width))
+        return Bag(found.words.to_pylist(), matrix, self.present(), self.levels, found)
 
     def sum_by(self, groups: Groups) -> dict[str, Sheet]:
         """Occurrences and texts under each token, and a one for the row."""
-        if groups.weights is not None or self.levels is not None:
+        plain = groups.weights is None and self.levels is None and self.tokeniser.plain
+        kernels = gate.kernels("texts", self.texts.nbytes) if plain else None
+        if kernels is None:
             return self.bag.sum_by(groups)
-        entries = self._entries(groups.labels)
-        if entries is None:
-            return self.bag.sum_by(groups)
-        words, slot, label, amount = entries
+        if self.tokeniser.simple:  # counted while they are cut: the tokens are never written down
+            texts = kernels.readable(self.texts, self.tokeniser.flattened)
+            words, slot, label, amount = kernels.counted(texts, groups.labels, self.tokeniser.lower)
+        else:
+            words, numbers, ends = self.tokens.words, self.tokens.numbers, self.tokens.ends
+            slot, label, amount = kernels.by_class(numbers, ends, groups.labels, len(words))
         rows = groups.take(self.present())
-        count = sums(rows.labels, groups.n_labels, [])
+        count = exact_sums(rows.labels, groups.n_labels, [])
         return {
             "words": Sheet(WORDS, words, slot, np.zeros(len(slot), dtype=np.int64), label, amount),
             "rows": Sheet.dense([""], groups.n_labels, dict(zip(N, [count], strict=True))),
         }
-
-    def _entries(self, labels: Ints) -> tuple[pa.Array, Ints, Ints, Ints] | None:
-        """Words, and entries sorted by word and class, by the kernels; None where they are not worth it."""
-        kernels = gate.kernels("texts", self.texts.nbytes) if self.tokeniser.plain else None
-        if kernels is None:
-            return None
-        if self.tokeniser.simple:  # counted while they are cut: the tokens are never written down
-            texts = kernels.readable(self.texts, self.tokeniser.flattened)
-            out: tuple[pa.Array, Ints, Ints, Ints] = kernels.counted(texts, labels, self.tokeniser.lower)
-            return out
-        found = self.tokens
-        return found.words, *kernels.by_class(found.numbers, found.ends, labels, len(found.words))
 
     def dot(self, belief: Any) -> Floats | None:
         """Σ weights of each text's words, as the belief has them, without a bag; None where that is no quicker.
@@ -141,39 +129,11 @@ class Texts:
 
     # ---- what a bag has, for those who read one
 
-    @property
-    def slots(self) -> Sequence[str]:
-        """The distinct tokens."""
-        return self.bag.slots
-
-    @property
-    def matrix(self) -> scipy.sparse.csr_array:
-        """Rows × tokens."""
-        return self.bag.matrix
-
-    @property
-    def has(self) -> Bools:
-        """Which rows have a text."""
-        return self.present()
-
-    @property
-    def given(self) -> Any:
-        """Per row, the numbers of its tokens in the order of the text."""
-        return self.bag.given
+    slots = property(lambda self: self.bag.slots, doc="The distinct tokens.")
+    matrix = property(lambda self: self.bag.matrix, doc="Rows × tokens.")
+    has = property(present, doc="Which rows have a text.")
+    given = property(lambda self: self.bag.given, doc="Per row, the numbers of its tokens in the order of the text.")
 
     def entries(self) -> tuple[Ints, Ints, Floats]:
         """Row, token and how often it occurs."""
         return self.bag.entries()
-
-
-@dataclass(frozen=True)
-class _Given:
-    """The tokens of each row in the order of the text, as a sequence of sequences."""
-
-    tokens: Tokens
-
-    def __len__(self) -> int:
-        return len(self.tokens.ends)
-
-    def __getitem__(self, row: Any) -> Any:
-        return self.tokens.of(int(row)).tolist()

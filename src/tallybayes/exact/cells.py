@@ -18,9 +18,7 @@ from ..base.arrays import Bools, Floats, Ints
 from ..base.canon import number_text
 
 _MIDDLE_BITS = 8
-MIDDLE = (
-    1 << _MIDDLE_BITS
-)  # with the step that `fitted` takes, the middle 99 % of the first look spans 256 to 512 cells
+MIDDLE = 1 << _MIDDLE_BITS  # so that the middle 99 % of the first look spans 256 to 512 cells as `fitted` steps
 TAIL = 16  # a tail cell is at most 1/16 of its distance from the centre
 REACH = MIDDLE + 64 * TAIL  # general cells on either side that are counted by place: 64 doublings
 _LARGEST = float(np.finfo(np.float64).max)
@@ -154,14 +152,10 @@ class Cells:
     def slot_names(self, codes: Ints) -> list[str]:
         """The slot of each cell: "=3" for a point, the number of a general cell."""
         near = _names()
-        return [
-            near[c + REACH]
-            if -REACH <= c < REACH
-            else f"={number_text(self.points[c - _POINT])}"
-            if c >= _POINT
-            else str(c)
-            for c in codes.tolist()
-        ]
+        return [near[c + REACH] if -REACH <= c < REACH else self._slot_name(c) for c in codes.tolist()]
+
+    def _slot_name(self, code: int) -> str:
+        return f"={number_text(self.points[code - _POINT])}" if code >= _POINT else str(code)
 
     def slot_codes(self, names: Iterable[str]) -> Ints:
         """The inverse of `slot_names`."""

@@ -1,4 +1,4 @@
-"""Exact sums in limbs, and one rounding.
+"""Exact numbers in limbs, and one rounding.
 
 An exact sum is kept in *limbs*: the number Σ limbₖ · 2^(32k), each limb an int64. In canonical form every limb of
 a number has the sign of the number and is smaller than 2^32 in size, so equal numbers have equal limbs and
@@ -19,9 +19,7 @@ from ..base.arrays import Floats, Ints, Objects
 
 LIMB_BITS = 32
 _BASE = 1 << LIMB_BITS
-_MASK = np.int64(_BASE - 1)
-_CHUNK = 1 << 20  # 2^20 rows of partial limbs below 2^33 keep every float64 sum an exact integer (≤ 2^53)
-_WHOLE = float(1 << 53)  # integers up to here are float64 values, whatever the order they are added in
+MASK = np.int64(_BASE - 1)
 
 
 @dataclass(frozen=True)
@@ -31,57 +29,6 @@ class Limbs:
     lowest: int
     array: Ints
     carried: bool = field(default=False, repr=False)  # known to be in canonical form
-
-
-def exact_sums(groups: Ints, n_groups: int, factors: Sequence[Floats]) -> Limbs:
-    """Σ of the product of the factors, by group, with no rounding at all (no factors: how many rows).
-
-    Every factor must be finite. Products are expanded into exact terms (Dekker's two-product), each term is cut
-    into 32-bit limbs by its exponent, and the limbs are added as integers.
-
-    >>> x = np.array([1e16, 1.0, -1e16])
-    >>> exact_sums(np.zeros(3, dtype=np.int64), 1, [x])
-    Limbs(lowest=0, array=array([[1]]))
-    """
-    if not factors:
-        return canonical(Limbs(0, np.bincount(groups, minlength=n_groups).astype(np.int64)[:, None]))
-    if whole_and_small(factors, len(groups)):
-        product = factors[0].copy()
-        for factor in factors[1:]:
-            product *= factor
-        sums = np.bincount(groups, weights=product, minlength=n_groups)
-        return canonical(Limbs(0, sums.astype(np.int64)[:, None]))
-    parts = [
-        _sum_chunk(groups[start : start + _CHUNK], n_groups, [f[start : start + _CHUNK] for f in factors])
-        for start in range(0, len(groups), _CHUNK)
-    ]
-    return canonical(add_limbs(parts))
-
-
-def whole_and_small(factors: Sequence[Floats], rows: int) -> bool:
-    """Whether plain float64 sums of the product are exact: whole numbers whose sum of sizes stays within 2^53."""
-    bound = float(rows)
-    for factor in factors:
-        bound *= float(np.max(np.abs(factor), initial=0.0))
-        if not bound <= _WHOLE:
-            return False
-    return all(bool(np.all(np.rint(factor) == factor)) for factor in factors)
-
-
-def _sum_chunk(groups: Ints, n_groups: int, factors: Sequence[Floats]) -> Limbs:
-    terms, shift = _exact_terms(factors)
-    return add_limbs([_deposit(groups, n_groups, term, shift) for term in terms])
-
-
-def _exact_terms(factors: Sequence[Floats]) -> tuple[list[Floats], Ints]:
-    """Terms tᵢ and a shift s with product = Σ tᵢ · 2^s exactly; scaling by frexp keeps clear of over- and underflow."""
-    first, exponent = np.frexp(factors[0])
-    terms, shift = [first], exponent.astype(np.int64)
-    for factor in factors[1:]:
-        mantissa, exponent = np.frexp(factor)
-        shift = shift + exponent
-        terms = [half for term in terms for half in two_product(term, mantissa)]
-    return terms, shift
 
 
 def two_product(a: Floats, b: Floats) -> tuple[Floats, Floats]:
@@ -97,28 +44,6 @@ def _split(a: Floats) -> tuple[Floats, Floats]:
     c = a * 134217729.0  # 2^27 + 1: both halves fit in 26 bits, so their products are exact
     high = c - (c - a)
     return high, a - high
-
-
-def _deposit(groups: Ints, n_groups: int, term: Floats, shift: Ints) -> Limbs:
-    """The sum by group of term · 2^shift: each value is cut at the limb boundaries that its exponent picks."""
-    some = term != 0
-    if not some.any():
-        return Limbs(0, np.zeros((n_groups, 1), dtype=np.int64))
-    mantissa, exponent = np.frexp(term[some])
-    whole = np.ldexp(mantissa, 53).astype(np.int64)  # below 2^53 in size
-    power = exponent + shift[some] - 53
-    limb, rest = power >> 5, power & 31
-    size, sign = np.abs(whole), np.sign(whole)
-    low = (size & _MASK) << rest  # below 2^63
-    high = (size >> LIMB_BITS) << rest  # below 2^52
-    lowest = int(limb.min())
-    width = int(limb.max()) - lowest + 3
-    place = groups[some] * width + (limb - lowest)
-    sums = np.zeros(n_groups * width, dtype=np.int64)
-    for step, piece in enumerate((low & _MASK, (low >> LIMB_BITS) + (high & _MASK), high >> LIMB_BITS)):
-        added = np.bincount(place + step, weights=(piece * sign).astype(np.float64), minlength=n_groups * width)
-        sums += added.astype(np.int64)
-    return Limbs(lowest, sums.reshape(n_groups, width))
 
 
 def add_limbs(parts: Sequence[Limbs]) -> Limbs:
@@ -154,7 +79,7 @@ def _carry(wide: Ints) -> Ints:
     """Carry upwards, limbs × numbers, each to 0 … 2^32−1; a negative number shows in the sign of its last limb."""
     for j in range(len(wide) - 1):
         over = wide[j] >> LIMB_BITS
-        wide[j] &= _MASK
+        wide[j] &= MASK
         wide[j + 1] += over
     return wide
 

@@ -1,14 +1,12 @@
 """n, Σx and Σx² of many groups: whether any numbers can have them, and their mean and deviation, rounded once.
 
-`WholeSums` is the readable way, in Python's integers, number by number (`limbs.round_ratio`, `root_ratio`). `LimbSums`
-is its fast twin for many groups at once: the limbs of all numbers are multiplied side by side, and a quotient is worked
-out in pairs of float64, to 80 bits. Where these leave open which float64 is the nearest, one number in a hundred
-million or a tie, the caller is told.
+`WholeSums` is the readable way, in Python's integers, number by number. `LimbSums` is its fast twin for many groups at
+once: the limbs of all numbers are multiplied side by side, and a quotient is worked out in pairs of float64, to 80
+bits. Where these leave open which float64 is the nearest, one number in a hundred million or a tie, integers say it.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -16,8 +14,11 @@ import numpy as np
 
 from ..base.arrays import Bools, Floats, Ints, Objects
 from .counts import Counts
-from .limbs import LIMB_BITS, Limbs, canonical, root_ratio, round_ratio, spread, two_product, whole_numbers
+from .limbs import LIMB_BITS, Limbs, add_limbs, canonical, root_ratio, round_ratio, spread, two_product, whole_numbers
 
+MOMENTS = ("n", "x", "xx")
+_MANY_GROUPS = 64  # below that Python's integers are faster
+_LONGEST = 24  # limbs of Σx: beyond that, too
 _MASK = np.uint64((1 << LIMB_BITS) - 1)
 _SHIFT = np.uint64(LIMB_BITS)
 _DOUBT = 2.0**-80  # relative: pairs made from limbs are within 2^-84, every step after that adds less than 2^-100
@@ -43,12 +44,7 @@ def product(a: Limbs, b: Limbs) -> Limbs:
 
 def difference(a: Limbs, b: Limbs) -> Limbs:
     """a − b, number by number."""
-    lowest = min(a.lowest, b.lowest)
-    highest = max(f.lowest + f.array.shape[1] for f in (a, b))
-    out = np.zeros((highest - lowest, len(a.array)), dtype=np.int64)
-    for f, sign in ((a, 1), (b, -1)):
-        out[f.lowest - lowest : f.lowest - lowest + f.array.shape[1]] += sign * f.array.T
-    return canonical(Limbs(lowest, out.T))
+    return canonical(add_limbs([a, Limbs(b.lowest, -b.array)]))
 
 
 def signs(numbers: Limbs) -> Ints:
@@ -121,48 +117,9 @@ def roots(numerator: Limbs, denominator: Pairs) -> tuple[Floats, Bools]:
     return ratio.rounded(LIMB_BITS // 2 * root.power - LIMB_BITS * denominator.power)
 
 
-MOMENTS = ("n", "x", "xx")
-_MANY = 64  # groups: below that Python's integers are faster
-_LONG = 24  # limbs of Σx: beyond that, too
-
-
-class Sums(ABC):
-    """The sums of slots × classes."""
-
-    @abstractmethod
-    def impossible(self) -> Bools:
-        """Where no numbers have such sums: Σx² ≥ (Σx)²/n must hold, and with n = 0 nothing may be left."""
-
-    @abstractmethod
-    def n(self) -> Floats:
-        """How many, or their weight."""
-
-    @abstractmethod
-    def rounded(self) -> tuple[Floats, Floats]:
-        """Mean and deviation (÷ n), each rounded once; 0 where n is not positive."""
-
-    @abstractmethod
-    def together(self) -> Sums:
-        """The sums of all classes, slots × 1."""
-
-
-def moment_sums(counts: Counts, n_labels: int) -> Sums:
-    """The sums of a number or vector column, worked out once."""
-
-    def read() -> Sums:
-        sheet = counts.sheet("moments", MOMENTS)
-        if len(sheet.slot_names) * n_labels >= _MANY:
-            n, x, xx = (sheet.limbs(a, n_labels) for a in MOMENTS)
-            if x.array.shape[1] <= _LONG:
-                return LimbSums(n, x, xx, n_labels)
-        return WholeSums(*counts.exact("moments", MOMENTS, n_labels))
-
-    return counts.once(("sums", n_labels), read)
-
-
 @dataclass(frozen=True)
-class WholeSums(Sums):
-    """Integers v and an exponent e for each sum: the number is v · 2^e."""
+class WholeSums:
+    """The sums of slots × classes, integers v and an exponent e for each: the number is v · 2^e."""
 
     counted: tuple[Objects, int]
     x: tuple[Objects, int]
@@ -172,7 +129,7 @@ class WholeSums(Sums):
         return spread(*self.counted, *self.x, *self.xx)
 
     def impossible(self) -> Bools:
-        """Where no numbers have such sums."""
+        """Where no numbers have such sums: Σx² ≥ (Σx)²/n must hold, and with n = 0 nothing may be left."""
         (n, _), (x, _), (xx, _) = self.counted, self.x, self.xx
         square, _ = self._spread()
         return np.asarray((square < 0) | ((n == 0) & ((x != 0) | (xx != 0))), dtype=bool)
@@ -183,7 +140,7 @@ class WholeSums(Sums):
         return np.array([round_ratio(v, 1, exponent) for v in n.ravel().tolist()]).reshape(n.shape)
 
     def rounded(self) -> tuple[Floats, Floats]:
-        """Mean and deviation."""
+        """Mean and deviation (÷ n), each rounded once; 0 where n is not positive."""
         (n, n_exp), (x, x_exp) = self.counted, self.x
         square, exponent = self._spread()
         each = list(zip(n.ravel().tolist(), x.ravel().tolist(), square.ravel().tolist(), strict=True))
@@ -192,11 +149,11 @@ class WholeSums(Sums):
         return np.array(mean).reshape(n.shape), np.array(sd).reshape(n.shape)
 
     def together(self) -> WholeSums:
-        """The sums of all classes."""
+        """The sums of all classes, slots × 1."""
         return WholeSums(*((v.sum(axis=1, keepdims=True), e) for v, e in (self.counted, self.x, self.xx)))
 
 
-class LimbSums(Sums):
+class LimbSums:
     """The same from limbs, group slot · n_labels + class; what the short way leaves in doubt goes the long one."""
 
     def __init__(self, n: Limbs, x: Limbs, xx: Limbs, n_labels: int) -> None:
@@ -219,7 +176,7 @@ class LimbSums(Sums):
         if n.lowest == 0 and n.array.shape[1] == 1:
             return self._table(n.array[:, 0].astype(np.float64))
         size = Pairs.of(n)
-        value, sure = size.rounded(32 * size.power)
+        value, sure = size.rounded(LIMB_BITS * size.power)
         out = np.where(signs(n) < 0, -value, value)
         return self._table(self._settled([out], sure, lambda whole: [whole.n()])[0])
 
@@ -250,3 +207,17 @@ class LimbSums(Sums):
             Limbs(f.lowest, f.array.reshape(-1, self._n_labels, f.array.shape[1]).sum(axis=1)) for f in self._sums
         )
         return LimbSums(n, x, xx, 1)
+
+
+def moment_sums(counts: Counts, n_labels: int) -> WholeSums | LimbSums:
+    """The sums of a number or vector column, worked out once."""
+
+    def read() -> WholeSums | LimbSums:
+        sheet = counts.sheet("moments", MOMENTS)
+        if len(sheet.slot_names) * n_labels >= _MANY_GROUPS:
+            n, x, xx = (sheet.limbs(a, n_labels) for a in MOMENTS)
+            if x.array.shape[1] <= _LONGEST:
+                return LimbSums(n, x, xx, n_labels)
+        return WholeSums(*counts.exact("moments", MOMENTS, n_labels))
+
+    return counts.once(("sums", n_labels), read)

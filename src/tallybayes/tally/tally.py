@@ -26,9 +26,10 @@ from ..data.blocks import Block, Groups
 from ..data.schema import UNICODE, Column, Schema
 from ..data.sources import Batch, open_source
 from ..exact.counts import Counts, add_counts
-from ..exact.limbs import exact_sums, round_ratio, spread
+from ..exact.limbs import round_ratio, spread
 from ..exact.moments import MOMENTS
 from ..exact.sheet import Sheet
+from ..exact.sums import exact_sums
 from . import guard
 from .guard import ROWS, class_weights, why_impossible
 

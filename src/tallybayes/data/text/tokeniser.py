@@ -3,10 +3,6 @@
     text → lower case → accents → words (or character n-grams) → stop words → stems → word n-grams
 
 Lower case, accents and the splitting look at every character; stop words and stems look at each distinct word once.
-
-Small lists of function words, a few dozen per language: words that say nothing about a topic.
-
-Short on purpose. A long list throws away words that mean something to somebody ("computer" stands in one).
 """
 
 from __future__ import annotations
@@ -134,12 +130,8 @@ class Tokeniser:
             return _WORD.findall(text)
         if self.pattern == AUTO:
             return _words_or_pairs(text)
-        found = (m if isinstance(m, str) else "".join(m) for m in self._own.findall(text))
+        found = (m if isinstance(m, str) else "".join(m) for m in re.findall(self.pattern, text))
         return [m for m in found if m]  # a pattern such as x* also matches between any two characters
-
-    @cached_property
-    def _own(self) -> re.Pattern[str]:
-        return re.compile(self.pattern)
 
     def word(self, piece: str) -> str | None:
         """What a distinct piece counts as: its stem, or None for a stop word."""
@@ -235,6 +227,8 @@ def stemmer(language: str) -> Callable[[str], str]:
     return stem  # type: ignore[no-any-return]
 
 
+# Function words, which say nothing about a topic: a few dozen per language, and short on purpose. A long list throws
+# away words that mean something to somebody ("computer" stands in one).
 _LISTS = {
     "danish": "af at da de den der deres det du eller en end er et for fra han har hun i ikke jeg kan med men mig "
     "nu og om op på sig skal som så til var vi vil være",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from ...base import canon
 from ...base.arrays import Ints
-from ...base.arrow import array, scalar
+from ...base.arrow import array, scalar, utf8
 from ...exact.kernels import gate
 from .tokeniser import Tokeniser, clean
 
@@ -27,17 +27,20 @@ class Tokens:
     numbers: np.ndarray[tuple[int], np.dtype[np.uint32]]
     ends: Ints
 
-    def of(self, text: int) -> Ints:
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    def __getitem__(self, text: int) -> list[int]:
         """The token numbers of one text, in order."""
-        start = int(self.ends[text - 1]) if text else 0
-        return self.numbers[start : self.ends[text]].astype(np.int64)
+        out: list[int] = self.numbers[self.ends[text - 1] if text else 0 : self.ends[text]].tolist()
+        return out
 
 
 def tokenised(texts: pa.Array, tokeniser: Tokeniser) -> Tokens:
     """The tokens of an Arrow array of strings; a null text has none."""
     kernels = gate.kernels("texts", texts.nbytes) if tokeniser.plain else None
     found = _plain_words(texts, tokeniser) if kernels is None else _fast(texts, tokeniser, kernels)
-    return _hashed(found, tokeniser.hash_bits) if tokeniser.hash_bits is not None else found
+    return found if tokeniser.hash_bits is None else _renamed(found, partial(_hashed, tokeniser.hash_bits))
 
 
 def _plain_words(texts: pa.Array, tokeniser: Tokeniser) -> Tokens:
@@ -68,7 +71,7 @@ def _fast(texts: pa.Array, tokeniser: Tokeniser, kernels: Any) -> Tokens:
     else:
         tokens = Tokens(*kernels.numbered(found, tokeniser.lower))
     if tokeniser.stop or tokeniser.stem:
-        tokens = _reworded(tokens, tokeniser)
+        tokens = _renamed(tokens, tokeniser.word)
     if tokeniser.chars is None and tokeniser.ngrams != (1, 1):
         tokens = _fast_grams(tokens, tokeniser.ngrams, kernels)
     return tokens
@@ -78,78 +81,49 @@ def _fast_chars(texts: Any, tokeniser: Tokeniser, kernels: Any) -> Tokens:
     from ...exact.kernels import tokens as gramkernels
 
     assert tokeniser.chars is not None
-    low, high = tokeniser.chars
     count, size = len(texts.begin), int((texts.stop - texts.begin).sum())
     data, cuts = np.zeros(2 * size + 18, dtype=np.uint8), np.empty(size + count + 1, dtype=np.int64)
     piece_ends = np.empty(count, dtype=np.int64)
     is_word = kernels.word_characters()
-    fold = _folding(tokeniser.lower, is_word)
+    letters, fold = bytes(range(128)), np.zeros(256, dtype=np.uint8)  # word characters of ASCII, folded, or 0
+    fold[:128] = is_word[:128] * np.frombuffer(letters.lower() if tokeniser.lower else letters, dtype=np.uint8)
     pieces = gramkernels.padded(texts, fold, is_word, tokeniser.across, data, piece_ends, cuts)
     total = int(cuts[pieces - 1]) if pieces else 0
-    numbers, ends = np.empty(total * (high - low + 1) + 1, dtype=np.uint32), np.empty(count, dtype=np.int64)
-    places = np.empty(total + 2, dtype=np.int64)
     table = kernels.new_table(total // 64 + 1024, total // 8)
-    way = partial(gramkernels.chars, data, cuts, piece_ends, low, high, places)
-    table = gramkernels.grown(way, table, numbers, ends, low)
-    return Tokens(kernels.words_of(table), numbers[: ends[-1] if count else 0] - np.uint32(1), ends)
+    table, *found = gramkernels.numbered(data, 1, cuts[:pieces], piece_ends, tokeniser.chars, table)
+    return Tokens(kernels.words_of(table), *found)
 
 
 def _fast_grams(found: Tokens, sizes: tuple[int, int], kernels: Any) -> Tokens:
     from ...exact.kernels import tokens as gramkernels
 
-    low, high = sizes
-    data = np.zeros(len(found.numbers) + 4, dtype=np.uint32)
+    total, texts = len(found.numbers), np.arange(1, len(found) + 1)
+    data = np.zeros(total + 4, dtype=np.uint32)
     data[:-4] = found.numbers + np.uint32(1)
-    numbers = np.empty(len(found.numbers) * (high - low + 1) + 1, dtype=np.uint32)
-    ends = np.empty(len(found.ends), dtype=np.int64)
-    table = kernels.new_table(len(found.numbers) // 8 + 1024, len(found.numbers))
-    way = partial(gramkernels.grams, data.view(np.uint8), found.ends, low, high)
-    table = gramkernels.grown(way, table, numbers, ends, low)
-    words = found.words.cast(pa.large_string())
-    word_edges = np.frombuffer(words.buffers()[1], dtype=np.int64)[: len(words) + 1].copy()
-    names = kernels.strings(*gramkernels.spelled(table, word_edges, _bytes_of(words)))
-    return Tokens(names, numbers[: ends[-1] if len(ends) else 0] - np.uint32(1), ends)
+    table = kernels.new_table(total // 8 + 1024, total)
+    table, *numbered = gramkernels.numbered(data.view(np.uint8), 4, 4 * found.ends, texts, sizes, table)
+    edges, letters = utf8(found.words)
+    names = kernels.strings(*gramkernels.spelled(table, edges.copy(), letters))
+    return Tokens(names, *numbered)
 
 
-def _bytes_of(words: pa.Array) -> Any:
-    raw = words.buffers()[2]
-    return np.frombuffer(raw if raw is not None and raw.size else b"\0", dtype=np.uint8)
-
-
-def _reworded(found: Tokens, tokeniser: Tokeniser) -> Tokens:
-    """Stop words left out, stems put together: each distinct word is looked at once."""
+def _renamed(found: Tokens, name: Callable[[str], str | None]) -> Tokens:
+    """The tokens under other names, left out where that is None: each distinct word is looked at once."""
     seen: dict[str, int] = {}
     new = np.full(max(len(found.words), 1), -1, dtype=np.int64)
-    for i, piece in enumerate(found.words.to_pylist()):
-        word = tokeniser.word(piece)
+    for i, word in enumerate(map(name, found.words.to_pylist())):
         if word is not None:
             new[i] = seen.setdefault(word, len(seen))
-    return _renumbered(found, new, list(seen))
-
-
-def _renumbered(found: Tokens, new: Ints, words: Sequence[str]) -> Tokens:
     numbers = new[found.numbers]
     kept = numbers >= 0
     before = np.concatenate(([0], np.cumsum(kept)))
-    return Tokens(array(words, pa.string()), numbers[kept].astype(np.uint32), before[found.ends])
+    return Tokens(array(list(seen), pa.string()), numbers[kept].astype(np.uint32), before[found.ends])
 
 
-def _hashed(found: Tokens, bits: int) -> Tokens:
-    """The tokens under 2^bits slots: the first bytes of a BLAKE2 hash of each."""
-    seen: dict[str, int] = {}
-    new = np.empty(max(len(found.words), 1), dtype=np.int64)
-    for i, word in enumerate(found.words.to_pylist()):
-        digest = hashlib.blake2b(word.encode(), digest_size=8).digest()
-        new[i] = seen.setdefault(f"#{int.from_bytes(digest, 'little') % (1 << bits)}", len(seen))
-    return _renumbered(found, new, list(seen))
-
-
-def _folding(lower: bool, is_word: Any) -> Any:
-    """For every byte: the folded ASCII word character, or 0 for anything else."""
-    out = np.zeros(256, dtype=np.uint8)
-    for i in np.flatnonzero(is_word[:128]).tolist():
-        out[i] = ord(chr(i).lower()) if lower else i
-    return out
+def _hashed(bits: int, word: str) -> str:
+    """One of 2^bits slots: the first bytes of a BLAKE2 hash."""
+    digest = hashlib.blake2b(word.encode(), digest_size=8).digest()
+    return f"#{int.from_bytes(digest, 'little') % (1 << bits)}"
 
 
 def text_array(raw: Any, missing: Sequence[str]) -> pa.Array:

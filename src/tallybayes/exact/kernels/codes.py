@@ -1,4 +1,4 @@
-"""Numba twins of Arrow's dictionary for few different texts, and of counting codes by class; see `gate`."""
+"""Few different texts to codes, as Arrow's dictionary does it, and codes and cells counted by class."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..cells import MIDDLE, REACH
-from .compiling import helper, lazy
+from .compiling import INDICES, helper, lazy
 from .llvm import eight
 
 _ODD, _OTHER = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)  # whose multiples are well mixed
@@ -15,7 +15,7 @@ _EIGHT = np.uint64(8)
 
 
 @helper
-def _first_bytes(data: Any, begin: Any, length: Any) -> Any:  # pragma: no cover - compiled
+def _first_bytes(data: Any, begin: Any, length: Any) -> Any:
     """Up to eight bytes from a place on as one number."""
     if length >= _EIGHT:
         return eight(data, begin)
@@ -28,7 +28,7 @@ def _first_bytes(data: Any, begin: Any, length: Any) -> Any:  # pragma: no cover
 
 
 @helper
-def _same(data: Any, one: Any, other: Any, length: Any) -> Any:  # pragma: no cover - compiled
+def _same(data: Any, one: Any, other: Any, length: Any) -> Any:
     """Whether two stretches of bytes are equal."""
     same = True
     for i in range(length):
@@ -37,15 +37,11 @@ def _same(data: Any, one: Any, other: Any, length: Any) -> Any:  # pragma: no co
 
 
 @lazy(
-    *[
-        f"int64(Array({i}, 1, 'C', True), Array(uint8, 1, 'C', True), Array(uint8, 1, 'C', True), int64, int32[::1], "
-        "int64[::1], int32[::1], uint64[:, ::1])"
-        for i in ("int32", "int64")
-    ]
+    "int64(const {i}[::1], const uint8[::1], const uint8[::1], int64, "
+    "int32[::1], int64[::1], int32[::1], uint64[:, ::1])",
+    i=INDICES,
 )
-def encode(
-    ends: Any, data: Any, valid: Any, shift: int, codes: Any, first: Any, table: Any, known: Any
-) -> Any:  # pragma: no cover - compiled
+def encode(ends: Any, data: Any, valid: Any, shift: int, codes: Any, first: Any, table: Any, known: Any) -> Any:
     """Number the different texts in the order in which they come: a code per row, −1 where its bit is not set.
 
     Text i has the bytes from ends[i] to ends[i + 1], and bit i + shift of `valid`, if that has any. `first` gets the
@@ -89,21 +85,16 @@ _TILE = 64
 _FIRST_TAIL = int(np.float64(MIDDLE).view(np.int64)) >> 48  # the leading bits of the first distance in the tails
 
 
-@lazy(
-    "void(Array(int32, 1, 'C', True), int64[::1], int64[:, ::1])",
-    "void(Array(int64, 1, 'C', True), int64[::1], int64[:, ::1])",
-)
-def count(codes: Any, labels: Any, table: Any) -> None:  # pragma: no cover - compiled
+@lazy("void(const {i}[::1], int64[::1], int64[:, ::1])", i=INDICES)
+def count(codes: Any, labels: Any, table: Any) -> None:
     """Add a one to table[code, label] for each row with a code of at least 0."""
     for i in range(codes.shape[0]):
         if codes[i] >= 0:
             table[codes[i], labels[i]] += 1
 
 
-@lazy("boolean(Array(float64, 1, 'C', True), int64[::1], float64, float64, float64[::1], int64[:, ::1])")
-def count_cells(
-    values: Any, labels: Any, centre: float, scale: float, points: Any, table: Any
-) -> Any:  # pragma: no cover - compiled
+@lazy("boolean(const float64[::1], int64[::1], float64, float64, float64[::1], int64[:, ::1])")
+def count_cells(values: Any, labels: Any, centre: float, scale: float, points: Any, table: Any) -> Any:
     """Add a one to table[place of the value's cell, label] for each value but NaN; see `cells.codes_at`.
 
     `scale` is one over the width of a cell, a power of two. Returns False at a value out of reach.
@@ -138,8 +129,8 @@ def count_cells(
     return True
 
 
-@lazy("void(Array(int64, 2, 'C', True), int64[::1], int64[::1], int64, uint64[::1])")
-def count_matrix(matrix: Any, labels: Any, table: Any, n_labels: int, outside: Any) -> None:  # pragma: no cover
+@lazy("void(const int64[:, ::1], int64[::1], int64[::1], int64, uint64[::1])")
+def count_matrix(matrix: Any, labels: Any, table: Any, n_labels: int, outside: Any) -> None:
     """Add a one to table[column, value, label], 256 values of each column, for each number in a matrix.
 
     A column with a value that has no place there shows in `outside`, and its counts mean nothing.
@@ -154,8 +145,8 @@ def count_matrix(matrix: Any, labels: Any, table: Any, n_labels: int, outside: A
             first += np.uint64(256) * step
 
 
-@lazy("void(Array(int64, 2, 'C', True), int32[:, ::1], int64[::1], int64[::1])")
-def turned(matrix: Any, out: Any, low: Any, high: Any) -> None:  # pragma: no cover - compiled
+@lazy("void(const int64[:, ::1], int32[:, ::1], int64[::1], int64[::1])")
+def turned(matrix: Any, out: Any, low: Any, high: Any) -> None:
     """The columns of a matrix one after the other in int32, and the smallest and largest value of each.
 
     Values beyond int32 show in `low` or `high`.

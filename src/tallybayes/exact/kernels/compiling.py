@@ -3,17 +3,17 @@
 No kernel makes an array or counts who holds one (`_nrt`): NumPy makes all room, before a kernel is called or when it
 comes back for more. That halves what Numba writes for each function, and so the time that a first run takes.
 
-Compiled kernels that are still those of the sources.
-
-Numba knows a compiled function by the file it is written in. What it calls from another file is compiled into it, and
-if only that file has changed since, say by an upgrade, the old code would run on.
+Numba knows a compiled function on disk by the file it is written in. What it calls from another file is compiled into
+it, and if only that file has changed since, say by an upgrade, the old code would run on: `refresh` sees to that.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from itertools import product
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -21,6 +21,9 @@ from typing import Any
 import numba as nb
 import numpy as np
 
+_HOME = Path(__file__).parent
+_STAMP = "kernels.sha256"
+INDICES = ("int32", "int64")  # of Arrow's and SciPy's arrays
 _LOCK = Lock()
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True}
 
@@ -43,7 +46,8 @@ class LazyKernel:
 
     def __init__(self, function: Callable[..., Any], signatures: Sequence[str]) -> None:
         self.compiled = kernel(function)
-        self.signatures = signatures
+        # Arrow's arrays are read-only, which is a type of its own, and one that takes both
+        self.signatures = [re.sub(r"const (\w+)\[(.*?)::1\]", _read_only, s) for s in signatures]
         self.ready: set[tuple[np.dtype[Any], ...]] = set()
         self.__doc__ = function.__doc__
 
@@ -66,14 +70,17 @@ class LazyKernel:
         raise TypeError(f"a kernel was given arrays of {', '.join(map(str, types))}; it takes {self.signatures}")
 
 
-def lazy(*signatures: str) -> Callable[[Callable[..., Any]], LazyKernel]:
-    """Make a kernel of a function that is called from Python only, never from another kernel."""
-    return lambda function: LazyKernel(function, signatures)
+def _read_only(array: re.Match[str]) -> str:
+    return f"Array({array[1]}, {array[2].count(':') + 1}, 'C', True)"
 
 
-_HOME = Path(__file__).parent
-SOURCES = ("*.py",)
-_STAMP = "kernels.sha256"
+def lazy(signature: str, **kinds: Sequence[str]) -> Callable[[Callable[..., Any]], LazyKernel]:
+    """Make a kernel of a function that is called from Python only, never from another kernel.
+
+    A signature is Numba's; `const` is for arrays that are only read, and `{i}` for each of the kinds i=("int32", …).
+    """
+    each = [dict(zip(kinds, some, strict=True)) for some in product(*kinds.values())]
+    return lambda function: LazyKernel(function, [signature.format(**some) for some in each])
 
 
 def refresh() -> None:
@@ -89,13 +96,13 @@ def forget_old(folder: Path) -> None:
 
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp())
-    >>> (folder / "textkernels.count-9.nbi").touch()
+    >>> (folder / "words.count-9.nbi").touch()
     >>> forget_old(folder)
     >>> [p.name for p in folder.iterdir()]
     ['kernels.sha256']
     """
-    sources = sorted({path for pattern in SOURCES for path in _HOME.glob(pattern)})
-    stamp = hashlib.sha256(b"".join(hashlib.sha256(path.read_bytes()).digest() for path in sources)).hexdigest()
+    sources = (hashlib.sha256(path.read_bytes()).digest() for path in sorted(_HOME.glob("*.py")))
+    stamp = hashlib.sha256(b"".join(sources)).hexdigest()
     kept = folder / _STAMP
     if kept.exists() and kept.read_text() == stamp:
         return

@@ -1,4 +1,4 @@
-"""Numba twins of adding up the entries of sparse matrices by class. Import only through `gate`."""
+"""The entries of sparse matrices, added up by class."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .compiling import helper, lazy
+from .compiling import INDICES, helper, lazy
 from .llvm import prefetch
 
 STRIP = 1 << 15  # entries that are looked at together: their changes, 128 kB, stay in a near cache
@@ -18,7 +18,7 @@ _TWO_52_BITS = int(np.float64(_TWO_52).view(np.int64))
 
 
 @helper
-def _changes(amounts: Any, shift: int, out: Any) -> Any:  # pragma: no cover - compiled
+def _changes(amounts: Any, shift: int, out: Any) -> Any:
     """What each amount adds to its cell, (amount << shift) + 1. Returns bits, and the largest amount less one or more.
 
     The bits are zero if every amount is a whole number below 2^52; one that is negative, zero, NaN or larger makes the
@@ -36,7 +36,7 @@ def _changes(amounts: Any, shift: int, out: Any) -> Any:  # pragma: no cover - c
 
 
 @helper
-def _outside(slots: Any, width: int) -> Any:  # pragma: no cover - compiled
+def _outside(slots: Any, width: int) -> Any:
     """A negative number if any slot is below 0 or not below `width`."""
     bits = np.int64(0)
     for e in range(slots.shape[0]):
@@ -45,7 +45,7 @@ def _outside(slots: Any, width: int) -> Any:  # pragma: no cover - compiled
 
 
 @helper
-def _falls(slots: Any) -> Any:  # pragma: no cover - compiled
+def _falls(slots: Any) -> Any:
     """How often a slot is not above the one before it."""
     count = np.int64(0)
     for e in range(1, slots.shape[0]):
@@ -54,7 +54,7 @@ def _falls(slots: Any) -> Any:  # pragma: no cover - compiled
 
 
 @helper
-def _add(indices: Any, begin: Any, stop: Any, changes: Any, first: Any, cells: Any) -> Any:  # pragma: no cover
+def _add(indices: Any, begin: Any, stop: Any, changes: Any, first: Any, cells: Any) -> Any:
     """Add the changes of one row to the cells of its class; returns their bits together."""
     together = np.uint64(0)
     for e in range(begin, stop):  # unsigned: nothing counts from the end
@@ -64,23 +64,20 @@ def _add(indices: Any, begin: Any, stop: Any, changes: Any, first: Any, cells: A
     return together
 
 
-_ROWS = [
-    f"Array({i}, 1, 'C', True), Array({i}, 1, 'C', True), Array(float64, 1, 'C', True)" for i in ("int32", "int64")
-]
+_ROWS = "const {i}[::1], const {i}[::1], const float64[::1]"
 _CELLS = ("uint32", "uint64")
 
 
 @lazy(
-    *[
-        f"int64({r}, int64[::1], int64, int64[::1], int64, int64, int64, int64, {c}[:, ::1], int64[:, ::1], {c}[::1])"
-        for r in _ROWS
-        for c in _CELLS
-    ]
+    f"int64({_ROWS}, int64[::1], int64, int64[::1], int64, int64, int64, int64, "
+    "{c}[:, ::1], int64[:, ::1], {c}[::1])",
+    i=INDICES,
+    c=_CELLS,
 )
 def sum_entries(
     indptr: Any, indices: Any, data: Any, order: Any, start: int, labels: Any, least: int, width: int, most: int,
     shift: int, cells: Any, left: Any, changes: Any,
-) -> Any:  # fmt: skip # pragma: no cover - compiled
+) -> Any:  # fmt: skip
     """Add the rows order[start:] of a sparse matrix to cells[class − least, slot]: (amount << shift) + 1.
 
     `left` has for each class how many more rows its cells hold, how large an amount, and how many entries were added.
@@ -130,8 +127,8 @@ def sum_entries(
     return o
 
 
-@lazy(*[f"void({c}[:, :, ::1], int64, int64, int64, int64[:, ::1], int64[:, ::1])" for c in _CELLS])
-def widen(cells: Any, shift: int, first: int, last: int, table: Any, totals: Any) -> None:  # pragma: no cover
+@lazy("void({c}[:, :, ::1], int64, int64, int64, int64[:, ::1], int64[:, ::1])", c=_CELLS)
+def widen(cells: Any, shift: int, first: int, last: int, table: Any, totals: Any) -> None:
     """Add the slots first … last of cells, threads × classes × slots, to table[class, slot] and to totals[class].
 
     The table has amounts in the upper 32 bits and ones in the lower; the totals have them apart.
@@ -153,7 +150,7 @@ def widen(cells: Any, shift: int, first: int, last: int, table: Any, totals: Any
 @lazy("void(int64[:, ::1], int64, int64, int64, int64[::1], int64[::1], float64, float64[::1], float64[:, ::1])")
 def spread(
     table: Any, shift: int, first: int, last: int, at: Any, label: Any, more: float, total: Any, out: Any
-) -> None:  # pragma: no cover - compiled
+) -> None:
     """out[at[slot], label[class]] = (n + more) / total[class] for one of the amounts n of the slots first … last."""
     for j in range(first, last):
         for y in range(table.shape[0]):
@@ -161,10 +158,8 @@ def spread(
             out[at[j], label[y]] = np.divide(n + more, total[y])  # a total of zero is no error here
 
 
-@lazy(*[f"void({r}, int64[::1], int64[::1], int64[::1], int64[::1])" for r in _ROWS])
-def places(
-    indptr: Any, indices: Any, data: Any, order: Any, labels: Any, last: Any, ends: Any
-) -> None:  # pragma: no cover - compiled
+@lazy(f"void({_ROWS}, int64[::1], int64[::1], int64[::1], int64[::1])", i=INDICES)
+def places(indptr: Any, indices: Any, data: Any, order: Any, labels: Any, last: Any, ends: Any) -> None:
     """How many classes each slot has, added up: those of slot t will stand from ends[t] to ends[t + 1].
 
     `order` has the rows class by class, `last` a −1 for each slot, `ends` a zero and one more.
@@ -179,10 +174,10 @@ def places(
         ends[k + 1] += ends[k]
 
 
-@lazy(*[f"void({r}, int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[:, ::1])" for r in _ROWS])
+@lazy(f"void({_ROWS}, int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[:, ::1])", i=INDICES)
 def by_slot(
     indptr: Any, indices: Any, data: Any, order: Any, labels: Any, ends: Any, begin: Any, label: Any, amount: Any
-) -> None:  # pragma: no cover - compiled
+) -> None:
     """Write down the class, the sum of amounts and how many there are for each slot and class, in that order.
 
     A counting sort by slot keeps the classes in order, so that what belongs to one slot and class meets and is added.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from llvmlite import ir
@@ -18,15 +19,10 @@ _WORDS = ir.VectorType(_WORD, 8)
 _FAR = 1e298  # of a sum of squares: one more, or one that is not a number, is to be looked at again
 
 
-def _pointer(context: Any, builder: Any, kind: Any, array: Any, place: Any, to: Any) -> Any:
-    data = context.make_array(kind)(context, builder, array).data
-    return builder.bitcast(builder.gep(data, [place]), to.as_pointer())
-
-
-def _ask(builder: Any, pointer: Any) -> None:
-    kind = ir.FunctionType(ir.VoidType(), [_BYTE.as_pointer(), _INT, _INT, _INT])
-    name = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")  # type: ignore[no-untyped-call]
-    builder.call(name, [pointer, _INT(0), _INT(3), _INT(1)])  # for reading, to stay, data
+def _pointer(context: Any, builder: Any, signature: Any, args: Any, array: int, place: Any, kind: Any = _EIGHT) -> Any:
+    """Where something of this kind stands, from a place on in the array that is argument so and so."""
+    data = context.make_array(signature.args[array])(context, builder, args[array]).data
+    return builder.bitcast(builder.gep(data, [place]), kind.as_pointer())
 
 
 @intrinsic
@@ -34,7 +30,7 @@ def eight(typing: Any, data: Any, place: Any) -> Any:
     """The eight bytes from a place on as one number, the first in the lowest place."""
 
     def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.load(_pointer(context, builder, signature.args[0], args[0], args[1], _WORD), align=1)
+        return builder.load(_pointer(context, builder, signature, args, 0, args[1], _WORD), align=1)
 
     return types.uint64(data, types.uint64), code
 
@@ -64,7 +60,10 @@ def prefetch(typing: Any, array: Any, place: Any) -> Any:
     """Ask for an element that will be read soon."""
 
     def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        _ask(builder, _pointer(context, builder, signature.args[0], args[0], args[1], _BYTE))
+        pointer = _pointer(context, builder, signature, args, 0, args[1], _BYTE)
+        kind = ir.FunctionType(ir.VoidType(), [_BYTE.as_pointer(), _INT, _INT, _INT])
+        name = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")  # type: ignore[no-untyped-call]
+        builder.call(name, [pointer, _INT(0), _INT(3), _INT(1)])  # for reading, to stay, data
         return context.get_dummy_value()
 
     return types.void(array, types.uint64), code
@@ -81,13 +80,13 @@ def fold_block(typing: Any, data: Any, place: Any, out: Any, to: Any, lower: Any
         def within(first: int, count: int, of: Any) -> Any:
             return builder.icmp_unsigned("<", builder.sub(of, all_of(first)), all_of(count))
 
-        given = builder.load(_pointer(context, builder, signature.args[0], args[0], args[1], _BLOCK), align=1)
+        given = builder.load(_pointer(context, builder, signature, args, 0, args[1], _BLOCK), align=1)
         capital = builder.select(within(ord("A"), 26, given), all_of(32), all_of(0))
         folded = builder.or_(given, builder.select(args[4], capital, all_of(0)))
         letter = within(ord("a"), 26, builder.or_(given, all_of(32)))
         rest = builder.or_(within(ord("0"), 10, given), builder.icmp_unsigned("==", given, all_of(ord("_"))))
         high = builder.icmp_signed("<", given, all_of(0))
-        builder.store(folded, _pointer(context, builder, signature.args[2], args[2], args[3], _BLOCK), align=1)
+        builder.store(folded, _pointer(context, builder, signature, args, 2, args[3], _BLOCK), align=1)
         return builder.bitcast(builder.or_(builder.or_(letter, rest), high), _WORD)
 
     return types.uint64(data, types.uint64, out, types.uint64, types.boolean), code
@@ -118,22 +117,21 @@ def add_table_rows(
     """Add to eight doubles of `out` those from `left` on in some rows of a table of this width, by fours of rows."""
 
     def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        def at(array: int, place: Any, kind: Any) -> Any:
-            return _pointer(context, builder, signature.args[array], args[array], place, kind)
+        at = partial(_pointer, context, builder, signature, args)
 
         def four(place: Any, state: list[Any]) -> list[Any]:
             found, first = [], builder.shl(place, _WORD(2))
             for i in range(4):
                 row = builder.load(at(1, builder.add(first, _WORD(i)), number))
                 row = builder.zext(row, _WORD) if number is not _WORD else row
-                found.append(builder.load(at(0, builder.add(builder.mul(row, args[4]), args[5]), _EIGHT), align=8))
+                found.append(builder.load(at(0, builder.add(builder.mul(row, args[4]), args[5])), align=8))
             w, x, y, z = found
             return [builder.fadd(state[0], builder.fadd(builder.fadd(w, x), builder.fadd(y, z)))]
 
         number = _INT if signature.args[1].dtype.bitwidth == 32 else _WORD
         (total,) = _loop(builder, args[2], args[3], [ir.Constant(_EIGHT, [0.0] * 8)], four)
-        before = builder.load(at(6, args[7], _EIGHT), align=8)
-        builder.store(builder.fadd(before, total), at(6, args[7], _EIGHT), align=8)
+        before = builder.load(at(6, args[7]), align=8)
+        builder.store(builder.fadd(before, total), at(6, args[7]), align=8)
         return context.get_dummy_value()
 
     place = types.uint64
@@ -152,8 +150,7 @@ def products_of_four(
     """
 
     def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        def at(array: int, place: Any, to: Any) -> Any:
-            return _pointer(context, builder, signature.args[array], args[array], place, to)
+        at = partial(_pointer, context, builder, signature, args)
 
         def word(place: Any, sums: list[Any]) -> list[Any]:
             amount = builder.load(at(1, place, ir.DoubleType()))
@@ -163,14 +160,14 @@ def products_of_four(
             out = []
             for y, total in enumerate(sums):
                 number = builder.zext(builder.load(at(4, builder.add(row, _WORD(y)), _INT)), _WORD)
-                source = at(6, builder.add(number, args[7]), _EIGHT)
+                source = at(6, builder.add(number, args[7]))
                 out.append(builder.fadd(total, builder.fmul(factor, builder.load(source, align=8))))
             return out
 
         sums = _loop(builder, args[2], args[3], [ir.Constant(_EIGHT, [0.0] * 8)] * 4, word)
         for y, total in enumerate(sums):
             place = builder.add(args[9], builder.mul(args[10], _WORD(y)))
-            builder.store(total, at(8, place, _EIGHT), align=8)
+            builder.store(total, at(8, place), align=8)
         return context.get_dummy_value()
 
     place = types.uint64
@@ -192,8 +189,7 @@ def _slicing(masked: bool) -> Any:
         to: Any, lost: Any,
     ) -> Any:  # fmt: skip
         def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            def at(array: int, place: Any, kind: Any) -> Any:
-                return _pointer(context, builder, signature.args[array], args[array], place, kind)
+            at = partial(_pointer, context, builder, signature, args)
 
             def all_of(number: float) -> Any:
                 return ir.Constant(_EIGHT, [number] * 8)
@@ -207,12 +203,12 @@ def _slicing(masked: bool) -> Any:
             def plus(total: Any, one: Any, other: Any) -> Any:  # products and sums are exact, whether fused or not
                 return builder.fadd(total, builder.fmul(one, other, flags=("contract",)), flags=("contract",))
 
-            high = builder.load(at(5, args[7], _EIGHT), align=8)
+            high = builder.load(at(5, args[7]), align=8)
             middle, low = scaled(high, -21), scaled(high, -42)
 
             def row(place: Any, sums: list[Any]) -> list[Any]:
                 from_here = builder.add(builder.load(at(1, place, _WORD)), args[4])
-                v = builder.load(at(0, from_here, _EIGHT), align=8)
+                v = builder.load(at(0, from_here), align=8)
                 if masked:
                     v = builder.select(builder.fcmp_ordered("==", v, v), v, all_of(0.0))
                 a = cut(v, high)
@@ -232,7 +228,7 @@ def _slicing(masked: bool) -> Any:
             upper, lower, aa, ab, ac, bb, bc, cc = _loop(builder, args[2], args[3], [all_of(0.0)] * 8, row)
             mixed = builder.fadd(builder.fadd(ac, ac), bb)
             both = builder.add(args[7], args[7])
-            unit, square = (builder.load(at(6, builder.add(both, _WORD(8 * k)), _EIGHT), align=8) for k in range(2))
+            unit, square = (builder.load(at(6, builder.add(both, _WORD(8 * k))), align=8) for k in range(2))
             whole = [builder.fmul(upper, unit), builder.fmul(lower, scaled(unit, 21))]
             whole += [builder.fmul(s, scaled(square, 21 * k)) for k, s in enumerate((aa, ab, mixed, bc, cc))]
             for k, total in enumerate(whole):
@@ -282,18 +278,17 @@ def _four_rows(masked: bool) -> Any:
     """
 
     def rows(
-        typing: Any, x: Any, place: Any, step: Any, left: Any, bells: Any, at: Any, whole: Any, of: Any, out: Any,
+        typing: Any, x: Any, place: Any, step: Any, left: Any, bells: Any, bell: Any, whole: Any, of: Any, out: Any,
         to: Any,
     ) -> Any:  # fmt: skip
         def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            def pointer(array: int, place: Any, kind: Any = _EIGHT) -> Any:
-                return _pointer(context, builder, signature.args[array], args[array], place, kind)
+            at = partial(_pointer, context, builder, signature, args)
 
             def load(array: int, place: Any) -> Any:
-                return builder.load(pointer(array, place), align=8)
+                return builder.load(at(array, place), align=8)
 
             def eight_columns(k: Any, sums: list[Any]) -> list[Any]:
-                begin, bell = builder.load(pointer(3, k, _WORD)), builder.add(args[5], builder.mul(k, _WORD(48)))
+                begin, bell = builder.load(at(3, k, _WORD)), builder.add(args[5], builder.mul(k, _WORD(48)))
                 mean, inverse, constant = (
                     [load(4, builder.add(bell, _WORD(8 * part + 24 * y))) for y in range(2)] for part in range(3)
                 )
@@ -313,7 +308,7 @@ def _four_rows(masked: bool) -> Any:
             none = ir.Constant(_EIGHT, [0.0] * 8)
             count = context.make_array(signature.args[3])(context, builder, args[3]).nitems
             sums = _eight_sums(builder, _loop(builder, _WORD(0), count, [none] * 8, eight_columns))
-            builder.store(builder.fsub(load(6, args[7]), sums), pointer(8, args[9]), align=8)
+            builder.store(builder.fsub(load(6, args[7]), sums), at(8, args[9]), align=8)
             near = builder.fcmp_ordered("<", sums, ir.Constant(_EIGHT, [_FAR] * 8))
             return builder.icmp_unsigned("==", builder.bitcast(near, _BYTE), _BYTE(255))
 

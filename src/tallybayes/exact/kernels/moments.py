@@ -1,4 +1,4 @@
-"""Numba twins of the exact sums. Import only through `gate`, which knows when it repays.
+"""Exact sums of numbers and of their squares, by column and class.
 
 Eight columns of a block of rows are added up at a time, class by class, in vector registers. Each number is cut into
 three slices of 21 bits below the largest exponent of its column in the block; slices and their products are whole
@@ -85,9 +85,7 @@ def _trimmed(lowest: int, array: Ints) -> Limbs:
 
 
 @helper
-def _by_class(
-    labels: Any, n_labels: int, first: int, width: int, order: Any, row: Any, starts: Any, free: Any
-) -> None:  # pragma: no cover - compiled
+def _by_class(labels: Any, n_labels: int, first: int, width: int, order: Any, row: Any, starts: Any, free: Any) -> None:
     """The places of the rows from `first` on, sorted by class, which rows they are, and where each class starts."""
     for y in range(n_labels + 1):  # one by one: Numba takes two seconds to compile the assignment of a whole array
         starts[y] = 0
@@ -103,7 +101,7 @@ def _by_class(
 
 
 @helper
-def _sizes(bits: Any, width: int, first: int, rows: int, size: Any, left: int, right: int) -> None:  # pragma: no cover
+def _sizes(bits: Any, width: int, first: int, rows: int, size: Any, left: int, right: int) -> None:
     """The bits of the largest size in each of some columns of a block; more than infinity's where one is NaN."""
     some = size[left:right]
     for j in range(some.shape[0]):
@@ -116,7 +114,7 @@ def _sizes(bits: Any, width: int, first: int, rows: int, size: Any, left: int, r
 
 
 @helper
-def _largest_number(bits: Any, width: int, first: int, rows: int, column: int) -> Any:  # pragma: no cover - compiled
+def _largest_number(bits: Any, width: int, first: int, rows: int, column: int) -> Any:
     """The bits of the largest size in a column of a block that is not NaN."""
     top = np.int64(0)
     for i in range(first, first + rows):
@@ -126,13 +124,13 @@ def _largest_number(bits: Any, width: int, first: int, rows: int, column: int) -
 
 
 @helper
-def _power(exponent: int) -> Any:  # pragma: no cover - compiled
+def _power(exponent: int) -> Any:
     """2^exponent, from its bits."""
     return np.int64((exponent + 1023) << 52).view(np.float64)
 
 
 @helper
-def _carry(whole: Any, lane: int, top: int, zero: int, group: int, x_sum: Any, xx_sum: Any) -> None:  # pragma: no cover
+def _carry(whole: Any, lane: int, top: int, zero: int, group: int, x_sum: Any, xx_sum: Any) -> None:
     """Move what `slice_sums` has added up in one column to the limbs of its groups; all numbers are below 2^top.
 
     The limbs begin at 2^-zero, those of the squares at 2^(-2·zero).
@@ -150,7 +148,7 @@ def _carry(whole: Any, lane: int, top: int, zero: int, group: int, x_sum: Any, x
 
 
 @helper
-def _add(m: int, place: int, limbs: Any) -> None:  # pragma: no cover - compiled
+def _add(m: int, place: int, limbs: Any) -> None:
     """Add a whole number, times 2^place in units of the lowest limb."""
     k, r = place >> 5, place & 31
     low, high = (m & _MASK) << r, (m >> 32) << r  # also below zero: m = high · 2^32 + low, and low is not negative
@@ -160,7 +158,7 @@ def _add(m: int, place: int, limbs: Any) -> None:  # pragma: no cover - compiled
 
 
 @helper
-def _add_alone(bits: int, zero: int, x_sum: Any, xx_sum: Any) -> Any:  # pragma: no cover - compiled
+def _add_alone(bits: int, zero: int, x_sum: Any, xx_sum: Any) -> Any:
     """Add one float64 and its square, given its bits; NaN adds nothing. False where it lies beyond the limbs."""
     biased = (bits >> 52) & 0x7FF
     m = bits & 0xFFFFFFFFFFFFF
@@ -192,12 +190,10 @@ def _add_alone(bits: int, zero: int, x_sum: Any, xx_sum: Any) -> Any:  # pragma:
     return True
 
 
-@lazy(
-    "int64(int64[::1], int64, Array(float64, 2, 'C', True), int64, float64[:, ::1], int64[::1], int64[::1], int64[::1])"
-)
+@lazy("int64(int64[::1], int64, const float64[:, ::1], int64, float64[:, ::1], int64[::1], int64[::1], int64[::1])")
 def _side_by_side(
     labels: Any, n_labels: int, x: Any, together: int, packed: Any, of_class: Any, n: Any, free: Any
-) -> Any:  # pragma: no cover - compiled
+) -> Any:
     """Put several rows of one class into each row of `packed`, and count what is not NaN; returns how many rows.
 
     `free` has a zero for each class.
@@ -226,16 +222,15 @@ def _side_by_side(
     return rows
 
 
-# Arrow's arrays are read-only, which is a type of its own: one signature takes both
 @lazy(
-    "int64(int64[::1], int64, Array(float64, 2, 'C', True), int64, int64[::1], int64[:, ::1], int64[:, ::1], "
+    "int64(int64[::1], int64, const float64[:, ::1], int64, int64[::1], int64[:, ::1], int64[:, ::1], "
     "uint64[::1], int64[::1], uint8[::1], int64[:, ::1], int64[::1], int64[:, :, :, ::1], int64[::1], float64[::1], "
     "float64[:, :, ::1])"
 )
 def _moments(
     labels: Any, n_labels: int, x: Any, zero: int, n: Any, x_sum: Any, xx_sum: Any, order: Any, row: Any, lost: Any,
     by_class: Any, sizes: Any, whole: Any, tops: Any, magic: Any, units: Any,
-) -> Any:  # pragma: no cover - compiled  # fmt: skip
+) -> Any:  # fmt: skip
     """Add the rows to the sums, whose limbs begin at 2^-zero and 2^(-2·zero). What follows them is room to work.
 
     _ADDED; _INFINITE at an infinite number; _BEYOND at one that the limbs do not reach.

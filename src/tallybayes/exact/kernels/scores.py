@@ -1,6 +1,4 @@
-"""Numba twins of scoring: parts are added up where they arise, without an array for each; words under many smoothings
-are added up together. Reached only through `gate`.
-"""
+"""Scoring: parts are added up where they arise, without an array for each; and words under many smoothings at once."""
 
 from __future__ import annotations
 
@@ -9,14 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...base.arrays import Floats, Ints
-from .compiling import helper, lazy
+from .compiling import INDICES, helper, lazy
 from .llvm import add_table_rows, normals_of_four, normals_without_nan, products_of_four
 
 
 @lazy("void(int64[::1], int64[::1], int64[::1], int64, int64[::1], int64[:, ::1])")
-def add_entries(
-    slot: Any, label: Any, amount: Any, times: int, row: Any, table: Any
-) -> None:  # pragma: no cover - compiled
+def add_entries(slot: Any, label: Any, amount: Any, times: int, row: Any, table: Any) -> None:
     """Add times · amount of each entry to table[row[slot], label]; a row of −1 is left out."""
     for e in range(slot.shape[0]):
         r = row[slot[e]]
@@ -25,9 +21,7 @@ def add_entries(
 
 
 @lazy("void(int64[::1], int64[::1], float64[::1], int32[:, ::1], float64[:, ::1], int64, float64[:, :, ::1])")
-def products_of_each(
-    indptr: Any, words: Any, data: Any, codes: Any, tables: Any, first: int, out: Any
-) -> None:  # pragma: no cover - compiled
+def products_of_each(indptr: Any, words: Any, data: Any, codes: Any, tables: Any, first: int, out: Any) -> None:
     """Several products at once of the rows from `first` on of a sparse matrix: out[row, y, s] gets Σ x·tables[code, s]
     for the code of each word and y, added in the order in which one product alone would add.
 
@@ -71,7 +65,7 @@ TILE = 64  # rows at a time: their sums stay in the first-level cache
 
 
 @helper
-def _carefully(x: Any, columns: Any, mean: Any, scale: Any, constant: Any) -> Any:  # pragma: no cover - compiled
+def _carefully(x: Any, columns: Any, mean: Any, scale: Any, constant: Any) -> Any:
     """The same sum for one row and class where a step of the short way may overflow; see `moments.distance`."""
     total = 0.0
     for k in range(columns.shape[0]):
@@ -126,10 +120,10 @@ class Bells(NamedTuple):
 _BELLS = "int64[::1], float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[::1]"
 
 
-@lazy(f"void(Array(float64, 2, 'C', True), {_BELLS}, float64, float64[:, ::1], float64[:, ::1])")
+@lazy(f"void(const float64[:, ::1], {_BELLS}, float64, float64[:, ::1], float64[:, ::1])")
 def add_normal(
     x: Any, columns: Any, mean: Any, scale: Any, constant: Any, whole: Any, weight: float, room: Any, out: Any
-) -> None:  # pragma: no cover - compiled
+) -> None:
     """Add weight · Σ [−½((x − μ)/σ)² − log σ − ½ log 2π] over some columns of x to out[row, class].
 
     NaN adds nothing. `room` is for TILE numbers of each column and for their sums.
@@ -168,7 +162,7 @@ def add_normal(
 def _slowly(
     x: Any, begin: int, columns: Any, mean: Any, scale: Any, constant: Any, left: Any, bells: Any, none: Any,
     totals: Any, row: int,
-) -> Any:  # pragma: no cover - compiled  # fmt: skip
+) -> Any:  # fmt: skip
     """The same for four rows of which `normals_of_four` could not say it: numbers are missing, or too far away.
 
     Returns whether every number of the rows is finite.
@@ -191,7 +185,7 @@ def _slowly(
 def _normals(
     x: Any, first: int, columns: Any, mean: Any, scale: Any, constant: Any, left: Any, bells: Any, whole: Any,
     none: Any, totals: Any,
-) -> Any:  # pragma: no cover - compiled  # fmt: skip
+) -> Any:  # fmt: skip
     """The log densities of the rows of a tile, two classes after two; returns whether every number is finite."""
     rows, step, finite = min(TILE, x.shape[0] - first), np.uint64(x.shape[1]), True
     for done in range(0, rows, 4):
@@ -207,14 +201,14 @@ def _normals(
     return finite
 
 
-_ROWS = f"Array(float64, 2, 'C', True), {_BELLS}, float64, uint64[::1], float64[::1], float64[::1], float64[::1]"
+_ROWS = f"const float64[:, ::1], {_BELLS}, float64, uint64[::1], float64[::1], float64[::1], float64[::1]"
 
 
 @lazy(f"boolean({_ROWS}, float64[:, :, ::1], float64[:, ::1])")
 def add_normal_rows(
     x: Any, columns: Any, mean: Any, scale: Any, constant: Any, _: Any, weight: float, left: Any, bells: Any,
     whole: Any, none: Any, totals: Any, out: Any,
-) -> Any:  # pragma: no cover - compiled  # fmt: skip
+) -> Any:  # fmt: skip
     """The same as `add_normal` of at least eight columns and four rows, faster: nothing is turned; see `Bells.eights`.
 
     Returns whether every number of x is finite, in other columns, too. `totals` is `Bells.room`.
@@ -233,7 +227,7 @@ def add_normal_rows(
 def best_normal_rows(
     x: Any, columns: Any, mean: Any, scale: Any, constant: Any, _: Any, weight: float, left: Any, bells: Any,
     whole: Any, none: Any, totals: Any, start: Any, best: Any,
-) -> Any:  # pragma: no cover - compiled  # fmt: skip
+) -> Any:  # fmt: skip
     """What `largest` finds in scores that begin with `start` and to which `add_normal_rows` has added.
 
     No score is kept. Returns whether every number of x is finite, in other columns, too.
@@ -259,11 +253,8 @@ def best_normal_rows(
     return finite
 
 
-@lazy(
-    "void(float64[:, ::1], Array(int32, 1, 'C', True), float64[:, ::1])",
-    "void(float64[:, ::1], Array(int64, 1, 'C', True), float64[:, ::1])",
-)
-def add_rows(table: Any, codes: Any, out: Any) -> None:  # pragma: no cover - compiled
+@lazy("void(float64[:, ::1], const {i}[::1], float64[:, ::1])", i=INDICES)
+def add_rows(table: Any, codes: Any, out: Any) -> None:
     """Add table[code] to each row of `out`; the last row of the table is for code −1."""
     n_classes, last = table.shape[1], table.shape[0] - 1
     for i in range(codes.shape[0]):
@@ -274,12 +265,12 @@ def add_rows(table: Any, codes: Any, out: Any) -> None:  # pragma: no cover - co
 
 
 @lazy(
-    "void(Array(int64, 2, 'C', True), int64[::1], int64[::1], uint64[::1], uint64[::1], float64[:, ::1], "
+    "void(const int64[:, ::1], int64[::1], int64[::1], uint64[::1], uint64[::1], float64[:, ::1], "
     "float64[::1], uint64[::1], float64[:, ::1])"
 )
 def add_matrix(
     matrix: Any, columns: Any, low: Any, values: Any, start: Any, table: Any, sums: Any, place: Any, out: Any
-) -> None:  # pragma: no cover - compiled
+) -> None:
     """Add a row of a table for each of some columns, four at a time, to out[row, class].
 
     The rows of a column begin at `start`: one for each of so many values from `low` on, then one for all others. Rows
@@ -300,13 +291,9 @@ def add_matrix(
 
 
 @lazy(
-    *[
-        f"void(Array({i}, 1, 'C', True), Array({i}, 1, 'C', True), Array(float64, 1, 'C', True), "
-        "Array(float64, 2, 'C', True), int64, float64[:, ::1])"
-        for i in ("int32", "int64")
-    ]
+    "void(const {i}[::1], const {i}[::1], const float64[::1], const float64[:, ::1], int64, float64[:, ::1])", i=INDICES
 )
-def products(indptr: Any, indices: Any, data: Any, table: Any, first: int, out: Any) -> None:  # pragma: no cover
+def products(indptr: Any, indices: Any, data: Any, table: Any, first: int, out: Any) -> None:
     """The rows from `first` on of a sparse matrix times a table, in the order in which SciPy adds."""
     for i in range(out.shape[0]):
         total = out[i]
@@ -319,7 +306,7 @@ def products(indptr: Any, indices: Any, data: Any, table: Any, first: int, out: 
 
 
 @lazy("void(float64[:, ::1], int64[::1])")
-def largest(scores: Any, best: Any) -> None:  # pragma: no cover - compiled
+def largest(scores: Any, best: Any) -> None:
     """The number of the highest score of each row, the first of equal ones; −1 where none is above −inf."""
     for i in range(scores.shape[0]):
         top, at = -np.inf, -1

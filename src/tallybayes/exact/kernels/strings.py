@@ -1,4 +1,4 @@
-"""Byte strings → numbers 1, 2, … in order of first appearance, by open addressing. Numba; see `gate`.
+"""Byte strings → numbers 1, 2, … in order of first appearance, by open addressing.
 
 The key of a string of up to fifteen bytes is the string itself and its length, as two numbers, so equal keys are equal
 strings. A longer one has a hash behind a mark, and is compared byte by byte: nothing rests on a hash alone.
@@ -59,20 +59,20 @@ def new_table(strings: int, size: int, beside: int = 0) -> Table:
 
 
 @helper
-def _place(first: Any, second: Any, shift: Any) -> Any:  # pragma: no cover - compiled
+def _place(first: Any, second: Any, shift: Any) -> Any:
     """Where the search for a key begins."""
     h = (first ^ (second * _L)) * _K
     return ((h ^ (h >> np.uint64(32))) * _K) >> shift
 
 
 @helper
-def _shift(slots: Any) -> Any:  # pragma: no cover - compiled
+def _shift(slots: Any) -> Any:
     """How far a hash is shifted to become the place of a slot."""
     return np.uint64(64) - trailing_zeros(np.uint64(slots.shape[0]))
 
 
 @kernel
-def _fill(keys: Any, known: Any, slots: Any) -> None:  # pragma: no cover - compiled
+def _fill(keys: Any, known: Any, slots: Any) -> None:
     """Put the numbers of all strings into empty slots."""
     shift, mask = _shift(slots), np.uint64(slots.shape[0] - 1)
     for t in range(1, known + 1):
@@ -106,7 +106,7 @@ def longer(array: Any, filled: int, size: int) -> Any:
 
 
 @helper
-def has_room(table: Any, strings: Any, size: Any) -> Any:  # pragma: no cover - compiled
+def has_room(table: Any, strings: Any, size: Any) -> Any:
     """Whether a table has room for so many more strings and bytes; see `roomier`."""
     known = np.uint64(table.known[0])
     after = known + strings
@@ -118,7 +118,22 @@ def has_room(table: Any, strings: Any, size: Any) -> Any:  # pragma: no cover - 
 
 
 @helper
-def key_them(table: Any, data: Any, runs: Any, count: Any, keys: Any) -> None:  # pragma: no cover - compiled
+def code_point(data: Any, i: Any) -> Any:
+    """The code point of the character beyond ASCII that begins at a place, and how many bytes it has."""
+    b = data[i]
+    if b < 0xE0:
+        size, point = np.uint64(2), np.uint32(b & 0x1F)
+    elif b < 0xF0:
+        size, point = np.uint64(3), np.uint32(b & 0x0F)
+    else:
+        size, point = np.uint64(4), np.uint32(b & 0x07)
+    for j in range(ONE, size):
+        point = np.uint32((point << 6) | (data[i + j] & 0x3F))
+    return point, size
+
+
+@helper
+def key_them(table: Any, data: Any, runs: Any, count: Any, keys: Any) -> None:
     """The keys of the strings data[runs[0]:runs[1]], data[runs[2]:runs[3]], …; sixteen bytes behind them are read."""
     shift = _shift(table.slots)
     for i in range(count):
@@ -144,9 +159,7 @@ def key_them(table: Any, data: Any, runs: Any, count: Any, keys: Any) -> None:  
 
 
 @helper
-def _found(
-    table: Any, data: Any, s: Any, size: Any, first: Any, second: Any, p: Any
-) -> Any:  # pragma: no cover - compiled
+def _found(table: Any, data: Any, s: Any, size: Any, first: Any, second: Any, p: Any) -> Any:
     """The number of a string, or 0, and the slot where it is or belongs."""
     mask = np.uint64(table.slots.shape[0] - 1)
     while True:
@@ -167,9 +180,7 @@ def _found(
 
 
 @helper
-def _add(
-    table: Any, t: Any, p: Any, first: Any, second: Any, data: Any, s: Any, size: Any
-) -> None:  # pragma: no cover - compiled
+def _add(table: Any, t: Any, p: Any, first: Any, second: Any, data: Any, s: Any, size: Any) -> None:
     """Put a new string under its number."""
     start = table.edges[t - ONE]
     table.slots[p] = t
@@ -182,9 +193,7 @@ def _add(
 
 
 @helper
-def learn(
-    table: Any, data: Any, runs: Any, count: Any, keys: Any, numbers: Any, at: Any
-) -> None:  # pragma: no cover - compiled
+def learn(table: Any, data: Any, runs: Any, count: Any, keys: Any, numbers: Any, at: Any) -> None:
     """The numbers of strings, from `at` on; new ones are added, for which the table must have room."""
     v = np.uint64(table.known[0])
     for i in range(count):
@@ -202,7 +211,7 @@ def learn(
 
 
 @helper
-def look_up(table: Any, data: Any, runs: Any, count: Any, keys: Any, numbers: Any) -> None:  # pragma: no cover
+def look_up(table: Any, data: Any, runs: Any, count: Any, keys: Any, numbers: Any) -> None:
     """The numbers of strings; 0 for one that is not known."""
     for i in range(count):
         k = np.uint64(i)
@@ -212,9 +221,7 @@ def look_up(table: Any, data: Any, runs: Any, count: Any, keys: Any, numbers: An
 
 
 @kernel
-def known_to(
-    table: Any, given: Any, other: Any, first: Any, last: Any, numbers: Any
-) -> None:  # pragma: no cover - compiled
+def known_to(table: Any, given: Any, other: Any, first: Any, last: Any, numbers: Any) -> None:
     """What is given to the strings of a table, for those strings first … last − 1 of another that have NONE yet, and
     keep it where the table has no such string: given[0] is NONE.
     """

@@ -1,7 +1,6 @@
 """The words of a whole column by the kernels: cut on several threads, then numbered, counted by class, or scored.
 
-Import only through `gate`, which knows when that repays loading Numba. Each thread learns the words of its texts in a
-table of its own; the tables are united afterwards.
+Each thread learns the words of its texts in a table of its own; the tables are united afterwards.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import InitVar, dataclass, field
+from dataclasses import dataclass
 from functools import cache, partial
 from itertools import pairwise
 from threading import Lock
@@ -19,11 +18,18 @@ import numpy as np
 import pyarrow as pa
 
 from ...base.arrays import Floats, Ints
-from ...base.arrow import array, numpy_of
+from ...base.arrow import array, numpy_of, utf8
 from ...base.threads import parallel, threads
 from .strings import NONE, Table, known_to, longer, new_table, roomier
 from .tokens import FILLED, LABEL, SEEN, by_group, by_token, flush, merged
 from .words import LACKS_WORDS, MOST, NEEDED, STATES, Texts, count, index_all, new_desk, not_ascii, score
+
+
+def _edges(sizes: Any, parts: int) -> list[int]:
+    """Where texts of such sizes are divided into parts of about equal size."""
+    ends = np.cumsum(sizes, dtype=np.int64)
+    total = int(ends[-1]) if len(ends) else 0
+    return [0, *np.searchsorted(ends, total * np.arange(1, parts) / parts).tolist(), len(ends)]
 
 
 class Meeting:
@@ -34,9 +40,7 @@ class Meeting:
     """
 
     def __init__(self, sizes: Any, pieces: int) -> None:
-        total = np.cumsum(sizes, dtype=np.int64)
-        inner = np.searchsorted(total, int(total[-1] if len(total) else 0) * np.arange(1, pieces) / pieces)
-        self._edges: list[int] = np.unique([0, *inner.tolist(), len(sizes)]).tolist()
+        self._edges: list[int] = np.unique(_edges(sizes, pieces)).tolist()
         self._first, self._last, self._lock = 0, len(self._edges) - 1, Lock()
 
     def stops(self, backward: bool) -> Iterator[int]:
@@ -50,16 +54,14 @@ class Meeting:
             yield stop
 
 
-@dataclass
 class Ledger:
     """What one thread has counted by class: its entries, and the places where its kernel stands."""
 
-    tally: Any  # two numbers beside each token, as `add_up` has them
-    room: InitVar[int]
-    backward: bool = False  # whether the classes come in falling order
-    state: Ints = field(default_factory=lambda: np.array([0, 0, 0, -1] + [0] * (STATES - LABEL - 1)))
-
-    def __post_init__(self, room: int) -> None:
+    def __init__(self, tally: Any, room: int, backward: bool = False) -> None:
+        self.tally = tally  # two numbers beside each token, as `add_up` has them
+        self.backward = backward  # whether the classes come in falling order
+        self.state = np.zeros(STATES, dtype=np.int64)
+        self.state[LABEL] = -1
         self.entries = np.empty((room, 4), dtype=np.uint32)
         self.touched = np.empty(len(self.tally), dtype=np.uint32)
 
@@ -87,18 +89,15 @@ _TOKENS_PER_THREAD = 1 << 18  # a thread costs about as much as counting this ma
 _WORDS_PER_THREAD = 1 << 13  # … or looking up this many
 _BYTES_PER_WORD = 64  # of text, for each distinct word that there is room for at first
 _BYTES_PER_ENTRY = 64  # … and for each distinct word of a class
-_MOST = 1 << 32  # bytes for one thread, which may take another's: it counts in 32 bits, a word takes three bytes
+_MOST_BYTES = 1 << 32  # for one thread, which may take another's: it counts in 32 bits, a word takes three bytes
 _PIECES = 32  # that two threads take from a stretch of texts, one from its front and one from its back
 
 
 def readable(texts: pa.Array, prepared: Callable[[str], str]) -> Texts:
     """The bytes of an array of strings; those with letters beyond ASCII as Python has prepared them."""
-    texts = texts.cast(pa.large_string())
-    _, offsets, raw = texts.buffers()
-    data = np.frombuffer(raw if raw is not None and raw.size else b"\0", dtype=np.uint8)
+    edges, data = utf8(texts)
     data.flags.writeable = False  # always the same type, and so one compiled kernel
-    edges = np.frombuffer(offsets, dtype=np.uint64)[texts.offset : texts.offset + len(texts) + 1]
-    begin, stop = edges[:-1].copy(), edges[1:].copy()
+    begin, stop = edges[:-1].astype(np.uint64), edges[1:].astype(np.uint64)
     if texts.null_count:
         gone = numpy_of(texts.is_null())
         stop[gone] = begin[gone]
@@ -120,10 +119,8 @@ def readable(texts: pa.Array, prepared: Callable[[str], str]) -> Texts:
 
 def _stretches(sizes: Any, enough: int) -> list[tuple[int, int]]:
     """Stretches of texts of about equal size, one for each thread that has enough to do."""
-    size = np.cumsum(sizes, dtype=np.int64)
-    total = int(size[-1]) if len(size) else 0
-    parts = max(min(threads(), 1 + total // enough), total // _MOST)
-    return list(pairwise([0, *np.searchsorted(size, total * np.arange(1, parts) / parts).tolist(), len(size)]))
+    total = int(sizes.sum())
+    return list(pairwise(_edges(sizes, max(min(threads(), 1 + total // enough), total // _MOST_BYTES))))
 
 
 @dataclass(frozen=True)
@@ -327,19 +324,17 @@ class Lookup:
         Frequent words come first, so that what is read most lies together in the nearest caches.
         """
         order = np.argsort(-often, kind="stable")
-        large = words.cast(pa.large_string()).take(array(order))
-        _, offsets, raw = large.buffers()
-        edges = np.frombuffer(offsets, dtype=np.uint64)[large.offset : large.offset + len(large) + 1].copy()
-        data = np.zeros(int(edges[-1]) + 16, dtype=np.uint8)
-        if raw is not None and raw.size:
-            data[: int(edges[-1])] = np.frombuffer(raw, dtype=np.uint8)[: int(edges[-1])]
+        edges, letters = utf8(words.cast(pa.large_string()).take(array(order)))
+        size = int(edges[-1])
+        data = np.zeros(size + 16, dtype=np.uint8)
+        data[:size] = letters[:size]
         classes = weights.shape[1]
         table = np.zeros((len(words) + 2, -(-classes // 8) * 8))
         table[1:-1, :classes] = weights[order]
         if unknown is not None:
             table[0, :classes] = unknown
-        index = roomier(new_table(len(words), int(edges[-1])), len(words), int(edges[-1]))
-        index_all(data, edges, new_desk(0), index)
+        index = roomier(new_table(len(words), size), len(words), size)
+        index_all(data, edges.astype(np.uint64), new_desk(0), index)
         return cls(index, table, classes)
 
     def dot(self, texts: Any, lower: bool, presence: bool) -> tuple[Floats, Floats]:

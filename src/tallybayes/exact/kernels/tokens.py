@@ -1,6 +1,4 @@
-"""Numba twins of counting numbered tokens, by text and by class, and of n-grams of words and of characters.
-
-Import only through `gate`.
+"""Numbered tokens, counted by text and by class, and n-grams of words and of characters.
 
 An n-gram of characters is a string of bytes, and so is one of words: the four bytes of each word's number. Both are
 numbered by the table of `strings`.
@@ -8,42 +6,39 @@ numbered by the table of `strings`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from .compiling import helper, kernel
-from .strings import ONE, Keys, Table, has_room, key_them, learn, roomier
+from .strings import ONE, ZERO, Keys, Table, code_point, has_room, key_them, learn, roomier
 
-_ONE = np.uint64(1)
-_ZERO = np.uint64(0)
+TOGETHER = 512  # n-grams whose keys are made, and then looked up
 TEXT, SEEN, FILLED, LABEL = range(4)  # where a kernel stands: texts done, and of the entries; see `by_group`
+SIZE, FIRST, TOTAL, PIECE, UNITS, WAITING, NEEDED, STATES = range(1, 9)  # … and of the n-grams; see `grams`
 
 
 @helper
-def add_up(
-    numbers: Any, start: Any, stop: Any, tally: Any, touched: Any, seen: Any, stamp: Any
-) -> Any:  # pragma: no cover - compiled
+def add_up(numbers: Any, start: Any, stop: Any, tally: Any, touched: Any, seen: Any, stamp: Any) -> Any:
     """Count the tokens of a text. Returns how many distinct ones the group has, which `touched` lists.
 
     Each token has a row in `tally` whose last two numbers are its own: occurrences and, 32 bits higher, texts; and the
     stamp of its last text.
     There is no branch, since whether a token is new to a text or a group nobody can foresee.
     """
-    last = np.uint64(tally.shape[1]) - _ONE
+    last = np.uint64(tally.shape[1]) - ONE
     for k in range(start, stop):
         t = np.uint64(numbers[k])
-        both = tally[t, last - _ONE]
+        both = tally[t, last - ONE]
         touched[seen] = t
-        seen += np.uint64(both == _ZERO)
-        tally[t, last - _ONE] = both + _ONE + (np.uint64(tally[t, last] != stamp) << np.uint64(32))
+        seen += np.uint64(both == ZERO)
+        tally[t, last - ONE] = both + ONE + (np.uint64(tally[t, last] != stamp) << np.uint64(32))
         tally[t, last] = stamp
     return seen
 
 
 @kernel
-def flush(entries: Any, filled: Any, label: Any, tally: Any, touched: Any, seen: Any) -> Any:  # pragma: no cover
+def flush(entries: Any, filled: Any, label: Any, tally: Any, touched: Any, seen: Any) -> Any:
     """Write down the tokens of a class, and set its counts back to zero; returns how many entries there are then.
 
     An entry is the class, the number of the token, how often it occurs, and in how many texts.
@@ -52,7 +47,7 @@ def flush(entries: Any, filled: Any, label: Any, tally: Any, touched: Any, seen:
     for k in range(seen):
         t, e = np.uint64(touched[k]), np.uint64(filled + k)
         both = tally[t, column]
-        tally[t, column] = _ZERO
+        tally[t, column] = ZERO
         entries[e, 0], entries[e, 1] = label, t
         entries[e, 2], entries[e, 3] = both & np.uint64(0xFFFFFFFF), both >> np.uint64(32)
     return filled + seen
@@ -61,7 +56,7 @@ def flush(entries: Any, filled: Any, label: Any, tally: Any, touched: Any, seen:
 @kernel
 def by_group(
     numbers: Any, ends: Any, order: Any, labels: Any, tally: Any, touched: Any, entries: Any, state: Any
-) -> Any:  # pragma: no cover - compiled
+) -> Any:
     """The entries of numbered tokens; `order` lists the texts, class after class.
 
     Returns whether all is done; if not, the entries need more room. The last class is left to be flushed.
@@ -70,24 +65,22 @@ def by_group(
     done = True
     while done and o < order.shape[0]:
         d = order[o]
-        if labels[d] != label and seen > _ZERO:
+        if labels[d] != label and seen > ZERO:
             done = filled + np.int64(seen) <= entries.shape[0]
             if done:
                 filled = flush(entries, filled, label, tally, touched, np.int64(seen))
-                seen = _ZERO
+                seen = ZERO
         if done:
             label = labels[d]
             o += 1
-            start = np.uint64(ends[d - 1]) if d > 0 else _ZERO
+            start = np.uint64(ends[d - 1]) if d > 0 else ZERO
             seen = add_up(numbers, start, np.uint64(ends[d]), tally, touched, seen, np.uint64(o))
     state[TEXT], state[SEEN], state[FILLED], state[LABEL] = o, np.int64(seen), filled, label
     return done
 
 
 @kernel
-def by_token(
-    entries: Any, filled: Any, backward: Any, number: Any, ends: Any, out: Any
-) -> None:  # pragma: no cover - compiled
+def by_token(entries: Any, filled: Any, backward: Any, number: Any, ends: Any, out: Any) -> None:
     """Entries, which stand class by class, put in order of number[token]: a counting sort that keeps the order of the
     classes, or turns it round.
 
@@ -100,22 +93,20 @@ def by_token(
         ends[t] += ends[t - 1]
     for k in range(filled):
         e = filled - 1 - k if backward else k
-        after = np.uint64(number[np.uint64(entries[e, 1])]) + _ONE
+        after = np.uint64(number[np.uint64(entries[e, 1])]) + ONE
         p = np.uint64(ends[after])
         ends[after] += 1
         out[p, 0], out[p, 1], out[p, 2] = entries[e, 0], entries[e, 2], entries[e, 3]
 
 
 @kernel
-def merged(
-    ends: Any, entries: Any, first: Any, last: Any, slot: Any, label: Any, amount: Any
-) -> Any:  # pragma: no cover - compiled
+def merged(ends: Any, entries: Any, first: Any, last: Any, slot: Any, label: Any, amount: Any) -> Any:
     """How many entries the words first … last − 1 have, those of several threads for one word and class added up.
 
     `ends` says for each thread where the entries of each word begin; classes are in order from thread to thread. They
     are written down if there is room.
     """
-    n, write = _ZERO, slot.shape[0] > 0
+    n, write = ZERO, slot.shape[0] > 0
     for t in range(first, last):
         before = np.int64(-1)
         for p in range(ends.shape[0]):
@@ -124,10 +115,10 @@ def merged(
                 continue
             if np.int64(entries[e, 0]) == before:  # only the first class of a thread may be the last of another
                 if write:
-                    amount[n - _ONE, 0] += entries[e, 1]
-                    amount[n - _ONE, 1] += entries[e, 2]
-                e += _ONE
-            before = np.int64(entries[end - _ONE, 0])
+                    amount[n - ONE, 0] += entries[e, 1]
+                    amount[n - ONE, 1] += entries[e, 2]
+                e += ONE
+            before = np.int64(entries[end - ONE, 0])
             if write:
                 for k in range(end - e):
                     i, j = e + np.uint64(k), n + np.uint64(k)
@@ -137,43 +128,48 @@ def merged(
 
 
 @kernel
-def rows(
-    tokens: Any, ends: Any, stamp: Any, place: Any, indptr: Any, indices: Any, amounts: Any
-) -> Any:  # pragma: no cover - compiled
+def rows(tokens: Any, ends: Any, stamp: Any, place: Any, indptr: Any, indices: Any, amounts: Any) -> Any:
     """Each text as distinct tokens with their counts, in order of first appearance (CSR); returns how many entries.
 
     `stamp` has a −1 for each token, `place` room for as many.
     """
-    n, i = _ZERO, _ZERO
+    n, i = ZERO, ZERO
     for d in range(ends.shape[0]):
         end = np.uint64(ends[d])
         while i < end:
             t = tokens[i]
-            i += _ONE
+            i += ONE
             if stamp[t] != d:
                 stamp[t] = d
                 place[t] = n
                 indices[n] = t
                 amounts[n] = 1.0
-                n += _ONE
+                n += ONE
             else:
                 amounts[place[t]] += 1.0
         indptr[d + 1] = n
     return n
 
 
-TOGETHER = 512  # n-grams whose keys are made, and then looked up
-TEXT, SIZE, FIRST, TOTAL, PIECE, LETTERS, WAITING, NEEDED, STATES = range(9)  # where a kernel stands
+def numbered(
+    data: Any, step: int, cuts: Any, piece_ends: Any, sizes: tuple[int, int], table: Table
+) -> tuple[Table, Any, Any]:
+    """The n-grams of units: a table of them, the number of each, from 0 on, and where those of each text end.
 
-
-def grown(way: Callable[..., bool], table: Table, numbers: Any, ends: Any, low: int) -> Table:
-    """The table that `grams` or `chars`, given all but their last arguments, have filled: it grows as they ask."""
+    Units are numbers of words, with a step of four bytes, or characters, with a step of one. `cuts` says where each
+    stretch of bytes ends that no n-gram crosses, and `piece_ends` where the stretches of each text end. The table that
+    is given grows.
+    """
+    low, high = sizes
+    most = int(cuts[-1]) // step if len(cuts) else 0
+    out, places = np.empty(most * (high - low + 1) + 1, np.uint32), np.empty(most + 2, np.int64)
+    ends = np.empty(len(piece_ends), np.int64)
     runs, keys = np.zeros(2 * TOGETHER, np.uint64), Keys(*(np.zeros(TOGETHER, np.uint64) for _ in range(3)))
     state = np.zeros(STATES, np.int64)
-    state[SIZE], state[LETTERS] = low, -1
-    while not way(runs, keys, table, numbers, ends, state):
+    state[SIZE], state[UNITS] = low, -1
+    while not grams(data, step, cuts, piece_ends, low, high, places, runs, keys, table, out, ends, state):
         table = roomier(table, TOGETHER, int(state[NEEDED]))
-    return table
+    return table, out[: ends[-1] if len(ends) else 0] - np.uint32(1), ends
 
 
 def spelled(table: Table, word_edges: Any, letters: Any) -> tuple[Any, Any]:
@@ -187,9 +183,7 @@ def spelled(table: Table, word_edges: Any, letters: Any) -> tuple[Any, Any]:
 
 
 @helper
-def _number(
-    table: Any, data: Any, runs: Any, count: Any, keys: Any, out: Any, at: Any, state: Any
-) -> Any:  # pragma: no cover - compiled
+def _number(table: Any, data: Any, runs: Any, count: Any, keys: Any, out: Any, at: Any, state: Any) -> Any:
     """Number some n-grams; False where the table has no room for them."""
     size = np.uint64(0)
     for k in range(count):
@@ -204,37 +198,7 @@ def _number(
 
 
 @kernel
-def grams(
-    data: Any, ends: Any, low: Any, high: Any, runs: Any, keys: Any, table: Any, out: Any, out_ends: Any, state: Any
-) -> Any:  # pragma: no cover - compiled
-    """n-grams of numbered words, four bytes of `data` each, all sizes low … high in turn.
-
-    Returns whether all is done; if not, the table needs room for TOGETHER strings and state[NEEDED] bytes more, and the
-    next call goes on.
-    """
-    d, n, first, total = state[TEXT], state[SIZE], state[FIRST], state[TOTAL]
-    done = True
-    while done and d < ends.shape[0]:
-        begin = ends[d - 1] if d > 0 else 0
-        count = min(TOGETHER, ends[d] - n + 1 - begin - first)
-        if count > 0:
-            for k in range(count):
-                at = begin + first + k
-                runs[2 * k], runs[2 * k + 1] = 4 * at, 4 * (at + n)
-            done = _number(table, data, runs, count, keys, out, total, state)
-            if done:
-                total, first = total + count, first + count
-        else:
-            n, first = n + 1, 0
-            if n > high:
-                out_ends[d] = total
-                d, n = d + 1, low
-    state[TEXT], state[SIZE], state[FIRST], state[TOTAL] = d, n, first, total
-    return done
-
-
-@kernel
-def _spell(table: Any, numbers: Any, word_edges: Any, letters: Any, edges: Any, out: Any) -> None:  # pragma: no cover
+def _spell(table: Any, numbers: Any, word_edges: Any, letters: Any, edges: Any, out: Any) -> None:
     """Where each n-gram of words ends, and its bytes if there is room, which is all spaces.
 
     `numbers` are the letters of the table as numbers of words.
@@ -253,9 +217,7 @@ def _spell(table: Any, numbers: Any, word_edges: Any, letters: Any, edges: Any, 
 
 
 @kernel
-def padded(
-    texts: Any, fold: Any, is_word: Any, across: bool, out: Any, out_ends: Any, cuts: Any
-) -> Any:  # pragma: no cover - compiled
+def padded(texts: Any, fold: Any, is_word: Any, across: bool, out: Any, out_ends: Any, cuts: Any) -> Any:
     """What character n-grams are taken of: each word with a space on either side, or the text with its spaces folded.
 
     `cuts` gets the end of every stretch that no n-gram crosses; returns how many there are.
@@ -287,17 +249,10 @@ def padded(
                             break
                         i += ONE
                     else:
-                        if b < 0xE0:
-                            k, point = np.uint64(2), np.uint32(b & 0x1F)
-                        elif b < 0xF0:
-                            k, point = np.uint64(3), np.uint32(b & 0x0F)
-                        else:
-                            k, point = np.uint64(4), np.uint32(b & 0x07)
-                        for j in range(1, k):
-                            point = np.uint32((point << 6) | (data[i + np.uint64(j)] & 0x3F))
+                        point, size = code_point(data, i)
                         if is_word[point] == 0:
                             break
-                        i += k
+                        i += size
                     chars += 1
                 if chars >= 2:
                     out[n] = 32
@@ -312,7 +267,6 @@ def padded(
                     cuts[pieces] = n
                     pieces += 1
                 if i < end:  # step over the character that is no part of a word
-                    b = data[i]
                     i += ONE
                     while i < end and (data[i] & 0xC0) == 0x80:
                         i += ONE
@@ -321,22 +275,26 @@ def padded(
 
 
 @kernel
-def chars(
-    data: Any, cuts: Any, piece_ends: Any, low: Any, high: Any, places: Any, runs: Any, keys: Any, table: Any, out: Any,
-    ends: Any, state: Any,
-) -> Any:  # pragma: no cover - compiled  # fmt: skip
-    """Character n-grams of each stretch, all sizes low … high in turn; returns whether all is done, as `grams`."""
+def grams(
+    data: Any, step: Any, cuts: Any, piece_ends: Any, low: Any, high: Any, places: Any, runs: Any, keys: Any,
+    table: Any, out: Any, ends: Any, state: Any,
+) -> Any:  # fmt: skip
+    """n-grams of each stretch, all sizes low … high in turn; see `numbered`.
+
+    Returns whether all is done; if not, the table needs room for TOGETHER strings and state[NEEDED] bytes more, and the
+    next call goes on.
+    """
     d, n, c, total = state[TEXT], state[SIZE], state[FIRST], state[TOTAL]
-    piece, count, waiting = state[PIECE], state[LETTERS], state[WAITING]
+    piece, count, waiting = state[PIECE], state[UNITS], state[WAITING]
     done = True
     while done and d < piece_ends.shape[0]:
         if piece == piece_ends[d]:
             ends[d] = total + waiting
             d += 1
-        elif count < 0:  # a new stretch: where its characters begin
+        elif count < 0:  # a new stretch: where its units begin
             count = 0
-            for i in range(cuts[piece - 1] if piece > 0 else 0, cuts[piece]):
-                if (data[i] & 0xC0) != 0x80:
+            for i in range(cuts[piece - 1] if piece > 0 else 0, cuts[piece], step):
+                if step > 1 or (data[i] & 0xC0) != 0x80:
                     places[count] = i
                     count += 1
             places[count] = cuts[piece]
@@ -358,5 +316,5 @@ def chars(
         if done:
             total, waiting = total + waiting, 0
     state[TEXT], state[SIZE], state[FIRST], state[TOTAL] = d, n, c, total
-    state[PIECE], state[LETTERS], state[WAITING] = piece, count, waiting
+    state[PIECE], state[UNITS], state[WAITING] = piece, count, waiting
     return done

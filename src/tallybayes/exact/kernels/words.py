@@ -1,4 +1,4 @@
-"""Numba twins of cutting texts into words, and what is done with the words at once. See `gate`.
+"""Texts cut into words, and what is done with the words at once.
 
 A text is UTF-8 bytes; one with letters beyond ASCII was lowered by Python before. 64 bytes at a time become 64 bits
 that say which belong to words; where the bits change, a word begins or ends. So there is no loop over letters, whose
@@ -13,13 +13,13 @@ import numpy as np
 
 from .compiling import helper, kernel
 from .llvm import add_table_rows, fold_block, ones, trailing_zeros
-from .strings import ONE, ZERO, Keys, has_room, key_them, learn, look_up
+from .strings import ONE, ZERO, Keys, code_point, has_room, key_them, learn, look_up
 from .tokens import FILLED, LABEL, SEEN, TEXT, add_up, flush
 
 _BLOCKS = np.int64(32)  # of 64 bytes, whose words are handled together: they and their keys stay in the nearest cache
 MOST = 64 * int(_BLOCKS) // 2 + 4  # words that these can have, and a few to spare
 _ROOM = np.uint64(MOST)
-_SIX, _LAST = np.uint64(6), np.uint64(63)
+_SIX, _LAST, _EIGHT = np.uint64(6), np.uint64(63), np.uint64(8)
 _FOURS = np.uint64(16)  # of words, whose weights are added together
 TOTAL, BLOCK, BLOCKS, OPEN, NEEDED, STATES = range(LABEL + 1, LABEL + 7)  # where `count` stands, besides the entries
 DONE, LACKS_WORDS, LACKS_ENTRIES = range(3)
@@ -56,7 +56,7 @@ def new_desk(longest: int) -> Desk:
 
 
 @kernel
-def not_ascii(data: Any, begin: Any, stop: Any, out: Any) -> None:  # pragma: no cover - compiled
+def not_ascii(data: Any, begin: Any, stop: Any, out: Any) -> None:
     """Which texts hold a byte above 127."""
     for d in range(begin.shape[0]):
         high = np.uint8(0)
@@ -66,7 +66,7 @@ def not_ascii(data: Any, begin: Any, stop: Any, out: Any) -> None:  # pragma: no
 
 
 @helper
-def _words(texts: Any, d: Any, lower: bool, is_word: Any, desk: Any) -> Any:  # pragma: no cover - compiled
+def _words(texts: Any, d: Any, lower: bool, is_word: Any, desk: Any) -> Any:
     """Fold a text and mark its words of two or more characters; returns the number of blocks."""
     data = texts.more if texts.beyond[d] else texts.data
     begin, size = texts.begin[d], texts.stop[d] - texts.begin[d]
@@ -85,8 +85,8 @@ def _words(texts: Any, d: Any, lower: bool, is_word: Any, desk: Any) -> Any:  # 
     desk.bits[whole + ONE] = ZERO
     blocks = np.int64(whole) + 1
     if texts.beyond[d]:
-        _unmark(desk.folded, np.int64(size), is_word, desk.bits, np.bool_(False))
-        _unmark(desk.folded, np.int64(size), is_word, desk.bits, np.bool_(True))
+        _unmark(desk.folded, size, is_word, desk.bits, np.bool_(False))
+        _unmark(desk.folded, size, is_word, desk.bits, np.bool_(True))
     before = ZERO
     for b in range(blocks):  # a character alone is no word
         m = desk.bits[b]
@@ -97,66 +97,53 @@ def _words(texts: Any, d: Any, lower: bool, is_word: Any, desk: Any) -> Any:  # 
 
 
 @helper
-def _unmark(folded: Any, size: Any, is_word: Any, marks: Any, lone: Any) -> None:  # pragma: no cover - compiled
+def _unmark(folded: Any, size: Any, is_word: Any, marks: Any, lone: Any) -> None:
     """Take away the bits of characters beyond ASCII that are no word characters; or then of those that stand alone."""
-    i = 0
+    i = ZERO
     while i < size:
-        b = folded[i]
-        if b < 128:
-            i += 1
+        if folded[i] < 128:
+            i += ONE
             continue
-        if b < 0xE0:
-            step, point = 2, np.uint32(b & 0x1F)
-        elif b < 0xF0:
-            step, point = 3, np.uint32(b & 0x0F)
-        else:
-            step, point = 4, np.uint32(b & 0x07)
-        for j in range(1, step):
-            point = np.uint32((point << 6) | (folded[i + j] & 0x3F))
-        beside = lone and ((i > 0 and _marked(marks, i - 1)) or _marked(marks, i + step))
+        point, step = code_point(folded, i)
+        beside = lone and ((i > ZERO and _marked(marks, i - ONE)) or _marked(marks, i + step))
         if not beside if lone else is_word[point] == 0:
             for j in range(i, i + step):
-                marks[j >> 6] &= ~(ONE << np.uint64(j & 63))
+                marks[j >> _SIX] &= ~(ONE << (j & _LAST))
         i += step
 
 
 @helper
-def _marked(marks: Any, i: Any) -> Any:  # pragma: no cover - compiled
-    return (marks[i >> 6] >> np.uint64(i & 63)) & ONE != ZERO
+def _marked(marks: Any, i: Any) -> Any:
+    return (marks[i >> _SIX] >> (i & _LAST)) & ONE != ZERO
 
 
 @helper
-def _runs(desk: Any, first: Any, last: Any, n: Any) -> Any:  # pragma: no cover - compiled
+def _eight_places(runs: Any, k: Any, base: Any, edges: Any) -> Any:
+    """Write down the places of the eight lowest bits, whether there are as many or not; returns the others."""
+    for _ in range(8):
+        runs[k] = base + trailing_zeros(edges)
+        edges &= edges - ONE
+        k += ONE
+    return edges
+
+
+@helper
+def _runs(desk: Any, first: Any, last: Any, n: Any) -> Any:
     """Write down where the bits of some blocks change, behind the `n` places that stand there already.
 
     Eight places at a time, more than there are if need be: a loop for each would end unforeseen in every block.
     """
-    runs = desk.runs
     before = desk.bits[first - 1] if first > 0 else ZERO
     for b in range(first, last):
         m = desk.bits[b]
         edges = m ^ ((m << ONE) | (before >> _LAST))
         before = m
-        base, count, k = np.uint64(b) << _SIX, ones(edges), n
-        n += count
-        for _ in range(8):
-            runs[k] = base + trailing_zeros(edges)
-            edges &= edges - ONE
-            k += ONE
-        if count > np.uint64(8):
-            for _ in range(8):
-                runs[k] = base + trailing_zeros(edges)
-                edges &= edges - ONE
-                k += ONE
-        if count > np.uint64(16):
-            for _ in range(8):
-                runs[k] = base + trailing_zeros(edges)
-                edges &= edges - ONE
-                k += ONE
+        base, k = np.uint64(b) << _SIX, n
+        n += ones(edges)
+        edges = _eight_places(desk.runs, k, base, edges)
         while edges != ZERO:
-            runs[k] = base + trailing_zeros(edges)
-            edges &= edges - ONE
-            k += ONE
+            k += _EIGHT
+            edges = _eight_places(desk.runs, k, base, edges)
     return n
 
 
@@ -164,7 +151,7 @@ def _runs(desk: Any, first: Any, last: Any, n: Any) -> Any:  # pragma: no cover 
 def count(
     texts: Any, order: Any, labels: Any, stop: Any, lower: bool, is_word: Any, desk: Any, table: Any, touched: Any,
     entries: Any, numbers: Any, ends: Any, state: Any,
-) -> Any:  # pragma: no cover - compiled  # fmt: skip
+) -> Any:  # fmt: skip
     """Cut texts and count their words by class, as far as the place `stop` of `order`, which lists them by class.
 
     A word's counts stand beside its key, which has just been read. If `numbers` has room, it gets the number of every
@@ -215,7 +202,7 @@ def count(
 
 
 @kernel
-def index_all(data: Any, edges: Any, desk: Any, table: Any) -> None:  # pragma: no cover - compiled
+def index_all(data: Any, edges: Any, desk: Any, table: Any) -> None:
     """Put the strings data[edges[0]:edges[1]], …, each once, into a table with room for them; see `key_them`."""
     count = edges.shape[0] - 1
     for first in range(0, count, 256):
@@ -230,7 +217,7 @@ def index_all(data: Any, edges: Any, desk: Any, table: Any) -> None:  # pragma: 
 def score(
     texts: Any, first: Any, last: Any, lower: bool, is_word: Any, desk: Any, table: Any, weights: Any, stamps: Any,
     out: Any, lengths: Any,
-) -> None:  # pragma: no cover - compiled  # fmt: skip
+) -> None:  # fmt: skip
     """Add up the weights of each text's words: out[d] = Σ weights[number], the number 0 for words not in the table.
 
     `lengths` gets how many words each text has. Weights and sums have a width of a multiple of eight, and the last row
@@ -255,7 +242,7 @@ def score(
 
 
 @helper
-def _distinct(numbers: Any, words: Any, stamps: Any, stamp: Any) -> Any:  # pragma: no cover - compiled
+def _distinct(numbers: Any, words: Any, stamps: Any, stamp: Any) -> Any:
     """Keep the numbers that the text did not have before, in place; returns how many. Unknown words all stay."""
     kept = ZERO
     for k in range(words):
@@ -267,7 +254,7 @@ def _distinct(numbers: Any, words: Any, stamps: Any, stamp: Any) -> Any:  # prag
 
 
 @helper
-def _add_rows(weights: Any, numbers: Any, words: Any, out: Any) -> None:  # pragma: no cover - compiled
+def _add_rows(weights: Any, numbers: Any, words: Any, out: Any) -> None:
     """out += Σ weights[number], eight classes at a time; the last row, which is zero, fills fours of words up."""
     width = np.uint64(weights.shape[1])
     fours = (words + np.uint64(3)) >> np.uint64(2)

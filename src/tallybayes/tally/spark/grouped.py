@@ -17,7 +17,7 @@ from ...data.blocks import Codes, Groups
 from ...data.schema import Schema
 from ...exact.counts import Counts
 from ...exact.sheet import Sheet
-from ...exact.sums import sums
+from ...exact.sums import exact_sums
 from ..tally import Tally, without_empty_classes
 
 ROWS = -1  # the number of the column that every row has
@@ -53,7 +53,7 @@ def tally_of_groups(schema: Schema, places: Mapping[str, int], groups: pa.Table)
     if not classes:
         return Tally(schema, (), Counts({}), {c.name: Counts({}) for c in schema.counted}, skipped)
     every = some(rows & kept)
-    total = sums(every.labels, len(classes), every.factors())
+    total = exact_sums(every.labels, len(classes), every.factors())
     columns = {}
     for c in schema.counted:
         which = kept & (column == places.get(c.reads, ROWS - 1))
