@@ -35,24 +35,17 @@ def eight(typing: Any, data: Any, place: Any) -> Any:
     return types.uint64(data, types.uint64), code
 
 
-@intrinsic
-def trailing_zeros(typing: Any, word: Any) -> Any:
-    """The place of the lowest bit that is set; 64 if there is none."""
+def _of_word(instruction: Callable[[Any, Any], Any]) -> Any:
+    """One instruction from 64 bits to 64 bits."""
 
-    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.cttz(args[0], _BIT(0))
+    def of(typing: Any, word: Any) -> Any:
+        return types.uint64(types.uint64), lambda context, builder, signature, args: instruction(builder, args[0])
 
-    return types.uint64(types.uint64), code
+    return intrinsic(of)
 
 
-@intrinsic
-def ones(typing: Any, word: Any) -> Any:
-    """How many bits are set."""
-
-    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.ctpop(args[0])
-
-    return types.uint64(types.uint64), code
+trailing_zeros = _of_word(lambda builder, word: builder.cttz(word, _BIT(0)))  # the lowest bit that is set; 64: none
+ones = _of_word(lambda builder, word: builder.ctpop(word))  # how many bits are set
 
 
 @intrinsic

@@ -102,12 +102,8 @@ def readable(texts: pa.Array, prepared: Callable[[str], str]) -> Texts:
         gone = numpy_of(texts.is_null())
         stop[gone] = begin[gone]
     beyond = np.zeros(len(texts), dtype=np.bool_)
-    parallel(
-        [
-            partial(not_ascii, data, begin[a:b], stop[a:b], beyond[a:b])
-            for a, b in _stretches(stop - begin, _BYTES_PER_THREAD)
-        ]
-    )
+    shares = _stretches(stop - begin, _BYTES_PER_THREAD)
+    parallel([partial(not_ascii, data, begin[a:b], stop[a:b], beyond[a:b]) for a, b in shares])
     more = b"\0"
     if beyond.any():
         others = [prepared(t).encode() for t in texts.filter(array(beyond)).to_pylist()]
