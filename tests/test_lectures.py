@@ -1216,8 +1216,8 @@ NOT_YET = {
 
 
 def names_in(file):
-    path = Path(__file__).with_name(file)
-    tree = ast.parse(path.read_text("utf-8")) if path.exists() else ast.Module([], [])
+    path = next(Path(__file__).parent.rglob(file), None)
+    tree = ast.Module([], []) if path is None else ast.parse(path.read_text("utf-8"))
     return [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
 
 

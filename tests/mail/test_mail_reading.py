@@ -25,7 +25,7 @@ from tallybayes.mail.html import Link
 from tallybayes.mail.links import host_of, owner_of, shows_another_place
 from tallybayes.mail.parts import decoded, readable
 
-INBOX = Path(__file__).parents[1] / "examples/inbox"
+INBOX = Path(__file__).parents[2] / "examples/inbox"
 COLUMNS = (
     "subject body sender_domain sender_known recipients reply_to_differs hour attachments dollar_amounts caps_share"
     " urls url_domains link_mismatch seen_before domains_agree greets_owner"

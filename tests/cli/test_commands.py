@@ -31,7 +31,7 @@ from tallybayes.cli.program import tallybayes
 from tallybayes.cli.reference import reference
 from tallybayes.cli.terminal import for_commands
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 FLATS = ROOT / "examples" / "flats.csv"
 PAGES = sorted((ROOT / "docs").glob("*.md"))
 QUICK = ["--folds", 0, "--no-calibrate"]

@@ -15,7 +15,7 @@ import rich.console
 import tallybayes as tb
 from tallybayes.base.show import Page
 
-SNAPSHOTS = pathlib.Path(__file__).parent / "snapshots"
+SNAPSHOTS = pathlib.Path(__file__).parents[1] / "snapshots"
 RNG = np.random.default_rng(50)
 
 

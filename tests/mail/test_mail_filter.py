@@ -28,7 +28,7 @@ from tallybayes.mail.message import mail_schema, read_message
 from tallybayes.mail.parts import MailSettings
 from tallybayes.mail.store import Learnt, StateError, Store, rows_tally
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 FULL = os.environ.get("TALLYBAYES_TESTS") == "all"
 KILLS = 200 if FULL else 10
 WORDS = {

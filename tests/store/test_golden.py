@@ -1,6 +1,6 @@
 """One model file per version of the format stays in the repository, and every later release reads it.
 
-The files are never written again. `python tests/test_golden.py` writes one for a new version of the format.
+The files are never written again. `python tests/store/test_golden.py` writes one for a new version of the format.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pytest
 import tallybayes as tb
 from tallybayes.store import model_file
 
-GOLDEN = pathlib.Path(__file__).parent / "golden"
+GOLDEN = pathlib.Path(__file__).parents[1] / "golden"
 ROWS: dict[str, Any] = {
     "colour": ["red", "blue", None, "red", "grün", "blue", "red", "blue"],
     "size": [0.1, -3.5, 2.25, None, 1e-300, 1e300, 0.1, 7.0],
