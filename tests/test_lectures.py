@@ -238,7 +238,7 @@ def test_a3_logs_to_any_of_the_bases_of_the_lectures():
         assert (shown.total * math.log(base)).tolist() == exactly(natural.total)
         assert shown.probabilities.tolist() == exactly(natural.probabilities)
     assert "base 10" in str(model.explain(RAINY, log="10"))
-    with pytest.raises(tb.SettingsError, match="Hint: take 'natural', '2', '10'"):
+    with pytest.raises(tb.SettingsError, match="Hint: take one of 'natural', '2', '10'"):
         model.explain(RAINY, log="7")
 
 

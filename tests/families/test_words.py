@@ -118,7 +118,7 @@ def test_tables_and_parameters(model: tb.Model) -> None:
     assert raw > free > 0
     assert "ball" in str(model.table("w"))
     assert "ball" in model.graph().to_svg()
-    with pytest.raises(tb.SettingsError, match="no row 'balls' or no class"):
+    with pytest.raises(tb.SettingsError, match="no row 'balls'"):
         model.table("w")["balls", "sport"]
 
 

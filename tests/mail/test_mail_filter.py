@@ -336,7 +336,7 @@ def replay(state: dict[str, str], number: int) -> dict[str, str]:
 
 LOOP = """
 import sys
-sys.path.insert(0, {tests!r})
+sys.path[:0] = {tests!r}
 from test_mail_filter import Filter, operation
 number = int(sys.argv[2])
 with Filter(sys.argv[1]) as box:
@@ -352,7 +352,13 @@ with Filter(sys.argv[1]) as box:
 def test_kill_9_loses_no_acknowledged_message_and_leaves_none_half_learnt(tmp_path):
     state, path, done = {}, tmp_path / "state", 0
     for kill in range(KILLS):
-        code = [sys.executable, "-c", LOOP.format(tests=str(ROOT / "tests")), str(path), str(done)]
+        code = [
+            sys.executable,
+            "-c",
+            LOOP.format(tests=[str(ROOT / "tests"), str(ROOT / "tests" / "mail")]),
+            str(path),
+            str(done),
+        ]
         with subprocess.Popen(code, stdout=subprocess.PIPE, text=True) as process:
             try:
                 # killed when it is ready, or after its first or second operation, however busy the machine is
@@ -376,7 +382,7 @@ def test_kill_9_loses_no_acknowledged_message_and_leaves_none_half_learnt(tmp_pa
 
 PAIR = """
 import sys
-sys.path.insert(0, {tests!r})
+sys.path[:0] = {tests!r}
 from test_mail_filter import Filter, message
 start, own, shared = int(sys.argv[2]), *sys.argv[3:]
 with Filter(sys.argv[1]) as box:
@@ -388,7 +394,7 @@ with Filter(sys.argv[1]) as box:
 
 def test_two_processes_learn_at_once(tmp_path):
     path = tmp_path / "state"
-    code = PAIR.format(tests=str(ROOT / "tests"))
+    code = PAIR.format(tests=[str(ROOT / "tests"), str(ROOT / "tests" / "mail")])
     both = [
         subprocess.Popen([sys.executable, "-c", code, str(path), *arguments], stderr=subprocess.PIPE, text=True)
         for arguments in (("100", "spam", "ham"), ("200", "ham", "spam"))
@@ -439,7 +445,7 @@ def test_a_locked_state_is_waited_for_and_then_refused(tmp_path):
 
 FULL_DISK = """
 import resource, sys
-sys.path.insert(0, {tests!r})
+sys.path[:0] = {tests!r}
 from test_mail_filter import Filter, StateError, labelled
 with Filter(sys.argv[1]) as box:
     resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), resource.RLIM_INFINITY))
@@ -455,7 +461,13 @@ def test_a_full_disk_leaves_the_old_state(trained):
         before = box.digest
     size = trained.stat().st_size
     for room in (size + 20_000, size, 10_000, 0):
-        code = [sys.executable, "-c", FULL_DISK.format(tests=str(ROOT / "tests")), str(trained), str(room)]
+        code = [
+            sys.executable,
+            "-c",
+            FULL_DISK.format(tests=[str(ROOT / "tests"), str(ROOT / "tests" / "mail")]),
+            str(trained),
+            str(room),
+        ]
         done = subprocess.run(code, capture_output=True, text=True, timeout=60)
         assert done.returncode == 0, done.stderr
         assert "Hint: make room on the disk" in done.stdout

@@ -89,7 +89,7 @@ class CellsForm(Form):
         is_point = (at < len(points)) & (points[np.minimum(at, len(points) - 1)] == edges)
         row[is_point] = own[at[is_point]]
         every = np.vstack([logs[:1], row])
-        kept = _changes(every)
+        kept = changes(every)
         return StepsForm(edges[kept[1:] - 1], every[kept])
 
     @cached_property
@@ -110,7 +110,7 @@ class CellsForm(Form):
             logs = np.concatenate([logs, relative(self.ask(between))])
             order = np.argsort(codes)
             codes, logs = codes[order], logs[order]
-        kept = _changes(logs)
+        kept = changes(logs)
         return self.starts_of(codes[kept[1:]]), logs[kept]
 
     def starts_of(self, codes: Ints) -> Floats:
@@ -294,16 +294,16 @@ def relative(logs: Floats) -> Floats:
     return np.asarray(logs - np.where(np.isfinite(top), top, 0.0))
 
 
-def _differ(a: Floats, b: Floats) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+def _differ(a: Floats, b: Floats, by: float = _SAME) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
     with np.errstate(invalid="ignore"):
-        return np.asarray(~((a == b) | (np.abs(a - b) <= _SAME)).all(axis=-1))
+        return np.asarray(~((a == b) | (np.abs(a - b) <= by)).all(axis=-1))
 
 
-def _changes(logs: Floats) -> Ints:
+def changes(logs: Floats, by: float = _SAME) -> Ints:
     """The rows that differ from the last one kept."""
     kept = [0]
     for i in range(1, len(logs)):
-        if _differ(logs[i], logs[kept[-1]]):
+        if _differ(logs[i], logs[kept[-1]], by):
             kept.append(i)
     return np.array(kept, dtype=np.int64)
 

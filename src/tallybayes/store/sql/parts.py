@@ -19,6 +19,7 @@ from .dialects import Dialect, TableName
 
 _INSTEAD = "take it out with schema.with_column(…, kind='ignore'), or count its parts as numbers."
 IMPOSSIBLE = -1e304  # a log-likelihood of −inf: below any finite one, and many of them still add up without overflow
+_EQUAL = 1e-12  # natural logs: steps that differ by less are one, or rounding in far tails would make thousands
 _MANY = 64  # steps up to which they are told apart by comparing alone
 _PLAIN = 900  # the exponent of a width that can divide any distance in the middle without over- or underflow
 
@@ -146,6 +147,8 @@ def _side(d: Dialect, column: Column, side: PairColumn, known: tuple[str, ...], 
 def _steps(d: Dialect, x: str, form: forms.StepsForm | forms.CellsForm) -> Lookup:
     """The point that a value is, the step that it falls into, or, where the middle has many steps, its cell there."""
     starts, logs = form.general if isinstance(form, forms.CellsForm) else (form.starts, form.logs)
+    kept = forms.changes(logs, _EQUAL)
+    starts, logs = starts[kept[1:] - 1], logs[kept]
     points, own = form.points if isinstance(form, forms.CellsForm) and form.cells.points else (starts[:0], logs[:0])
     at, cell, codes, in_middle = 0, [], np.arange(0), logs[:0]
     if isinstance(form, forms.CellsForm) and len(starts) >= _MANY and abs(form.cells.exponent) < _PLAIN:
