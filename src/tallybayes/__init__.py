@@ -32,6 +32,7 @@ _HOMES = {
     "Laplace": "families.smoothing",
     "Lead": "families.calibration",
     "LogisticTwin": "selection.rivals.logistic_twin",
+    "MarginScaling": "families.calibration",
     "MaximumLikelihood": "families.smoothing",
     "MissingExtra": "base.errors",
     "Model": "model.model",

@@ -3,7 +3,8 @@
 Imports `data`, `exact` and `base`. Begin with `base`, the contract of a *family* (counts → belief) and of a *belief*
 (block → log P by class), then `categorical`; each other file has one family. `settings` are what is believed before
 and beside the counts, `smoothing` and `vocabulary` are asked by several families, `calibration` bends a whole score,
-`histogram`, `steps` and `moments` are what families of numbers share.
+`histogram` and `moments` are what families of numbers share. A *form* is what a belief says as plain numbers (`forms`,
+and back in `plain`), its *support* what that rests on.
 """
 
 from ..data.kinds import KINDS

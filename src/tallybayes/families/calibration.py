@@ -1,7 +1,7 @@
-"""What a whole score is bent by where one temperature is not enough: `Isotonic`, `Lead`.
+"""What a whole score is bent by where one temperature is not enough: `Isotonic`, `MarginScaling`.
 
-`Isotonic` is a rising curve from the score of two classes to their log-odds. `Lead` bends how far the best class is
-ahead of the second, for scores that are too sure when far ahead, or not sure enough:
+`Isotonic` is a rising curve from the score of two classes to their log-odds. `MarginScaling` bends the lead, how far the
+best class is ahead of the second, for scores that are too sure when far ahead, or not sure enough:
 
     S′ = best + scale · lead^exponent · (S − best)          lead = best − second, at least 0.01
 
@@ -61,7 +61,7 @@ _MOST_BENT = 0.9  # of the exponent either way: at −1 every lead would count t
 
 
 @dataclass(frozen=True)
-class Lead:
+class MarginScaling:
     """What the distances to the best class are multiplied by: scale · lead^exponent."""
 
     scale: float = 1.0
@@ -88,7 +88,7 @@ class Lead:
         return np.asarray(np.where(np.isfinite(best), best + self.factor(joint)[:, None] * apart, joint))
 
     @classmethod
-    def fitted(cls, scores: Floats, labels: Ints, weights: Floats) -> Lead:
+    def fitted(cls, scores: Floats, labels: Ints, weights: Floats) -> MarginScaling:
         """The bend under which held-out rows are likeliest; a weak pull leads to none at all."""
         from scipy.optimize import minimize
 
@@ -109,3 +109,6 @@ class Lead:
             loss, np.zeros(2), jac=True, method="L-BFGS-B", bounds=[(-5.0, 5.0), (-_MOST_BENT, _MOST_BENT)]
         )
         return cls(float(np.exp(found.x[0])), float(found.x[1]))
+
+
+Lead = MarginScaling  # its first name, by which files know it

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base.errors import SettingsError, unknown
-from .calibration import Isotonic, Lead
+from .calibration import Isotonic, MarginScaling
 from .smoothing import Dirichlet, Laplace, Smoothing
 
 UNSEEN = ("no evidence", "reserve")
@@ -164,7 +164,7 @@ class Settings:
         default_factory=dict, metadata=_concerns(by="class", fitted=True, check=_offsets)
     )
     isotonic: Isotonic | None = field(default=None, metadata=_concerns(fitted=True, curve=True))
-    lead: Lead | None = field(default=None, metadata=_concerns(fitted=True, curve=True))
+    lead: MarginScaling | None = field(default=None, metadata=_concerns(fitted=True, curve=True))
     calibrated: Calibrated | None = field(default=None, metadata=_concerns(estimated=True, fitted=True))
     classes: tuple[str, ...] = field(default=(), metadata=_concerns(by="class"))
 

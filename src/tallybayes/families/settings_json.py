@@ -91,8 +91,9 @@ def _encoded(value: Any, where: str) -> Any:
         return {"array": value.ravel().tolist(), "shape": list(value.shape)}
     if isinstance(value, Family):
         return {"family": _family_key(value, where), "options": _options(value, where)}
-    if TYPES.get(type(value).__name__) is type(value):
-        return {"type": type(value).__name__, "options": _options(value, where)}
+    name = "Lead" if isinstance(value, calibration.MarginScaling) else type(value).__name__  # files keep first names
+    if TYPES.get(name) is type(value):
+        return {"type": name, "options": _options(value, where)}
     raise SettingsError(
         f"the setting {where!r} holds a {type(value).__name__}, which a file cannot",
         hint="a model file holds numbers, texts and tallybayes' own types, never code: "

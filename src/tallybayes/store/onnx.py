@@ -14,7 +14,7 @@ import numpy as np
 from ..base import canon
 from ..base.arrays import Floats
 from ..base.errors import MissingExtra, SettingsError
-from ..families.calibration import LEAST, Lead
+from ..families.calibration import LEAST, MarginScaling
 from ..families.forms import FAR, BellForm
 from .json import pieces
 from .sealed import Sealed
@@ -209,7 +209,7 @@ _FORMS: dict[str, Callable[[_Graph, dict[str, Any], int], str | None]] = {
 }  # fmt: skip
 
 
-def _bent(graph: _Graph, apart: str, lead: Lead) -> str:
+def _bent(graph: _Graph, apart: str, lead: MarginScaling) -> str:
     """Distances to the best class times scale · lead^exponent; as they are where no second class is possible."""
     two = graph.node("TopK", apart, graph.whole(2), axis=1, beside=("places",))
     second = graph.node("Neg", graph.node("Slice", two, graph.whole(1), graph.whole(2), graph.whole(1)))

@@ -26,7 +26,7 @@ from ...data.schema import Column, Schema
 from ...data.sources import Batch, Source, open_source
 from ...families import Blend
 from ...families.blend import READERS
-from ...families.calibration import Isotonic, Lead
+from ...families.calibration import Isotonic, MarginScaling
 from ...families.settings import Calibrated, Settings
 from ...families.smoothing import Laplace, Smoothing
 from ..folds import Folds, count_folds
@@ -58,7 +58,7 @@ class _Ladder:
     form: tuple[str, ...]
     weights: Weights
     scores: Floats  # nested, as log-odds against the first class
-    lead: Lead | None = None
+    lead: MarginScaling | None = None
     tried: dict[str, float] = field(default_factory=dict)
 
     @classmethod
@@ -84,11 +84,11 @@ class _Ladder:
         scores = np.concatenate([np.zeros((len(e.labels), 1)), self.scores], axis=1)
         losses = np.zeros(len(e.labels))
         for s in np.unique(split).tolist():
-            lead = Lead.fitted(scores[split != s], e.labels[split != s], e.weights[split != s])
+            lead = MarginScaling.fitted(scores[split != s], e.labels[split != s], e.weights[split != s])
             bent = lead(scores[split == s])
             losses[split == s] = calibrate.losses_of(bent[:, 1:] - bent[:, :1], e.labels[split == s])
         if self._taken((*self.form, LEAD), losses, e, False):
-            self.lead = Lead.fitted(scores, e.labels, e.weights)
+            self.lead = MarginScaling.fitted(scores, e.labels, e.weights)
             return True
         return False
 

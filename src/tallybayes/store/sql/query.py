@@ -25,7 +25,7 @@ from ...data.outputs import PREDICTION, output_names
 from ...data.schema import Schema
 from ...families.base import Belief
 from ...families.blend import MOST, bounded
-from ...families.calibration import LEAST, Isotonic, Lead
+from ...families.calibration import LEAST, Isotonic, MarginScaling
 from ...families.settings import Settings
 from .dialects import Dialect, TableName, dialect
 from .parts import IMPOSSIBLE, Formula, Lookup, Tokens, parts_of, written
@@ -192,7 +192,7 @@ class _Query:
 
     def scorer(
         self, table: TableName, keep: Sequence[str], classes: Sequence[Any], start: Floats, curve: Isotonic | None,
-        lead: Lead | None,
+        lead: MarginScaling | None,
     ) -> SqlScorer:  # fmt: skip
         """The whole query, from the inside out."""
         d, n = self.d, self.n_classes
@@ -238,7 +238,7 @@ class _Query:
         setup = d.weights(self.weights_table, self.rows) if self.rows else []
         return SqlScorer(tuple(setup), query)
 
-    def _led(self, lead: Lead, passed: Sequence[str]) -> list[str]:
+    def _led(self, lead: MarginScaling, passed: Sequence[str]) -> list[str]:
         """Distances to the best class times scale · lead^exponent, where a second class is possible."""
         d, once, n = self.d, f"AS {self.d.materialized}(\n  SELECT", self.n_classes
         each = [f"tb_s{c}" for c in range(n)]
