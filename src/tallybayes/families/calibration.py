@@ -1,7 +1,7 @@
 """What a whole score is bent by where one temperature is not enough: `Isotonic`, `MarginScaling`.
 
-`Isotonic` is a rising curve from the score of two classes to their log-odds. `MarginScaling` bends the lead, how far the
-best class is ahead of the second, for scores that are too sure when far ahead, or not sure enough:
+`Isotonic` is a rising curve from the score of two classes to their log-odds. `MarginScaling` bends the lead, how far
+the best class is ahead of the second, for scores that are too sure when far ahead, or not sure enough:
 
     S′ = best + scale · lead^exponent · (S − best)          lead = best − second, at least 0.01
 
