@@ -7,8 +7,8 @@ forgotten is seen from the slots it touches; where that is not plain to see, the
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from functools import cached_property
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import cached_property, partial
 from itertools import repeat
 from operator import add, sub
 from threading import Lock
@@ -125,9 +125,15 @@ class _Journal:
         self._unread: dict[Any, list[Row]] = {}  # rows that were added, the same ones together
         self._needed = False  # whether rows that were added have been asked for
         self._since: dict[tuple[str, str, str], _Change] = {}  # column, sheet, class: what other rows have changed
+        self._taken_last: Callable[[], None] | None = (
+            None  # notes what the row taken last has changed, once that matters
+        )
 
     def can_take(self, row: Row) -> bool:
         """Take a row away if the tally without it is surely one that rows can have."""
+        if self._taken_last is not None:
+            self._taken_last()
+            self._taken_last = None
         for sign, earlier in self.steps[self._seen :]:
             if sign > 0:
                 self._unread.setdefault(_key(earlier), []).append(earlier)
@@ -171,9 +177,13 @@ class _Journal:
         if new is None and self._unread:
             self._read_all()
             new = self._without(label, touched)
-        for added, change in zip(touched, new or (), strict=False):
-            self._since.setdefault((added.column, added.sheet, label), _Change()).put(added, -1, change)
+        if new is not None:
+            self._taken_last = partial(self._note, label, touched, new)
         return new is not None
+
+    def _note(self, label: str, touched: list[Added], new: list[dict[str, list[Any]]]) -> None:
+        for added, change in zip(touched, new, strict=True):
+            self._since.setdefault((added.column, added.sheet, label), _Change()).put(added, -1, change)
 
     # ---- whether a row was counted
 
@@ -181,7 +191,7 @@ class _Journal:
         """What has changed, sheet by sheet, without this row; None unless rows can surely have what is left."""
         out, gone = [], {}
         for added in touched:
-            index, change = self._look(label, added.column, added.sheet)
+            index, change = looked = self._look(label, added.column, added.sheet)
             numbers, rest = [*map(index.number.get, added.slots, repeat(-1))], []
             for amount, less in (new := change.with_row(added, -1)).items():
                 held = map(index.values.get(amount, _NOTHING).__getitem__, numbers)
@@ -195,9 +205,12 @@ class _Journal:
                 if (weight > 0) != (rows > 0):
                     return None
             out.append(new)
-            gone[added.column, added.sheet] = added.slots
-        room = (self._has_room(label, *place, weight, gone.get(place, ())) for place in self._places)
-        return out if all(room) else None
+            gone[added.column, added.sheet] = looked, added.slots
+        for place in self._places:
+            (index, change), slots = gone.get(place) or (self._look(label, *place), ())
+            if not _has_room(index, change, place[1], weight, slots):
+                return None
+        return out
 
     def _look(self, label: str, column: str, sheet: str) -> tuple[SlotIndex, _Change]:
         """What the base has of a class in a sheet, and what has changed since."""
@@ -209,20 +222,20 @@ class _Journal:
     def _places(self) -> list[tuple[str, str]]:
         return [(column, sheet) for column, counts in self.base.columns.items() for sheet in counts.sheets]
 
-    def _has_room(self, label: str, column: str, sheet: str, rows: Any, gone: Collection[str]) -> bool:
-        """Whether no slot, or not all slots together, can hold more than the rows that are left of the class."""
-        index, change = self._look(label, column, sheet)
-        if sheet not in EACH:
-            return bool(index.total + change.total - len(gone) <= rows)
-        gained = change.amounts.get(how_often(sheet), {})
-        for slot, n in index.fullest:
-            if n + change.most <= rows:  # and so have all that follow
-                return True
-            if n + gained.get(slot, 0) - (slot in gone) > rows:
-                return False
-        if change.most > rows:  # slots that the base does not have
-            change.most = max(gained.values())
-        return len(index.number) <= TOP and bool(change.most <= rows)
+
+def _has_room(index: SlotIndex, change: _Change, sheet: str, rows: Any, gone: Collection[str]) -> bool:
+    """Whether no slot, or not all slots together, can hold more than the rows that are left of the class."""
+    if sheet not in EACH:
+        return bool(index.total + change.total - len(gone) <= rows)
+    gained = change.amounts.get(how_often(sheet), {})
+    for slot, n in index.fullest:
+        if n + change.most <= rows:  # and so have all that follow
+            return True
+        if n + gained.get(slot, 0) - (slot in gone) > rows:
+            return False
+    if change.most > rows:  # slots that the base does not have
+        change.most = max(gained.values())
+    return len(index.number) <= TOP and bool(change.most <= rows)
 
 
 def _is_possible(n: Any, x: Any, xx: Any) -> bool:
