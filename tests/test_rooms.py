@@ -459,3 +459,14 @@ def test_a_way_up_that_is_no_door_is_not_drawn(tmp_path: Path) -> None:
     assert "↑ up" in draw_rooms.drawn(House(tmp_path / "door" / "tallybayes"), contract)
     with pytest.raises(ValueError, match=r"low\.three, line 1 imports high\.two, which is above and no door"):
         draw_rooms.ways(made(tmp_path / "hole", **door, low__three="from ..high import two\n"), contract)
+
+
+def test_a_class_name_means_one_class() -> None:
+    """One word, one meaning: a reader who meets `Table` in two rooms need not ask which."""
+    found: dict[str, list[str]] = {}
+    for path in sorted((ROOT / "src").rglob("*.py")):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                found.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
+    assert len(found) > 150
+    assert {name: files for name, files in found.items() if len(files) > 1} == {}

@@ -162,7 +162,7 @@ def test_many_classes_and_a_text_alone() -> None:
 
 
 def test_a_hundred_columns_are_folded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.modules["tallybayes.explain.report.page"], "_MOST", 10)  # pictures take their time
+    monkeypatch.setattr(sys.modules["tallybayes.explain.report.page"], "_MOST_PICTURES", 10)  # pictures take their time
     rng = np.random.default_rng(5)
     y = np.arange(60) % 2
     data = {f"c{j:03}": rng.integers(0, 2, 60).astype(str) for j in range(100)} | {"told": y.astype(str), "y": y}

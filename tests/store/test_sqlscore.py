@@ -25,7 +25,7 @@ from strategies import examples
 import tallybayes as tb
 from tallybayes.families import BernoulliWords, Bins, Blend, Complement, Kernel, Levels, Multinomial, Poisson
 from tallybayes.store.sql.dialects import DIALECTS
-from tallybayes.store.sql.parts import Lookup, parts_of
+from tallybayes.store.sql.parts import SlotWeights, parts_of
 
 HOSTILE = 'it\'s "q" \\ `b` ${x} %s ? :y; DROP TABLE rows; --'
 NAMES = ("a'; --", 'b"', "c`\\")
@@ -444,7 +444,7 @@ def test_steps_say_what_the_cells_say(seed, family, shape):
     asked = np.concatenate([edges, np.nextafter(edges, np.inf), np.nextafter(edges, -np.inf), rng.normal(0, 10, 50)])
     asked = asked[np.isfinite(asked)]
     [(found, share)] = parts_of(DIALECTS["duckdb"], column, model.beliefs["x"], (), None)
-    assert isinstance(found, Lookup) and share == 1.0
+    assert isinstance(found, SlotWeights) and share == 1.0
     asked_for = pa.table({"x": asked})  # noqa: F841 - DuckDB finds it by its name
     slots = duckdb.sql(f"SELECT {found.slot.replace('{x}', 'x')} FROM asked_for").fetchall()
     said = found.weights[[found.names.index(slot) for (slot,) in slots]]

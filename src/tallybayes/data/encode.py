@@ -26,7 +26,7 @@ _LIGHT = 2.0**-12  # in units of 2⁻³² a lighter weight could be off by more 
 
 
 @dataclass(frozen=True)
-class Rows:
+class BatchContext:
     """The rows of a batch, and what turns their columns into blocks."""
 
     batch: Batch
@@ -74,7 +74,7 @@ def blocks(schema: Schema, batch: Batch) -> dict[str, Block]:
     """A block per counted column; a column that the batch does not have is missing in every row."""
     categories = [c for c in schema.counted if c.kind == "category" and c.part is None]
     whole = whole_columns(batch.columns.get(MATRIX), categories, schema.missing) if categories else {}
-    rows = Rows(batch, schema.missing)
+    rows = BatchContext(batch, schema.missing)
     return {c.name: whole[c.name] if c.name in whole else rows.block(c) for c in schema.counted}
 
 
@@ -230,4 +230,4 @@ def block_of_one(column: Column, value: Any, missing: Sequence[str]) -> Any:
     several = column.like == "bag" and type(value) is dict
     if hasattr(value, "__len__") and not isinstance(value, (str, bytes)) and not several:
         raise NotPlain  # a column of a table, perhaps
-    return Rows(Batch({column.reads: [value]}, 1), missing).block(column)
+    return BatchContext(Batch({column.reads: [value]}, 1), missing).block(column)

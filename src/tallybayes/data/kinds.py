@@ -25,11 +25,13 @@ from .texts import Texts
 from .values import NotPlain, category, check_flat, number, plain_number, plain_text
 
 if TYPE_CHECKING:
-    from .encode import Rows
+    from .encode import BatchContext
     from .look import Looked
     from .schema import Column
 
-Encode = Callable[["Column", Any, "Rows"], Block]  # a raw column, None where the data do not have it → its block
+Encode = Callable[
+    ["Column", Any, "BatchContext"], Block
+]  # a raw column, None where the data do not have it → its block
 
 
 @dataclass(frozen=True)
@@ -119,36 +121,36 @@ def check_fields(column: Column) -> None:
         )
 
 
-def _category(column: Column, raw: Any, rows: Rows) -> Codes:
+def _category(column: Column, raw: Any, rows: BatchContext) -> Codes:
     if raw is None:
         return Codes([], np.full(rows.count, -1, dtype=np.int64))
     check_flat(raw, column.reads)
     return category(raw, rows.missing(column), written=rows.written)
 
 
-def _number(column: Column, raw: Any, rows: Rows) -> Numbers:
+def _number(column: Column, raw: Any, rows: BatchContext) -> Numbers:
     values = np.full(rows.count, np.nan) if raw is None else number(raw, rows.where(column), rows.missing(column))
     return Numbers(values, column.cells)
 
 
-def _text(column: Column, raw: Any, rows: Rows) -> Texts:
+def _text(column: Column, raw: Any, rows: BatchContext) -> Texts:
     texts = pa.nulls(rows.count, pa.large_string()) if raw is None else text_array(raw, rows.missing(column))
     assert column.text is not None
     return Texts(texts, column.text, column.levels)
 
 
-def _vector(column: Column, raw: Any, rows: Rows) -> Block:
+def _vector(column: Column, raw: Any, rows: BatchContext) -> Block:
     return vector(raw, column, rows.count, rows.where(column))
 
 
-def _bag(column: Column, raw: Any, rows: Rows) -> Bag:
+def _bag(column: Column, raw: Any, rows: BatchContext) -> Bag:
     if raw is None:
         absent = np.zeros(rows.count, dtype=bool)
         return Bag([], scipy.sparse.csr_array((rows.count, 0)), absent, column.levels)
     return bag(raw, column, rows.where(column))
 
 
-def _pair(column: Column, raw: Any, rows: Rows) -> Codes:
+def _pair(column: Column, raw: Any, rows: BatchContext) -> Codes:
     assert column.of is not None
     return rows.paired(column.of)
 

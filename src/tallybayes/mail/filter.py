@@ -22,7 +22,7 @@ from ..model.model import Model
 from ..tally.tally import Tally
 from .message import Message, mail_schema, read_message
 from .parts import MailSettings
-from .store import Change, Learnt, StateError, Store, pack
+from .store import Learnt, StateChange, StateError, Store, pack
 
 SPAM, HAM, UNSURE = "spam", "ham", "unsure"
 LABELS = (HAM, SPAM)
@@ -168,7 +168,7 @@ class Filter:
             total = sum(done, total)
         return total
 
-    def _learn(self, change: Change, label: str, message: Message) -> Trained:
+    def _learn(self, change: StateChange, label: str, message: Message) -> Trained:
         found = self.store.find(message.id)
         if found is not None and found.label == label:
             return Trained(known=1)

@@ -183,10 +183,10 @@ class Store(AbstractContextManager["Store"]):
     # ---- writing
 
     @contextmanager
-    def change(self) -> Iterator[Change]:
+    def change(self) -> Iterator[StateChange]:
         """A transaction to learn and forget in: all of it happens, or, after an error or a kill, nothing."""
         with self._transaction("IMMEDIATE"):
-            change = Change(self, [], [])
+            change = StateChange(self, [], [])
             yield change
             change.write()
 
@@ -349,7 +349,7 @@ class Store(AbstractContextManager["Store"]):
 
 
 @dataclass(frozen=True)
-class Change:
+class StateChange:
     """What one transaction learns and forgets: messages at once, their counts as one tally at the end."""
 
     store: Store

@@ -26,7 +26,7 @@ from ...base.errors import DataError
 from ..batch import Wanted, refuse_repeated
 from . import duckdb as duck
 from .file import File, Format, out_of_memory
-from .quick_csv import KINDS, NUMBER, TEXT, Dialect, quick_pieces
+from .quick_csv import KINDS, NUMBER, TEXT, CsvLayout, quick_pieces
 
 _LOOK = 1 << 20  # bytes in which the header and the delimiter are found
 _LINES = 100
@@ -193,7 +193,7 @@ class CsvFile:
     def _chunks(self) -> Iterator[bytes]:
         return _chunks_of(self._text) if self._text else self.file.chunks()
 
-    def _look(self) -> Dialect:
+    def _look(self) -> CsvLayout:
         sample = b""
         for chunk in self._chunks():
             sample += chunk
@@ -217,7 +217,7 @@ class CsvFile:
         if any("\0" in name for name in names):
             raise self.file.error("the first line is not text", "is this a CSV file? Its header holds NUL bytes.")
         refuse_repeated(names, f"{self.file.path}: ")
-        return Dialect(tuple(names), delimiter, skip, len(sample) / max(len(lines) - 1, 1))
+        return CsvLayout(tuple(names), delimiter, skip, len(sample) / max(len(lines) - 1, 1))
 
     def _delimiter(self, lines: list[str]) -> str:
         """The delimiter that cuts the header and most of the first lines into the same number of fields."""

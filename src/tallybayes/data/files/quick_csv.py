@@ -20,7 +20,7 @@ KINDS = {"category": pa.dictionary(pa.int32(), TEXT), "number": NUMBER}  # what 
 
 
 @dataclass(frozen=True)
-class Dialect:
+class CsvLayout:
     """What the first lines of a file say: its columns, the delimiter, how many empty lines come before them."""
 
     names: tuple[str, ...]
@@ -30,7 +30,7 @@ class Dialect:
 
 
 def quick_pieces(
-    chunks: Iterator[bytes], dialect: Dialect, chosen: dict[str, str], types: dict[str, Any], options: Options
+    chunks: Iterator[bytes], dialect: CsvLayout, chosen: dict[str, str], types: dict[str, Any], options: Options
 ) -> Iterator[dict[str, Any]]:
     """The chosen columns, {number: name}, of each batch; pa.ArrowInvalid where a line or value is not as it should be.
 

@@ -27,7 +27,7 @@ _FIRST = np.array([(1 << 8 * min(n, 8)) - 1 for n in range(16)], dtype=np.uint64
 _SECOND = np.array([(1 << 8 * max(n - 8, 0)) - 1 for n in range(16)], dtype=np.uint64)  # … and of the next seven
 
 
-class Table(NamedTuple):
+class StringTable(NamedTuple):
     """The strings and where they are found. Numbers start at 1; 0 is an empty slot, or a string not known."""
 
     slots: Any  # uint32, a power of two of them, at most half full
@@ -45,14 +45,14 @@ class Keys(NamedTuple):
     place: Any
 
 
-def new_table(strings: int, size: int, beside: int = 0) -> Table:
+def new_table(strings: int, size: int, beside: int = 0) -> StringTable:
     """A table with room for so many strings and bytes, and so many numbers, zero at first, beside each key.
 
     Room that is not used costs nothing, since only the slots have to be empty: they start fewer and become more.
     """
     edges, slots = np.empty(strings + 1, np.uint64), 1 << (max(strings // 2, 32) - 1).bit_length()
     edges[0] = 0
-    return Table(
+    return StringTable(
         np.zeros(slots, np.uint32), np.empty((strings + 1, 2 + beside), np.uint64), edges,
         np.empty(size + _BEHIND, np.uint8), np.zeros(1, np.int64),
     )  # fmt: skip
@@ -82,7 +82,7 @@ def _fill(keys: Any, known: Any, slots: Any) -> None:
         slots[p] = t
 
 
-def roomier(table: Table, strings: int, size: int) -> Table:
+def roomier(table: StringTable, strings: int, size: int) -> StringTable:
     """The table, or a larger one with the same strings, with room for so many more strings and bytes."""
     slots, keys, edges, letters, _ = table
     known = int(table.known[0])
@@ -95,7 +95,7 @@ def roomier(table: Table, strings: int, size: int) -> Table:
     if 2 * (known + strings) > len(slots):
         slots = np.zeros(1 << (2 * (known + strings) - 1).bit_length(), np.uint32)
         _fill(keys, known, slots)
-    return Table(slots, keys, edges, letters, table.known)
+    return StringTable(slots, keys, edges, letters, table.known)
 
 
 def longer(array: Any, filled: int, size: int) -> Any:

@@ -20,9 +20,9 @@ import pyarrow as pa
 from ...base.arrays import Floats, Ints
 from ...base.arrow import array, numpy_of, utf8
 from ...base.threads import parallel, threads
-from .strings import NONE, Table, known_to, longer, new_table, roomier
+from .strings import NONE, StringTable, known_to, longer, new_table, roomier
 from .tokens import FILLED, LABEL, SEEN, by_group, by_token, flush, merged
-from .words import LACKS_WORDS, MOST, NEEDED, STATES, Texts, count, index_all, new_desk, not_ascii, score
+from .words import LACKS_WORDS, MOST, NEEDED, STATES, TextBytes, count, index_all, new_desk, not_ascii, score
 
 
 def _edges(sizes: Any, parts: int) -> list[int]:
@@ -93,7 +93,7 @@ _MOST_BYTES = 1 << 32  # for one thread, which may take another's: it counts in 
 _PIECES = 32  # that two threads take from a stretch of texts, one from its front and one from its back
 
 
-def readable(texts: pa.Array, prepared: Callable[[str], str]) -> Texts:
+def readable(texts: pa.Array, prepared: Callable[[str], str]) -> TextBytes:
     """The bytes of an array of strings; those with letters beyond ASCII as Python has prepared them."""
     edges, data = utf8(texts)
     data.flags.writeable = False  # always the same type, and so one compiled kernel
@@ -110,7 +110,7 @@ def readable(texts: pa.Array, prepared: Callable[[str], str]) -> Texts:
         place = np.cumsum([0, *map(len, others)])
         begin[beyond], stop[beyond] = place[:-1], place[1:]
         more = b"".join(others) or more
-    return Texts(data, np.frombuffer(more, dtype=np.uint8), beyond, begin, stop)
+    return TextBytes(data, np.frombuffer(more, dtype=np.uint8), beyond, begin, stop)
 
 
 def _stretches(sizes: Any, enough: int) -> list[tuple[int, int]]:
@@ -123,7 +123,7 @@ def _stretches(sizes: Any, enough: int) -> list[tuple[int, int]]:
 class _Part:
     """What one thread found."""
 
-    table: Table
+    table: StringTable
     ledger: Ledger
     numbers: Any
     ends: Any

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .compiling import helper, kernel
-from .strings import ONE, ZERO, Keys, Table, code_point, has_room, key_them, learn, roomier
+from .strings import ONE, ZERO, Keys, StringTable, code_point, has_room, key_them, learn, roomier
 
 TOGETHER = 512  # n-grams whose keys are made, and then looked up
 TEXT, SEEN, FILLED, LABEL = range(4)  # where a kernel stands: texts done, and of the entries; see `by_group`
@@ -152,8 +152,8 @@ def rows(tokens: Any, ends: Any, stamp: Any, place: Any, indptr: Any, indices: A
 
 
 def numbered(
-    data: Any, step: int, cuts: Any, piece_ends: Any, sizes: tuple[int, int], table: Table
-) -> tuple[Table, Any, Any]:
+    data: Any, step: int, cuts: Any, piece_ends: Any, sizes: tuple[int, int], table: StringTable
+) -> tuple[StringTable, Any, Any]:
     """The n-grams of units: a table of them, the number of each, from 0 on, and where those of each text end.
 
     Units are numbers of words, with a step of four bytes, or characters, with a step of one. `cuts` says where each
@@ -172,7 +172,7 @@ def numbered(
     return table, out[: ends[-1] if len(ends) else 0] - np.uint32(1), ends
 
 
-def spelled(table: Table, word_edges: Any, letters: Any) -> tuple[Any, Any]:
+def spelled(table: StringTable, word_edges: Any, letters: Any) -> tuple[Any, Any]:
     """The n-grams of words written out, with a space between words: where each ends, and the bytes."""
     numbers = table.letters[: len(table.letters) // 4 * 4].view(np.uint32)
     edges = np.zeros(int(table.known[0]) + 1, np.int64)

@@ -36,7 +36,7 @@ class Desk(NamedTuple):
     numbers: Any  # uint32: of the words found together
 
 
-class Texts(NamedTuple):
+class TextBytes(NamedTuple):
     """Bytes, and where each text begins and stops; texts with letters beyond ASCII stand in bytes of their own."""
 
     data: Any

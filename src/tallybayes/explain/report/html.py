@@ -95,7 +95,7 @@ def _cell(tag: str, text: str, is_text: bool, widest: int) -> str:
     return f'<{tag} class="l"><bdi>{inside}</bdi></{tag}>' if is_text else f"<{tag}>{inside}</{tag}>"
 
 
-class Page:
+class HtmlPage:
     """Sections one after the other, and a list of them at the top."""
 
     def __init__(self, title: str) -> None:

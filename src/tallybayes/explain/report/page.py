@@ -16,10 +16,10 @@ from ..plots.evidence import WaterfallDisplay, nomogram
 from ..plots.paper import matplotlib, svg
 from ..plots.scores import ConfusionDisplay, PrecisionRecallDisplay, ReliabilityDisplay, RocDisplay
 from .facts import Judged, judged, report_facts
-from .html import Page, escape, figure, fold, number, paragraph, table
+from .html import HtmlPage, escape, figure, fold, number, paragraph, table
 
 _OPEN = 8  # column pictures that are seen at once
-_MOST = 40  # column pictures in all
+_MOST_PICTURES = 40  # column pictures in all
 _MANY = 30  # classes in a table before it is folded
 
 
@@ -33,7 +33,7 @@ def report(model: Model, data: Any, path: str | os.PathLike[str] | None = None, 
         raise FileNotFoundError(f"there is no folder {folder}")
     seen = judged(model, data, y)
     facts = report_facts(model, data, seen=seen)
-    page = Page(f"{facts['target']}: a naive Bayes model")
+    page = HtmlPage(f"{facts['target']}: a naive Bayes model")
     _opening(page, facts)
     _columns(page, model, facts)
     if seen.evaluation is not None:
@@ -48,7 +48,7 @@ def report(model: Model, data: Any, path: str | os.PathLike[str] | None = None, 
     return text
 
 
-def _opening(page: Page, facts: dict[str, Any]) -> None:
+def _opening(page: HtmlPage, facts: dict[str, Any]) -> None:
     data, tally = facts["data"], facts["model"]["tally"]
     counted = "written down by hand, not counted" if tally is None else f"counted from {number(tally['rows'])} rows"
     page.lead(
@@ -92,7 +92,7 @@ def _warnings(data: dict[str, Any]) -> Iterable[tuple[str, str]]:
         yield "info", f"{number(data['without_label'])} rows without a label are left out of the figures."
 
 
-def _columns(page: Page, model: Model, facts: dict[str, Any]) -> None:
+def _columns(page: HtmlPage, model: Model, facts: dict[str, Any]) -> None:
     page.section("data", "The data, and what was made of them")
     rows = [["column", "kind", "family", "bits", "missing", "weight", "why"]]
     for c in facts["columns"]:
@@ -111,22 +111,26 @@ def _columns(page: Page, model: Model, facts: dict[str, Any]) -> None:
         page.add(fold(f"{_many(len(facts['ignored']), 'column')} left out", table(lines, left=(0, 1))))
     page.section("columns", "Column by column")
     pictures = []
-    for i, c in enumerate(facts["columns"][:_MOST]):
+    for i, c in enumerate(facts["columns"][:_MOST_PICTURES]):
         drawn = svg(column_display(model, c["name"]), f"c{i}", f"{c['name']} by class")
         pictures.append(figure(drawn, f"{printable(c['name'], 50)} · {c['family']}"))
     page.add(f'<div class="gallery">{"".join(pictures[:_OPEN])}</div>')
     if len(pictures) > _OPEN:
         rest = f'<div class="gallery">{"".join(pictures[_OPEN:])}</div>'
         page.add(fold(f"{_many(len(pictures) - _OPEN, 'more column')} of those that say less", rest))
-    if len(facts["columns"]) > _MOST:
-        page.add(paragraph(f"{_many(len(facts['columns']) - _MOST, 'column')} saying still less, without a picture."))
+    if len(facts["columns"]) > _MOST_PICTURES:
+        page.add(
+            paragraph(
+                f"{_many(len(facts['columns']) - _MOST_PICTURES, 'column')} saying still less, without a picture."
+            )
+        )
 
 
 def _many(n: int, what: str, several: str = "") -> str:
     return f"{n} {what if n == 1 else several or what + 's'}"
 
 
-def _scores(page: Page, model: Model, seen: Judged, facts: dict[str, Any]) -> None:
+def _scores(page: HtmlPage, model: Model, seen: Judged, facts: dict[str, Any]) -> None:
     page.section("answers", "How good the answers are")
     right = seen.labels[seen.labels >= 0]
     labels, p = [model.classes[i] for i in right], seen.probabilities
@@ -158,7 +162,7 @@ def _figure(value: float | None, name: str) -> str:
     return "–" if value is None else f"{value:,.10g}" if name == "rows" else f"{value:.3f}"
 
 
-def _mistakes(page: Page, model: Model, seen: Judged, facts: dict[str, Any]) -> None:
+def _mistakes(page: HtmlPage, model: Model, seen: Judged, facts: dict[str, Any]) -> None:
     page.section("mistakes", "The most confident mistakes")
     if not facts["mistakes"]:
         page.add(paragraph("There are none: every answer was right."))
@@ -183,7 +187,7 @@ def _odds_table(odds: Any) -> str:
     return f'<div class="scroll">{odds._repr_html_()}</div>'
 
 
-def _nomogram(page: Page, model: Model) -> None:
+def _nomogram(page: HtmlPage, model: Model) -> None:
     if not model.beliefs or len(model.classes) < 2:
         return
     page.section("model", "The model as a nomogram")
@@ -197,13 +201,13 @@ def _nomogram(page: Page, model: Model) -> None:
     page.add(paragraph(f"Find the value of each column, read off its points for {whose}, and add them up. {reading}"))
     if display.scales:
         page.add(figure(svg(display, "nomogram", "nomogram"), "", wide=True))
-    if len(model.beliefs) <= _MOST:
+    if len(model.beliefs) <= _MOST_PICTURES:
         page.add(
             fold("the graph, with the tables behind it", f'<div class="scroll paper">{model.graph().to_svg()}</div>')
         )
 
 
-def _words(page: Page, facts: dict[str, Any]) -> None:
+def _words(page: HtmlPage, facts: dict[str, Any]) -> None:
     if not facts["words"]:
         return
     page.section("words", "Words of each class")
@@ -214,7 +218,7 @@ def _words(page: Page, facts: dict[str, Any]) -> None:
         page.add(f"<h3><bdi>{escape(name, 60)}</bdi></h3>" + table(lines, left=(0, 1), shown=_MANY, widest=600))
 
 
-def _tally(page: Page, model: Model, facts: dict[str, Any]) -> None:
+def _tally(page: HtmlPage, model: Model, facts: dict[str, Any]) -> None:
     page.section("tally", "What was counted, merged and forgotten")
     t = facts["model"]["tally"]
     if t is None:

@@ -25,7 +25,7 @@ _PLAIN = 900  # the exponent of a width that can divide any distance in the midd
 
 
 @dataclass(frozen=True)
-class Lookup:
+class SlotWeights:
     """Weights by slot: how the column is read (NULL: missing), the slot of what was read, the known slots, and what any
     other one says.
     """
@@ -49,7 +49,7 @@ class Formula:
 
 
 @dataclass(frozen=True)
-class Tokens:
+class TokenWeights:
     """Weights by word, `base` for a row that has a text at all, and the table to read the words from."""
 
     table: TableName
@@ -64,7 +64,7 @@ class Tokens:
 
 def parts_of(
     d: Dialect, column: Column, belief: Belief, marks: Iterable[str], tokens: TableName | None
-) -> Iterator[tuple[Lookup | Formula | Tokens, float]]:
+) -> Iterator[tuple[SlotWeights | Formula | TokenWeights, float]]:
     """A column's parts and what each counts: one, none where it says nothing, several of a blend."""
     form = belief.form()
     blend = isinstance(form, forms.BlendForm)
@@ -76,7 +76,7 @@ def parts_of(
 
 def _part_of(
     d: Dialect, column: Column, form: forms.Form, marks: Iterable[str], tokens: TableName | None
-) -> Lookup | Formula | Tokens | None:
+) -> SlotWeights | Formula | TokenWeights | None:
     if isinstance(form, forms.NoForm):
         raise SettingsError(f"column {column.name!r} is {form.what}", hint=form.hint)
     if column.only_here:
@@ -96,7 +96,7 @@ def _part_of(
     if isinstance(form, forms.TableForm):
         text = _value(d, raw, form.values)
         weights = written(form.logs), written(form.unseen)
-        return Lookup(d.without(text, raw, marks), "{x}", list(form.values), *weights)
+        return SlotWeights(d.without(text, raw, marks), "{x}", list(form.values), *weights)
     x = d.without(d.to_number(raw), raw, marks)
     if isinstance(form, (forms.StepsForm, forms.CellsForm)):
         return _steps(d, x, form)
@@ -119,14 +119,14 @@ def _value(d: Dialect, raw: str, values: Iterable[str]) -> str:
     return text
 
 
-def _pair(d: Dialect, column: Column, form: forms.PairForm, marks: Iterable[str]) -> Lookup:
+def _pair(d: Dialect, column: Column, form: forms.PairForm, marks: Iterable[str]) -> SlotWeights:
     """The numbers of both values as one text; NULL where one is missing or was never seen."""
     assert column.of is not None
     sides = [_side(d, column, side, names, marks) for side, names in zip(column.of, (form.us, form.vs), strict=True)]
     names = [f"{i} {j}" for i in range(len(form.us)) for j in range(len(form.vs))]
     n_classes = form.logs.shape[2]
     weights = form.logs.reshape(len(names), n_classes)
-    return Lookup(f"({sides[0]}) || ' ' || ({sides[1]})", "{x}", names, weights, np.zeros(n_classes))
+    return SlotWeights(f"({sides[0]}) || ' ' || ({sides[1]})", "{x}", names, weights, np.zeros(n_classes))
 
 
 def _side(d: Dialect, column: Column, side: PairColumn, known: tuple[str, ...], marks: Iterable[str]) -> str:
@@ -144,7 +144,7 @@ def _side(d: Dialect, column: Column, side: PairColumn, known: tuple[str, ...], 
     return d.without(f"CASE {_value(d, raw, known)} {each} END" if known else "NULL", raw, all_marks)
 
 
-def _steps(d: Dialect, x: str, form: forms.StepsForm | forms.CellsForm) -> Lookup:
+def _steps(d: Dialect, x: str, form: forms.StepsForm | forms.CellsForm) -> SlotWeights:
     """The point that a value is, the step that it falls into, or, where the middle has many steps, its cell there."""
     starts, logs = form.general if isinstance(form, forms.CellsForm) else (form.starts, form.logs)
     kept = forms.changes(logs, _EQUAL)
@@ -166,7 +166,7 @@ def _steps(d: Dialect, x: str, form: forms.StepsForm | forms.CellsForm) -> Looku
         each = " ".join(f"WHEN {d.number(p)} THEN 'p{i}'" for i, p in enumerate(points))
         slot = f"CASE {{x}} {each} ELSE {slot} END"
     slot = f"CASE WHEN {{x}} IS NOT NULL THEN {slot} END"
-    return Lookup(x, slot, names, written(np.concatenate([own, logs, in_middle])), np.zeros(logs.shape[1]))
+    return SlotWeights(x, slot, names, written(np.concatenate([own, logs, in_middle])), np.zeros(logs.shape[1]))
 
 
 def _cell(d: Dialect, form: forms.CellsForm) -> str:
@@ -216,15 +216,15 @@ def _rate(d: Dialect, x: str, form: forms.RateForm) -> Formula:
     return Formula(x, out, " OR {x} < 0")
 
 
-def _words(column: Column, form: forms.WordsForm | forms.PresenceForm, table: TableName, present: str) -> Tokens:
+def _words(column: Column, form: forms.WordsForm | forms.PresenceForm, table: TableName, present: str) -> TokenWeights:
     if isinstance(form, forms.WordsForm):
         none = np.zeros_like(form.unseen)
-        return Tokens(table, present, list(form.words), form.logs, form.unseen, none, form.once)
+        return TokenWeights(table, present, list(form.words), form.logs, form.unseen, none, form.once)
     if not (np.isfinite(form.present).all() and np.isfinite(form.absent).all()):
         raise _cannot(column, "a text with impossible words", "smooth the counts: smoothing=tb.Laplace(1.0).")
     base = form.absent.sum(axis=0)
     weights = form.present - form.absent
-    return Tokens(table, present, list(form.words), weights, np.zeros_like(base), base, once=True)
+    return TokenWeights(table, present, list(form.words), weights, np.zeros_like(base), base, once=True)
 
 
 def written(weights: Floats) -> Floats:

@@ -28,7 +28,7 @@ from ...families.blend import MOST, bounded
 from ...families.calibration import LEAST, Isotonic, MarginScaling
 from ...families.settings import Settings
 from .dialects import Dialect, TableName, dialect
-from .parts import IMPOSSIBLE, Formula, Lookup, Tokens, parts_of, written
+from .parts import IMPOSSIBLE, Formula, SlotWeights, TokenWeights, parts_of, written
 
 _INLINE = 256  # weights of one column up to which they stand in the query itself
 _TINY = -700.0  # exp of less is 0 for every purpose, and an error in PostgreSQL
@@ -101,9 +101,9 @@ class _Query:
     tables: list[str] = field(default_factory=list)  # further WITH clauses
     rows: list[tuple[int, str, Sequence[float]]] = field(default_factory=list)  # of the table of weights
 
-    def add(self, number: int, part: Lookup | Formula | Tokens, factor: float, exponent: float) -> None:
+    def add(self, number: int, part: SlotWeights | Formula | TokenWeights, factor: float, exponent: float) -> None:
         """One column's part, times its weight, and for words times tokens^exponent."""
-        if isinstance(part, Tokens):
+        if isinstance(part, TokenWeights):
             self._add_tokens(number, part, factor, exponent)
             return
         self.reads.append(f"{part.read} AS tb_x{number}")
@@ -155,7 +155,7 @@ class _Query:
         self.rows += [(number, n, w) for n, w in zip(names, weights.tolist(), strict=True)]
         return f"w{number}"
 
-    def _add_tokens(self, number: int, part: Tokens, factor: float, exponent: float) -> None:
+    def _add_tokens(self, number: int, part: TokenWeights, factor: float, exponent: float) -> None:
         """The words of each row, summed in a table of their own; an impossible word counts once, however often."""
         d, alias = self.d, self._weights(number, part.names, _scaled(part.weights, factor))
         unseen = _scaled(part.unseen, factor)
