@@ -30,7 +30,7 @@ def test_distances_to_the_best_are_multiplied_by_the_lead(joint: np.ndarray, lea
         second = sorted(before)[-2] if len(before) > 1 else best
         factor = lead.scale * max(best - second, LEAST) ** lead.exponent if len(before) > 1 else 1.0
         np.testing.assert_allclose(after, [best + factor * (s - best) for s in before], rtol=1e-12, atol=1e-12)
-        assert int(np.argmax(after)) == int(np.argmax(before))
+        assert after[int(np.argmax(before))] == max(after)  # a lead below rounding may become a tie
 
 
 @given(st.lists(st.floats(0.01, 60), min_size=2, max_size=8, unique=True), LEADS)
