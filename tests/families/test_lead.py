@@ -15,8 +15,6 @@ import tallybayes as tb
 from tallybayes.base.arrays import log_sum_exp
 from tallybayes.families.calibration import LEAST
 from tallybayes.model import posterior
-from tallybayes.selection.choose.ladder import GAIN, LEAD, TEMPERATURE, _Ladder
-from tallybayes.selection.choose.weights import Evidence, Weights
 
 LEADS = st.builds(tb.Lead, st.floats(0.05, 20), st.floats(-0.9, 0.9))
 SCORES = arrays.arrays(float, st.tuples(st.integers(1, 5), st.integers(1, 5)), elements=st.floats(-50, 50))
@@ -168,20 +166,6 @@ def test_what_bends_has_no_linear_view_and_is_not_tuned(model: tb.Model) -> None
     np.testing.assert_allclose(moved - moved[0], [0.0, 0.4, 0.0], atol=1e-12)
     with pytest.raises(tb.SettingsError, match="offsets"):
         tb.tune(DATA, SCHEMA, settings=SETTINGS)
-
-
-@pytest.mark.parametrize(("exponent", "taken"), [(-0.6, True), (0.0, False)])
-def test_the_default_bends_the_lead_where_held_out_rows_gain(exponent: float, taken: bool) -> None:
-    scores, labels = overconfident(3000, exponent)
-    scores = 0.8 * scores  # all that a temperature can do is done
-    evidence = Evidence.of([scores], np.zeros(scores.shape), labels, np.arange(3000) % 10, None)
-    weights = Weights(np.ones(1), {}, np.ones(1))
-    loss = float(weights.losses(evidence).mean())
-    ladder = _Ladder(None, evidence, (TEMPERATURE,), weights, scores[:, 1:], None, {TEMPERATURE: loss})  # type: ignore[arg-type]
-    assert ladder.offer_lead() is taken
-    assert (ladder.lead is not None) is taken
-    assert ladder.form == ((TEMPERATURE, LEAD) if taken else (TEMPERATURE,))
-    assert (loss - ladder.tried["one temperature and lead"] >= GAIN) is taken
 
 
 def test_the_default_has_offsets_beside_weights_and_renews_them() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from corrected import corrected
 from test_model_file import HOSTILE, ROWS, SCHEMA, TALLY
 
 import tallybayes as tb
@@ -63,8 +64,12 @@ FITTED = tb.Settings(
 )
 
 
-@pytest.fixture(params=range(len(CHOICES) + 1))
+@pytest.fixture(params=[*range(len(CHOICES) + 1), *(f"corrected {i}" for i in range(2 * len(CHOICES) + 2))])
 def model(request: pytest.FixtureRequest) -> tb.Model:
+    if isinstance(request.param, str):
+        seed, choice = divmod(int(request.param.split()[1]), len(CHOICES) + 1)
+        settings = [*CHOICES, FITTED][choice]
+        return corrected(tb.count(ROWS, PAIRED).model(settings), seed + choice)
     if request.param == len(CHOICES):
         return tb.count(ROWS, PAIRED).model(FITTED)
     return TALLY.model(CHOICES[request.param])
@@ -315,6 +320,32 @@ def test_onnx_knows_pairs_and_blends() -> None:
         label, p = run_onnx(model, rows)
         assert np.allclose(p, model.predict_proba(rows), rtol=0, atol=1e-9)
         assert label.tolist() == model.predict(rows).tolist()
+
+
+@pytest.mark.parametrize("choice", range(len(CHOICES) + 1))
+def test_onnx_knows_corrections(choice: int) -> None:
+    under = tb.Schema([c for c in PAIRED.counted if c.kind not in ("text", "bag")], target="label")
+    settings = [*CHOICES, replace(FITTED, families={**FITTED.families, "count": "blend"})][choice].about(under.names)
+    for seed in range(4):
+        model = corrected(tb.count(ROWS, under).model(settings), seed)
+        for rows in (ROWS, ODD):
+            label, p = run_onnx(model, rows)
+            assert np.allclose(p, model.predict_proba(rows), rtol=0, atol=1e-9)
+            assert label.tolist() == model.predict(rows).tolist()
+
+
+@pytest.mark.filterwarnings("ignore:every class has probability 0")
+def test_onnx_of_corrected_columns_where_a_class_is_impossible() -> None:
+    rows = {"x": ["a", "b", "a", "c"], "n": [1.0, 1.0, 2.0, 2.0], "y": ["u", "u", "v", "v"]}
+    cells = tb.Cells.fitted(np.ones(9))
+    under = tb.Schema([tb.Column("x", "category"), tb.Column("n", "number", cells=cells)], target="y")
+    plain = tb.count(rows, under).model(tb.Settings(smoothing=tb.MaximumLikelihood(), families={"n": "bins"}))
+    asked = {"x": ["a", "b", "c", "b", None], "n": [1.0, 2.0, 1.0, None, 77.0]}
+    for seed in range(4):
+        model = corrected(plain, seed)
+        label, p = run_onnx(model, asked)
+        np.testing.assert_allclose(p, model.predict_proba(asked), rtol=0, atol=1e-12)
+        assert label.tolist() == model.predict(asked).tolist()
 
 
 @pytest.mark.filterwarnings("ignore:every class has probability 0")

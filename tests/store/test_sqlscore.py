@@ -18,6 +18,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
+from corrected import corrected
 from hypothesis import example, given
 from hypothesis import strategies as st
 from strategies import examples
@@ -206,6 +207,7 @@ def test_every_setting_reaches_the_query():
         "offsets",
         "lead",
         "classes",
+        "corrections",
     }
     assert {f.name for f in fields(tb.Settings)} == known
 
@@ -260,6 +262,22 @@ def test_blends_and_pairs_are_written(table, asked, dialect):
     check(blends_and_pairs(table), asked, dialect)
 
 
+@pytest.mark.parametrize("dialect", RUN)
+@pytest.mark.parametrize("seed", range(2))
+def test_corrections_are_written(table, tally, asked, dialect, seed):
+    check(corrected(blends_and_pairs(table), seed), asked, dialect)
+    for name in ("gaussian", "student", "kernel", "levels", "poisson", "impossible"):
+        check(corrected(tally.model(SETTINGS[name]), seed + len(name)), asked, dialect)
+
+
+@pytest.mark.parametrize("dialect", RUN)
+@pytest.mark.parametrize("family", [Multinomial(), Multinomial(presence=True), Complement()], ids=str)
+def test_corrected_words_are_read_from_a_table_of_tokens(dialect, family):
+    for seed, settings in enumerate([tb.Settings(), BY_LENGTH]):
+        model, rows, tokens = told_by_words(settings, family)
+        check(corrected(model, seed), rows, dialect, {"tok": tokens}, tokens={"body": "tok"})
+
+
 def bent(table: pa.Table, smoothing: object = None) -> tuple[tb.Model, pa.Table]:
     """A model of two classes with an isotonic curve, and rows from one end of it to the other."""
     two = table.filter(pa.array([y != NAMES[2] for y in table["y"].to_pylist()]))
@@ -312,7 +330,7 @@ def test_the_default_fit_is_written(dialect):
         "y": y.tolist(),
     }
     model = tb.fit(rows, target="y")
-    assert any(c.kind == "pair" for c in model.schema.counted) and model.settings.weights
+    assert any(c.kind == "pair" for c in model.schema.counted) and model.settings.corrections
     check(model, pa.table({"id": list(range(600)), **{n: rows[n] for n in ("a", "b", "x")}}), dialect)
 
 

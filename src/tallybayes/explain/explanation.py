@@ -24,7 +24,7 @@ from ..families.smoothing import Dirichlet
 from ..families.support import ColumnTally, Support, log_gamma, supports_of
 from ..model import posterior
 from ..model.prior import class_totals
-from .odds import Line, LogOdds
+from .odds import WORTH_SAYING, Line, LogOdds
 
 if TYPE_CHECKING:
     from ..model.model import Model
@@ -34,6 +34,7 @@ _MOST_LINES = 39  # of an explanation that is printed; what is left out stands i
 _MOST_CLASSES = 6
 _BETWEEN = 3  # characters between columns of a terminal's table
 _LABELS = 30  # characters that labels need before they are cut into lines
+_MOST_SPLIT = 3  # classes for which a line says what was counted and what a correction has added
 LOGS = {"natural": 1.0, "2": math.log(2), "10": math.log(10), "decibans": math.log(10) / 10}
 
 
@@ -46,6 +47,16 @@ class Contribution:
     parts: Floats
     note: str = ""
     factor: float = 1.0  # what the column's evidence was multiplied by; `parts` have it in them
+    corrected: Floats | None = None  # what a correction adds to what was counted; `parts` are the two together
+
+    @property
+    def counted(self) -> Floats:
+        """What the counts say, under the column's weight; all of it where there is no correction."""
+        return self.parts if self.corrected is None else np.asarray(self.parts - self.corrected)
+
+    def moved(self, at: Sequence[int]) -> bool:
+        """Whether a correction has moved some of these classes against others by so much that it is worth a word."""
+        return self.corrected is not None and float(np.ptp(self.corrected[at])) >= WORTH_SAYING
 
     def __str__(self) -> str:
         label = printable(f"{self.column}: {self.label}" if self.column and self.label else self.column or self.label)
@@ -116,7 +127,9 @@ class Explanation(Shown):
             odds = 0.0 if np.isnan(odds) else odds  # impossible in both
             low, high, variance = (np.nan, np.nan, np.nan) if s is None else s.interval(at, other, odds * unit, level)
             behind = None if s is None else (s.n[at], s.of[at], s.n[other], s.of[other])
-            lines.append(Line(c.column, c.label, str(c), odds, (low / unit, high / unit), variance / unit**2, behind))
+            added = 0.0 if c.corrected is None else float(c.corrected[at] - c.corrected[other])
+            reach = (low / unit, high / unit)
+            lines.append(Line(c.column, c.label, str(c), odds, reach, variance / unit**2, behind, added))
         return LogOdds(self.classes[at], self.classes[other], tuple(lines), level, self.log, unit)
 
     def for_class(self, label: Any, against: Any = None) -> list[tuple[str, str, float]]:
@@ -144,6 +157,7 @@ class Explanation(Shown):
             "log": self.log,
             "contributions": [
                 {"column": c.column, "value": c.label, "parts": c.parts.tolist(), "note": c.note, "factor": c.factor}
+                | ({} if c.corrected is None else {"counted": c.counted.tolist(), "corrected": c.corrected.tolist()})
                 | ({} if s is None else {"counts": s.n.tolist(), "of": s.of.tolist()})
                 for c, s in zip(self.contributions, self.supports, strict=True)
             ],
@@ -172,7 +186,13 @@ class Explanation(Shown):
         terms, totals = cascade(np.array([c.parts for c in lines])[:, at], digits)
         rows = [["", *names, *(f"Σ {n}" for n in names)]]
         for c, term, so_far in zip(lines, terms, totals, strict=True):
-            rows.append([str(c), *(signed(v, digits) for v in term), *(signed(v, digits).lstrip("+") for v in so_far)])
+            split = ""
+            if c.moved(at):
+                each = ", ".join(signed(float(v), 2) for v in np.asarray(c.corrected)[at])
+                split = f"  (corrected {each})" if len(at) <= _MOST_SPLIT else "  (corrected)"
+            rows.append(
+                [str(c) + split, *(signed(v, digits) for v in term), *(signed(v, digits).lstrip("+") for v in so_far)]
+            )
         rows.append(["probability", *("" for _ in names), *(f"{p:.4f}" for p in self.probabilities[at])])
         unit = {"natural": "natural logs", "decibans": "decibans"}.get(self.log, f"logs to base {self.log}")
         best = printable(self.classes[int(np.argmax(self.probabilities))], 40)
@@ -204,7 +224,8 @@ def explained(model: Model, blocks: Mapping[str, Block], log: str, start: Floats
         factor = posterior.factor_of_one(model.settings, name, blocks[name])
         for term in belief.terms(blocks[name], 0):
             parts = term.parts * factor if factor else np.zeros_like(term.parts)
-            lines.append(Contribution(name, term.label, parts / unit, term.note, factor))
+            corrected = None if term.corrected is None else term.corrected * factor / unit
+            lines.append(Contribution(name, term.label, parts / unit, term.note, factor, corrected))
     total = Explanation(model.classes, tuple(lines), np.zeros(len(model.classes)), log).total[None, :] * unit
     if model.settings.curves:
         after = posterior.calibrated(model.settings, total, posterior.prior_shift(start, model.start))

@@ -12,6 +12,7 @@ from ..base.canon import number_text, printable
 from ..base.show import Page, Shown, cascade, digits_for, signed, softmax, strongest, times
 
 _MOST_LINES = 39  # and one more for the rest
+WORTH_SAYING = 0.005  # of log units: a correction that is smaller is not told apart from what was counted
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,12 @@ class Line:
     interval: tuple[float, float]  # NaN where nothing is known of it
     variance: float
     counts: tuple[float, float, float, float] | None  # count and of how many, in the class and in the other
+    corrected: float = 0.0  # how much of the log-odds a correction has added to what was counted
+
+    @property
+    def counted(self) -> float:
+        """What the counts say, under the column's weight."""
+        return self.log_odds - self.corrected
 
     @property
     def known(self) -> bool:
@@ -79,6 +86,7 @@ class LogOdds(Shown):
                     "log_odds": x.log_odds,
                     "interval": list(x.interval) if x.known else None,
                     "counts": None if x.counts is None else [float(n) for n in x.counts],
+                    **({"counted": x.counted, "corrected": x.corrected} if x.corrected else {}),
                 }
                 for x in self.lines
             ],
@@ -108,7 +116,10 @@ class LogOdds(Shown):
         for line, term, total in zip(lines, terms[:, 0], totals[:, 0], strict=True):
             counts = ["", ""] if line.counts is None else [_of(*line.counts[:2]), _of(*line.counts[2:])]
             reach = f"{signed(line.interval[0], 2)} to {signed(line.interval[1], 2)}" if line.known else ""
-            rows.append([line.label, signed(term, digits), reach, signed(total, digits)])
+            split = ""
+            if abs(line.corrected) >= WORTH_SAYING:
+                split = f"  counted {signed(line.counted, 2)}, corrected {signed(line.corrected, 2)} →"
+            rows.append([line.label + split, signed(term, digits), reach, signed(total, digits)])
             rows[-1] += [times(line.log_odds * self.unit), *counts]
         low, high = self.interval
         reach = "" if np.isnan(low) else f"{signed(low, 2)} to {signed(high, 2)}"

@@ -2,7 +2,7 @@
 
 Imports `data`, `exact` and `base`. Begin with `base`, the contract of a *family* (counts → belief) and of a *belief*
 (block → log P by class), then `categorical`; each other file has one family. `settings` are what is believed before
-and beside the counts, `smoothing` and `vocabulary` are asked by several families, `calibration` bends a whole score,
+and beside the counts, `smoothing` and `vocabulary` are asked by several families, `calibration` is fitted to rows,
 `histogram` and `moments` are what families of numbers share. A *form* is what a belief says as plain numbers (`forms`,
 and back in `plain`), its *support* what that rests on.
 """

@@ -47,6 +47,7 @@ class Context:
     floor: Floor = field(default_factory=Floor)
     vector: bool = False  # the column is a vector
     largest_deviation: Callable[[], float] = lambda: 0.0  # over all Gaussian columns of the model
+    like: str = ""  # the kind of the column, or that which its kind is like
 
     @property
     def n_classes(self) -> int:
@@ -74,6 +75,7 @@ class Term:
     label: str
     parts: Floats
     note: str = ""  # "missing" or "never seen" where it is no evidence
+    corrected: Floats | None = None  # what a correction has added to what was counted; `parts` have it in them
 
 
 @dataclass(frozen=True)
@@ -150,6 +152,11 @@ class Belief(ABC):
         parts = self.parts(block.take(np.array([row])))[0]
         text = block.text(row)
         return [Term(text if text is not None else "", parts, "missing" if text is None else self.note(block, row))]
+
+    @property
+    def by_counts(self) -> Belief:
+        """What the counts alone say: itself, or what a correction was put upon."""
+        return self
 
     def bars(self, low: float, high: float) -> tuple[Floats, Floats] | None:
         """Edges from low to high and densities between them, edges × classes, where a picture should be of bars."""

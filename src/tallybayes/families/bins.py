@@ -73,9 +73,20 @@ class Bins(Family):
             edges = np.linspace(h.middle[0], h.middle[-1], bins + 1)[1:-1]
             at = np.searchsorted(h.middle, edges, side="left") - 1
         else:
-            below = np.cumsum(total) / total.sum()
-            at = np.array([np.argmin(np.abs(below[:-1] - i / bins)) for i in range(1, bins)], dtype=np.int64)
+            at = equally_filled(total, bins)
         return between[np.unique(np.clip(at, 0, len(between) - 1))]
+
+
+def equally_filled(total: Floats, bins: int) -> Ints:
+    """The last cell of each bin but the final one, so that bins of whole cells are filled as equally as can be."""
+    if len(total) < 2:
+        return np.zeros(0, dtype=np.int64)
+    below = np.cumsum(total) / max(float(total.sum()), 1e-300)
+    wanted = np.arange(1, bins) / bins
+    at = np.clip(np.searchsorted(below[:-1], wanted), 0, len(total) - 2)
+    before = np.maximum(at - 1, 0)
+    nearer = np.where(np.abs(below[before] - wanted) <= np.abs(below[at] - wanted), before, at)
+    return np.unique(np.searchsorted(below[:-1], below[nearer]))  # of cells without rows the first
 
 
 def _by_bin(h: Histogram, cuts: Floats) -> Floats:

@@ -11,7 +11,7 @@ the column weights (`selection.choose`), or are equal.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from .gaussian import Gaussian
 from .support import QUANTILES, ColumnTally, Support, supports_of
 
 MOST = 15.0  # nats a family may hold against a class: the far tail of a bell curve is a guess, not evidence
+_FEW = 16  # classes
 READERS: tuple[Family, ...] = (
     Gaussian(variance="shared"),
     Gaussian(predictive=True),
@@ -78,6 +79,7 @@ class BlendBelief(Belief):
     n_classes: int
     beliefs: tuple[Belief, ...]
     shares: tuple[float, ...]
+    most: float = field(default=MOST, metadata={"usual": True})  # files name it where it is another
 
     density = False  # a product of powers of densities is no density
 
@@ -85,14 +87,14 @@ class BlendBelief(Belief):
         """The weighted sum of what each belief says, against its best class."""
         out = np.zeros((block.rows, self.n_classes))
         for belief, share in zip(self.beliefs, self.shares, strict=True):
-            out += share * bounded(belief.parts(block))
+            out += share * bounded(belief.parts(block), self.most)
         return out
 
     def form(self) -> Form:
         """The form of each belief, by its share; none if one of them has none."""
         forms = [belief.form() for belief in self.beliefs]
         unsaid = next((f for f in forms if isinstance(f, NoForm)), None)
-        return unsaid or BlendForm(MOST, tuple(zip(map(float, self.shares), forms, strict=True)))
+        return unsaid or BlendForm(self.most, tuple(zip(map(float, self.shares), forms, strict=True)))
 
     def sealed(self) -> BlendBelief:
         """Each belief sealed."""
@@ -131,8 +133,16 @@ class BlendBelief(Belief):
         return self.beliefs[int(np.argmax(self.shares))].table()
 
 
-def bounded(parts: Floats) -> Floats:
-    """Parts against the best class of each row, none below −MOST; 0 where every class is impossible."""
-    best = parts.max(axis=1, keepdims=True, initial=-np.inf)
-    out: Floats = np.maximum(np.where(np.isfinite(best), parts, 0.0) - np.where(np.isfinite(best), best, 0.0), -MOST)
-    return out
+def bounded(parts: Floats, most: float = MOST) -> Floats:
+    """Parts against the best class of each row, none below −most; 0 where every class is impossible."""
+    if 0 < parts.shape[1] <= _FEW:  # class by class: NumPy takes long over many short rows
+        best = parts[:, 0].copy()
+        for y in range(1, parts.shape[1]):
+            np.maximum(best, parts[:, y], out=best)
+    else:
+        best = parts.max(axis=1, initial=-np.inf)
+    possible = np.isfinite(best)
+    if not possible.all():
+        parts, best = np.where(possible[:, None], parts, 0.0), np.where(possible, best, 0.0)
+    out: Floats = parts - best[:, None]
+    return np.maximum(out, -most, out=out)

@@ -1,4 +1,4 @@
-"""What a whole score is bent by where one temperature is not enough: `Isotonic`, `MarginScaling`.
+"""What is fitted to held-out rows beyond weights: `Isotonic` and `MarginScaling` bend a score, `Correction` a column.
 
 `Isotonic` is a rising curve from the score of two classes to their log-odds. `MarginScaling` bends the lead, how far
 the best class is ahead of the second, for scores that are too sure when far ahead, or not sure enough:
@@ -7,12 +7,17 @@ the best class is ahead of the second, for scores that are too sure when far ahe
 
 All classes keep their order. A temperature is the case of exponent 0; with an exponent of −½ a lead of 16 nats counts
 twice what a lead of 4 does, not four times.
+
+`Correction` is about one column. Columns repeat each other, and what is wrong with their sum can be mended where it
+arises: a weight on what the column's counts say, and for every cell and class something that is added.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -112,3 +117,115 @@ class MarginScaling:
 
 
 Lead = MarginScaling  # its first name, by which files know it
+
+
+UNIT = 2.0**-20  # nats: what a correction adds is a whole number of these, so that files and hashes are stable
+_MOST_ADDED = 1e6  # nats
+
+
+@dataclass(frozen=True, eq=False)
+class Correction:
+    """What is believed of a column beside its counts: weight · what they say + added[cell, class].
+
+    weight:   a factor on what the counts say; at 0 they are not asked
+    classes:  the canonical texts of the classes; one that the model does not have is ignored, one that is not here
+              gets nothing added
+    added:    nats, cells × classes, in whole units of 2⁻²⁰
+    cells:    the values of a category, the slots of a pair, or the words of a bag or text; others get nothing added
+    cuts:     of a number instead: where its stretches start, one fewer than rows of `added`
+    """
+
+    weight: float
+    classes: tuple[str, ...]
+    added: Floats
+    cells: tuple[str, ...] = ()
+    cuts: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        added = _table_of(self.added)
+        given = {
+            "weight": _number_of(self.weight),
+            "classes": _texts("classes", self.classes),
+            "cells": _texts("cells", self.cells),
+            "cuts": tuple(map(_number_of, self.cuts)),
+        }
+        for name, value in given.items():
+            object.__setattr__(self, name, value)
+        if not 0 <= self.weight < np.inf:
+            raise SettingsError(f"a correction of weight {self.weight!r}", hint="weights are finite and at least 0.")
+        rising = all(a < b for a, b in pairwise(self.cuts)) and bool(np.isfinite(self.cuts).all())
+        if not rising or (self.cuts and self.cells):
+            raise SettingsError(
+                f"a correction with {len(self.cuts)} cuts and {len(self.cells)} cells",
+                hint="a number has rising, finite cuts, any other column has cells.",
+            )
+        rows = {len(self.cells)} if self.cells else {len(self.cuts) + 1} if self.cuts else {0, 1}
+        if added.ndim != 2 or not self.classes or added.shape[1] != len(self.classes) or len(added) not in rows:
+            raise SettingsError(
+                f"a correction whose added numbers have the shape {added.shape}, for {len(self.cells)} cells, "
+                f"{len(self.cuts)} cuts and {len(self.classes)} classes",
+                hint="give a row for each cell, or one more than cuts, and a column for each class.",
+            )
+        if not (np.abs(added) <= _MOST_ADDED).all():
+            raise SettingsError(
+                "a correction that adds more than any evidence, or no number",
+                hint=f"give finite nats, at most {_MOST_ADDED:g} either way.",
+            )
+        added = np.rint(added / UNIT) * UNIT + 0.0  # no negative zeros
+        added.setflags(write=False)
+        object.__setattr__(self, "added", added)
+
+    @classmethod
+    def of_units(cls, units: Any, classes: Any, **more: Any) -> Correction:
+        """The correction of a file: `units` are all its added numbers, row by row, as whole numbers of 2⁻²⁰ nats."""
+        whole = np.array(units if isinstance(units, list) else None)
+        if whole.size and (whole.dtype.kind != "i" or whole.ndim != 1):
+            raise ValueError("the units of a correction are no list of whole numbers")
+        return cls(classes=classes, added=whole.reshape(-1, max(len(classes), 1)) * UNIT, **more)
+
+    @property
+    def units(self) -> list[int]:
+        """The inverse of `of_units`."""
+        return [int(n) for n in np.rint(self.added / UNIT).ravel().tolist()]
+
+    def on(self, classes: Sequence[str]) -> Floats:
+        """What is added, cells × these classes."""
+        known = {c: i for i, c in enumerate(self.classes)}
+        padded = np.hstack([self.added, np.zeros((len(self.added), 1))])
+        return np.asarray(padded[:, [known.get(c, len(known)) for c in classes]])
+
+    def _content(self) -> tuple[Any, ...]:
+        return self.weight, self.classes, self.cells, self.cuts, self.added.shape, self.added.tobytes()
+
+    def __eq__(self, other: object) -> bool:
+        return self._content() == other._content() if isinstance(other, Correction) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._content())
+
+
+def _texts(what: str, given: Any) -> tuple[str, ...]:
+    out = tuple(given) if isinstance(given, (tuple, list)) else (None,)
+    twice = len(set(map(repr, out))) < len(out)
+    if twice or not all(isinstance(text, str) for text in out):
+        raise SettingsError(
+            f"the {what} of a correction " + ("name one twice" if twice else f"are {given!r:.80}"),
+            hint=f"give a tuple of {what} as canonical texts, each once.",
+        )
+    return out
+
+
+def _number_of(given: Any) -> float:
+    try:
+        return float(given)
+    except (TypeError, ValueError):
+        raise SettingsError(f"{given!r:.80} in a correction is no number", hint="give a plain number.") from None
+
+
+def _table_of(given: Any) -> Floats:
+    try:
+        return np.array(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise SettingsError(
+            "what a correction adds is no table of numbers", hint="give cells × classes nats."
+        ) from None

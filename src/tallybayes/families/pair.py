@@ -11,6 +11,7 @@ the dependence r that all classes share, which says nothing about the class. A v
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -20,7 +21,7 @@ import numpy as np
 from ..base.arrays import Floats, Ints
 from ..base.errors import CannotEstimate, SettingsError
 from ..data.blocks import Codes, N
-from ..data.pairs import pair_values
+from ..data.pairs import pair_slot, pair_values
 from ..exact.counts import Counts
 from .base import Belief, Context, Family, Table, Term
 from .forms import PairForm
@@ -50,11 +51,7 @@ class Interaction(Family):
         values = [pair_values(s) for s in sheet.slot_names]
         us, vs = (tuple(sorted({pair[side] for pair in values})) for side in (0, 1))
         at_u, at_v = ({v: i for i, v in enumerate(side)} for side in (us, vs))
-        if len(us) * len(vs) * context.n_classes > MOST_CELLS:
-            raise CannotEstimate(
-                f"a pair of {len(us):,} by {len(vs):,} values in {context.n_classes:,} classes",
-                hint="pair columns with fewer values: rare pairs have too few rows to say anything.",
-            )
+        check_size(len(us), len(vs), context.n_classes)
         n = np.zeros((len(us), len(vs), context.n_classes))
         if values:
             place = np.array([(at_u[u], at_v[v]) for u, v in values])
@@ -62,20 +59,41 @@ class Interaction(Family):
         return InteractionBelief(us, vs, log_ratios(n, self.strength))
 
 
+def check_size(us: int, vs: int, classes: int) -> None:
+    """Refuse a table of more cells than are sensible."""
+    if us * vs * classes > MOST_CELLS:
+        raise CannotEstimate(
+            f"a pair of {us:,} by {vs:,} values in {classes:,} classes",
+            hint="pair columns with fewer values: rare pairs have too few rows to say anything.",
+        )
+
+
+def values_of(slot: str) -> tuple[str, str]:
+    """The two values of a slot that somebody has given; refused if it is none."""
+    try:
+        u, v = pair_values(slot)
+        if isinstance(u, str) and isinstance(v, str) and pair_slot(u, v) == slot:
+            return u, v
+    except (TypeError, ValueError, RecursionError):
+        pass
+    raise SettingsError(f"a pair has no cell {slot!r:.80}", hint='name two values as a JSON list: \'["sun", "dry"]\'.')
+
+
 def log_ratios(n: Floats, strength: float) -> Floats:
-    """log [P(u, v given y) / (P(u given y) · P(v given y))] of a table of counts u × v × y."""
-    u, v, c = n.shape
+    """log [P(u, v given y) / (P(u given y) · P(v given y))] of tables of counts … × u × v × y."""
+    u, v, c = n.shape[-3:]
     if u == 0 or v == 0:
         return np.zeros_like(n)
-    rows = n.sum(axis=(0, 1))
-    p_u = (n.sum(axis=1) + 1 / u) / (rows + 1)  # one imagined row for all values of a side together
-    p_v = (n.sum(axis=0) + 1 / v) / (rows + 1)
-    product = p_u[:, None, :] * p_v[None, :, :]
-    together = n.sum(axis=2)
-    apart = product @ ((rows + 1) / (rows.sum() + c))
-    shared = (together + strength * c * apart) / (together.sum() + strength * c) / apart
-    towards = product * shared[:, :, None]
-    towards /= towards.sum(axis=(0, 1))
+    rows = n.sum(axis=(-3, -2), keepdims=True)
+    p_u = (n.sum(axis=-2, keepdims=True) + 1 / u) / (rows + 1)  # one imagined row for all values of a side together
+    p_v = (n.sum(axis=-3, keepdims=True) + 1 / v) / (rows + 1)
+    product = p_u * p_v
+    together = n.sum(axis=-1, keepdims=True)
+    everyone = rows.sum(axis=-1, keepdims=True)
+    apart = (product * ((rows + 1) / (everyone + c))).sum(axis=-1, keepdims=True)
+    shared = (together + strength * c * apart) / (everyone + strength * c) / apart
+    towards = product * shared
+    towards /= towards.sum(axis=(-3, -2), keepdims=True)
     out: Floats = np.log((n + strength * towards) / (rows + strength) / product)
     return out
 
@@ -105,11 +123,16 @@ class InteractionBelief(Belief):
         """One more row of zeros on each side, for values never seen."""
         return np.pad(self.log, ((0, 1), (0, 1), (0, 0)))
 
+    def rows_of(self, slots: Sequence[str]) -> Floats:
+        """The log ratios of a block's slots, and zeros after them: the row of code −1, missing."""
+        unseen = (len(self.us), len(self.vs))
+        at = np.array([*map(self._place, slots), unseen], dtype=np.int64)
+        out: Floats = self._padded[at[:, 0], at[:, 1]]
+        return out
+
     def parts(self, block: Codes) -> Floats:
         """The log ratio of the two values; 0 where one is missing or was never seen."""
-        unseen = (len(self.us), len(self.vs))
-        at = np.array([*map(self._place, block.slots), unseen], dtype=np.int64)[block.codes]
-        out: Floats = self._padded[at[:, 0], at[:, 1]]
+        out: Floats = self.rows_of(block.slots)[block.codes]
         return out
 
     def terms(self, block: Codes, row: int) -> list[Term]:

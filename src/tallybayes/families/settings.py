@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base.errors import SettingsError, unknown
-from .calibration import Isotonic, MarginScaling
+from .calibration import Correction, Isotonic, MarginScaling
 from .smoothing import Dirichlet, Laplace, Smoothing
 
 UNSEEN = ("no evidence", "reserve")
@@ -42,19 +42,39 @@ class Floor:
 class Calibrated:
     """Where the weights of some settings come from, and how much has changed since.
 
-    form:     "one temperature", "column weights and pairs", "column weights, pairs and lead", "… and isotonic curve"
+    form:     "one temperature", "column weights", "corrections", "corrections and pairs", "… and isotonic curve"
     rows:     rows they were fitted on
     losses:   nested held-out log loss of each form that was tried
     changed:  rows added or forgotten since
+    errors:   the standard error of each loss
+    note:     what was noticed of the rows: that neighbours are alike, and were held out together
+    figures:  accuracy, log_loss, brier and calibration_error of the form taken, on the rows that judged it (before an
+              isotonic curve), each with its standard error where it has one
+    judged:   how many rows that were
     """
 
     form: str
     rows: int
     losses: Mapping[str, float] = field(default_factory=dict)
     changed: int = 0
+    errors: Mapping[str, float] = field(default_factory=dict)
+    note: str = ""
+    figures: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    judged: int = 0
+
+    @property
+    def accuracy(self) -> float:
+        """The share of right answers to rows that had no part in the model that gave them; NaN if none were asked."""
+        return self.figures.get("accuracy", (float("nan"),))[0]
+
+    @property
+    def calibration_error(self) -> float:
+        """How far probabilities and shares of right answers are apart on those rows; NaN if none were asked."""
+        return self.figures.get("calibration_error", (float("nan"),))[0]
 
     def __str__(self) -> str:
-        tried = ", ".join(f"{name} {loss:.4f}" for name, loss in self.losses.items())
+        error = {name: f" ± {2 * e:.4f}" for name, e in self.errors.items() if name == self.form}
+        tried = ", ".join(f"{name} {loss:.4f}{error.get(name, '')}" for name, loss in self.losses.items())
         since = f"; {self.changed:,} row{'s' * (self.changed != 1)} changed since" if self.changed else ""
         return f"{self.form}, fitted on {self.rows:,} rows (held-out log loss: {tried}){since}"
 
@@ -119,6 +139,15 @@ def _numbers(what: str, hint: str, least: float = -np.inf) -> Callable[[Mapping[
     return check
 
 
+def _corrections(value: Mapping[str, Correction]) -> None:
+    for name, each in value.items():
+        if not isinstance(each, Correction):
+            raise SettingsError(
+                f"the correction of column {name!r} is a {type(each).__name__}",
+                hint="give tb.Correction(weight, classes, added, cells or cuts).",
+            )
+
+
 _weights = _numbers("weight of column", "weights are at least 0.", least=0.0)
 _lengths = _numbers("length exponent of column", "take a number, usually between -1 and 0.")
 _offsets = _numbers("offset of class", "take a number of nats, or none.")
@@ -142,6 +171,8 @@ class Settings:
     lead:        bends how far the best class is ahead, for scores that are too sure
     calibrated:  where the weights come from, if they were fitted
     classes:     labels that the model knows even if no row has them
+    corrections: {column: Correction}, a weight on what its counts say and what is added to it, cell by cell; the column
+                 has no entry in `weights`, or the whole is multiplied by that, too
     """
 
     smoothing: Smoothing | Mapping[str, Smoothing] = field(
@@ -167,6 +198,9 @@ class Settings:
     lead: MarginScaling | None = field(default=None, metadata=_concerns(fitted=True, curve=True))
     calibrated: Calibrated | None = field(default=None, metadata=_concerns(estimated=True, fitted=True))
     classes: tuple[str, ...] = field(default=(), metadata=_concerns(by="class"))
+    corrections: Mapping[str, Correction] = field(
+        default_factory=dict, metadata=_concerns(by="column", estimated=True, fitted=True, check=_corrections)
+    )
 
     def __post_init__(self) -> None:
         for f in fields(self):
@@ -203,6 +237,11 @@ class Settings:
         if self.calibrated is None:
             return self
         return replace(self, calibrated=replace(self.calibrated, changed=self.calibrated.changed + rows))
+
+    def weight_of(self, column: str) -> float:
+        """What is multiplied with what a column's counts say: its weight, and that in its correction."""
+        own = self.corrections.get(column)
+        return self.weights.get(column, 1.0) * (1.0 if own is None else own.weight)
 
     def smoothing_of(self, column: str) -> Smoothing:
         """The smoothing of one column."""

@@ -7,13 +7,15 @@ null, true, 3, 0.5, "text"                    themselves
 {"map": [[key, value], …]}                    a mapping with keys of any type
 {"type": "Laplace", "options": {"alpha": 1}}  one of TYPES
 {"family": "bins", "options": {…}}            a registered family
+
+What a correction adds are tens of thousands of numbers: they stand there as one list of whole units of 2⁻²⁰.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
@@ -92,6 +94,9 @@ def _encoded(value: Any, where: str) -> Any:
     if isinstance(value, Family):
         return {"family": _family_key(value, where), "options": _options(value, where)}
     name = "Lead" if isinstance(value, calibration.MarginScaling) else type(value).__name__  # files keep first names
+    if isinstance(value, calibration.Correction):
+        said = {f.name: _encoded(getattr(value, f.name), where) for f in fields(value) if f.name != "added"}
+        return {"type": name, "options": said, "units": value.units}
     if TYPES.get(name) is type(value):
         return {"type": name, "options": _options(value, where)}
     raise SettingsError(
@@ -168,6 +173,9 @@ def _decoded(value: Any, depth: int) -> Any:
             return np.array(value["array"]).reshape(value["shape"])
         except (TypeError, ValueError):
             raise _unreadable(value) from None
+    if keys == {"type", "options", "units"} and value["type"] == "Correction" and isinstance(value["options"], dict):
+        options = {str(k): _decoded(v, deeper) for k, v in value["options"].items()}
+        return _made(calibration.Correction, {**options, "units": value["units"]}, calibration.Correction.of_units)
     if isinstance(value.get("options"), dict) and keys in ({"type", "options"}, {"family", "options"}):
         options = {str(k): _decoded(v, deeper) for k, v in value["options"].items()}
         return _made(_family_class(value["family"]) if "family" in keys else _type(value["type"]), options)
@@ -181,14 +189,14 @@ def _type(name: Any) -> type:
     raise unknown(ModelFileError, found, name, TYPES, _NEWER)
 
 
-def _made(kind: type, options: dict[str, Any]) -> Any:
-    known = [f.name for f in fields(kind)]
+def _made(kind: type, options: dict[str, Any], make: Callable[..., Any] | None = None) -> Any:
+    known = [*(f.name for f in fields(kind)), *(["units"] if make else [])]
     strange = sorted(set(options) - set(known))
     if strange:
         found = f"{kind.__name__} has an option {strange[0][:60]!r}, which this release does not know"
         raise unknown(ModelFileError, found, strange[0], known, _NEWER)
     try:
-        return kind(**options)
+        return (make or kind)(**options)
     except TallybayesError:
         raise
     except (TypeError, ValueError, AttributeError) as error:

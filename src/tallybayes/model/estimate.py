@@ -15,6 +15,7 @@ from ..exact.counts import Counts
 from ..families import Auto, Belief, Context, Family, Gaussian, default_family, family_for
 from ..families.auto import choose
 from ..families.moments import read_moments
+from ..families.plain import corrected
 from ..families.settings import Settings
 from ..families.smoothing import Dirichlet
 from ..tally.tally import Tally
@@ -52,6 +53,7 @@ def estimate(tally: Tally, settings: Settings | None = None, *, known: Mapping[s
         context = Context(
             column.name, names, totals, settings.smoothing_of(column.name), column.values, column.cells, column.width,
             settings.predictive, settings.unseen == "reserve", settings.floor, column.like == "vector", largest,
+            column.like,
         )  # fmt: skip
         chosen = settings.families.get(column.name)
         family = default_family(column.kind) if chosen is None else family_for(chosen, column.kind)
@@ -62,7 +64,9 @@ def estimate(tally: Tally, settings: Settings | None = None, *, known: Mapping[s
             )
         if isinstance(family, Auto):
             family = (known or {}).get(column.name) or choose(counts[column.name], context)
-        beliefs[column.name] = family.estimate(counts[column.name], context)
+        belief = family.estimate(counts[column.name], context)
+        correction = settings.corrections.get(column.name)
+        beliefs[column.name] = belief if correction is None else corrected(belief, correction, context)
         families[column.name] = family
     labels = tuple(canon.from_text(c, schema.label_type) for c in names)
     return Model(schema, labels, safe_log(class_prior(settings, names, totals)), beliefs, families, settings, tally)

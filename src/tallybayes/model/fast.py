@@ -21,6 +21,8 @@ from ..exact.kernels import gate
 from ..families import Belief
 from ..families.categorical import CategoricalBelief
 from ..families.gaussian import GaussianBelief
+from ..families.pair import InteractionBelief
+from ..families.plain import CorrectedBelief
 from . import posterior
 
 Adder = Callable[[slice, Floats], None]
@@ -35,6 +37,7 @@ def adders(
     """For each column that has a fast twin, what adds weight · part to the scores of some rows; {} for few rows."""
     if any(b.rows < _FEW for b in blocks.values()):
         return {}
+    beliefs = {n: b.whole if isinstance(b, CorrectedBelief) else b for n, b in beliefs.items()}
     kernels = gate.kernels(
         "scores", sum(b.unchecked.size if isinstance(b, Vectors) else b.rows for b in blocks.values())
     )
@@ -84,8 +87,8 @@ def _adder(kernels: ModuleType, belief: Belief, block: Any, weight: float) -> Ad
             return _NormalRows(kernels, block, bells, weight)
         values = block.values[:, None] if isinstance(block, Numbers) else block.values
         return partial(_normal, kernels, np.ascontiguousarray(values), bells, weight)
-    if type(belief) is CategoricalBelief and isinstance(block, Codes):
-        return partial(_table, kernels, np.ascontiguousarray(weight * belief.rows_of(block.slots)), block.codes)
+    if type(belief) in (CategoricalBelief, InteractionBelief) and isinstance(block, Codes):
+        return partial(_table, kernels, np.ascontiguousarray(weight * belief.rows_of(block.slots)), block.codes)  # type: ignore[attr-defined]
     return None
 
 

@@ -53,16 +53,21 @@ class Learning:
             return self._later(less)
         return self._changed(self._tally("made to forget").forget(data, y, weights=weights))
 
-    def recalibrate(self, data: Any, y: Any = None, *, weights: Any = None) -> Self:
+    def recalibrate(
+        self, data: Any, y: Any = None, *, weights: Any = None, effort: str = "default", groups: str | None = None,
+        order: str | bool | None = None,
+    ) -> Self:  # fmt: skip
         """The same counts under weights fitted anew on these rows, which may be old ones, new ones or both.
 
         Families, pairs and readings of text stay. Rows are scored by the other folds of the rows given, never by
-        themselves; the fewer there are, the less their weights suit a model that has counted more.
+        themselves; the fewer there are, the less their weights suit a model that has counted more. `effort`, `groups`
+        and `order` are as for `tallybayes.fit`.
         """
-        from ..selection.choose.ladder import recalibrated
+        from ..selection.choose.chosen import recalibrated
 
         source = open_source(data, y, weights=weights, target=self.schema.target).repeatable()
-        fitted: Any = self._tally("recalibrated").model(recalibrated(source, self.schema, self.settings))
+        settings = recalibrated(source, self.schema, self.settings, effort=effort, groups=groups, order=order)
+        fitted: Any = self._tally("recalibrated").model(settings)
         return cast(Self, replace(fitted, notes=self.notes))
 
     def _changed(self, tally: Tally) -> Self:

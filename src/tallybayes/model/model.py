@@ -268,6 +268,27 @@ class Model(Learning, Scoring):
             return self.log_prior
         return self.log_prior + posterior.offsets(self.settings, self.classes)
 
+    @property
+    def counted(self) -> Model:
+        """The model by its counts alone: the same tally and families, and nothing that was fitted to held-out rows.
+
+        No weights, corrections, offsets or curves; and no pair of columns whose counts are not asked anyway, since a
+        correction of weight 0 is all it says.
+        """
+        from .estimate import estimate
+
+        settings = self.settings.without(fitted=True)
+        if self.tally is None:
+            return replace(self, settings=settings)
+        own = self.settings.corrections
+        gone = {c.name for c in self.schema.counted if c.of and c.name in own and own[c.name].weight == 0}
+        tally = self.tally
+        if gone:
+            schema = self.schema._with(columns=[c for c in self.schema.columns if c.name not in gone])
+            tally = replace(tally, schema=schema, columns={n: c for n, c in tally.columns.items() if n not in gone})
+            settings = settings.about(schema.names)
+        return replace(estimate(tally, settings, known=self.families), notes=self.notes)
+
     def prior(self) -> dict[Any, float]:
         """P(class)."""
         return dict(zip(self.classes, np.exp(self.log_prior).tolist(), strict=True))
@@ -291,18 +312,23 @@ class Model(Learning, Scoring):
         title = f"Model: {origin} · P({canon.printable(self.schema.target)}): {prior}{more}"
         page = Page(title, [[canon.printable(name, 40), what] for name, what in self._described()], left=2, indent=2)
         calibrated = self.settings.calibrated
-        return str(page) if calibrated is None else f"{page}\nweights: {calibrated}"
+        if calibrated is None:
+            return str(page)
+        noticed = f"\n{calibrated.note}" if calibrated.note else ""
+        return f"{page}\nweights: {calibrated}{noticed}"
 
     def _described(self) -> Iterator[tuple[str, str]]:
         for name, belief in self.beliefs.items():
             family = self.families[name].describe() if name in self.families else "written"
-            weight = self.settings.weights.get(name)
+            own = self.settings.corrections.get(name)
+            weighted = own is not None or name in self.settings.weights
             table = belief.table()
             count = len(table.rows)
             size = f", {count} {table.unit if count != 1 else table.unit[:-1]}" if table.unit else ""
             length = self.settings.lengths.get(name)
-            by = "" if weight is None else f", weight {weight:.3g}"
-            yield name, family + size + by + ("" if not length else f" × tokens^{length:.2f}")
+            by = f", weight {self.settings.weight_of(name):.3g}" if weighted else ""
+            corrected = "" if own is None else f" and {np.count_nonzero(own.added):,} corrections"
+            yield name, family + size + by + ("" if not length else f" × tokens^{length:.2f}") + corrected
 
     def _repr_html_(self) -> str:
         return model_html(repr(self), self.graph())

@@ -27,7 +27,7 @@ from ..data.pairs import PairColumn, pair_slot, stretch_names
 from ..data.schema import Column, Schema, column_of
 from ..data.values import NotPlain, plain_number, plain_text
 from ..families import Belief
-from ..families.forms import FAR, HALF_LOG_2PI, BellForm, BlendForm, CellsForm, Form, WordsForm
+from ..families.forms import FAR, HALF_LOG_2PI, BellForm, BlendForm, CellsForm, Form, StepsForm, WordsForm
 from ..families.plain import of_form
 from ..families.settings import Settings
 from .posterior import calibrated, factor_of_one, prior_shift
@@ -285,6 +285,9 @@ def _heard(form: Form, by: float, belief: Callable[[], Belief]) -> Heard:
         cells = form.cells
         kept = _Kept(lambda code: _listed(form.ask(np.array([code], dtype=np.int64))[0], by))
         return lambda x: kept[cells.code(x)]
+    if isinstance(form, StepsForm):
+        starts, said = form.starts.tolist(), [_listed(logs, by) for logs in form.logs]
+        return lambda x: said[bisect_right(starts, x)]
     if isinstance(form, BellForm) and len(form.location) == 1:
         return _bell(form, by, long)
     return long

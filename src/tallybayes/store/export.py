@@ -33,8 +33,9 @@ def model_card(model: Model) -> str:
     lines += ["", "## Columns", "", "| column | kind | believed as | weight |", "|---|---|---|---|"]
     for name in list(model.beliefs)[:_MOST_COLUMNS]:
         family = model.families[name].describe() if name in model.families else "written table"
-        weight = model.settings.weights.get(name, 1.0)
-        lines.append(f"| {_safe(name)} | {model.schema[name].kind} | {_safe(family)} | {weight:.3g} |")
+        weight = model.settings.weight_of(name)
+        added = " and corrections" if name in model.settings.corrections else ""
+        lines.append(f"| {_safe(name)} | {model.schema[name].kind} | {_safe(family)} | {weight:.3g}{added} |")
     if len(model.beliefs) > _MOST_COLUMNS:
         lines.append(f"| … {len(model.beliefs) - _MOST_COLUMNS} more | | | |")
     ignored = [c for c in model.schema.columns if c.kind == "ignore"]
@@ -77,6 +78,11 @@ def _revealed(model: Model, tally: Tally | None) -> list[str]:
         "probabilities, and for Student-t columns how many values each class had."
     )
     out.append("- Rows can be taken out again: `model.forget(rows)` leaves no trace of them in the counts.")
+    if model.settings.corrections:
+        out.append(
+            "- Weights and corrections were fitted to rows and are no counts: they stay as they are when rows are "
+            "forgotten, until `model.recalibrate(rows)` fits them anew."
+        )
     return out
 
 
@@ -84,7 +90,7 @@ def _limits(model: Model) -> list[str]:
     out = [
         "- Columns are taken as independent given the class. Where they repeat each other, probabilities are extreme."
     ]
-    if not model.settings.weights:
+    if not (model.settings.weights or model.settings.corrections):
         out.append("- The evidence has not been weighted by column: take the order of the classes more seriously "
                    "than the probabilities.")  # fmt: skip
     out.append("- Values and words never seen are no evidence, missing values are left out.")

@@ -20,6 +20,7 @@ from .json import pieces
 from .sealed import Sealed
 
 OPSET, ML_OPSET, IR = 18, 3, 9
+_IMPOSSIBLE = -1e305  # below any bound of a blend
 
 
 def onnx_bytes(sealed: Sealed) -> bytes:
@@ -178,6 +179,7 @@ def _blend(graph: _Graph, piece: dict[str, Any], n_classes: int) -> str | None:
     for own in piece["parts"]:
         part = _FORMS[own["form"]](graph, {**piece, **own}, n_classes)
         if part is not None:
+            part = graph.node("Max", part, graph.constant(np.array([_IMPOSSIBLE])))  # no difference of infinities
             best = graph.node("ReduceMax", part, graph.whole(1), keepdims=1)
             part = graph.node("Max", graph.node("Sub", part, best), graph.constant(np.array([-piece["most"]])))
             part = graph.node("Mul", part, graph.constant(np.array(own["share"])))

@@ -117,7 +117,8 @@ class _Rows:
 
     def described(self, name: str, belief: Belief) -> dict[str, Any]:
         """What JSON says of a belief: its type, its short fields, and how much of the table its long ones take."""
-        given = {f.name: getattr(belief, f.name) for f in fields(belief)}  # type: ignore[arg-type]
+        own = [f for f in fields(belief) if not f.metadata.get("usual") or getattr(belief, f.name) != f.default]  # type: ignore[arg-type]
+        given = {f.name: getattr(belief, f.name) for f in own}
         return {"type": type(belief).__name__, "fields": {n: self._field(name, n, given[n]) for n in sorted(given)}}
 
     def _field(self, name: str, field: str, given: Any) -> dict[str, Any]:

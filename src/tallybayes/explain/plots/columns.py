@@ -133,7 +133,7 @@ class NumberDisplay(Display):
     @classmethod
     def of(cls, model: Model, column: str) -> NumberDisplay:
         """Bars over the middle 99 % of what was counted."""
-        belief, cells, (shown, *look) = model.beliefs[column], model.schema[column].cells, frequent(model)
+        belief, cells, (shown, *look) = model.beliefs[column].by_counts, model.schema[column].cells, frequent(model)
         assert model.tally is not None
         if cells is None or "cells" not in model.tally.columns[column].sheets:
             known = [(m, np.sqrt(v)) for n, m, v in model.tally.moments(column).values() if n > 0]

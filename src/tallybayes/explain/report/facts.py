@@ -225,11 +225,17 @@ def _column_facts(model: Model, seen: Judged) -> list[dict[str, Any]]:
             "kind": column.kind,
             "family": family,
             "reason": column.reason,
-            "weight": float(model.settings.weights.get(name, 1.0)),
+            "weight": float(model.settings.weight_of(name)),
+            "corrections": _corrections(model, name),
             "bits": seen.information[name],
             "missing": seen.missing[name],
         })  # fmt: skip
     return sorted(out, key=lambda c: -float(c["bits"]))
+
+
+def _corrections(model: Model, name: str) -> int:
+    own = model.settings.corrections.get(name)
+    return 0 if own is None else int(np.count_nonzero(own.added))
 
 
 def _word_columns(model: Model) -> list[str]:

@@ -97,7 +97,8 @@ def _columns(page: HtmlPage, model: Model, facts: dict[str, Any]) -> None:
     rows = [["column", "kind", "family", "bits", "missing", "weight", "why"]]
     for c in facts["columns"]:
         share = f"{max(100 * c['missing'], 1):.0f} %" if c["missing"] else ""
-        weight = f"{c['weight']:.3g}" if c["weight"] != 1 else ""
+        weight = f"{c['weight']:.3g}" if c["weight"] != 1 or c["corrections"] else ""
+        weight += f" and {c['corrections']:,} corrections" if c["corrections"] else ""
         rows.append([c["name"], c["kind"], c["family"], f"{c['bits']:.3f}", share, weight, c["reason"]])
     page.add(
         paragraph(

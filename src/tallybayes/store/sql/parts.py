@@ -35,7 +35,7 @@ class SlotWeights:
     names: list[str]
     weights: Floats  # slots × classes
     unseen: Floats
-    bounded: bool = False  # it says at most MOST against a class, as part of a blend
+    most: float | None = None  # that it says against a class, as part of a blend
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Formula:
     read: str
     formulas: list[str]
     unless: str = ""
-    bounded: bool = False
+    most: float | None = None
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class TokenWeights:
     unseen: Floats
     base: Floats
     once: bool
-    bounded: bool = False
+    most: float | None = None
 
 
 def parts_of(
@@ -67,11 +67,11 @@ def parts_of(
 ) -> Iterator[tuple[SlotWeights | Formula | TokenWeights, float]]:
     """A column's parts and what each counts: one, none where it says nothing, several of a blend."""
     form = belief.form()
-    blend = isinstance(form, forms.BlendForm)
-    for share, one in form.parts if isinstance(form, forms.BlendForm) else [(1.0, form)]:
+    blend = form if isinstance(form, forms.BlendForm) else None
+    for share, one in [(1.0, form)] if blend is None else blend.parts:
         part = _part_of(d, column, one, marks, tokens)
         if part is not None:
-            yield replace(part, bounded=blend), share
+            yield replace(part, most=None if blend is None else blend.most), share
 
 
 def _part_of(

@@ -24,7 +24,7 @@ from ...base.errors import SettingsError, unknown
 from ...data.outputs import PREDICTION, output_names
 from ...data.schema import Schema
 from ...families.base import Belief
-from ...families.blend import MOST, bounded
+from ...families.blend import bounded
 from ...families.calibration import LEAST, Isotonic, MarginScaling
 from ...families.settings import Settings
 from .dialects import Dialect, TableName, dialect
@@ -111,7 +111,7 @@ class _Query:
             self._add_formula(number, part, factor)
             return
         self.slots.append(f"{part.slot.format(x=f'x.tb_x{number}')} AS tb_{number}")
-        weights = _scaled(bounded(part.weights) if part.bounded else part.weights, factor)
+        weights = _scaled(part.weights if part.most is None else bounded(part.weights, part.most), factor)
         unseen = _scaled(part.unseen, factor)
         if weights.size <= _INLINE or len(self.joins) >= self.d.most_joins:
             self.parts.append(self._cases(number, part.names, weights, unseen))
@@ -130,14 +130,14 @@ class _Query:
     def _add_formula(self, number: int, part: Formula, factor: float) -> None:
         """A formula of the number; in a blend against that of the best class, within bounds."""
         d, x = self.d, f"x.tb_x{number}"
-        never = d.number(IMPOSSIBLE / factor)  # impossible, whatever the weight
+        never = d.number(IMPOSSIBLE if part.most is not None else IMPOSSIBLE / factor)  # impossible under any weight
         says = [f.format(x=x, never=never) for f in part.formulas]
         self.slots.append(f"{x} AS tb_{number}")
         self.slots += [f"{f} AS tb_{number}_{c}" for c, f in enumerate(says)]
         each = [f"r.tb_{number}_{c}" for c in range(self.n_classes)]
-        if part.bounded:
+        if part.most is not None:
             top = f"{d.greatest}({', '.join(each)})" if len(each) > 1 else each[0]
-            each = [f"{d.greatest}({e} - {top}, {d.number(-MOST)})" for e in each]
+            each = [f"{d.greatest}({e} - {top}, {d.number(-part.most)})" for e in each]
         times = "" if factor == 1.0 else f"{d.number(factor)} * "
         nothing = f"r.tb_{number} IS NULL{part.unless.format(x=f'r.tb_{number}')}"
         self.parts.append([f"CASE WHEN {nothing} THEN {d.number(0.0)} ELSE {times}{e} END" for e in each])
