@@ -347,7 +347,8 @@ def _texts(name: str, codes: Codes, what: str, declared: bool = False) -> Column
         if not _ID_NAME.search(name) and are_names(codes.slots):
             return names(name, distinct)
         return Column(name, "ignore", reason=f"nearly an id: {alone} of {len(there)} rows have a value of their own")
-    shown = sorted(codes.slots[i] for i in np.argsort(-count, kind="stable")[:3])
+    few = np.flatnonzero(count >= np.sort(count)[-3:][0]).tolist()
+    shown = sorted(codes.slots[i] for i in sorted(few, key=lambda i: (-count[i], codes.slots[i]))[:3])
     more = ", …" if distinct > 3 else ""
     gone = codes.rows - len(there)
     share = f"; missing in {gone / codes.rows:.0%} of rows" if gone else ""

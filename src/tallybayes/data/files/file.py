@@ -90,7 +90,7 @@ class Options:
             ("TALLYBAYES_MEMORY", os.environ.get("TALLYBAYES_MEMORY")),
         ):
             if wish is not None:
-                return _size(name, wish)
+                return size_of(name, wish)
         return DEFAULT_MEMORY
 
     @property
@@ -109,7 +109,8 @@ class Options:
         return min(max(self.memory // 64, 1 << 20), 64 << 20)
 
 
-def _size(name: str, wish: str | int) -> int:
+def size_of(name: str, wish: str | int) -> int:
+    """A size in bytes: a number of them, or one with a unit, "500M", "1GB"; `name` is whose it is, for messages."""
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?I?B?)\s*", str(wish).upper())
     unit = _UNITS.get(found[2]) if found else None
     if found is None or unit is None or isinstance(wish, bool):

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from types import ModuleType
@@ -16,6 +20,7 @@ log = logging.getLogger("tallybayes")
 BREAK_EVEN = 2_000_000
 _CELLS = {"texts": 0.5, "tokens": 2}  # what a byte of text and a token are worth; everything else is worth one
 _work_done = 0
+_loaded: list[bool] = []  # once Numba is
 
 
 def _repaid(cells: int) -> bool:
@@ -29,7 +34,10 @@ def _repaid(cells: int) -> bool:
     if wish == "off" or (wish == "auto" and _work_done < BREAK_EVEN):
         return False
     try:
-        _numba()
+        if not _loaded:
+            with _uninterrupted():
+                _numba()
+            _loaded.append(True)
     except ImportError:
         return False
     return True
@@ -40,7 +48,29 @@ def kernels(of: str, work: int) -> ModuleType | None:
 
     `work` is how many of them there are to do: cells, entries, bytes of text, tokens.
     """
-    return import_module(f".{of}", __package__) if _repaid(int(_CELLS.get(of, 1) * work)) else None
+    if not _repaid(int(_CELLS.get(of, 1) * work)):
+        return None
+    loaded = sys.modules.get(f"{__package__}.{of}")
+    if loaded is not None:
+        return loaded
+    with _uninterrupted():
+        return import_module(f".{of}", __package__)
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Ctrl-C is raised when this is over: an import that is cut off would leave half a module behind for good."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    caught: list[tuple[int, Any]] = []
+    before = signal.signal(signal.SIGINT, lambda *given: caught.append(given))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if caught and callable(before):
+        before(*caught[-1])
 
 
 @cache
