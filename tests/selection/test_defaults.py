@@ -53,7 +53,7 @@ def test_the_form_follows_the_data_and_fit_says_which() -> None:
     assert form(copied) in ("column weights", "column weights and pairs")
     assert sum(w for n, w in copied.settings.weights.items() if n.startswith("copy") or n == "a") < 2
     paired = tb.fit(xor(), target="y")
-    assert form(paired) == "column weights and pairs"
+    assert form(paired) == "corrections and pairs"
     for model in (copied, paired):
         said = repr(model).splitlines()[-1]
         assert said.startswith(f"weights: {form(model)}, fitted on ")

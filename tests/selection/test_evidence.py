@@ -9,7 +9,7 @@ import pytest
 from test_folds import mixed, mixed_schema
 
 import tallybayes as tb
-from tallybayes.selection.choose.tune import left_out_likelihood, likeliest_alpha
+from tallybayes.selection.choose.likeliest import left_out_likelihood, likeliest_alpha
 
 
 def brute(words: list[tuple[str, str]], k: int, alpha: float) -> float:

@@ -284,7 +284,7 @@ def test_positions_are_known_by_the_numbers_they_spell(monkeypatch: pytest.Monke
     under = tb.Schema([tb.Column("m", "bag")], target="y")
     for more, short in (([], True), (["x7"], False), ([" 7"], False), (["1e1"], False), (["9" * 20], False)):
         rows = {"m": [*data["m"], *({name: 1.0} for name in more)], "y": [*data["y"], *("a" for _ in more)]}
-        grid = folded(rows, under, np.arange(len(rows["y"])) % 3)._words["m"]
+        grid = folded(rows, under, np.arange(len(rows["y"])) % 3).words["m"]
         assert grid is not None
         assert (grid._spelled is not None) == short
         for width in (1, 10, 13, 5000):

@@ -19,7 +19,10 @@ from tallybayes.data.infer import first_look
 from tallybayes.data.pairs import coarse_cuts, pair_values, stretch_names
 from tallybayes.data.sources import open_source
 from tallybayes.families.pair import InteractionBelief, log_ratios
-from tallybayes.selection.choose.pairs import conditional_information, information, propose_pairs
+from tallybayes.selection.choose.columns import Category, DealtRows
+from tallybayes.selection.choose.ladder import Problem
+from tallybayes.selection.choose.pairs import ColumnPair, best_pairs, halves, information, possible
+from tallybayes.selection.choose.penalised import tempered
 
 N = 60
 RNG = np.random.default_rng(5)
@@ -211,40 +214,44 @@ def test_a_table_that_no_memory_holds_is_refused(monkeypatch: pytest.MonkeyPatch
         tb.count(ROWS, SCHEMA).model()
 
 
-def test_conditional_information_by_brute_force() -> None:
-    n = np.random.default_rng(6).poisson(4.0, (3, 4, 2)).astype(float)
-    n[1, 2] = 0
-    p = n / n.sum()
-    expected = sum(
-        p[u, v, y] * math.log(p[u, v, y] * p[:, :, y].sum() / (p[u, :, y].sum() * p[:, v, y].sum()))
-        for u, v, y in product(range(3), range(4), range(2))
-        if p[u, v, y] > 0
-    )
-    free = 2 * 3 * 2
-    chance = (free + 2 * math.sqrt(2 * free)) / (2 * n.sum())
-    assert conditional_information(n) == pytest.approx(expected - chance, rel=1e-12)
-    assert conditional_information(np.zeros((2, 2, 2))) == 0
-    both = n.sum(axis=1) / n.sum()
+def test_information_by_brute_force() -> None:
+    n = np.random.default_rng(6).poisson(4.0, (3, 2)).astype(float)
+    both = n / n.sum()
     alone = sum(
         both[u, y] * math.log(both[u, y] / (both[u].sum() * both[:, y].sum())) for u in range(3) for y in range(2)
     )
-    assert information(n.sum(axis=1)) == pytest.approx(alone, rel=1e-12)
+    assert information(n) == pytest.approx(alone, rel=1e-12)
 
 
-def test_independent_columns_are_seldom_proposed() -> None:
+def problem(data: dict[str, list[Any]], labels: np.ndarray, folds: np.ndarray) -> tuple[Problem, list[ColumnPair]]:
+    """The columns of a table of categories, whose rows stand fold by fold, and the pairs they could make."""
+    schema = tb.infer(data, target="y")
+    read = blocks(schema, first_look(open_source(data)))
+    rows = DealtRows(labels, folds, np.ones(len(labels)), 2, 5)
+    named = [(c, Category.of(c, read[c.name], rows, 1.0)) for c in schema.counted]  # type: ignore[arg-type]
+    pairs = possible(halves(named), schema.counted)
+    return Problem(rows, [c for _, c in named], [], pairs), pairs
+
+
+def test_pairs_are_proposed_by_what_the_columns_leave_over_and_not_by_the_rows_that_judge() -> None:
+    data = xor(500)
+    labels, folds = (np.array(data["y"]) == "odd").astype(np.int64), np.arange(500) // 100
+    one, pairs = problem(data, labels, folds)
+    joint = one.joint(3, one.terms())
+    assert best_pairs(pairs, joint, tempered(joint))[0].name == "a × b"
+    scrambled, _ = problem(data, np.where(folds == 3, 1 - labels, labels), folds)
+    again = scrambled.joint(3, scrambled.terms())
+    found = [p.name for p in best_pairs(pairs, joint, tempered(joint), 1)]
+    assert found == [p.name for p in best_pairs(scrambled.pairs, again, tempered(again), 1)]
+
+
+def test_the_gain_of_a_pair_is_that_of_a_newton_step_less_what_chance_gives() -> None:
     rng = np.random.default_rng(7)
     data = {f"c{i}": [str(v) for v in rng.integers(0, 3, 500)] for i in range(15)} | {"y": list("pq") * 250}
-    schema = tb.infer(data, target="y")
-    labels, splits = np.arange(500) % 2, np.arange(500) // 2 % 5
-    read = blocks(schema, first_look(open_source(data)))
-    proposed = propose_pairs(schema.counted, read, labels, 2, splits)
-    assert len(proposed) == 6
-    assert len(proposed[-1]) <= 10  # of 105
-    # what a split proposes does not depend on its rows
-    scrambled = np.where(splits == 3, 1 - labels, labels)
-    again = propose_pairs(schema.counted, read, scrambled, 2, splits)
-    assert again[3] == proposed[3]
-    assert again[-1] != proposed[-1]
+    one, pairs = problem(data, np.arange(500) % 2, np.arange(500) // 100)
+    joint = one.joint(None, one.terms())
+    assert len(pairs) == 105
+    assert len(best_pairs(pairs, joint, tempered(joint), 105)) < 60  # about half of them look better than chance
 
 
 @pytest.mark.parametrize(
@@ -285,8 +292,8 @@ def test_xor_is_solved_and_explained() -> None:
     np.testing.assert_allclose(why.total, model.log_joint(test)[0], atol=1e-12)
     assert set(model.sample(5, 0).column_names) == {"a", "b", "c", "y"}
     assert model.settings.calibrated is not None
-    assert model.settings.calibrated.form == "column weights and pairs"
-    assert "column weights and pairs" in repr(model)
+    assert model.settings.calibrated.form == "corrections and pairs"
+    assert "corrections and pairs" in repr(model)
 
 
 @pytest.mark.parametrize("pairs", [False, "auto", True, [("a", "b")], (("b", "a"), ("a", "b"))], ids=str)
@@ -349,7 +356,7 @@ def test_noise_is_not_paired() -> None:
     forced = tb.fit(data, target="y", pairs=True)
     assert forced.settings.calibrated is not None
     losses = forced.settings.calibrated.losses
-    assert losses["column weights and pairs"] > math.log(2) - 0.03  # nobody can do better, and the nested figure knows
+    assert losses["corrections and pairs"] > math.log(2) - 0.03  # nobody can do better, and the nested figure knows
 
 
 def test_columns_of_two_values_kept_by_dates_and_numbers() -> None:

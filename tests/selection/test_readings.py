@@ -11,7 +11,7 @@ from tallybayes.data.look import are_names
 from tallybayes.data.sources import open_source
 from tallybayes.families.settings import Settings
 from tallybayes.families.smoothing import Laplace
-from tallybayes.selection.choose.summands import Neighbours
+from tallybayes.selection.choose.deal import dealt
 from tallybayes.selection.choose.words import (
     ALPHAS,
     CHARACTERS,
@@ -126,7 +126,8 @@ def test_the_reading_is_the_best_of_a_full_search_or_nearly() -> None:
     data = open_source({**negated(300)}, target="y")
     look = next(iter(data.batches()))
     schema = tb.infer(negated(300), target="y")
-    folds = count_folds(open_source(look), schema, Neighbours(labelled(schema, look), 5))
+    deal = dealt(labelled(schema, look), look, 5)
+    folds = count_folds(open_source(look.take(deal.order)), schema, deal)
     chosen = read_texts(folds, schema, Settings())
     found = chosen.smoothing_of("text")
     assert isinstance(found, Laplace)
@@ -139,7 +140,7 @@ def test_characters_only_of_short_texts() -> None:
     short, long = negated(50), {"text": [t * 40 for t in negated(50)["text"]], "y": negated(50)["y"]}
     for data, expected in ((short, [PAIRS_OF_WORDS, CHARACTERS]), (long, [PAIRS_OF_WORDS])):
         look = next(iter(open_source(data, target="y").batches()))
-        assert [what for what, _ in further(tb.infer(data, target="y"), look)] == expected
+        assert [what for what, _ in further(tb.infer(data, target="y"), look, 2)] == expected
 
 
 def test_a_long_look_is_thinned_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,13 +149,3 @@ def test_a_long_look_is_thinned_out(monkeypatch: pytest.MonkeyPatch) -> None:
     assert thinned(look, schema) is look
     monkeypatch.setattr("tallybayes.selection.choose.words.LOOK_BYTES", 1_000)
     assert 0 < thinned(look, schema).rows < 60 < LOOK_BYTES
-
-
-def test_names_in_the_order_of_the_alphabet_are_dealt_out_one_by_one() -> None:
-    data = {"name": sorted(endings(300)["name"]), "y": ["f"] * 300}
-    schema = tb.Schema([tb.Column("name", "text")], target="y")
-    look = next(iter(open_source(data, target="y").batches()))
-    runs = Neighbours(labelled(schema, look), 5).folds
-    single = Neighbours(labelled(schema, look), 5, 1).folds
-    assert np.mean(np.diff(runs) == 0) > 0.8
-    assert np.mean(np.diff(single) == 0) < 0.4

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tallybayes as tb
-from tallybayes.selection.choose.tune import likeliest_alpha
+from tallybayes.selection.choose.likeliest import likeliest_alpha
 
 F = tb.families
 
@@ -75,9 +75,9 @@ def test_f4_counts_are_tried_as_levels_and_texts_with_fewer_words() -> None:
     for family, column in candidates.items():
         smoothing = tb.Laplace(0.3)
         other = replace(
-            found.settings,
-            families={**found.settings.families, column: family},
-            smoothing={**found.settings.smoothing, column: smoothing},
+            found.plain,
+            families={**found.plain.families, column: family},
+            smoothing={**found.plain.smoothing, column: smoothing},
         )
         again = tb.cross_validate(data, schema, settings=other, folds=5, stratify=True, seed=2)
         assert tried[column, family, smoothing] == pytest.approx(again["log_loss"], abs=1e-9)
@@ -91,7 +91,7 @@ def test_f4_the_figures_are_those_of_cross_validation() -> None:
     start = tb.Settings(
         families={n: next(c.family for c in found.tried if c.column == n) for n in SCHEMA.names},
     )
-    by_hand = tb.cross_validate(data, SCHEMA, settings=[start, found.settings], folds=5, stratify=True, seed=4)
+    by_hand = tb.cross_validate(data, SCHEMA, settings=[start, found.plain], folds=5, stratify=True, seed=4)
     losses = [by_hand.figure("log_loss", n)[0] for n in by_hand.names]
     assert found.before == pytest.approx(losses[0], abs=1e-12)
     assert found.after == pytest.approx(losses[1], abs=1e-12)
@@ -101,7 +101,7 @@ def test_every_candidate_is_judged_with_the_others_as_chosen() -> None:
     data = planted(120)
     found = tb.tune(data, SCHEMA, smoothing=[tb.Laplace(0.1)], families={"text": ["multinomial"]})
     assert isinstance(found, tb.Tuned)
-    chosen = {n: (found.settings.families[n], found.settings.smoothing_of(n)) for n in SCHEMA.names}
+    chosen = {n: (found.plain.families[n], found.plain.smoothing_of(n)) for n in SCHEMA.names}
     at_the_end = [c for c in found.tried if (c.family, c.smoothing) == chosen[c.column]]
     assert {c.column for c in at_the_end} == set(SCHEMA.names)
     assert all(c.loss == pytest.approx(found.after, abs=1e-9) for c in at_the_end)
@@ -157,7 +157,7 @@ def test_a_candidate_under_which_values_are_impossible_loses() -> None:
     hopeless = tb.tune(data, schema, smoothing=[], settings=tb.Settings(smoothing=tb.MaximumLikelihood()))
     assert isinstance(hopeless, tb.Tuned)
     with pytest.warns(tb.TallybayesWarning, match="probability 0"):
-        again = tb.cross_validate(data, schema, settings=hopeless.settings, folds=5, stratify=True)
+        again = tb.cross_validate(data, schema, settings=hopeless.plain, folds=5, stratify=True)
     assert hopeless.after == pytest.approx(again["log_loss"], abs=1e-12)
 
 

@@ -116,8 +116,15 @@ class Folds:
         )  # fmt: skip
         return cells.regroup([label if (fold < k if self.past else fold != k) else None for label, fold in self.names])
 
+    def part_of(self, column: str, counted: Bools) -> Tally:
+        """What some of the folds have counted of one column."""
+        schema = self.schema._with(columns=[self.schema[column]])
+        cells = Tally(schema, self.cells.classes, self.cells.labels, {column: self.cells.columns[column]})
+        return cells.regroup([label if counted[fold] else None for label, fold in self.names])
+
     @cached_property
-    def _words(self) -> dict[str, WordGrid | None]:
+    def words(self) -> dict[str, WordGrid | None]:
+        """The words of each column of words by class and fold; None where an amount is no small whole number."""
         kinds = [c.name for c in self.schema.counted if c.about.words]
         return {name: WordGrid.of(self.cells.columns[name], self.names) for name in kinds}
 
@@ -125,7 +132,7 @@ class Folds:
         inside = np.array([j < k if self.past else j != k for j in range(self.count)])
 
         def words(column: str) -> TrainingWords | None:
-            grid = self._words[column]
+            grid = self.words[column]
             return None if grid is None else grid.training(inside)
 
         def only(columns: Sequence[str]) -> Tally:
@@ -200,7 +207,12 @@ class Folds:
 
     def _ids(self, piece: _Piece, used: Mapping[str, Ints | None], name: str) -> Ints:
         """The numbers in the grid of a piece's words, looked up once for a piece that stays in memory."""
-        grid, bag = self._words[name], (piece.blocks or {})[name]
+        ids, some = self.ids(piece, name), used[name]
+        return ids if some is None else ids[some]
+
+    def ids(self, piece: _Piece, name: str) -> Ints:
+        """The same of all its words."""
+        grid, bag = self.words[name], (piece.blocks or {})[name]
         assert grid is not None
         assert isinstance(bag, Bag)
         ids = self._known_ids.get((name, piece.start))
@@ -208,8 +220,7 @@ class Folds:
             ids = grid.ids(bag.slots)
             if not piece.again:
                 self._known_ids[name, piece.start] = ids
-        some = used[name]
-        return ids if some is None else ids[some]
+        return ids
 
     def _again(self) -> Iterator[_Piece]:
         """The pieces with their blocks, those without room read from the source once more."""

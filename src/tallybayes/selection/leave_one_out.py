@@ -169,7 +169,7 @@ class _Batch:
         chosen = own.families.get(name)
         family = default_family(column.kind) if chosen is None else family_for(chosen, column.kind)
         smoothing = own.smoothing_of(name)
-        whole = self.read.weights is None
+        whole = self.read.weights is None and name not in own.corrections
         if whole and type(family) is Categorical and isinstance(block, Codes) and own.unseen == "no evidence":
             if type(smoothing) is Laplace and smoothing.alpha > 0:
                 return self._categorical(column, block, smoothing.alpha)

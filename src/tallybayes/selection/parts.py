@@ -16,7 +16,7 @@ from ..data import encode
 from ..data.blocks import Codes
 from ..data.encode import Labelled
 from ..data.infer import labels_or_name
-from ..data.schema import Schema
+from ..data.schema import Column, Schema
 from ..data.sources import LABELS, Batch, Source, open_source
 from ..data.values import category
 from . import splits
@@ -53,7 +53,7 @@ def split(
     target, y = labels_or_name(target, y)
     source = open_source(data, y, target=target or LABELS).repeatable()
     if by is not None:
-        names, part = _column(source, by, "says which part a row belongs to")
+        names, part = column_codes(source, by, "says which part a row belongs to")
         return {name: _rows_of(data, y, part == i) for i, name in enumerate(names)}
     names = list(PARTS) if len(shares) == 3 else ["train", "test"] if len(shares) == 2 else []
     if not names:
@@ -61,7 +61,7 @@ def split(
             f"{len(shares)} shares", hint="give shares of train and test, or of train, held-out and test."
         )
     if groups is not None:
-        members = _column(source, groups, "holds the groups")[1]
+        members = column_codes(source, groups, "holds the groups")[1]
         part = _groups_by_share(members, shares, seed)
     else:
         labels = _labels(source, target or LABELS) if stratify else None
@@ -145,7 +145,7 @@ def _labels(source: Source, target: str) -> Ints:
     return np.concatenate(out)
 
 
-def _column(source: Source, name: str, what: str) -> tuple[list[str], Ints]:
+def column_codes(source: Source, name: str, what: str) -> tuple[list[str], Ints]:
     """The different values of a column, in order, and which of them each row has; a missing one is refused."""
     texts: list[Codes] = []
     start = 0
@@ -165,6 +165,25 @@ def _column(source: Source, name: str, what: str) -> tuple[list[str], Ints]:
     number = {s: i for i, s in enumerate(names)}
     each = [np.array([number.get(s, -1) for s in t.slots] or [0], dtype=np.int64)[t.codes] for t in texts]
     return names, np.concatenate(each) if each else np.zeros(0, dtype=np.int64)
+
+
+def by_target(name: str) -> SettingsError:
+    """The refusal of folds by the column to predict."""
+    return SettingsError(
+        f"folds by {name!r}, which is the column to predict",
+        hint="name another column; every fold has its share of every class anyway.",
+    )
+
+
+def apart(schema: Schema, names: Sequence[str]) -> Schema:
+    """The schema in which some columns of the data, which decide about folds, are no evidence."""
+    for name in names:
+        if name == schema.target:
+            raise by_target(name)
+        if not any(c.name == name and c.kind == "ignore" for c in schema.columns):
+            rest = [c for c in schema.columns if name not in c.inputs]
+            schema = schema._with(columns=[*rest, Column(name, "ignore", reason="decides about folds")])
+    return schema
 
 
 @dataclass(frozen=True)
@@ -193,7 +212,7 @@ class Plan:
     def assign(self, source: Source, target: str) -> tuple[Assign, list[str]]:
         """The fold of each row, and the folds' names; the hash of a row needs no look at the others."""
         if self.by is not None:
-            names, fold = _column(source, self.by, "says which fold a row belongs to")
+            names, fold = column_codes(source, self.by, "says which fold a row belongs to")
             return _by_position(fold), names
         if not (self.stratify or self.groups or self.order):
             return _by_row(self.folds, self.seed), [str(k) for k in range(self.folds)]
@@ -201,37 +220,39 @@ class Plan:
         if self.stratify:
             fold = splits.stratified(labels, self.folds, self.seed)
         elif self.groups is not None:
-            members = _column(source, self.groups, "holds the groups")[1]
+            members = column_codes(source, self.groups, "holds the groups")[1]
             fold = splits.grouped(np.where(labels >= 0, members, -1), self.folds, self.seed)
         else:
-            fold = splits.time_ordered(self._times(source, len(labels)), self.folds)
+            fold = splits.time_ordered(times(source, self.order, len(labels)), self.folds)
         return _by_position(fold), [str(k) for k in range(int(fold.max()) + 1)]
 
-    def _times(self, source: Source, rows: int) -> Any:
-        if self.order is True:
-            return np.arange(rows)
-        assert isinstance(self.order, str)
-        out: list[Any] = []
-        for batch in source.batches():
-            if self.order not in batch:
-                found = f"there is no column {self.order!r} to order the rows by"
-                raise unknown(DataError, found, self.order, batch.names())
-            column = batch[self.order]
-            out += column.to_pylist() if isinstance(column, pa.Array) else list(column)
-        gone = next((i for i, v in enumerate(out) if v is None or v != v), None)
-        if gone is not None:
-            raise DataError(
-                f"column {self.order!r} orders the rows, and row {gone} (the first is row 0) has no value there",
-                hint="fill the column in, or leave out the rows without a value.",
-            )
-        try:
-            ordered = sorted(set(out))
-        except TypeError:
-            raise DataError(
-                f"column {self.order!r} has values that cannot be ordered", hint="give numbers, dates, or texts alone."
-            ) from None
-        place = {v: i for i, v in enumerate(ordered)}
-        return np.array([place[v] for v in out], dtype=np.int64)
+
+def times(source: Source, order: str | bool | None, rows: int) -> Ints:
+    """The place of each row in time, the same for one moment: by a column, or as the rows stand where it is True."""
+    if order is True:
+        return np.arange(rows)
+    assert isinstance(order, str)
+    out: list[Any] = []
+    for batch in source.batches():
+        if order not in batch:
+            found = f"there is no column {order!r} to order the rows by"
+            raise unknown(DataError, found, order, batch.names())
+        column = batch[order]
+        out += column.to_pylist() if isinstance(column, pa.Array) else list(column)
+    gone = next((i for i, v in enumerate(out) if v is None or v != v), None)
+    if gone is not None:
+        raise DataError(
+            f"column {order!r} orders the rows, and row {gone} (the first is row 0) has no value there",
+            hint="fill the column in, or leave out the rows without a value.",
+        )
+    try:
+        ordered = sorted(set(out))
+    except TypeError:
+        raise DataError(
+            f"column {order!r} has values that cannot be ordered", hint="give numbers, dates, or texts alone."
+        ) from None
+    place = {v: i for i, v in enumerate(ordered)}
+    return np.array([place[v] for v in out], dtype=np.int64)
 
 
 def _by_position(fold: Ints) -> Assign:

@@ -144,7 +144,8 @@ def for_column(settings: Settings, column: str) -> Settings:
     """The settings as far as they concern what one column says: two that are equal here give equal parts."""
     prior = settings.prior if isinstance(settings.prior, Dirichlet) else "counted"  # it may imagine classes
     alone = settings.without(fitted=True).about({column})  # what is fitted acts on what the column has said
-    return replace(alone, smoothing=settings.smoothing_of(column), prior=prior)
+    corrections = {n: c for n, c in settings.corrections.items() if n == column}  # but they are part of what it says
+    return replace(alone, smoothing=settings.smoothing_of(column), prior=prior, corrections=corrections)
 
 
 def spread(part: Floats, at: Sequence[int], width: int) -> Floats:

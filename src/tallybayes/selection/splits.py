@@ -136,9 +136,18 @@ def row_hashes(blocks: Mapping[str, Block], rows: int, seed: int = 0) -> Hashes:
     """64 bits per row, the same on every machine; for folds, not for secrets."""
     out = np.full(rows, _text_hash(f"tallybayes fold {seed}"), dtype=np.uint64)
     for name in sorted(blocks):
-        column = np.where(blocks[name].present(), _values(blocks[name]), _MISSING)
-        out = _mixed(out ^ (column + _text_hash(name)))
+        out = _mixed(out ^ (column_hashes(blocks[name]) + _text_hash(name)))
     return out
+
+
+def column_hashes(block: Block) -> Hashes:
+    """64 bits for the value that each row has in one column, all missing ones the same."""
+    return np.where(block.present(), _values(block), _MISSING)
+
+
+def of_class(hashes: Hashes, labels: Ints) -> Hashes:
+    """Hashes that differ from class to class."""
+    return hashes + labels.astype(np.uint64) * _MISSING
 
 
 def _text_hash(text: str) -> np.uint64:

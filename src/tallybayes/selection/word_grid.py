@@ -79,7 +79,7 @@ _PLACES = 1 << 24  # words × classes up to which the total of all folds is held
 
 def reading(column: Column, settings: Settings) -> tuple[bool, str, float] | None:
     """(complement?, amount, α) where the settings believe a column in a way that this file knows; else None."""
-    if not column.about.words or settings.unseen != "no evidence":
+    if not column.about.words or settings.unseen != "no evidence" or column.name in settings.corrections:
         return None
     if isinstance(settings.prior, Dirichlet):  # it may imagine classes that were never counted
         return None
@@ -322,7 +322,7 @@ class WordRows:
         out: tuple[Any, Floats] = self._kept[amount]
         return out
 
-    def _counted(self, complement: bool, amount: str, classes: Ints) -> tuple[Ints, Ints]:
+    def counted(self, complement: bool, amount: str, classes: Ints) -> tuple[Ints, Ints]:
         """What stands beside α: per word and class, and per class in all."""
         n, total = self.training.table(self.ids, amount), self.training.lengths(amount)
         if not np.array_equal(classes, np.arange(n.shape[1])):
@@ -347,7 +347,7 @@ class WordRows:
     def _each(self, complement: bool, amount: str, classes: Ints, alphas: tuple[float, ...]) -> dict[float, Floats]:
         """The parts under each α."""
         rows, length = self._rows(amount)
-        n, total = self._counted(complement, amount, classes)
+        n, total = self.counted(complement, amount, classes)
         inside = products(rows, n, alphas)
         inside -= length[:, None] * np.log(total + np.array(alphas)[:, None] * self.vocabulary)[:, None]
         return dict(zip(alphas, np.negative(inside, out=inside) if complement else inside, strict=True))
@@ -368,7 +368,7 @@ class WordRows:
         row, word, x = row[others], word[others], x[others]
         length = np.bincount(row, weights=x, minlength=self.bag.rows)
         out = np.empty((self.bag.rows, self.training.grid.n_classes))
-        n, total = self._counted(complement, amount, np.arange(out.shape[1]))
+        n, total = self.counted(complement, amount, np.arange(out.shape[1]))
         for y in range(out.shape[1]):
             changes = (labels != y) if complement else (labels == y)
             left = n[word, y] - np.where(changes[row], x, 0.0)

@@ -1,7 +1,11 @@
 """Choosing settings on held-out rows, because nobody should have to.
 
-Begin with `fit`, which is `tb.fit`, then `ladder`: one form after the other, each kept where held-out rows gain.
-A *summand* is a column, or one of the families that read it: `summands` has what each says of held-out rows, `weights`
-fits weights to that *evidence*. `pairs` proposes pairs of columns, `words` ways of reading texts. `tune` stands apart:
-it tries settings that a person names.
+Begin with `fit`, which is `tb.fit`, then `chosen`: from a look at the data to settings. `deal` says which rows are held
+out together, never by the order of a file; `alike` and `alike_texts` whether neighbours belong together. `columns` are
+*coded*: rows told apart by cells, with a *table* cell × class for each *reader* (a family). `joint` is the sum of it
+all, `penalised` its fit, `pairs` what else could be in it, and `ladder` tries one *rung* after the other, each kept
+where rows that had no part in it gain. `texts` goes on with words. `written` writes down what was found. `tune` tries
+settings that a person names, `likeliest` by a tally alone.
+
+`descent` stands alone: it knows nothing of rows, and whoever fits many numbers by their slopes can call it.
 """

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar
 
-from ...base.errors import SettingsError
+from ...base.errors import DataError, SettingsError, unknown
+from ...base.show import progress_line
 from ...data.infer import first_look, infer, labels_or_name
 from ...data.schema import Schema
 from ...data.sources import LABELS, on_engine, open_source
 from ...families.settings import Settings
 from ...model.model import Model
 from ...tally.tally import Tally, refuse_empty
-from .ladder import Pairs, choose, with_pairs
+from ..parts import apart, by_target, without_columns
+from .chosen import Pairs, check_effort, choose, with_pairs
+from .ladder import CORRECTIONS, OF_COLUMNS, OF_PAIRS, OF_WEIGHTS, PAIRS, WEIGHTS
 
 
 def count(data: Any, schema: Schema, y: Any = None, *, weights: Any = None, engine: str | None = None) -> Tally:
@@ -42,6 +46,10 @@ def fit(
     calibrate: bool | str | None = None,
     pairs: Pairs = "auto",
     engine: str | None = None,
+    effort: str = "default",
+    groups: str | None = None,
+    order: str | bool | None = None,
+    progress: bool | Callable[[str, float], None] | None = None,
 ) -> Model:
     """A model of some rows: infer the schema, choose families and weights on held-out rows, count. Prints nothing.
 
@@ -52,11 +60,18 @@ def fit(
     `pairs` are columns counted together where that helps: "auto", False, or a list of two names each.
     `engine` is as for `count`.
 
+    `effort` is "quick" (one temperature, no second look), "default" or "thorough" (ten folds, and all of them judge).
+    `groups` names a column whose equal values are held out together, such as a patient; it is no evidence. `order` is a
+    column of times, of which stretches are held out, or True for the order of the rows. `progress` shows a line in
+    terminals and notebooks by itself if it takes longer than a second; False silences it, a function is told
+    (what: str, done: float) instead.
+
     >>> import tallybayes as tb
     >>> model = tb.fit({"Sky": ["sunny", "rainy", "sunny"], "Play": ["yes", "no", "yes"]}, target="Play")
     >>> model.predict([{"Sky": "sunny"}]).tolist()
     ['yes']
     """
+    check_effort(effort)
     target, y = labels_or_name(target, y)
     column = weights if isinstance(weights, str) else None
     beside = None if isinstance(weights, str) else weights
@@ -68,16 +83,58 @@ def fit(
         raise SettingsError(
             "pairs=True without calibrate", hint="pairs are chosen by held-out rows; name those to count: [('a', 'b')]."
         )
-    look = first_look(source) if schema is None or choosing or named else None
-    if schema is None:
-        schema = infer(look, target=name, weights=column, receipts=receipts)
-    elif receipts and not schema.receipts:
-        schema = schema.with_receipts()
-    if choosing and look is not None:
-        form = "auto" if isinstance(choosing, bool) else choosing
-        schema, settings = choose(look, schema, settings or Settings(), pairs, form)
-    elif look is not None:
-        schema = with_pairs(schema, look, pairs)
-    tally = Tally.of(schema, source)
-    refuse_empty(tally)
-    return tally.model(settings)
+    with progress_line(progress) as tell:
+        share = _Share(tell)
+        share("looking")
+        look = first_look(source) if schema is None or choosing or named or groups is not None else None
+        if groups is not None and look is not None and groups not in look:
+            raise unknown(DataError, f"there is no column {groups!r}, which holds the groups", groups, look.names())
+        deciding = [groups] if groups is not None else []
+        if schema is None:
+            if name in deciding:
+                raise by_target(name)
+            seen = without_columns(open_source(look), deciding) if deciding else look
+            schema = infer(seen, target=name, weights=column, receipts=receipts)
+        elif receipts and not schema.receipts:
+            schema = schema.with_receipts()
+        schema = apart(schema, deciding)
+        if choosing and look is not None:
+            form = "auto" if isinstance(choosing, bool) else choosing
+            base = settings or Settings()
+            schema, settings = choose(
+                look, schema, base, pairs, form, effort=effort, groups=groups, order=order, watch=share
+            )
+        elif look is not None:
+            schema = with_pairs(schema, look, pairs)
+        share("counting")
+        tally = Tally.of(schema, source)
+        refuse_empty(tally)
+        model = tally.model(settings)
+        share("done")
+    return model
+
+
+class _Share:
+    """How much of a fit is done: each kind of step has its part of the whole, which its steps share out."""
+
+    parts: ClassVar[dict[str, tuple[float, float, int]]] = {  # from, to, most steps
+        "looking": (0.0, 0.05, 1),
+        WEIGHTS: (0.05, 0.15, len(OF_WEIGHTS)),
+        CORRECTIONS: (0.15, 0.4, len(OF_COLUMNS)),
+        PAIRS: (0.4, 0.75, 2 * len(OF_PAIRS)),
+        "all rows": (0.75, 0.9, len(OF_WEIGHTS) + len(OF_COLUMNS)),
+        "counting": (0.9, 1.0, 2),
+        "done": (1.0, 1.0, 1),
+    }
+
+    def __init__(self, tell: Callable[[str, float], None]) -> None:
+        self.tell, self.done = tell, 0.0
+        self.steps: dict[str, int] = {}
+
+    def __call__(self, what: str) -> None:
+        """A step of some kind begins; a kind that is not known leaves the share where it is."""
+        first, last, most = self.parts.get(what, (self.done, self.done, 1))
+        step = min(self.steps.get(what, 0), most)
+        self.steps[what] = step + 1
+        self.done = max(self.done, first + (last - first) * step / most)
+        self.tell(what, self.done)

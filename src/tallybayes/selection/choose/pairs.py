@@ -1,14 +1,18 @@
-"""Which pairs of columns are worth counting together: those whose values depend on each other within the classes.
+"""Which pairs of columns are worth a term of their own: those that explain what the columns one by one leave over.
 
-    I(U; V given Y) = Σ_uvy p(u,v,y) · log [p(y)·p(u,v,y) / (p(u,y)·p(v,y))]
+After the fit of the columns each row has a residual, P − 1[own class]. Summed by the cells of a pair, r, beside the sum
+of P(1 − P), h, a step of Newton's along the pair's cells would gain about
 
-Where there is no dependence at all, 2n times the estimate is about χ² of f = (|U| − 1)(|V| − 1)|Y| degrees of freedom:
-its mean f and two deviations of √2f are taken off.
+    ½ Σ_cells,y r² / (h + λ)
+
+nats; by chance it gains ½ Σ h / (h + λ), which is taken off. One pass over the rows for each pair tells all of them
+apart. A number takes part in 16 stretches, of a category the 32 most frequent values.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -16,110 +20,187 @@ import numpy as np
 from ...base.arrays import Floats, Ints, log_ratio_sum
 from ...base.errors import SettingsError
 from ...data.blocks import Block, Codes, Numbers
-from ...data.pairs import PairColumn, coarse_cuts
+from ...data.pairs import PairColumn, coarse_cuts, pair_slot, stretch_names
 from ...data.schema import Column
+from ...exact.kernels import gate
+from .columns import Category, Number, Small
+from .joint import Joint, Solution, Summand
 
-MOST_VALUES = 64  # of a category that takes part
-MOST_COLUMNS = 80  # that are paired with each other: the most informative ones
-_FEW, _MANY = 5, 16  # stretches of a number, below and above _LARGE rows
-_LARGE = 5_000
-_DEVIATIONS = 2.0
-PER_COLUMN = (2, 4)  # pairs proposed for each column, below and above _LARGE rows
-
-
-def propose_pairs(
-    columns: Sequence[Column], blocks: Mapping[str, Block], labels: Ints, n_classes: int, splits: Ints
-) -> list[list[Column]]:
-    """Pair columns, the most dependent first: for each split proposed by the rows outside it, and last by all rows.
-
-    The best of many pairs look dependent by chance. Who judges pairs must therefore not have helped to choose them.
-    """
-    large = len(labels) >= _LARGE
-    sides = [s for c in columns if (s := _side(c, blocks[c.name], _MANY if large else _FEW)) is not None]
-    known = {frozenset(c.of) for c in columns if c.of is not None}
-    taken = {c.name for c in columns}
-    n_splits = int(splits.max(initial=-1)) + 1
-
-    def tables(codes: Ints, n_values: int) -> list[Floats]:
-        """Counts of value × class outside each split, and of all rows."""
-        shape = (n_values, n_classes, n_splits)
-        there = codes >= 0
-        flat = np.ravel_multi_index((codes[there], labels[there], splits[there]), shape)
-        n = np.bincount(flat, minlength=int(np.prod(shape))).reshape(shape).astype(float)
-        total = n.sum(axis=2)
-        return [*(total - n[:, :, s] for s in range(n_splits)), total]
-
-    allowed = _most_informative([tables(codes, n_values) for _, _, codes, n_values in sides])
-    rows = [*(len(splits) - np.bincount(splits, minlength=n_splits)), len(splits)]
-    found: list[list[tuple[float, Column]]] = [[] for _ in rows]
-    for i, j in combinations(np.flatnonzero(np.any(allowed, axis=0)).tolist(), 2):
-        (a, one, u, n_u), (b, other, v, n_v) = sides[i], sides[j]
-        name = f"{a} × {b}"
-        if one.source == other.source or name in taken or frozenset((one, other)) in known:
-            continue  # parts of one date, or counted already
-        both = np.where((u >= 0) & (v >= 0), u * n_v + v, -1)
-        reason = f"{a} and {b} depend on each other within the classes"
-        column = Column(name, "pair", of=(one, other), reason=reason)
-        for view, n in enumerate(tables(both, n_u * n_v)):
-            gain = conditional_information(n.reshape(n_u, n_v, n_classes)) * n.sum() / max(rows[view], 1)
-            if gain > 0 and allowed[view][i] and allowed[view][j]:
-                found[view].append((gain, column))
-    most = PER_COLUMN[large] * min(len(sides), MOST_COLUMNS)
-    return [[column for _, column in sorted(each, key=lambda f: -f[0])[:most]] for each in found]
+MOST_COLUMNS = 80  # that are paired with each other: those that say most by themselves
+MOST_PAIRS = 30
+STRETCHES = 16  # of a number
+MOST_VALUES = 32  # of a category
+_MANY = 32  # classes, from which numbers take part in half as many stretches
+FEWEST = 3  # rows of a cell that gets a correction
+_LEVEL = 0.3  # of the pull on jumps between neighbouring cells also holds their level
+_PULL = 10.0  # λ of the step that is imagined
+_FEW = 5  # stretches of a number in a pair that somebody asks for
 
 
-def _most_informative(tables: Sequence[Sequence[Floats]]) -> list[list[bool]]:
-    """For each view of the rows, whether a side is among the MOST_COLUMNS that say most about the class."""
-    ranks = [
-        np.argsort(np.argsort([-information(n) for n in each], kind="stable")) for each in zip(*tables, strict=True)
-    ]
-    return [(rank < MOST_COLUMNS).tolist() for rank in ranks]
+@dataclass(frozen=True, eq=False)
+class Half:
+    """A column as one half of a pair: few cells, and what a pair column calls them."""
+
+    column: Column
+    codes: Small  # of each row, `size` where it takes no part
+    names: tuple[str, ...]
+    cuts: tuple[float, ...]
+    ordered: bool
+    information: float  # nats that the column has about the class
+
+    @property
+    def size(self) -> int:
+        """How many cells."""
+        return len(self.names)
+
+    @property
+    def side(self) -> PairColumn:
+        """What the schema says of it."""
+        c = self.column
+        return PairColumn(c.reads, c.kind, c.part, tuple(c.missing), self.cuts)
 
 
-def pair_of(a: str, b: str, columns: Mapping[str, Column], blocks: Mapping[str, Block]) -> Column:
-    """The pair column of two named columns."""
-    one, other = (_side(columns[name], blocks[name], _FEW, any_size=True) for name in (a, b))
-    if one is None or other is None:
-        bad = a if one is None else b
-        raise SettingsError(
-            f"column {bad!r} ({columns[bad].kind}) cannot be one of a pair",
-            hint="pairs are of categories and numbers that have at least two values.",
-        )
-    return Column(f"{a} × {b}", "pair", of=(one[1], other[1]), reason="asked for")
+def halves(columns: Sequence[tuple[Column, Category | Number]]) -> list[Half]:
+    """Those columns that can take part, the most informative ones if there are many, in their order."""
+    found = [h for column, coded in columns if (h := _half(column, coded)) is not None]
+    if len(found) <= MOST_COLUMNS:
+        return found
+    rank = np.argsort([-h.information for h in found], kind="stable")[:MOST_COLUMNS]
+    return [found[i] for i in sorted(rank.tolist())]
 
 
-def _side(column: Column, block: Block, most: int, any_size: bool = False) -> tuple[str, PairColumn, Ints, int] | None:
-    """The column as one side of a pair, with its codes and how many there are."""
-    if isinstance(block, Codes) and column.like == "category":
-        used = len(block.slots)
-        if used < 2 or (used > MOST_VALUES and not any_size):
-            return None
-        return column.name, PairColumn(column.reads, column.kind, column.part, tuple(column.missing)), block.codes, used
-    if isinstance(block, Numbers):
-        there = block.present()
-        if not there.any():
-            return None
-        cuts = coarse_cuts(block.values[there], most)
-        if not cuts:
-            return None
-        codes = np.full(block.rows, -1, dtype=np.int64)
-        codes[there] = np.searchsorted(cuts, block.values[there], side="right")
-        side = PairColumn(column.reads, column.kind, column.part, tuple(column.missing), cuts)
-        return column.name, side, codes, len(cuts) + 1
-    return None
+def _half(column: Column, coded: Category | Number) -> Half | None:
+    counts = coded.counts
+    rows = counts.sum(axis=(1, 2))
+    if isinstance(coded, Number):
+        group = stretches(rows, STRETCHES if counts.shape[1] <= _MANY else STRETCHES // 2)
+        cuts = tuple(coded.cuts[np.flatnonzero(np.diff(group))].tolist())
+        names = tuple(stretch_names(cuts))
+    else:
+        kept = np.sort(np.argsort(-rows, kind="stable")[:MOST_VALUES])
+        group = np.full(len(rows), len(kept))
+        group[kept] = np.arange(len(kept))
+        cuts, names = (), tuple(coded.slots[i] for i in kept.tolist())
+    if len(names) < 2:
+        return None
+    place = np.append(group, len(names)).astype(np.int32)
+    return Half(column, place[coded.codes], names, cuts, coded.ordered, information(counts.sum(axis=2)))
 
 
-def conditional_information(n: Floats) -> float:
-    """I(U; V given Y) in nats of a table of counts u × v × y, less what chance alone seldom exceeds."""
-    total = float(n.sum())
-    if total == 0:
-        return 0.0
-    nats = log_ratio_sum(n, n.sum(axis=(0, 1)), n.sum(axis=0, keepdims=True), n.sum(axis=1, keepdims=True)) / total
-    free = (np.count_nonzero(n.sum(axis=(1, 2))) - 1) * (np.count_nonzero(n.sum(axis=(0, 2))) - 1) * n.shape[2]
-    return float(nats) - (float(free) + _DEVIATIONS * float(np.sqrt(2 * free))) / (2 * total)
+def stretches(rows: Floats, most: int) -> Ints:
+    """The stretch of each cell, filled evenly by the square root of how many rows cells have: tails are told apart."""
+    heavy = np.sqrt(rows)
+    place = (np.cumsum(heavy) - heavy / 2) * most / max(float(heavy.sum()), 1e-300)
+    return np.unique(np.minimum(place.astype(np.int64), most - 1), return_inverse=True)[1]
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnPair:
+    """Two halves."""
+
+    one: Half
+    other: Half
+
+    @property
+    def name(self) -> str:
+        """What its column is called."""
+        return f"{self.one.column.name} × {self.other.column.name}"
+
+    @property
+    def size(self) -> int:
+        """How many cells."""
+        return self.one.size * self.other.size
+
+    def codes(self) -> Small:
+        """The cell of each row, `size` where one of the two takes no part."""
+        there = (self.one.codes < self.one.size) & (self.other.codes < self.other.size)
+        both = self.one.codes * np.int32(self.other.size) + self.other.codes
+        return np.where(there, both, np.int32(self.size)).astype(np.int32)
+
+    def term(self) -> Summand:
+        """The pair as a summand: a correction for each cell with enough rows, drawn to those of its neighbours."""
+        codes = self.codes()
+        enough = np.bincount(codes, minlength=self.size + 1)[: self.size] >= FEWEST
+        count = int(np.count_nonzero(enough))
+        row = np.where(enough, np.cumsum(enough) - 1, count)
+        grid = row.reshape(self.one.size, self.other.size)
+        ends: list[tuple[Ints, Ints]] = []
+        if self.one.ordered:
+            ends.append((grid[:-1].ravel(), grid[1:].ravel()))
+        if self.other.ordered:
+            ends.append((grid[:, :-1].ravel(), grid[:, 1:].ravel()))
+        a, b = (np.concatenate([e[i] for e in ends]) if ends else np.zeros(0, dtype=np.int64) for i in (0, 1))
+        kept = (a < count) & (b < count)
+        ridge = _LEVEL if ends else 1.0
+        return Summand(self.name, codes, self.size, np.append(row, count), count, (a[kept], b[kept]), ridge, True)
+
+    def column(self) -> Column:
+        """The column that is counted."""
+        reason = f"{self.one.column.name} and {self.other.column.name} together tell more than each alone"
+        return Column(self.name, "pair", of=(self.one.side, self.other.side), reason=reason)
+
+    def slot(self, cell: int) -> str:
+        """What a cell is called."""
+        u, v = divmod(cell, self.other.size)
+        return pair_slot(self.one.names[u], self.other.names[v])
+
+
+def possible(found: Sequence[Half], taken: Sequence[Column]) -> list[ColumnPair]:
+    """All pairs of halves but those of one date, and those that are columns already."""
+    known = {frozenset(c.of) for c in taken if c.of is not None}
+    names = {c.name for c in taken}
+    every = (ColumnPair(a, b) for a, b in combinations(found, 2) if a.column.reads != b.column.reads)
+    return [p for p in every if p.name not in names and frozenset((p.one.side, p.other.side)) not in known]
+
+
+def best_pairs(pairs: Sequence[ColumnPair], joint: Joint, fitted: Solution, most: int = MOST_PAIRS) -> list[ColumnPair]:
+    """The pairs that explain most of what a fit has left over, the best first; only the rows that fit are asked."""
+    residual, curved = joint.left_over(fitted)
+    gains = np.array([_gain(p, residual, curved) for p in pairs])
+    order = np.argsort(-gains, kind="stable")[:most]
+    return [pairs[i] for i in order.tolist() if gains[i] > 0]
+
+
+def _gain(pair: ColumnPair, residual: Floats, curved: Floats) -> float:
+    codes = pair.codes()
+    r, h = (_summed(codes, pair.size, amounts) for amounts in (residual, curved))
+    return 0.5 * float((r * r / (h + _PULL)).sum() - (h / (h + _PULL)).sum())
+
+
+def _summed(codes: Small, size: int, amounts: Floats) -> Floats:
+    kernels = gate.kernels("joint", amounts.size)
+    if kernels is None:
+        return np.stack([np.bincount(codes, a, size + 1)[:size] for a in amounts.T], axis=1)
+    out = np.zeros((size + 1, amounts.shape[1]))
+    kernels.sum_cells(codes[:, None], 0, amounts, out)
+    return out[:size]
 
 
 def information(n: Floats) -> float:
     """I(U; Y) in nats of a table of counts u × y."""
     total = max(float(n.sum()), 1.0)
     return float(log_ratio_sum(n, total, n.sum(axis=0), n.sum(axis=1, keepdims=True))) / total
+
+
+# ---- pairs that somebody names
+
+
+def pair_of(a: str, b: str, columns: Mapping[str, Column], blocks: Mapping[str, Block]) -> Column:
+    """The pair column of two named columns."""
+    one, other = (_side(columns[name], blocks[name]) for name in (a, b))
+    if one is None or other is None:
+        bad = a if one is None else b
+        raise SettingsError(
+            f"column {bad!r} ({columns[bad].kind}) cannot be one of a pair",
+            hint="pairs are of categories and numbers that have at least two values.",
+        )
+    return Column(f"{a} × {b}", "pair", of=(one, other), reason="asked for")
+
+
+def _side(column: Column, block: Block) -> PairColumn | None:
+    cuts: tuple[float, ...] = ()
+    if isinstance(block, Numbers):
+        there = block.present()
+        cuts = coarse_cuts(block.values[there], _FEW) if there.any() else ()
+    known = len(cuts) > 0 or (isinstance(block, Codes) and column.like == "category" and len(block.slots) > 1)
+    return PairColumn(column.reads, column.kind, column.part, tuple(column.missing), cuts) if known else None

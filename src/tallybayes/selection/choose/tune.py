@@ -2,14 +2,12 @@
 
 With rows: every candidate of every column is scored once on held-out rows; what columns say adds up, so trying another
 candidate for one column is one addition. One column after the other takes the candidate under which the held-out rows
-lose least, until none changes. Only the rows given are looked at: keep the test part apart (`tb.split`), or ask for
-`nested=True`.
+lose least, until none changes. What was found is then one way to begin, and what `tb.fit` begins with the other: both
+are given the weights and corrections that held-out rows support (`chosen`), and the first is left for the second only
+where it loses less, on rows that neither has seen. Only the rows given are looked at: keep the test part apart
+(`tb.split`), or ask for `nested=True`.
 
-From a tally alone: the α of a column under which each occurrence is best foretold by all others of its class,
-
-    Σ_y Σ_s n_sy · log[(n_sy − 1 + α)/(N_y − 1 + α·K)]
-
-Slots with equal counts add the same, so the sum is over different counts, however many words there are.
+From a tally alone: the α of each column that its counts support, see `likeliest`.
 """
 
 from __future__ import annotations
@@ -21,14 +19,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from scipy.optimize import minimize_scalar
 
 from ...base.arrays import Floats
 from ...base.errors import SettingsError, TallybayesWarning, unknown
 from ...base.show import Page, Shown
-from ...data.blocks import WORDS, N
+from ...data.infer import first_look
 from ...data.schema import Column, Schema
-from ...data.sources import Source
+from ...data.sources import Batch, Source
 from ...families import (
     BernoulliWords,
     Bins,
@@ -52,9 +49,14 @@ from ..folds import Folds, HeldOut, count_folds
 from ..measure.cross_validate import cross_validate, opened
 from ..measure.evaluation import Evaluation
 from ..measure.metrics import log_loss
+from ..measure.refit import Learner, Truth, refit
 from ..parts import Plan
+from .chosen import choose, unfitted
+from .ladder import GAIN
+from .likeliest import with_likeliest
 
 ALPHAS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
+PLAIN, FIT, TUNED = "plain", "fit", "tuned"
 _SWEEPS = 5
 _TIE = 1e-9
 
@@ -76,8 +78,11 @@ class Candidate:
 class Tuned(Shown):
     """What tuning chose. `settings` and `model` are ready to use; `table` lists everything that was tried.
 
-    `before` and `after` are held-out log losses of the rows that were tuned on: the second flatters, since it was
-    chosen for being low. `nested` is the honest figure, if it was asked for.
+    `plain` has the families, smoothing and prior that the search found, without weights; `before` and `after` are its
+    held-out log losses on the rows that were tuned on: the second flatters, since it was chosen for being low. `losses`
+    are those of the two ways to a model, "fit" and "tuned", once weights and corrections were chosen for both, and
+    `kept` is the one that was taken: "plain" where rows are too few, or weights were given. `nested` is the honest
+    figure, if it was asked for.
     """
 
     settings: Settings
@@ -86,6 +91,9 @@ class Tuned(Shown):
     after: float
     tried: tuple[Candidate, ...] = field(repr=False)
     nested: Evaluation | None = field(default=None, repr=False)
+    plain: Settings = field(default_factory=Settings, repr=False)
+    kept: str = PLAIN
+    losses: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def table(self) -> pa.Table:
@@ -109,6 +117,9 @@ class Tuned(Shown):
             for name, family in self.model.families.items()
         ]
         head = f"Tuned: held-out log loss {self.before:.4f} → {self.after:.4f}, {len(self.tried)} candidates"
+        if self.losses:
+            head += f", with weights {self.losses[self.kept]:.4f}"
+            head += ", as fit chooses them" if self.kept == FIT else ""
         if self.nested is not None:
             head += f", nested {self.nested['log_loss']:.4f}"
         return Page(head, [["column", "family", "smoothing"], *chosen], left=3)
@@ -133,8 +144,10 @@ def tune(
     """The settings under which held-out rows lose least; from a tally alone, the likeliest smoothing of each column.
 
     `schema` is a schema or the target's name. `families={"age": ["gaussian", "bins"]}` and `smoothing=[tb.Laplace(1)]`
-    replace the lists that are tried; `settings` holds what is not tuned. Given a `Tally` instead of data, each
-    category's and text's α is the one under which every count is best foretold by the others, and nothing is scored.
+    replace the lists that are tried; `settings` holds what is not tuned. What was found is given the weights that `fit`
+    would choose, and kept only where that loses less than `fit` does by itself, see `Tuned`. Given a `Tally` instead of
+    data, each category's and text's α is the one under which every count is best foretold by the others, and nothing is
+    scored.
 
     >>> import tallybayes as tb
     >>> table = {"x": [1.0, 2.0, 9.0, 8.0] * 10, "y": ["low", "low", "high", "high"] * 10}
@@ -142,9 +155,12 @@ def tune(
     ['low']
     """
     base = settings or Settings()
-    if base.lengths or base.offsets or base.curves:
+    if base.calibrated is not None:
+        base = unfitted(base)  # chosen anew for what is found here
+    if base.lengths or base.offsets or base.curves or base.corrections:
         raise SettingsError(
-            "settings with fitted length exponents, offsets, lead or isotonic curve: these belong to other families",
+            "settings with fitted length exponents, offsets, lead, isotonic curve or corrections: these belong to "
+            "other families",
             hint="tune first, then fit them anew: tb.fit(data, target, settings=tuned.settings, calibrate=True).",
         )
     if isinstance(data, Tally):
@@ -152,46 +168,99 @@ def tune(
             raise SettingsError(
                 "a tally has no rows to hold out", hint="give the data to choose families; a tally alone gives α."
             )
-        return _from_tally(data, base)
-    source, known, _ = opened(data, schema, y, None, Plan())
+        return with_likeliest(data, base)
     plan = Plan(folds, stratify and groups is None and by is None, groups, by, None, seed)
-    out = _tuned(source, known, base, families or {}, smoothing, priors, plan)
+    source, known, _ = opened(data, schema, y, None, plan)
+    search = _Search(known, base, families or {}, smoothing, priors)
+    out = search.weighed(source, plan)
     if not nested:
         return out
-
-    def again(rows: Source) -> Model:
-        inner = Plan(folds, stratify and groups is None, groups, None, None, seed)
-        return _tuned(rows, known, base, families or {}, smoothing, priors, inner).model
-
+    inner = replace(plan, by=None, stratify=stratify and groups is None)
     honest = cross_validate(
-        source, known, folds=folds, stratify=plan.stratify, groups=groups, by=by, seed=seed + 1, fitter=again
-    )
+        source, known, folds=folds, stratify=plan.stratify, groups=groups, by=by, seed=seed + 1,
+        fitter=lambda rows: search.weighed(rows, inner).model,
+    )  # fmt: skip
     return replace(out, nested=honest)
 
 
-def _tuned(
-    source: Source, schema: Schema, base: Settings, families: Mapping[str, Sequence[Any]],
-    smoothing: Sequence[Smoothing] | None, priors: Sequence[Any], plan: Plan,
-) -> Tuned:  # fmt: skip
-    for name in families:
-        if name not in schema.names:
-            found = f"families for a column {name!r} that is not counted"
-            raise unknown(SettingsError, found, name, schema.names)
-    if not schema.counted or not priors or not all(len(f) for f in families.values()):
-        raise SettingsError(
-            "there is nothing to choose among", hint="count at least one column, and give one candidate or more."
-        )
-    assign, _ = plan.assign(source, schema.target)
-    folded = count_folds(source, schema, assign)
-    candidates = {c.name: _candidates(c, base, families.get(c.name), smoothing) for c in schema.counted}
-    best: tuple[float, float, Settings, list[Candidate]] | None = None
-    for prior in priors:
-        before, after, chosen, tried = _descend(folded, candidates, replace(base, prior=prior))
-        if best is None or after < best[1] - _TIE:
-            best = before, after, chosen, tried
-    assert best is not None
-    before, after, chosen, tried = best
-    return Tuned(chosen, folded.total.model(chosen), before, after, tuple(tried))
+@dataclass(frozen=True)
+class _Search:
+    """What is tried, whatever the rows are."""
+
+    schema: Schema
+    base: Settings
+    families: Mapping[str, Sequence[Any]]
+    smoothing: Sequence[Smoothing] | None
+    priors: Sequence[Any]
+
+    def plain(self, source: Source, plan: Plan) -> Tuned:
+        """The candidates under which held-out rows lose least, without weights."""
+        for name in self.families:
+            if name not in self.schema.names:
+                found = f"families for a column {name!r} that is not counted"
+                raise unknown(SettingsError, found, name, self.schema.names)
+        if not self.schema.counted or not self.priors or not all(len(f) for f in self.families.values()):
+            raise SettingsError(
+                "there is nothing to choose among", hint="count at least one column, and give one candidate or more."
+            )
+        assign, _ = plan.assign(source, self.schema.target)
+        folded = count_folds(source, self.schema, assign)
+        candidates = {
+            c.name: _candidates(c, self.base, self.families.get(c.name), self.smoothing) for c in self.schema.counted
+        }
+        best: tuple[float, float, Settings, list[Candidate]] | None = None
+        for prior in self.priors:
+            before, after, chosen, tried = _descend(folded, candidates, replace(self.base, prior=prior))
+            if best is None or after < best[1] - _TIE:
+                best = before, after, chosen, tried
+        assert best is not None
+        before, after, chosen, tried = best
+        return Tuned(chosen, folded.total.model(chosen), before, after, tuple(tried), plain=chosen)
+
+    def weighed(self, source: Source, plan: Plan) -> Tuned:
+        """What was found with the weights that held-out rows support, or what `fit` makes of what a person stated.
+
+        Both are judged by the same rows, which the search has seen. So where it seems to gain, all of it is done once
+        more for each fold without the rows of that fold, and it is kept only if these lose less, too.
+        """
+        out = self.plain(source, plan)
+        if self.base.weights:  # a person's own
+            return out
+        look = first_look(source)
+        ways = {name: self._chosen(look, way, plan) for name, way in self._ways(out.plain).items()}
+        given = {name: settings.calibrated for name, (_, settings) in ways.items()}
+        losses = {name: c.figures["log_loss"][0] for name, c in given.items() if c is not None}
+        if len(losses) < len(ways):  # rows are too few
+            return out
+        seems = losses[TUNED] < losses[FIT] - GAIN
+        kept = TUNED if seems and self._gains(source, plan) else FIT
+        schema, settings = ways[kept]
+        model = Tally.of(schema, source).model(settings)
+        return replace(out, settings=settings, model=model, kept=kept, losses=losses)
+
+    def _ways(self, found: Settings) -> dict[str, Settings]:
+        """What weights are fitted to: the lists that a person gave bind both ways, the usual ones only the second."""
+        families = {**self.base.families, **{n: found.families[n] for n in self.families}}
+        smoothing = self.base.smoothing if self.smoothing is None else found.smoothing
+        return {FIT: replace(self.base, prior=found.prior, families=families, smoothing=smoothing), TUNED: found}
+
+    def _chosen(self, look: Batch, settings: Settings, plan: Plan) -> tuple[Schema, Settings]:
+        return choose(look, self.schema, settings, groups=plan.groups or plan.by)
+
+    def _gains(self, source: Source, plan: Plan) -> bool:
+        """Whether rows that the search has not seen lose less by it than by `fit`."""
+        inner = replace(plan, by=None, stratify=plan.groups is None)
+
+        def learner(name: str) -> Learner:
+            def fitted(rows: Source, truth: Truth) -> Model:
+                way = self._ways(self.plain(rows, inner).plain)[name]
+                schema, settings = self._chosen(first_look(rows), way, inner)
+                return Tally.of(schema, rows).model(settings)
+
+            return Learner(fitted, lambda model, rows, truth: truth.forecast(model, rows))
+
+        found, _ = refit(source, self.schema, {FIT: learner(FIT), TUNED: learner(TUNED)}, plan)
+        return found.best() == TUNED
 
 
 def _candidates(
@@ -283,69 +352,3 @@ def _loss(held: HeldOut, joint: Floats) -> float:
     with warnings.catch_warnings():  # a candidate under which every class is impossible is a bad one, no more
         warnings.simplefilter("ignore", TallybayesWarning)
         return log_loss(held.labels, np.exp(log_posterior(joint, held.log_prior[held.folds])), held.weights)
-
-
-# ---- from the tally alone
-
-
-def _from_tally(tally: Tally, base: Settings) -> Settings:
-    slots = [c.name for c in tally.schema.counted if c.like == "category" or c.about.words]
-    found = {name: Laplace(likeliest_alpha(tally, name)) for name in slots}
-    own = base.smoothing if isinstance(base.smoothing, Mapping) else {}
-    return replace(base, smoothing={**found, **own})
-
-
-def slot_counts(tally: Tally, column: str, amount: str = "n") -> tuple[Floats, int]:
-    """The counts of a category's values or a text's words, slots × classes, and K, how many slots there are."""
-    category = tally.schema[column].like == "category"
-    if not category and not tally.schema[column].about.words:
-        raise SettingsError(
-            f"column {column!r} is a {tally.schema[column].kind}: it has no values or words to count",
-            hint="an α belongs to a category, a text or a bag.",
-        )
-    sheet = tally.columns[column].sheet("values" if category else "words", N if category else WORDS)
-    declared = tally.schema[column].values or ()
-    width = tally.schema[column].width or 0
-    return sheet.table(amount, len(tally.classes)), max(len({*sheet.slot_names, *declared}), width)
-
-
-def left_out_likelihood(tally: Tally, column: str, alpha: float, amount: str = "n") -> float:
-    """The sum at the top of this file; −inf where α is 0 and some value occurs once in a class."""
-    n, k = slot_counts(tally, column, amount)
-    return _likelihood(*_grouped(n), k, alpha)
-
-
-def likeliest_alpha(tally: Tally, column: str, amount: str = "n") -> float:
-    """The α between 10⁻⁶ and 10⁶ with the highest left-out likelihood: nothing is read but the tally.
-
-    >>> import tallybayes as tb
-    >>> schema = tb.Schema([tb.Column("x", "category")], target="y")
-    >>> tally = tb.count({"x": list("aaaaaabbbbbc"), "y": list("ppppppqqqqqq")}, schema)
-    >>> round(likeliest_alpha(tally, "x"), 3)
-    0.255
-    """
-    n, k = slot_counts(tally, column, amount)
-    grouped = _grouped(n)
-    grid = np.linspace(np.log(1e-6), np.log(1e6), 49)
-    best = int(np.argmax([_likelihood(*grouped, k, float(np.exp(a))) for a in grid]))
-    low, high = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
-    found = minimize_scalar(lambda a: -_likelihood(*grouped, k, float(np.exp(a))), bounds=(low, high), method="bounded")
-    return float(np.exp(found.x))
-
-
-def _grouped(n: Floats) -> tuple[Floats, Floats, Floats]:
-    """Different counts of one class, how many slots have each, and the class's total, all in one list."""
-    values, times, totals = [], [], []
-    for y in range(n.shape[1]):
-        found, how_many = np.unique(n[:, y], return_counts=True)
-        values.append(found)
-        times.append(how_many.astype(np.float64))
-        totals.append(np.full(len(found), n[:, y].sum()))
-    return np.concatenate(values), np.concatenate(times), np.concatenate(totals)
-
-
-def _likelihood(value: Floats, times: Floats, total: Floats, k: int, alpha: float) -> float:
-    there = (value > 0) & (total > 1)  # a class with one occurrence has no others to foretell it
-    value, times, total = value[there], times[there], total[there]
-    with np.errstate(divide="ignore"):
-        return float(np.sum(times * value * (np.log(np.maximum(value - 1, 0) + alpha) - np.log(total - 1 + alpha * k))))

@@ -19,14 +19,16 @@ import numpy as np
 import pyarrow as pa
 
 from ...base.arrays import Floats, Ints
+from ...data.blocks import Bag
 from ...data.schema import Column, Schema
 from ...data.sources import Batch
 from ...families import Complement, Family, Multinomial
 from ...families.settings import Settings
 from ...families.smoothing import Laplace
 from ..folds import Folds, HeldOut
-from .summands import row_lengths
-from .weights import Evidence, fit_weights
+from .columns import DealtRows
+from .joint import Dense, Joint, against_first, posterior
+from .penalised import tempered
 
 ONCE: tuple[Family, ...] = (Multinomial(presence=True), Complement(presence=True))
 COUNTS: tuple[Family, ...] = (Multinomial(), Complement())
@@ -36,8 +38,12 @@ PAIRS_OF_WORDS, CHARACTERS = "pairs of words", "characters"
 LOOK_BYTES = 1 << 25  # of text to choose by; a longer look is thinned out
 _SHORT = 50  # words on average: texts shorter than this are also read by their characters
 _CHARACTER_BYTES = 6 << 20  # of text, beyond which characters cost more than they tell
+_PAIRED_BYTES = 100 << 20  # of text times classes, beyond which pairs of words cost more than they tell
+LEAST_WORDS = -6000.0  # nats below the best class: hundreds of words add up to more than one value can say
+_IMPOSSIBLE = -700.0  # the log prior of a class that a training part has not seen
+_MOST_SCORES = 2_000_000  # rows × classes that a reading is judged by
 _ONE_FOLD = 5_000  # rows, from which the rows of one fold are enough to choose a reading by
-_MOST_PARTS = 50_000_000  # numbers held at a time while readings are compared
+_MOST_PARTS = 15_000_000  # numbers held at a time while readings are compared
 
 
 def read_texts(folds: Folds, schema: Schema, base: Settings) -> Settings:
@@ -90,9 +96,37 @@ def _losses(
 
 
 def _loss(held: HeldOut, column: str, lengths: Floats) -> float:
-    prior = held.log_prior[held.folds]
-    evidence = Evidence.of([held.parts[column]], prior, held.labels, held.folds, held.weights, {0: lengths})
-    return float(np.average(fit_weights(evidence, None).losses(evidence), weights=evidence.weights))
+    """The loss under the best temperature and exponent; rows of a class that their model never saw are left out."""
+    known = np.flatnonzero(np.isfinite(held.log_prior[held.folds, held.labels]))
+    n_folds, classes = held.log_prior.shape
+    known = known[:: max(1, -(-len(known) * classes // _MOST_SCORES))]
+    weights = np.ones(len(known)) if held.weights is None else held.weights[known]
+    rows = DealtRows(held.labels[known], held.folds[known], weights, classes, n_folds)
+    said = against_first(bounded_words(held.parts[column][known]))
+    prior = against_first(np.maximum(held.log_prior, _IMPOSSIBLE))
+    dense = [Dense(column, said, np.log(np.maximum(lengths[known], 1.0)))]
+    joint = Joint(rows, [], [], prior, np.zeros((n_folds, n_folds), dtype=bool), dense=dense)
+    losses, _ = posterior(joint.scores(tempered(joint)), rows.labels)
+    return float(np.average(losses, weights=weights))
+
+
+def bounded_words(parts: Floats) -> Floats:
+    """What whole texts say against their best class: impossible is strong, not infinite."""
+    out = np.nan_to_num(parts, neginf=-1e300)
+    out -= out.max(axis=1, keepdims=True)
+    return np.asarray(np.maximum(out, LEAST_WORDS, out=out))
+
+
+def row_lengths(folds: Folds, column: str) -> Floats:
+    """How many tokens each row has in a column of words, in the order of the held-out rows."""
+    rows, lengths = [], []
+    for piece in folds.pieces:
+        assert piece.blocks is not None  # a look fits into memory
+        bag = piece.blocks[column]
+        assert isinstance(bag, Bag)
+        rows.append(piece.rows)
+        lengths.append(bag.lengths())
+    return np.asarray(np.concatenate(lengths)[np.argsort(np.concatenate(rows), kind="stable")])
 
 
 def _each_reading(
@@ -115,15 +149,17 @@ def is_text(column: Column) -> bool:
     return column.text is not None and column.text.chars is None and column.text.ngrams == (1, 1)
 
 
-def further(schema: Schema, look: Batch) -> Iterator[tuple[str, Column]]:
-    """(what it is, column) of what else can be read from the texts of a look."""
+def further(schema: Schema, look: Batch, classes: int = 2) -> Iterator[tuple[str, Column]]:
+    """(what it is, column) of what else can be read from the texts of a look, where that is affordable."""
     names = set(schema.names)
     for column in schema.counted:
         if not is_text(column) or column.text is None:
             continue
         source = column.source or column.name
-        cuts: list[tuple[str, dict[str, Any]]] = [(PAIRS_OF_WORDS, {"ngrams": (2, 2)})]
         size = text_bytes(look, source)
+        cuts: list[tuple[str, dict[str, Any]]] = []
+        if size * classes <= _PAIRED_BYTES:
+            cuts.append((PAIRS_OF_WORDS, {"ngrams": (2, 2)}))
         if size <= _CHARACTER_BYTES and size < 6 * _SHORT * max(look.rows, 1):
             cuts.append((CHARACTERS, {"chars": (1, 4), "across": True}))
         for what, cut in cuts:

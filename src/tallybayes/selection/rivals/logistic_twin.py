@@ -125,9 +125,9 @@ def twin_of(source: Source, schema: Schema, settings: Settings, penalty: float =
 
 
 def linear_settings(schema: Schema, settings: Settings) -> Settings:
-    """The settings with families that have a linear view."""
+    """The settings with families that have a linear view, without corrections, which are those of others."""
     numbers = {c.name: "gaussian-shared" for c in schema.counted if c.about.moments}
-    return replace(settings, families={**settings.families, **numbers}, predictive=False)
+    return replace(settings, families={**settings.families, **numbers}, predictive=False, corrections={})
 
 
 def _features(model: Model, view: LinearView, blocks: Mapping[str, Block], rows: int) -> scipy.sparse.csr_array:

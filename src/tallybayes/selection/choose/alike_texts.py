@@ -1,0 +1,90 @@
+"""Whether texts that stand beside each other belong together: one thread, one author, one review cut into sentences.
+
+The same question as for other columns (`alike`), asked of words. A row is compared with the two rows to either side of
+it in its class, and with sixteen others of the class: in a shuffled file the one that shares most with it stands beside
+it once in five times. Frequent words weigh less. Names, and what stands in the order of the alphabet, are not asked:
+sorting makes neighbours alike.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ...base.arrays import Ints
+from ...data.encode import Labelled
+from ...data.texts import Texts
+from ..splits import Hashes, of_class
+
+SAMPLE = 400  # rows asked
+OTHERS = 16  # rows of the class that each is compared with, beside its neighbours
+REACH = 2  # rows to either side that count as beside
+APART = 8  # rows from which on another is not beside
+LONGEST = 1_000  # characters of a text that are looked at
+DEVIATIONS = 4.0  # beyond chance that say something
+EXCESS = 0.1  # of the rows, at least, beyond chance: neighbours held out together cost next to nothing
+SENTENCE = 6  # words on average: less is a name or a place, and lists of those are sorted
+SORTED = 0.8  # of neighbours in the order of the alphabet, from which a file was sorted by its texts
+_FEWEST = 60  # rows asked, or nothing is said
+
+
+def of_texts(rows: Labelled, hashes: Hashes) -> tuple[float, float, float, int] | None:
+    """(share of rows whose likest stands beside them, by chance, deviations, rows asked); None if that says nothing."""
+    kept = np.sort(np.unique(of_class(hashes, rows.labels), return_index=True)[1])  # copies are no neighbours
+    at = kept[np.argsort(rows.labels[kept], kind="stable")]
+    texts = [b.texts for b in rows.blocks.values() if isinstance(b, Texts) and b.tokeniser.chars is None]
+    texts = [each for each in texts if _are_told(each, at[:: max(1, len(at) // SAMPLE)])]
+    if not texts:
+        return None
+    labels, content = rows.labels[at], hashes[at]
+    edges = np.searchsorted(labels, np.arange(len(rows.classes) + 1))
+    drawn = {y: _drawn(content, *edges[y : y + 2].tolist()) for y in range(len(rows.classes))}
+    asked = [int(i) for i in np.argsort(content, kind="stable").tolist() if drawn[int(labels[i])] is not None][:SAMPLE]
+    if len(asked) < _FEWEST:
+        return None
+    known: dict[int, frozenset[str]] = {}
+    compared = []
+    for i in asked:
+        first, last = edges[labels[i] : labels[i] + 2].tolist()
+        beside = [j for j in range(max(first, i - REACH), min(last, i + REACH + 1)) if j != i]
+        others = [int(j) for j in drawn[int(labels[i])] if abs(int(j) - i) > APART][:OTHERS]  # type: ignore[union-attr]
+        compared.append((i, beside, others))
+    used = sorted({j for i, beside, others in compared for j in (i, *beside, *others)})
+    for j in used:
+        whole = " ".join(str(text[int(at[j])].as_py() or "")[:LONGEST] for text in texts)
+        known[j] = frozenset(whole.lower().split())
+    times = Counter(word for words in known.values() for word in words)
+    weight = {word: float(np.log((1 + len(used)) / n)) for word, n in times.items()}
+    size = {j: max(sum(weight[w] for w in words), 1e-9) for j, words in known.items()}
+    hit, chance = [], []
+    for i, beside, others in compared:
+        shared = {
+            j: sum(weight[w] for w in known[i] & known[j]) / np.sqrt(size[i] * size[j]) for j in (*beside, *others)
+        }
+        most = max(shared.values()) - 1e-9
+        best = [j for j in shared if shared[j] >= most]
+        hit.append(sum(j in beside for j in best) / len(best))
+        chance.append(len(beside) / len(shared))
+    by_chance = np.array(chance)
+    spread = float(np.sqrt(2 * np.sum(by_chance * (1 - by_chance))))
+    z = float(sum(hit) - by_chance.sum()) / spread if spread else 0.0
+    excess = float(np.mean(hit) - by_chance.mean())
+    return (float(np.mean(hit)), float(by_chance.mean()), z, len(hit)) if z >= DEVIATIONS and excess >= EXCESS else None
+
+
+def _are_told(texts: Any, some: Ints) -> bool:
+    """Whether texts are sentences at least, in no order of the alphabet."""
+    each = [text or "" for text in texts.take(pa.array(some)).to_pylist()]
+    rising = sum(a <= b for a, b in pairwise(each))
+    return sum(len(text.split()) for text in each) >= SENTENCE * len(each) and rising < SORTED * len(each)
+
+
+def _drawn(content: Hashes, first: int, last: int) -> Ints | None:
+    """Rows of a class to be compared with, whatever the order of the file; None if it has too few."""
+    if last - first < 2 * (OTHERS + APART):
+        return None
+    return first + np.argsort(content[first:last], kind="stable")[: 3 * OTHERS]

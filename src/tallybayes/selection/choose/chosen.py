@@ -1,0 +1,312 @@
+"""From a look at the data to settings: columns become cells, the ladder is climbed, what it found is written down."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ...base import canon
+from ...base.arrays import Bools, Floats
+from ...base.errors import DataError, SettingsError, unknown, warn
+from ...base.threads import one_blas_thread
+from ...data import encode
+from ...data.blocks import Block, Codes, Numbers
+from ...data.encode import Labelled
+from ...data.files.file import size_of
+from ...data.infer import first_look
+from ...data.schema import Column, Schema
+from ...data.sources import Batch, Source, open_source
+from ...families import Blend
+from ...families.blend import READERS
+from ...families.settings import Calibrated, Settings
+from ...families.smoothing import Laplace
+from ..folds import Folds, count_folds
+from ..settings_at_once import for_column
+from .columns import AskedColumn, Category, Coded, DealtRows, Number, cells_for
+from .deal import dealt
+from .joint import Dense, against_first
+from .ladder import SPLITS, Ladder, Problem, coded_pairs, listed
+from .pairs import pair_of
+from .texts import Allowed, read_on
+from .words import LEAST_WORDS, read_texts, row_lengths, thinned
+from .written import READ_BY, Written, curve_of, figures
+
+FEWEST = 10  # rows; below, the counts are believed as they are
+FORMS = ("auto", "temperature", "weights", "isotonic")
+EFFORTS = ("quick", "default", "thorough")
+CURVE = "isotonic curve"
+_MOST_WORK = 40_000_000  # rows × columns × classes; of more rows some are taken, evenly over folds, classes and hashes
+_ARRAYS = 12  # of rows × classes that a fit holds at a time
+_LEAST_PART = -60.0  # nats below the best class: a held-out value that a class cannot have is strong, not infinite
+_MEMORY = 1 << 30  # bytes beyond the data, unless TALLYBAYES_MEMORY says otherwise
+_SMALL = 2_000  # rows, below which ten folds leave more of them to count by
+Pairs = bool | str | Sequence[tuple[str, str]]
+_PAIRS_HINT = "take 'auto', True, False, or a list of two different columns each: [('sex', 'class')]."
+
+
+def choose(
+    look: Batch, schema: Schema, base: Settings, pairs: Pairs = "auto", form: str = "auto", *, effort: str = "default",
+    groups: str | None = None, order: str | bool | None = None, watch: Callable[[str], None] = lambda what: None,
+) -> tuple[Schema, Settings]:  # fmt: skip
+    """The schema with pairs added, and settings with families, weights and corrections, that held-out rows support."""
+    _one_of("calibrate", form, FORMS)
+    check_effort(effort)
+    look = thinned(look, schema)
+    schema = with_pairs(schema, look, pairs)
+    rows = encode.labelled(schema, look, first=True)
+    counted, n_classes = len(rows.labels), len(rows.classes)
+    if form == "isotonic" and n_classes != 2:
+        raise SettingsError(
+            f"isotonic calibration of {n_classes} classes", hint="it is for two; leave calibrate= away."
+        )
+    found = None
+    if counted >= FEWEST and n_classes >= 2 and schema.counted:
+        with one_blas_thread():
+            found = _chosen(look, rows, schema, base, pairs, form, effort, groups, order, watch)
+    if found is None and form != "auto":
+        warn(
+            f"calibrate={form!r} was asked for, but {counted} labelled rows of {n_classes} classes are too few for it; "
+            f"the counts are believed as they are. Hint: give at least {FEWEST} rows, some of each class."
+        )
+    return found or (schema, base)
+
+
+def check_effort(effort: str) -> None:
+    """Refuses an effort that there is not."""
+    _one_of("effort", effort, EFFORTS)
+
+
+def _one_of(name: str, given: str, known: Sequence[str]) -> None:
+    if given not in known:
+        hint = "take " + ", ".join(map(repr, known)) + "."
+        raise unknown(SettingsError, f"{name}={given!r}", given, known, hint)
+
+
+def _chosen(
+    look: Batch, rows: Labelled, schema: Schema, base: Settings, pairs: Pairs, form: str, effort: str,
+    groups: str | None, order: str | bool | None, watch: Callable[[str], None],
+) -> tuple[Schema, Settings] | None:  # fmt: skip
+    """The same for rows that are enough to choose by; None where nothing could be judged."""
+    counted, thorough = len(rows.labels), effort == "thorough"
+    dealing = dealt(rows, look, 10 if thorough or counted < _SMALL else SPLITS, groups, order)
+    by_fold = np.argsort(dealing.folds, kind="stable")
+    step = _step(len(by_fold), len(schema.counted), len(rows.classes))
+    by_fold = by_fold[::step]
+    look, folds = look.take(dealing.order[by_fold]), dealing.folds[by_fold]
+    rows = encode.labelled(schema, look)
+    weights = np.ones(len(folds)) if rows.weights is None else rows.weights
+    dealt_rows = DealtRows(rows.labels, folds, weights, len(rows.classes), int(folds.max()) + 1)
+    if np.count_nonzero(dealt_rows.class_counts, axis=1).max() < 2:
+        return None  # every class is in one fold: there is nothing to judge by
+    made = _Columns(look, rows, schema, base, dealt_rows)
+    named = [(c, made.coded[c.name]) for c in schema.counted if c.name in made.coded]
+    proposed = coded_pairs(named, schema.counted) if pairs in (True, "auto") and len(named) > 1 else []
+    problem = Problem(
+        dealt_rows, list(made.coded.values()), list(made.dense.values()), proposed,
+        frozenset(c.name for c, _ in named if c.of is not None), **({"enough": np.inf} if thorough else {}),
+    )  # fmt: skip
+    if len(problem.judges()) < 2:
+        return None
+    quick = form == "temperature" or (effort == "quick" and form != "weights")
+    ladder = Ladder(problem, watch)
+    choice = ladder.climb(
+        weights=False if quick else True if form == "weights" or problem.paired else None,
+        corrections=form != "weights", pairs=pairs if isinstance(pairs, bool) else None,
+    )  # fmt: skip
+    allowed = Allowed(
+        further=pairs in (True, "auto"), corrections=form != "weights", lead=form == "auto"
+    ) if not quick else None  # fmt: skip
+    texts = read_on(look, schema, made.base, made.folds, rows.classes, ladder, choice, allowed)
+    choice = texts.choice
+    written = Written(made.schema, made.base, made.coded, choice, rows.classes)
+    with_all = texts.schema(written.schema())
+    out = texts.written(written.settings(), with_all)
+    curve = curve_of(choice, dealt_rows) if form == "isotonic" else None
+    taken = listed((*choice.form, *[CURVE] * (curve is not None)))
+    fitted = Calibrated(
+        taken, len(rows.labels), choice.losses, errors=choice.errors,
+        note=_note(dealing.note, len(rows.labels), counted), figures=figures(choice, dealt_rows),
+        judged=int(choice.judged.sum()),
+    )  # fmt: skip
+    return with_all, replace(out, isotonic=curve, calibrated=fitted)
+
+
+def _note(said: str | None, seen: int, counted: int) -> str:
+    sample = (
+        f"chosen by {seen:,} of {counted:,} rows, since all would take too long or too much room"
+        if seen < counted
+        else ""
+    )
+    return "; ".join(filter(None, (said, sample)))
+
+
+def _step(rows: int, columns: int, classes: int) -> int:
+    """Every how manyth row is looked at: all of them, unless they would take too long or too much room."""
+    width = classes if classes > 2 else 1
+    wish = os.environ.get("TALLYBAYES_MEMORY")
+    room = (_MEMORY if wish is None else size_of("TALLYBAYES_MEMORY", wish)) // (_ARRAYS * 8 * width)
+    return max(1, -(-rows * columns * width // _MOST_WORK), -(-rows // max(room, 1)))
+
+
+# ---- columns
+
+
+class _Columns:
+    """The columns as cells where their rows can be told apart so, and as parts row by row where not."""
+
+    def __init__(self, look: Batch, rows: Labelled, schema: Schema, base: Settings, dealt: DealtRows) -> None:
+        self.schema, self.base, self.dealt, self.look = schema, base, dealt, look
+        self.coded: dict[str, Coded] = {}
+        self.dense: dict[str, Dense] = {}
+        self.folds: Folds | None = None  # of the columns that are asked
+        rest: list[Column] = []
+        for column in schema.counted:
+            plain = self._plain(column, rows.blocks[column.name])
+            if plain is not None:
+                self.coded[column.name] = plain
+            elif any(name in look for name in column.inputs):
+                rest.append(column)  # one that is not in the data says nothing
+        if rest:
+            self._others(rest, rows)
+        self.coded = {c.name: self.coded[c.name] for c in schema.counted if c.name in self.coded}
+
+    def _plain(self, column: Column, block: Block) -> Coded | None:
+        """A column under the settings that are the default, which have a fast way."""
+        base = self.base
+        usual = not base.predictive and base.unseen == "no evidence" and base.floor.kind == "column"
+        smooth = base.smoothing_of(column.name)
+        if not usual or not isinstance(smooth, Laplace) or column.name in base.families or column.of is not None:
+            return None
+        if isinstance(block, Codes) and column.like == "category":
+            return Category.of(column, block, self.dealt, smooth.alpha)
+        if isinstance(block, Numbers) and column.like == "number" and column.cells is not None and smooth == Laplace():
+            return Number.of(column, block, self.dealt, cells_for(len(self.schema.counted), self.dealt.n_classes))
+        return None
+
+    def _others(self, rest: Sequence[Column], rows: Labelled) -> None:
+        """Columns that are asked what they say under real tallies of the folds."""
+        alone = self.schema._with(columns=rest)
+        base = self.base.about({c.name for c in rest})
+        folds = count_folds(open_source(self.look), alone, lambda read, start: self.dealt.folds[read.rows + start])
+        self.folds = folds
+        self.base = base = replace(self.base, **_readings(read_texts(folds, alone, base), self.base))
+        row_by_row = []
+        for column in rest:
+            block = rows.blocks[column.name]
+            if isinstance(block, (Codes, Numbers)):
+                self.coded[column.name] = self._asked(column, block, folds)
+            else:
+                row_by_row.append(column)
+        if not row_by_row:
+            return
+        held = folds.held_out(base.about({c.name for c in rest}).without(fitted=True), parts=True)
+        for column in row_by_row:
+            least = LEAST_WORDS if column.about.words else _LEAST_PART
+            parts = held.parts[column.name]  # in place: rows × classes may be many
+            np.nan_to_num(parts, copy=False, neginf=-1e300)
+            parts -= parts.max(axis=1, keepdims=True)
+            np.maximum(parts, least, out=parts)
+            parts = parts[:, _order_of(held.classes, rows.classes)]
+            length = np.log(np.maximum(row_lengths(folds, column.name), 1.0)) if column.about.words else None
+            self.dense[column.name] = Dense(column.name, against_first(parts), length)
+
+    def _asked(self, column: Column, block: Codes | Numbers, folds: Folds) -> AskedColumn:
+        """A column of cells under settings of its own: the family is asked for each of them."""
+        like: Category | Number
+        if isinstance(block, Codes):
+            like = Category.of(column, block, self.dealt, 1.0)
+            cells: Block = Codes(like.slots, np.arange(like.size))
+        else:
+            like = Number.of(column, block, self.dealt)
+            there = like.codes < like.size
+            value = np.full(like.size, np.nan)
+            value[like.codes[there][::-1]] = block.values[there][::-1]
+            cells = Numbers(value, block.cells)
+        own, classes = for_column(self.base, column.name), sorted({label for label, _ in folds.names})
+
+        def ask(counted: Bools) -> Floats:
+            model = folds.part_of(column.name, counted).model(own)
+            said = model.beliefs[column.name].parts(cells)
+            best = said.max(axis=1, keepdims=True)
+            with np.errstate(invalid="ignore"):
+                bounded = np.maximum(np.nan_to_num(said - best, nan=0.0, neginf=_LEAST_PART), _LEAST_PART)
+            out = np.zeros((len(said), len(classes)))
+            out[:, [classes.index(str(canon.text(c))) for c in model.classes]] = bounded
+            return out
+
+        return AskedColumn(column.name, like.codes, like.size, like.ordered, like.cuts, like.slots, ask)
+
+
+def _order_of(classes: Sequence[Any], wanted: Sequence[str]) -> list[int]:
+    """Where each of the wanted classes, by their texts, stands among others."""
+    texts = [str(canon.text(c)) for c in classes]
+    return [texts.index(c) for c in wanted]
+
+
+def _readings(found: Settings, base: Settings) -> dict[str, Any]:
+    """The families and smoothings that reading texts has added to some settings."""
+    smoothing: Any = base.smoothing
+    if isinstance(found.smoothing, Mapping):
+        named = dict(base.smoothing) if isinstance(base.smoothing, Mapping) else {}
+        smoothing = {**named, **found.smoothing}
+    return {"families": {**base.families, **found.families}, "smoothing": smoothing}
+
+
+def unfitted(settings: Settings) -> Settings:
+    """The settings as they were before rows chose weights, corrections and blends."""
+    blends = {n for n, f in settings.families.items() if isinstance(f, Blend) and f.families in (READERS, READ_BY)}
+    families = {n: f for n, f in settings.families.items() if n not in blends}
+    return replace(settings.without(fitted=True), families=families)
+
+
+def recalibrated(
+    source: Source, schema: Schema, settings: Settings, *, effort: str = "default", groups: str | None = None,
+    order: str | bool | None = None,
+) -> Settings:  # fmt: skip
+    """Settings with weights and corrections fitted anew on some rows; the families, pairs and readings of text stay."""
+    look = first_look(source)
+    free = unfitted(settings)
+    labels = encode.labels(schema, look).codes
+    known = labels[labels >= 0]
+    n_classes = len(np.unique(known))
+    curve = settings.isotonic is not None and n_classes == 2  # with a third class there is none
+    enough = len(known) >= FEWEST and n_classes >= 2
+    out = free
+    if enough:
+        form = "isotonic" if curve else "auto"
+        out = choose(look, schema, free, False, form, effort=effort, groups=groups, order=order)[1]
+    if out.calibrated is None:
+        raise DataError(
+            "these rows are too few to fit weights to: fewer than 10, or of one class",
+            hint="give more labelled rows; the model as it is has not been changed.",
+        )
+    return out
+
+
+def with_pairs(schema: Schema, look: Batch, pairs: Pairs) -> Schema:
+    """The schema with the pairs that were asked for by name; those it has already are not added again."""
+    if not isinstance(pairs, (list, tuple)):
+        if pairs not in (True, False, "auto"):
+            raise SettingsError(f"pairs={pairs!r}", hint=_PAIRS_HINT)
+        return schema
+    columns = {c.name: c for c in schema.counted}
+    blocks = encode.blocks(schema, look)
+    known = {frozenset(c.of) for c in schema.counted if c.of is not None}
+    added = []
+    for pair in pairs:
+        if not isinstance(pair, (list, tuple)) or len(pair) != 2 or pair[0] == pair[1]:
+            raise SettingsError(f"the pair {pair!r}", hint=_PAIRS_HINT)
+        for name in pair:
+            if name not in columns:
+                raise unknown(SettingsError, f"a pair with the column {name!r}, which is not counted", name, columns)
+        a, b = pair
+        column = pair_of(a, b, columns, blocks)
+        assert column.of is not None
+        if frozenset(column.of) not in known:
+            known.add(frozenset(column.of))
+            added.append(column)
+    return schema._with(columns=[*schema.columns, *added])

@@ -1,0 +1,309 @@
+"""Columns as cells: which cell of its column each row falls into, and what the counts of any folds say of every cell.
+
+A category has a cell for each value. The line of a number is cut into at most 256 cells, at quantiles of the rows and
+at quantiles of the distinct values, so that the tails have cells too. All that choosing does is then arithmetic on
+small tables, cell × class: counting by fold is one pass, and what a reader (a family) says of a cell when some folds
+are left out follows from the counts by subtraction, for all folds at once:
+
+    n(cell, class) = Σ_folds n − n_fold − n_split
+
+`Coded.tables` are the fast twins of the families' own estimates; they agree cell by cell with `belief.parts`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...base.arrays import Bools, Floats, Ints
+from ...data.blocks import Codes, Numbers
+from ...data.schema import Column
+from ...exact.cells import Cells
+from ...families.bins import equally_filled
+from ...families.blend import MOST
+from ...families.gaussian import log_normal, student
+from ...families.moments import Moments
+
+Small = NDArray[np.int32]
+CELLS = 256  # of a number, at most
+_FEWEST_CELLS = 16
+_ENTRIES = 1 << 19  # columns × cells × classes: with more of them cells are fewer
+_FLOOR = 1e-9  # of the column's deviation: as `Floor` has it
+READ_BY_BINS = (10, 25)
+
+
+def cells_for(columns: int, classes: int) -> int:
+    """Into how many cells the numbers of a table are cut at most."""
+    return int(np.clip(_ENTRIES // max(4 * columns * classes, 1), _FEWEST_CELLS, CELLS))
+
+
+class Coded(Protocol):
+    """A column whose rows are told apart by cells."""
+
+    @property
+    def name(self) -> str:
+        """Of the column."""
+        ...
+
+    @property
+    def codes(self) -> Small:
+        """The cell of each row; `size` where there is no value."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """How many cells."""
+        ...
+
+    @property
+    def ordered(self) -> bool:
+        """Whether neighbouring cells are alike."""
+        ...
+
+    @property
+    def slots(self) -> tuple[str, ...]:
+        """What the cells of a category are called."""
+        ...
+
+    @property
+    def cuts(self) -> Floats:
+        """Where the second cell of a number begins, the third, …"""
+        ...
+
+    def tables(self, training: Bools) -> Floats:
+        """readers × training sets × (cells + 1) × classes: log P(cell given class), the last cell says nothing.
+
+        `training` is training sets × folds: which folds each set has counted.
+        """
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class DealtRows:
+    """The rows that choosing looks at, in their order: which class and fold, and how heavy."""
+
+    labels: Ints
+    folds: Ints
+    weights: Floats
+    n_classes: int
+    n_folds: int
+
+    def counts(self, codes: Ints | Small, size: int) -> Floats:
+        """Weight by cell, class and fold."""
+        flat = (codes.astype(np.int64) * self.n_classes + self.labels) * self.n_folds + self.folds
+        shape = (size + 1, self.n_classes, self.n_folds)
+        found: Floats = np.bincount(flat, self.weights, int(np.prod(shape))).astype(np.float64)
+        return found.reshape(shape)[:size]
+
+    @cached_property
+    def class_counts(self) -> Floats:
+        """Weight by class and fold."""
+        return np.asarray(self.counts(np.zeros(len(self.labels), dtype=np.int64), 1)[0])
+
+    def log_prior(self, training: Bools) -> Floats:
+        """log P(class) by the rows of each training set; a class that it has not seen is worth half a row."""
+        n = training.astype(float) @ self.class_counts.T
+        return np.asarray(np.log(np.maximum(n, 0.5)) - np.log(np.maximum(n.sum(axis=1, keepdims=True), 0.5)))
+
+
+def _of_folds(training: Bools, counts: Floats) -> Floats:
+    """Counts of each training set: sets × (the axes of the counts but the last, which are folds)."""
+    return np.asarray(np.moveaxis(counts @ training.T.astype(float), -1, 0))
+
+
+def _silent(tables: Floats) -> Floats:
+    """With one more cell, which says nothing."""
+    return np.concatenate([tables, np.zeros((*tables.shape[:-2], 1, tables.shape[-1]))], axis=-2)
+
+
+@dataclass(frozen=True, eq=False)
+class Category:
+    """A column of categories: a cell for each value."""
+
+    name: str
+    codes: Small
+    slots: tuple[str, ...]
+    alpha: float  # imagined rows for each value
+    known: Bools  # values that the schema names, counted or not
+    rows: DealtRows
+
+    ordered = False
+    cuts = np.zeros(0)
+
+    @property
+    def size(self) -> int:
+        """How many values."""
+        return len(self.slots)
+
+    @classmethod
+    def of(cls, column: Column, block: Codes, rows: DealtRows, alpha: float) -> Category:
+        """The column's values in the order of their texts."""
+        used = np.unique(block.codes[block.codes >= 0])
+        texts = [block.slots[i] for i in used.tolist()]
+        order = np.argsort(np.array(texts, dtype=object), kind="stable") if texts else np.zeros(0, dtype=np.int64)
+        place = np.full(len(block.slots) + 1, len(used), dtype=np.int32)
+        place[used[order]] = np.arange(len(used))
+        slots = tuple(texts[i] for i in order.tolist())
+        known = np.isin(np.array(slots, dtype=object), list(column.values or ())) if slots else np.zeros(0, dtype=bool)
+        return cls(column.name, place[block.codes], slots, alpha, known, rows)
+
+    @cached_property
+    def counts(self) -> Floats:
+        """Cell × class × fold."""
+        return self.rows.counts(self.codes, self.size)
+
+    def tables(self, training: Bools) -> Floats:
+        """log (n + α) / (N + α·K), 0 for a value that the training rows have not seen."""
+        n = _of_folds(training, self.counts)
+        seen = (n.sum(axis=2) > 0) | self.known
+        of = n.sum(axis=1, keepdims=True) + self.alpha * np.maximum(seen.sum(axis=1), 1)[:, None, None]
+        logs = np.where(seen[:, :, None], np.log(n + self.alpha) - np.log(of), 0.0)
+        return _silent(logs)[None]
+
+
+@dataclass(frozen=True, eq=False)
+class Number:
+    """A column of numbers: a cell for each value, or for each of some stretches where there are many."""
+
+    name: str
+    codes: Small
+    cuts: Floats  # where the second cell begins, the third, …
+    places: Floats  # a value of each cell, in deviations from the column's mean
+    z: Floats  # the values of all rows, likewise; 0 where there is none
+    rows: DealtRows
+
+    ordered = True
+    slots = ()
+
+    @property
+    def size(self) -> int:
+        """How many cells."""
+        return len(self.cuts) + 1
+
+    @classmethod
+    def of(cls, column: Column, block: Numbers, rows: DealtRows, most: int = CELLS) -> Number:
+        """The column cut at its values, or at quantiles into about so many cells at most."""
+        there = block.present()
+        values = block.values[there]
+        distinct, times = np.unique(values, return_counts=True)
+        last = _ends(distinct, times, column.cells, most)
+        cuts = between(distinct, last)
+        codes = np.full(block.rows, len(cuts) + 1, dtype=np.int32)
+        codes[there] = np.searchsorted(cuts, values, side="right")
+        unit = max(float(np.abs(distinct).max(initial=0.0)), np.finfo(float).tiny)
+        mean = unit * float(np.average(distinct / unit, weights=times)) if len(distinct) else 0.0
+        with np.errstate(over="ignore"):
+            away = np.clip(distinct - mean, -1e300, 1e300)
+        far = max(float(np.abs(away).max(initial=0.0)), np.finfo(float).tiny)
+        sd = far * float(np.sqrt(np.average((away / far) ** 2, weights=times))) if len(distinct) else 0.0
+        scale = sd if sd > 0 else 1.0
+        first = np.concatenate([[0], last + 1]) if len(distinct) else np.zeros(1, dtype=np.int64)
+        stop = np.concatenate([last + 1, [len(distinct)]])
+        below = np.concatenate([[0], np.cumsum(times)])
+        middle = np.searchsorted(below, (below[first] + below[stop]) / 2, side="right") - 1  # the median row's value
+        places = away[np.clip(middle, 0, max(len(distinct) - 1, 0))] / scale if len(distinct) else np.zeros(1)
+        z = np.zeros(block.rows)
+        with np.errstate(over="ignore"):
+            z[there] = np.clip(values - mean, -1e300, 1e300) / scale
+        return cls(column.name, codes, cuts, places, z, rows)
+
+    @cached_property
+    def counts(self) -> Floats:
+        """Cell × class × fold."""
+        return self.rows.counts(self.codes, self.size)
+
+    @cached_property
+    def _sums(self) -> tuple[Floats, Floats, Floats]:
+        """n, Σz and Σz² by class and fold."""
+        there = self.codes < self.size
+        rows, z = self.rows, self.z[there]
+        at, w = (rows.labels * rows.n_folds + rows.folds)[there], rows.weights[there]
+        shape = (rows.n_classes, rows.n_folds)
+        sums = (np.bincount(at, w * p, shape[0] * shape[1]).astype(np.float64) for p in (np.ones_like(z), z, z * z))
+        n, one, two = (each.reshape(shape) for each in sums)
+        return n, one, two
+
+    def moments(self, training: Bools) -> Moments:
+        """Of each training set (as the positions) and class, and of all classes."""
+        n, one, two = (_of_folds(training, s) for s in self._sums)  # sets × classes
+        all_n = np.maximum(n.sum(axis=1), 1e-300)
+        all_mean = one.sum(axis=1) / all_n
+        all_sd = np.sqrt(np.maximum(two.sum(axis=1) / all_n - all_mean**2, 0.0))
+        some = np.maximum(n, 1e-300)
+        mean = np.where(n > 0, one / some, all_mean[:, None])
+        sd = np.where(n > 0, np.sqrt(np.maximum(two / some - mean**2, 0.0)), all_sd[:, None])
+        return Moments(np.arange(len(n)), n, mean, sd, all_mean, all_sd)
+
+    def tables(self, training: Bools) -> Floats:
+        """The bell curves with one variance and with averaged parameters, and equally filled bins: 10 and 25."""
+        m, x = self.moments(training), self.places[:, None, None]
+        total = np.maximum(m.n.sum(axis=1, keepdims=True), 1e-300)
+        shared = np.sqrt((m.n * m.sd**2).sum(axis=1, keepdims=True) / total)
+        shared = np.maximum(shared, np.maximum(_FLOOR * m.all_sd[:, None], 1e-300))
+        bells = [log_normal(x, m.mean, shared), student(m, vector=False).log_density(x, slice(None))]
+        bells = [np.where(m.varies[None, :, None], b, 0.0) for b in bells]
+        each = [bounded(np.moveaxis(b, 1, 0)) for b in bells]
+        n, everyone = _of_folds(training, self.counts), self.counts.sum(axis=(1, 2))
+        for bins in READ_BY_BINS:
+            group = np.searchsorted(equally_filled(everyone, bins), np.arange(self.size), side="left")
+            k = int(group[-1]) + 1
+            of_bin = np.add.reduceat(n, np.searchsorted(group, np.arange(k)), axis=1)
+            logs = np.log(of_bin + 1.0) - np.log(of_bin.sum(axis=1, keepdims=True) + k)
+            each.append(bounded(logs[:, group]))
+        return _silent(np.stack(each))
+
+
+@dataclass(frozen=True, eq=False)
+class AskedColumn:
+    """Any other column that cells can tell apart: a family that somebody chose is asked what it says of each cell."""
+
+    name: str
+    codes: Small
+    size: int
+    ordered: bool
+    cuts: Floats
+    slots: tuple[str, ...]
+    ask: Callable[[Bools], Floats]  # folds that are counted → (cells, classes)
+
+    def tables(self, training: Bools) -> Floats:
+        """What the family says when it has counted some of the folds."""
+        said = {key: self.ask(np.frombuffer(key, dtype=bool)) for key in {t.tobytes() for t in training}}
+        return _silent(np.stack([said[t.tobytes()] for t in training]))[None]
+
+
+def bounded(logs: Floats) -> Floats:
+    """Against the best class of each cell, none below −MOST, as a blend has it."""
+    out: Floats = np.maximum(logs - logs.max(axis=-1, keepdims=True), -MOST)
+    return out
+
+
+def _ends(distinct: Floats, times: Ints, cells: Cells | None, most: int) -> Ints:
+    """Where to cut sorted distinct values: the last of each cell but the final one.
+
+    Values that a tally counts in one cell are never parted. If there are too many cells, half of the cuts are at
+    quantiles of the rows, half at quantiles of the distinct values, which are in the tails where the rows are not.
+    """
+    last = np.arange(max(len(distinct) - 1, 0))
+    if cells is not None and len(last):
+        last = np.flatnonzero(np.diff(cells.codes(distinct)))
+    if len(last) < most:
+        return last
+    below = np.cumsum(times)
+    wanted = np.arange(1, most // 2) / (most // 2)
+    by_rows = np.searchsorted(below[last], wanted * below[-1])
+    by_values = (wanted * len(last)).astype(np.int64)
+    return np.asarray(last[np.unique(np.minimum(np.concatenate([by_rows, by_values]), len(last) - 1))])
+
+
+def between(distinct: Floats, last: Ints) -> Floats:
+    """Cuts between each of these values and the next, with few digits where that parts the same values."""
+    low, high = distinct[last], distinct[last + 1] if len(last) else distinct[:0]
+    middle = low / 2 + high / 2
+    cuts = np.where((middle > low) & (middle <= high), middle, high)
+    short = np.array([float(f"{c:.4g}") for c in cuts.tolist()])
+    return np.asarray(np.where((short > low) & (short <= high), short, cuts)) if len(cuts) else cuts

@@ -1,0 +1,168 @@
+"""In what order the rows of a look are taken, and which fold each belongs to: never by the order of the file.
+
+Rows are known by the hash of what they hold. They are taken class by class in the order of their hashes, so that sums
+of floats come out the same however a table was shuffled, and dealt out to the folds like cards. Three things keep rows
+together: that they are copies, that they belong to one group, and that they stand beside each other where that matters,
+which `alike` finds out or a person says.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...base.arrays import Bools, Floats, Ints
+from ...base.errors import SettingsError
+from ...data.blocks import Block, Codes, Numbers, Vectors
+from ...data.encode import Labelled
+from ...data.sources import Batch, open_source
+from .. import splits
+from ..parts import column_codes, times
+from ..splits import Hashes, of_class
+from .alike import runs_test
+
+SEED = 0x6465616C  # of the hashes: other folds than those of a cross-validation around the choice
+BLOCK = 8  # rows of a class that follow each other
+BLOCK_FOLDS = 5  # at most, with blocks: more would cut a small class into blocks of few rows
+STRETCHES = 2  # of time in a fold
+DRAWN = 0.1  # rows that chance would have to bring forth of some values, or else equal rows with these are copies
+
+
+@dataclass(frozen=True)
+class Deal:
+    """Which rows of a look are taken, in which order, and the fold of each of them."""
+
+    order: Ints  # rows of the look: `look.take(order)` is the same for every order of the file
+    folds: Ints  # of each row taken
+    note: str | None = None  # what a person should know of the folds
+
+    def __call__(self, rows: Labelled, start: int) -> Ints:
+        """The folds of a batch of the rows taken, as `count_folds` asks for them."""
+        return self.folds[rows.rows + start]
+
+
+def dealt(rows: Labelled, look: Batch, folds: int, groups: str | None = None, order: str | bool | None = None) -> Deal:
+    """The rows of a look that have a label, put in order and dealt out to so many folds.
+
+    `groups` names a column whose values are never cut by a fold, `order` a column of times (or True: the order of the
+    rows), of which stretches are held out. Without them, neighbours are kept together where they are alike.
+    """
+    if groups is not None and order:
+        raise SettingsError("folds by groups and by order at once", hint="choose one of groups and order.")
+    hashes = row_hashes(rows)
+    note: str | None = None
+    if groups is not None:
+        members = column_codes(open_source(look), groups, "holds the groups")[1]
+        fold = splits.grouped(members[rows.rows], folds)
+    elif order:
+        fold = stretches(times(open_source(look), order, look.rows)[rows.rows], folds)
+    elif (alike := runs_test(rows, hashes)) is not None:
+        fold, note = in_blocks(rows, folds, hashes), str(alike)
+    else:
+        fold = deal(rows, folds, hashes)
+    at = canonical_order(rows, hashes)
+    return Deal(rows.rows[at], fold[at], note)
+
+
+def row_hashes(rows: Labelled) -> Hashes:
+    """64 bits of what each row holds in the columns counted."""
+    return splits.row_hashes(rows.blocks, len(rows.labels), SEED)
+
+
+def canonical_order(rows: Labelled, hashes: Hashes | None = None) -> Ints:
+    """The labelled rows by class, content and weight: the same rows for every order of the file.
+
+    >>> from tallybayes.data.blocks import Numbers
+    >>> x, y = np.array([5.0, 7.0, 6.0, 5.0]), np.array([1, 0, 1, 0])
+    >>> rows = Labelled(("a", "b"), y, None, {"x": Numbers(x)}, np.arange(4), 0)
+    >>> at = canonical_order(rows)
+    >>> y[at].tolist(), x[at].tolist()
+    ([0, 0, 1, 1], [7.0, 5.0, 6.0, 5.0])
+    """
+    hashes = row_hashes(rows) if hashes is None else hashes
+    by: tuple[Floats | Ints | Hashes, ...] = (hashes, rows.labels)
+    return np.lexsort(by if rows.weights is None else (rows.weights, *by))
+
+
+def deal(rows: Labelled, folds: int, hashes: Hashes | None = None) -> Ints:
+    """The fold of each row: dealt out class by class, copies of a row together."""
+    hashes = row_hashes(rows) if hashes is None else hashes
+    return _in_turn(rows, hashes, copies(rows, hashes), folds)
+
+
+def copies(rows: Labelled, hashes: Hashes) -> Bools:
+    """Which rows have equals in their class that chance does not explain, so that a fold should not part them.
+
+    In a table of a few categories most rows have equals, which were drawn like all others: a fold that has all of them
+    would be scored by a model that knows their values from the other classes only. Two rows with the same eight
+    measurements are one row, written twice. Told apart by how many such rows there would be, were the columns
+    independent within the class: fewer than 0.1, and equal rows are copies.
+    """
+    key = of_class(hashes, rows.labels)
+    _, first, unit, times = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
+    several = np.flatnonzero(times > 1)
+    out = np.zeros(len(key), dtype=bool)
+    if len(several):
+        one, again = first[several], times[several]  # a row of each unit, and how many are equal to it
+        size = np.bincount(rows.labels)[rows.labels[one]]
+        expected = np.log(size)
+        for block in rows.blocks.values():
+            expected += _log_share(block, rows.labels, one, again, size)
+        found = np.zeros(len(times), dtype=bool)
+        found[several] = expected < np.log(DRAWN)
+        out = found[unit]
+    return out
+
+
+def _log_share(block: Block, labels: Ints, one: Ints, again: Ints, size: Ints) -> Floats:
+    """The logarithm of the share that the values of some rows have in their classes.
+
+    The words of a text and the positions of a vector are as many values, each at least as frequent as the equal rows.
+    """
+    if isinstance(block, (Codes, Numbers)):
+        values = np.sort(of_class(splits.column_hashes(block), labels))
+        own = of_class(splits.column_hashes(block.take(one)), labels[one])
+        return np.log((np.searchsorted(values, own, "right") - np.searchsorted(values, own, "left")) / size)
+    some: Any = block.take(one)
+    if isinstance(some, Vectors):
+        values_each = np.full(len(one), some.values.shape[1])
+    elif hasattr(some, "texts"):
+        values_each = np.array([len((text or "").split()) for text in some.texts.to_pylist()])
+    else:
+        values_each = np.diff(some.matrix.indptr) if hasattr(some, "matrix") else np.ones(len(one))
+    return np.where(some.present(), values_each, 0) * np.log(again / size)
+
+
+def in_blocks(rows: Labelled, folds: int, hashes: Hashes | None = None) -> Ints:
+    """The fold of each row, runs of up to eight rows of a class together."""
+    hashes = row_hashes(rows) if hashes is None else hashes
+    folds = min(folds, BLOCK_FOLDS)
+    order = np.argsort(rows.labels, kind="stable")
+    labels = rows.labels[order]
+    size = np.bincount(labels)
+    place = np.arange(len(labels)) - (np.cumsum(size) - size)[labels]
+    length = np.clip(size // folds, 1, BLOCK)[labels]
+    block = np.cumsum(place % length == 0) - 1
+    starts = np.flatnonzero(place % length == 0)
+    whole = np.add.reduceat(hashes[order], starts) if len(starts) else hashes
+    keys = np.empty_like(hashes)
+    keys[order] = whole[block]
+    return _in_turn(rows, keys, np.ones(len(keys), dtype=bool), folds)
+
+
+def stretches(moments: Ints, folds: int) -> Ints:
+    """The fold of each row: two stretches of time each, so that few rows have a neighbour in another fold."""
+    folds = min(folds, BLOCK_FOLDS)
+    return splits.time_ordered(moments, STRETCHES * folds) % folds
+
+
+def _in_turn(rows: Labelled, keys: Hashes, together: Bools, folds: int) -> Ints:
+    """Folds dealt out in turn, class after class, to the rows in the order of their keys; some of one key together."""
+    order = canonical_order(rows, keys)
+    label, key = rows.labels[order], keys[order]
+    new = (label[1:] != label[:-1]) | (key[1:] != key[:-1]) | ~together[order][1:]
+    out = np.empty(len(order), dtype=np.int64)
+    out[order] = np.concatenate(([0], np.cumsum(new)))[: len(order)] % folds
+    return out

@@ -1,0 +1,62 @@
+"""Descent for many numbers at once: L-BFGS in two loops, started from the curvature of each number."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+import numpy as np
+
+from ...base.arrays import Floats
+
+_MEMORY = 10  # steps remembered
+_ROUNDS = 60
+_NOTHING = 1e-15  # of the loss that a whole step may still gain: the end
+_SHORTEST = 1e-6  # share of a step below which no better one is sought
+
+
+def descend(loss: Callable[[Floats], tuple[float, Floats]], x: Floats, curvature: Floats, precise: float) -> Floats:
+    """Where a smooth loss is least, as far as steps gain a share `precise` of it; `curvature` is above 0."""
+    value, slope = loss(x)
+    steps: deque[tuple[Floats, Floats, float]] = deque(maxlen=_MEMORY)  # (step, change of slope, 1 / their product)
+    for _ in range(_ROUNDS):
+        way = _newton(slope, curvature, steps)
+        descent = float(slope @ way)
+        if descent >= 0:  # lost: by the curvatures alone
+            steps.clear()
+            way = -slope / curvature
+            descent = float(slope @ way)
+        if -descent <= _NOTHING:
+            break
+        share = 1.0
+        there, next_value, next_slope = x + way, *loss(x + way)
+        while not next_value <= value + 1e-4 * share * descent and share > _SHORTEST:
+            share *= 0.4
+            there = x + share * way
+            next_value, next_slope = loss(there)
+        if not next_value < value:
+            break
+        step, change = there - x, next_slope - slope
+        product = float(step @ change)
+        if product > 1e-12 * float(np.sqrt((step @ step) * (change @ change))):
+            steps.append((step, change, 1 / product))
+        gained, x, value, slope = value - next_value, there, next_value, next_slope
+        if gained < precise * abs(value):
+            break
+    return x
+
+
+def _newton(slope: Floats, curvature: Floats, steps: deque[tuple[Floats, Floats, float]]) -> Floats:
+    """Minus the inverse curvature, as the last steps have met it, times the slope."""
+    way, shares = -slope, []
+    for step, change, by in reversed(steps):
+        share = by * float(step @ way)
+        shares.append(share)
+        way = way - share * change
+    way = way / curvature
+    if steps:
+        _, change, by = steps[-1]
+        way *= 1 / (by * float(change @ (change / curvature)))
+    for (step, change, by), share in zip(steps, reversed(shares), strict=True):
+        way = way + (share - by * float(change @ way)) * step
+    return way

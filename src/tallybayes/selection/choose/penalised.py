@@ -1,0 +1,181 @@
+"""The penalised fit of a `Joint`: what is unknown as one vector, its loss and gradient, and the way down.
+
+    minimise   Σ_rows −log P(own class) + λ_w Σ (w − τ·t)² + 10 Σ (o_y − their mean)²
+               + λ Σ δ² over cells, or over the jumps between neighbouring cells of a number
+
+t is a reader's even share of its column, τ what the weights have in common, columns and pairs apart. With λ_w = ∞ there
+is one temperature: w = τ·t, and 0.05·log² τ keeps it from running away.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ...base.arrays import Floats
+from .descent import descend
+from .joint import Joint, Solution
+
+OFFSET_PENALTY = 10.0
+_NONE = 1e9  # the most that anything is pulled by
+_TEMPERED = 0.05  # of log² τ
+_MIDDLE = -0.5  # of the exponents of lengths, which stay within one of it
+
+
+class Pull(NamedTuple):
+    """How strongly weights and corrections are drawn to what they are without data; None: no corrections."""
+
+    weights: float
+    columns: float | None = None
+    pairs: float = np.inf
+
+
+def tempered(joint: Joint) -> Solution:
+    """One temperature for everything that counts say (and an exponent for columns of words)."""
+    at = joint.start()
+    if joint.dense:
+        return fitted(joint, at._replace(weights=0.5 * joint.even), Pull(np.inf))
+    prior = joint.log_prior[joint.rows.folds]
+    said = joint.scores(at) - prior
+
+    def loss(log_tau: float) -> float:
+        return joint.loss(prior + np.exp(log_tau) * said)[0] + _TEMPERED * log_tau**2
+
+    from scipy.optimize import minimize_scalar
+
+    found = float(minimize_scalar(loss, bounds=(-6, 2), method="bounded", options={"xatol": 1e-3}).x)
+    return at._replace(weights=np.exp(found) * joint.even)
+
+
+def fitted(joint: Joint, start: Solution, pull: Pull, precise: float = 1e-4) -> Solution:
+    """The best weights, offsets and corrections under these penalties, from a start."""
+    parts = _Packed(joint, start, pull)
+    x = parts.packed(start)
+    out = parts.unpacked(descend(parts.loss, x, np.ones_like(x), precise))
+    return out if parts.tied else out._replace(weights=np.where(out.weights < 1e-4, 0.0, out.weights))
+
+
+class _Packed:
+    """The unknowns of a fit as one vector, scaled so that the loss is about as curved along each of them."""
+
+    def __init__(self, joint: Joint, start: Solution, pull: Pull) -> None:
+        self.joint, self.pull = joint, pull
+        self.tied = pull.weights == np.inf
+        self.free = pull.columns is not None
+        self.n_weights, self.n_lengths = (1 if self.tied else len(joint.even)), len(joint.lengths)
+        self.n_offsets = 0 if self.tied else joint.width
+        self.base = start
+        half = 1.0 if joint.width > 1 else 0.5  # log-odds d are ± d/2 on either class
+        ridge, edges = [np.zeros(0)], [(np.zeros(0, dtype=np.int64),) * 2]
+        strength, first = [np.zeros(0)], 0
+        for term in joint.terms:
+            pulled = half * (pull.pairs if term.pair else pull.columns or 0.0)
+            ridge.append(np.full(term.n_rows, min(pulled, _NONE) * term.ridge))
+            edges.append((term.edges[0] + first, term.edges[1] + first))
+            strength.append(np.full(len(term.edges[0]), min(pulled, _NONE)))
+            first += term.n_rows
+        self.ridge, self.strength = np.concatenate(ridge)[:, None], np.concatenate(strength)[:, None]
+        self.a, self.b = (np.concatenate([e[side] for e in edges]).astype(np.int32)[:, None] for side in (0, 1))
+        self.half = half
+        group = [np.full(count, int(t.pair)) for t, (_, count) in zip(joint.terms, joint.of_term, strict=True)]
+        self.group = np.concatenate([*group, np.zeros(len(joint.dense), dtype=np.int64)]).astype(np.int64)
+        self._scale(start)
+
+    def _scale(self, at: Solution) -> None:
+        """1/√ of the curvature along each unknown, at the start."""
+        joint = self.joint
+        _, curved = joint.left_over(at)
+        cells = joint.sums(curved)
+        of_rows = np.zeros((joint.n_added + 1, joint.width))
+        joint.add_rows(of_rows, joint.cells, cells)
+        of_weights = np.ones(1)
+        if not self.tied:
+            of_dense = [float(np.vdot(curved, d.parts * d.parts)) for d in joint.dense]
+            of_weights = np.concatenate([joint.heard(cells, square=True), of_dense]) + 2 * self.pull.weights
+        pulled = 2 * self.ridge
+        for ends in (self.a, self.b):
+            joint.add_rows(pulled, ends, 2 * self.strength)
+        root = np.sqrt(np.maximum(at.weights, 1e-2)) if not self.tied else np.ones(1)
+        self.of_weights = 1 / np.sqrt(of_weights + 1e-3) / (2 * root)  # w = v²
+        self.of_lengths = np.full(self.n_lengths, 1 / np.sqrt(max(float(curved.sum()), 1.0)))
+        self.of_offsets = 1 / np.sqrt(curved.sum(axis=0) + 2 * OFFSET_PENALTY)[: self.n_offsets]
+        self.of_added = 1 / np.sqrt(of_rows[:-1] + pulled + 1e-3)
+
+    def packed(self, x: Solution) -> Floats:
+        """The vector of a solution."""
+        w = np.sqrt(np.maximum(x.weights, 1e-6))
+        if self.tied:
+            w = np.sqrt(np.maximum(x.weights[:1] / self.joint.even[:1], 1e-6))
+        lengths = np.arctanh(np.clip(x.exponents - _MIDDLE, -0.999, 0.999))
+        pieces = [w / self.of_weights, lengths / self.of_lengths, x.offsets[: self.n_offsets] / self.of_offsets]
+        return np.concatenate([*pieces, (x.added / self.of_added).ravel()] if self.free else pieces)
+
+    def unpacked(self, u: Floats) -> Solution:
+        """The solution of a vector."""
+        v, b, o, d = np.split(u, np.cumsum([self.n_weights, self.n_lengths, self.n_offsets]))
+        weights = (v * self.of_weights) ** 2
+        return Solution(
+            weights[0] * self.joint.even if self.tied else weights,
+            np.tanh(b * self.of_lengths) + _MIDDLE,
+            o * self.of_offsets if self.n_offsets else self.base.offsets,
+            d.reshape(self.base.added.shape) * self.of_added if self.free else self.base.added,
+        )
+
+    def loss(self, u: Floats) -> tuple[float, Floats]:
+        """The penalised loss and its gradient."""
+        joint, x = self.joint, self.unpacked(u)
+        value, residual = joint.loss(joint.scores(x, joint.fitting))
+        cells = joint.sums(residual)
+        g_w, g_b = self._of_dense(x, residual)
+        g_w = np.concatenate([joint.heard(cells), g_w])
+        value += 0.5 * float(x.exponents @ x.exponents)
+        g_b += x.exponents
+        if self.tied:
+            tau = float(x.weights[0] / joint.even[0])
+            value += _TEMPERED * np.log(tau) ** 2
+            g_v = np.array([float(g_w @ joint.even) + 2 * _TEMPERED * np.log(tau) / tau])
+            return value, np.concatenate([self._of_root(u, g_v), g_b * self._of_tanh(x)])
+        even = joint.even
+        squares = np.bincount(self.group, even * even, 2)
+        tau_of = np.bincount(self.group, even * x.weights, 2) / np.maximum(squares, 1e-300)
+        off = x.weights - even * tau_of[self.group]
+        value += self.pull.weights * float(off @ off)
+        g_w = g_w + 2 * self.pull.weights * off
+        apart = x.offsets - (x.offsets.mean() if joint.width > 1 else 0.0)
+        value += self.half * OFFSET_PENALTY * float(apart @ apart)
+        g_o = residual.sum(axis=0) + 2 * self.half * OFFSET_PENALTY * apart
+        pieces = [self._of_root(u, g_w), g_b * self._of_tanh(x), g_o * self.of_offsets]
+        if self.free:
+            g_d = np.zeros((joint.n_added + 1, joint.width))
+            joint.add_rows(g_d, joint.cells, cells)
+            jumps = x.added[self.b[:, 0]] - x.added[self.a[:, 0]]
+            pulled = self.strength * jumps
+            value += float(np.vdot(jumps, pulled)) + float(np.vdot(x.added, self.ridge * x.added))
+            g_d = g_d[:-1] + 2 * self.ridge * x.added
+            joint.add_rows(g_d, self.b, 2 * pulled)
+            joint.add_rows(g_d, self.a, -2 * pulled)
+            pieces.append((g_d * self.of_added).ravel())
+        return value, np.concatenate(pieces)
+
+    def _of_root(self, u: Floats, g: Floats) -> Floats:
+        """The gradient along v, w = v²."""
+        return np.asarray(2 * u[: self.n_weights] * self.of_weights**2 * g)
+
+    def _of_tanh(self, x: Solution) -> Floats:
+        """How fast the exponents change with their unknowns."""
+        return np.asarray(self.of_lengths * (1 - (x.exponents - _MIDDLE) ** 2))
+
+    def _of_dense(self, x: Solution, residual: Floats) -> tuple[Floats, Floats]:
+        joint = self.joint
+        g_w, g_b = np.zeros(len(joint.dense)), np.zeros(len(joint.lengths))
+        for i, d in enumerate(joint.dense):
+            pulled = np.einsum("nc,nc->n", residual, d.parts)
+            if d.log_length is None:
+                g_w[i] = pulled.sum()
+                continue
+            at = joint.lengths.index(i)
+            pulled *= np.exp(x.exponents[at] * d.log_length)
+            g_w[i] = pulled.sum()
+            g_b[at] = x.weights[joint.readers + i] * float(pulled @ d.log_length)
+        return g_w, g_b

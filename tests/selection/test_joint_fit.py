@@ -1,0 +1,222 @@
+"""The joint fit of weights and corrections: its tables, its gradient, and the same bits with kernels and without."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import check_grad
+
+import tallybayes as tb
+from tallybayes.data import encode
+from tallybayes.data.blocks import Codes, Numbers
+from tallybayes.data.sources import open_source
+from tallybayes.exact.kernels import gate
+from tallybayes.families.blend import bounded
+from tallybayes.selection.choose.columns import Category, DealtRows, Number, cells_for
+from tallybayes.selection.choose.joint import Dense, Joint, Solution, against_first, both_classes, posterior
+from tallybayes.selection.choose.ladder import Ladder, Problem, coded_pairs, merged
+from tallybayes.selection.choose.pairs import ColumnPair
+from tallybayes.selection.choose.penalised import Pull, _Packed, fitted, tempered
+from tallybayes.selection.choose.written import READ_BY
+
+FOLDS = 5
+
+
+def table(n: int, classes: int, seed: int = 0) -> dict[str, list[Any]]:
+    """Numbers (one with repeated values, one with missing ones) and categories that depend on each other."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, classes, n)
+    x = rng.normal(y, 1.0)
+    return {
+        "x": [None if rng.random() < 0.1 else float(np.round(v, 3)) for v in x],
+        "steps": (np.round(x + rng.normal(0, 0.5, n))).tolist(),
+        "c": [f"v{v}" for v in (y + rng.integers(0, 3, n)) % 4],
+        "d": [None if rng.random() < 0.1 else "uvw"[v] for v in rng.integers(0, 3, n)],
+        "y": [f"k{v}" for v in y],
+    }
+
+
+def problem(n: int = 240, classes: int = 2, seed: int = 0, dense: bool = False) -> tuple[Problem, tb.Schema, Any]:
+    """The columns of a table whose rows stand fold by fold."""
+    data = table(n, classes, seed)
+    schema = tb.infer(data, target="y")
+    look = next(iter(open_source(data, target="y").batches()))
+    read = encode.labelled(schema, look)
+    rows = DealtRows(read.labels, np.arange(n) * FOLDS // n, np.ones(n), classes, FOLDS)
+    coded: list[Category | Number] = []
+    for column in schema.counted:
+        block = read.blocks[column.name]
+        if isinstance(block, Numbers):
+            coded.append(Number.of(column, block, rows))
+        else:
+            assert isinstance(block, Codes)
+            coded.append(Category.of(column, block, rows, 1.0))
+    pairs: list[ColumnPair] = coded_pairs(list(zip(schema.counted, coded, strict=True)), schema.counted)
+    rng = np.random.default_rng(1)
+    parts = against_first(rng.normal(0, 1, (n, classes)))
+    words = [Dense("words", parts, np.log(rng.integers(1, 30, n)))] if dense else []
+    return Problem(rows, coded, words, pairs), schema, read
+
+
+def some_solution(joint: Joint, seed: int = 3) -> Solution:
+    rng = np.random.default_rng(seed)
+    x = joint.start()
+    return Solution(
+        rng.random(len(x.weights)), -0.5 * rng.random(len(x.exponents)), rng.normal(0, 0.3, x.offsets.shape),
+        rng.normal(0, 0.3, x.added.shape),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("whole", [False, True], ids=["without a fold and a split", "all rows"])
+def test_tables_are_what_the_families_say_of_the_folds_that_are_counted(classes: int, whole: bool) -> None:
+    one, schema, read = problem(classes=classes)
+    training = np.ones((1, FOLDS), dtype=bool) if whole else one.training(2)
+    data = table(240, classes)
+    for column, coded in zip(schema.counted, one.coded, strict=True):
+        block, there = read.blocks[column.name], coded.codes < coded.size
+        for k, counted in enumerate(training):
+            kept = counted[one.rows.folds]
+            rows = {n: [v for v, t in zip(vs, kept, strict=True) if t] for n, vs in data.items()}
+            tally = tb.count(rows, tb.Schema([column], target="y"))
+            for r, family in enumerate(READ_BY if isinstance(coded, Number) else (None,)):
+                if isinstance(family, tb.families.Bins) and not whole:
+                    continue  # a family cuts its bins by the rows it has counted, a table by all of them
+                settings = tb.Settings(families={} if family is None else {column.name: family})
+                said = tally.model(settings).beliefs[column.name].parts(block)
+                found = coded.tables(training)[r, k][coded.codes]
+                assert (found[~there] == 0).all()
+                own = there & np.isin(coded.codes, _alone(coded)) if isinstance(coded, Number) else there
+                expected = said if family is None else bounded(said)
+                np.testing.assert_allclose(against_first(found[own]), against_first(expected[own]), atol=1e-6)
+
+
+def _alone(coded: Number) -> np.ndarray:
+    """The cells of a number that hold one value: of the others the tables have the middle."""
+    return np.array([c for c in range(coded.size) if len(set(coded.z[coded.codes == c].tolist())) <= 1])
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+@pytest.mark.parametrize("pull", [Pull(np.inf), Pull(3.0), Pull(3.0, 0.7, 2.0)], ids=str)
+def test_the_gradient_is_that_of_the_loss(classes: int, pull: Pull) -> None:
+    one, _, _ = problem(classes=classes, dense=True)
+    terms = [*one.terms(), *(p.term() for p in one.pairs[:2])]
+    joint = one.joint(1, one.terms())
+    joint = Joint(
+        joint.rows, terms, [*joint.tables, None, None], joint.log_prior, joint.training, joint.held, joint.dense
+    )  # fmt: skip
+    packed = _Packed(joint, joint.start(), pull)
+    u = packed.packed(some_solution(joint) if pull.weights < np.inf else joint.start())
+    wrong = check_grad(lambda v: packed.loss(v)[0], lambda v: packed.loss(v)[1], u)
+    assert wrong < 1e-3 * max(1.0, float(np.linalg.norm(packed.loss(u)[1])))
+
+
+@pytest.mark.parametrize("classes", [2, 5])
+def test_kernels_and_reference_give_the_same_bits(classes: int) -> None:
+    kernels = gate.kernels("joint", 10**9)
+    if kernels is None:
+        pytest.skip("the kernels are not here: Numba is not installed, or they are switched off")
+    one, _, _ = problem(classes=classes)
+    fast, slow = one.joint(1, one.terms()), one.joint(1, one.terms())
+    fast._kernels, slow._kernels = kernels, None
+    x = some_solution(fast)
+    np.testing.assert_array_equal(fast.scores(x), slow.scores(x))
+    for pull in (Pull(3.0), Pull(3.0, 1.0)):
+        for a, b in zip(fitted(fast, tempered(fast), pull), fitted(slow, tempered(slow), pull), strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_scores_are_the_sum_in_the_formula() -> None:
+    one, _, _ = problem(classes=3, dense=True)
+    joint = one.joint(0, one.terms())
+    x = some_solution(joint)
+    scores = joint.scores(x)
+    for i in (0, 50, 239):
+        fold = one.rows.folds[i]
+        expected = joint.log_prior[fold] + x.offsets
+        reader = row = 0
+        for coded, tables, term in zip(one.coded, joint.tables, joint.terms, strict=True):
+            assert tables is not None
+            for r in tables:
+                expected = expected + x.weights[reader] * r[fold, coded.codes[i]]
+                reader += 1
+            at = term.corrected[coded.codes[i]]
+            expected = expected + (x.added[row + at] if at < term.n_rows else 0.0)
+            row += term.n_rows
+        words = one.dense[0]
+        assert words.log_length is not None
+        expected = expected + x.weights[reader] * np.exp(x.exponents[0] * words.log_length[i]) * words.parts[i]
+        np.testing.assert_allclose(scores[i], expected, atol=1e-12)
+
+
+def test_rows_that_judge_have_no_part_in_what_they_judge() -> None:
+    one, _, _ = problem()
+    labels = one.rows.labels.copy()
+    judged = one.splits == 3
+    labels[judged] = 1 - labels[judged]
+    rows = DealtRows(labels, one.rows.folds, one.rows.weights, 2, FOLDS)
+    other = Problem(rows, [type(c)(**{**vars(c), "rows": rows}) for c in _bare(one)], [], [])
+    for pull in (Pull(3.0), Pull(3.0, 1.0)):
+        found = [fitted(p.joint(3, p.terms()), tempered(p.joint(3, p.terms())), pull) for p in (one, other)]
+        for a, b in zip(*found, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+def _bare(one: Problem) -> list[Any]:
+    """The columns without what they have worked out."""
+    out = []
+    for c in one.coded:
+        for name in ("counts", "_sums"):
+            vars(c).pop(name, None)
+        out.append(c)
+    return out
+
+
+def test_a_strong_pull_leaves_no_corrections_and_a_weak_one_fits_better() -> None:
+    one, _, _ = problem()
+    joint = one.joint(None, one.terms())
+    plain = fitted(joint, tempered(joint), Pull(3.0))
+    losses = []
+    for strength in (1e9, 10.0, 0.1):
+        x = fitted(joint, plain, Pull(3.0, strength))
+        losses.append(float(posterior(joint.scores(x), one.rows.labels)[0].mean()))
+        assert (np.abs(x.added).max() < 1e-4) == (strength == 1e9)
+        assert (x.weights >= 0).all()
+    assert losses[0] > losses[1] > losses[2]
+
+
+def test_blended_readers_say_what_they_said() -> None:
+    one, _, _ = problem(classes=3)
+    joint = one.joint(None, one.terms())
+    x = fitted(joint, tempered(joint), Pull(3.0))
+    less, y = merged(joint, x)
+    assert less.readers == len(one.coded) < joint.readers
+    np.testing.assert_allclose(less.scores(y), joint.scores(x), atol=1e-9)
+
+
+def test_two_classes_are_told_by_their_odds() -> None:
+    logs = np.random.default_rng(0).normal(0, 1, (4, 2))
+    np.testing.assert_allclose(np.diff(both_classes(against_first(logs), 2), axis=1), np.diff(logs, axis=1))
+    many = np.random.default_rng(0).normal(0, 1, (4, 3))
+    np.testing.assert_allclose(both_classes(against_first(many), 3).sum(axis=1), 0, atol=1e-12)
+
+
+def test_wide_tables_and_many_classes_have_fewer_cells() -> None:
+    assert cells_for(10, 2) == 256
+    assert cells_for(2_000, 2) < cells_for(500, 2) < 256
+    assert cells_for(16, 200) < 100
+    assert cells_for(100_000, 1_000) == 16
+
+
+def test_the_ladder_takes_what_gains_beyond_chance_only() -> None:
+    one, _, _ = problem(800)
+    choice = Ladder(one).climb()
+    assert choice.form != ("one temperature",)
+    rng = np.random.default_rng(5)
+    noise = DealtRows(rng.integers(0, 2, 800), one.rows.folds, one.rows.weights, 2, FOLDS)
+    blank = Problem(noise, [type(c)(**{**vars(c), "rows": noise}) for c in _bare(one)], [], [])
+    refused = Ladder(blank).climb()
+    assert refused.form == ("one temperature",)
+    assert refused.losses["one temperature"] > np.log(2) - 0.01
