@@ -19,6 +19,7 @@ _HOMES = {
     "Cells": "exact.cells",
     "Column": "data.schema",
     "Comparison": "selection.rivals.compare",
+    "Correction": "families.calibration",
     "DataError": "base.errors",
     "Dirichlet": "families.smoothing",
     "Epsilon": "families.smoothing",

@@ -64,13 +64,13 @@ def test_a_wish_that_is_no_number_is_refused(wish: str, monkeypatch: pytest.Monk
 FIRST_FIT = """
 import numpy as np, tallybayes as tb
 from threadpoolctl import threadpool_info
-from tallybayes.selection.choose import weights
-fitted, seen = weights.fit_weights, set()
+from tallybayes.selection.choose import penalised
+descend, seen = penalised.descend, set()
 def watched(*given):
-    out = fitted(*given)
+    out = descend(*given)
     seen.update((lib["filepath"], lib["num_threads"]) for lib in threadpool_info() if lib["user_api"] == "blas")
     return out
-weights.fit_weights = watched
+penalised.descend = watched
 rng = np.random.default_rng(0)
 tb.fit({"x": rng.normal(size=150), "c": rng.choice(list("ab"), 150), "y": rng.choice(["u", "v"], 150)}, target="y")
 assert {n for _, n in seen} == {1}, seen  # of NumPy's library, and of SciPy's, which the first fit loads

@@ -87,12 +87,36 @@ def test_fit_prints_what_it_inferred_how_good_it_is_and_what_is_telling(tmp_path
         r"chosen on held-out rows: .*one temperature 0\.\d+",
         r"On rows it has not seen: 240 rows, 2 classes, 3 folds, fitted anew on each",
         r"accuracy +0\.\d+ +0\.\d+ to 0\.\d+ +0\.6167",
-        r"slow +rooms +≥ 3\.5 +10 × +32\.00% +3\.19%",
+        r"slow +rooms +≥ 4\.5 +10\.8 × +11\.11% +1\.03%",
         r"model written to .*m\.parquet: \d",
     ):
         assert re.search(line, out), line
     model, own = tb.load(tmp_path / "m.parquet"), tb.fit(str(FLATS), target="let")
     assert model.tally == own.tally and model.settings.calibrated.form == own.settings.calibrated.form
+
+
+def test_fit_prints_what_judged_it_and_fits_only_once(monkeypatch):
+    calls = []
+    whole = tb.fit
+    monkeypatch.setattr("tallybayes.selection.choose.fit.fit", lambda *a, **k: calls.append(k) or whole(*a, **k))
+    out = good(run("fit", FLATS, "--target", "let"))
+    assert len(calls) == 1 and calls[0]["progress"] is False  # nobody watches a pipe
+    own = whole(str(FLATS), target="let").settings.calibrated
+    assert "On rows it has not seen: 240 held-out rows, which judged what was chosen" in out
+    for name, words in (("accuracy", "accuracy"), ("log_loss", "log loss"), ("calibration_error", "calibration error")):
+        assert re.search(rf"{words} +{own.figures[name][0]:.4f}", out), words
+    assert re.search(r"accuracy +0\.\d+ +0\.\d+ to [01]\.\d+ +0\.6167", out)
+
+
+def test_fit_takes_effort_groups_order_and_no_progress():
+    quick = good(run("fit", FLATS, "--target", "let", "--effort", "quick", "--no-progress"))
+    assert "chosen on held-out rows: one temperature, fitted" in quick and "counted together" not in quick
+    grouped = good(run("fit", FLATS, "--target", "let", "--groups", "district", "--set", "note=ignore"))
+    assert re.search(r"district +ignore +decides about folds", grouped)
+    for order in ("yes", "number"):
+        good(run("fit", FLATS, "--target", "let", "--order", order, "--effort", "quick"))
+    plain = good(run("fit", FLATS, "--target", "let", "--no-calibrate", "--set", "note=ignore"))
+    assert "5 folds, fitted anew on each" in plain  # nothing was chosen, and so nothing judged
 
 
 def test_many_rows_are_cross_validated_by_subtraction_and_the_page_says_so(monkeypatch):
@@ -153,6 +177,10 @@ def test_a_model_may_go_to_standard_output_and_come_from_standard_input(model, t
         (["fit", FLATS, "--target", "let", "-o", "/no/such/folder/m"], "there is no folder /no/such/folder"),
         (["fit", FLATS, "--target", "let", "-o", "."], "is a folder"),
         (["fit", FLATS, "--target", "let", "--folds", "many"], "many"),
+        (["fit", FLATS, "--target", "let", "--effort", "quik"], "did you mean 'quick'?"),
+        (["fit", FLATS, "--target", "let", "--groups", "distrikt"], "did you mean 'district'?"),
+        (["fit", FLATS, "--target", "let", "--groups", "let"], "is the column to predict"),
+        (["fit", FLATS, "--target", "let", "--order", "dya"], "there is no column 'dya' to order the rows by"),
         (["predict", "nothing.parquet", FLATS], "nothing.parquet cannot be read"),
         (["predict", FLATS, FLATS], "Hint: give a file that tallybayes fit -o MODEL wrote"),
         (["merge", FLATS, "-o", "x"], "at least two"),

@@ -6,7 +6,10 @@ safe here: without control characters as text, escaped in HTML, and never markup
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+import sys
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -14,9 +17,12 @@ import numpy as np
 
 from .arrays import Floats
 from .canon import printable
+from .errors import SettingsError
 
 A = TypeVar("A")
 FEWEST, MOST = 4, 9  # digits after the point
+_PATIENCE, _PAUSE = 1.0, 0.1  # seconds before a line of progress is worth looking at, and between two of them
+_BAR = 24  # characters
 _WIDEST, _WIDEST_TITLE = 200, 2000  # characters of a cell, of a title
 
 
@@ -198,3 +204,57 @@ class Shown:
 
     def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
         yield self._page().rich()
+
+
+# ---- progress
+
+
+@contextmanager
+def progress_line(progress: bool | Callable[[str, float], None] | None) -> Iterator[Callable[[str, float], None]]:
+    """What is told of a long work, as `progress=` asks for it: (what is being done, which share of the whole is done).
+
+    None, or True, draws one line on standard error where a person watches, after a second, and erases it at the end,
+    however that comes. False says nothing. A function is told every step.
+
+    >>> with progress_line(lambda what, done: print(f"{what} {done:.0%}")) as tell:
+    ...     tell("counting", 0.5)
+    counting 50%
+    """
+    if progress is not None and not isinstance(progress, bool) and not callable(progress):
+        raise SettingsError(
+            f"progress={progress!r}", hint="take None, False, or a function of two: progress=lambda what, done: …"
+        )
+    if callable(progress):
+        yield progress
+        return
+    stream = sys.stderr
+    if progress is False or not _is_watched(stream):
+        yield lambda what, done: None
+        return
+    begun, width, last = time.monotonic(), 0, 0.0
+
+    def tell(what: str, done: float) -> None:
+        nonlocal width, last
+        now = time.monotonic()
+        if now - begun < _PATIENCE or now - last < _PAUSE:
+            return
+        full = round(_BAR * done)
+        line = f"{'█' * full}{'░' * (_BAR - full)} {done:4.0%}  {printable(what, 40)}"
+        stream.write(f"\r{line:<{width}}")
+        stream.flush()
+        width, last = max(width, len(line)), now
+
+    try:
+        yield tell
+    finally:
+        if width:
+            stream.write(f"\r{'':<{width}}\r")
+            stream.flush()
+
+
+def _is_watched(stream: Any) -> bool:
+    """Whether a person sees what is written there while it is written: a terminal, or the cell of a notebook."""
+    if stream is None or getattr(stream, "closed", False):
+        return False
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return bool(stream.isatty()) or type(shell).__name__ == "ZMQInteractiveShell"

@@ -68,14 +68,14 @@ class Data:
     options: dict[str, Any]
 
     @contextlib.contextmanager
-    def open(self, what: str = "reading", *, work: bool = False) -> Iterator[Source]:
+    def open(self, what: str = "reading", *, work: bool = False, hidden: bool = False) -> Iterator[Source]:
         """The rows; a person at a terminal sees a bar while they are read.
 
         With `work` there is more to do than reading, and the bar does not pretend to know how much.
         """
         from .terminal import bar
 
-        with bar(what) as tell:
+        with bar(what, hidden=hidden) as tell:
             yield self.source(None if tell is None else (lambda rows, share: tell(rows, None if work else share)))
 
     def source(self, progress: Callable[[int, float | None], None] | None = None) -> Source:
@@ -83,6 +83,30 @@ class Data:
         from ..data.sources import read
 
         return read(self.path, progress=progress, **self.options)
+
+
+@contextlib.contextmanager
+def watched(data: Data, what: str, *, hidden: bool = False) -> Iterator[tuple[Source, Any]]:
+    """The rows, and what `tb.fit(…, progress=…)` takes: one bar has the rows read, what is done and how much of it."""
+    from .terminal import bar
+
+    with bar(what, hidden=hidden) as tell:
+        if tell is None:
+            yield data.source(), False
+            return
+        draw, rows, share, now = tell, 0, 0.0, what
+
+        def read(count: int, _: float | None) -> None:
+            nonlocal rows
+            rows = max(rows, count)
+            draw(rows, share, now)
+
+        def step(name: str, done: float) -> None:
+            nonlocal share, now
+            share, now = done, name
+            draw(rows, share, now)
+
+        yield data.source(read), step
 
 
 def reads_data(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .choices import SMOOTHING_HELP, Choices, parse_pairs, parse_prior, parse_smoothing
-from .data import Data, reads_data
+from .data import Data, reads_data, watched
 from .models import OUT_MODEL, place, save_model
 from .terminal import heading, say, show, show_json
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ..model.model import Model
     from ..selection.measure.evaluation import Evaluation
 
+_FOLDS = 5  # where nothing was chosen, and so nothing judged
 _ANEW = 20_000  # rows up to which cross-validation fits anew on every fold; beyond, folds are subtracted
 _TARGET = click.option("--target", metavar="COLUMN", help="The column to predict.")
 _SCHEMA = click.option("--schema", "schema_file", type=click.Path(), metavar="FILE", help="Count by this schema.")
@@ -44,7 +45,15 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="Print the figures 
 @click.option("--pairs", multiple=True, metavar="auto|no|A:B", help="Columns counted together where that helps (auto).")
 @_WEIGHTS
 @click.option("--receipts", is_flag=True, help="Count a hash of each row, so that forget knows every row.")
-@click.option("--folds", default=5, show_default=True, help="Folds of the cross-validation; 0 for none.")
+@click.option(
+    "--folds", type=int, metavar="N", help="Fit anew on N folds for the figures, N times the work; 0 for no figures."
+)
+@click.option(
+    "--effort", default="default", metavar="quick|default|thorough", help="How much is tried on held-out rows."
+)
+@click.option("--groups", metavar="COLUMN", help="Rows with equal values there are held out together; no evidence.")
+@click.option("--order", metavar="COLUMN|yes", help="Times, of which stretches are held out; yes: the order of rows.")
+@click.option("--no-progress", is_flag=True, help="Show no bar, also in a terminal.")
 @reads_data
 def fit(
     data: Data,
@@ -59,21 +68,35 @@ def fit(
     pairs: Sequence[str],
     weights: str | None,
     receipts: bool,
-    folds: int,
+    folds: int | None,
+    effort: str,
+    groups: str | None,
+    order: str | None,
+    no_progress: bool,
 ) -> None:
     """Make a model of DATA: infer what each column is, choose families and weights on held-out rows, count.
 
-    Prints what was inferred and why, how good the model is on rows it has not seen, and its most telling evidence.
+    Prints what was inferred and why, how good the model is on the held-out rows that judged it, and its most telling
+    evidence. `evaluate` and --folds N measure more strictly, and take longer.
     DATA is a file, a quoted pattern of files, or - for standard input.
     """
+    from ..selection.choose.chosen import check_effort
     from ..selection.choose.fit import fit as fit_rows
-    from .screens import evidence_page, figures_page, schema_page
+    from ..selection.parts import apart, by_target, without_columns
+    from .screens import evidence_page, figures_page, judged_page, schema_page
 
+    check_effort(effort)
     choices = Choices.of(sets, smoothing, prior)
     wanted = parse_pairs(pairs)
     settings = choices.settings
-    with data.open("looking") as source:
-        schema = choices.applied(_schema(source, schema_file, target, weights, receipts))
+    with data.open("looking", hidden=no_progress) as source:
+        _there(source, groups, "which holds the groups")
+        _there(source, None if order == "yes" else order, "to order the rows by")
+        deciding = [groups] if groups is not None else []
+        if groups is not None and groups == target:
+            raise by_target(groups)
+        looked = without_columns(source, deciding)
+        schema = choices.applied(apart(_schema(looked, schema_file, target, weights, receipts), deciding))
     quiet = output == "-"
 
     def tell(*pieces: Any) -> None:
@@ -82,14 +105,21 @@ def fit(
 
     tell(f"{data.name}: what is counted, and why", schema_page(schema))
 
-    def fitted(rows: Source) -> Model:
-        return fit_rows(rows, schema=schema, settings=settings, calibrate=not no_calibrate, pairs=wanted)
+    def fitted(rows: Source, progress: Any = False) -> Model:
+        return fit_rows(
+            rows, schema=schema, settings=settings, calibrate=not no_calibrate, pairs=wanted, effort=effort,
+            groups=groups, order=order == "yes" or order, progress=progress,
+        )  # fmt: skip
 
-    with data.open("counting and choosing", work=True) as source:
-        model = fitted(source)
+    with watched(data, "counting and choosing", hidden=no_progress) as (source, progress):
+        model = fitted(source, progress)
     tell(*_what_was_chosen(model, schema))
-    if folds:
-        evaluation = _cross_validated(data, model, schema, folds, fitted)
+    calibrated = model.settings.calibrated
+    if folds is None and calibrated is not None:
+        held = f"{calibrated.judged:,} held-out rows, which judged what was chosen"
+        tell(heading(f"On rows it has not seen: {held}"), judged_page(model))
+    elif folds is None or folds:
+        evaluation = _cross_validated(data, model, schema, folds or _FOLDS, fitted, groups, no_progress)
         tell(heading(f"On rows it has not seen: {evaluation.title}"), figures_page(evaluation))
         if evaluation.settings:  # one pass over many rows, under the settings that all of them chose
             tell("families and weights were chosen with all rows, which flatters a little")
@@ -102,6 +132,16 @@ def fit(
         say(f"schema written to {save_schema}", error=quiet)
     if output:
         say(f"model written to {save_model(model, output)}", error=quiet)
+
+
+def _there(source: Source, column: str | None, what: str) -> None:
+    """Refuses the name of a column that the data do not have, before anything is printed."""
+    from ..base.errors import DataError, unknown
+
+    first = next(iter(source.batches()), None) if column is not None else None
+    if first is not None and column not in first:
+        comma = "," if what.startswith("which") else ""
+        raise unknown(DataError, f"there is no column {column!r}{comma} {what}", column, first.names())
 
 
 def _schema(
@@ -138,6 +178,7 @@ def _what_was_chosen(model: Model, schema: Schema) -> list[Any]:
     out: list[Any] = [f"\n{tally.rows:,} rows{skipped}: {model.schema.target} {counts}{more}"]
     if model.settings.calibrated is not None:
         out.append(f"chosen on held-out rows: {model.settings.calibrated}")
+        out += [model.settings.calibrated.note] if model.settings.calibrated.note else []
     added = [c.name for c in model.schema.counted if c.of is not None and c.name not in schema.names]
     if added:
         out.append(f"counted together: {', '.join(added[:12])}{', …' if len(added) > 12 else ''}")
@@ -145,8 +186,9 @@ def _what_was_chosen(model: Model, schema: Schema) -> list[Any]:
 
 
 def _cross_validated(
-    data: Data, model: Model, schema: Schema, folds: int, fitted: Callable[[Source], Model]
-) -> Evaluation:
+    data: Data, model: Model, schema: Schema, folds: int, fitted: Callable[[Source], Model], groups: str | None = None,
+    hidden: bool = False,
+) -> Evaluation:  # fmt: skip
     """Every row forecast by a model of the other folds: fitted anew, or for many rows by subtraction."""
     from ..selection.measure.cross_validate import cross_validate
     from .terminal import bar
@@ -154,9 +196,9 @@ def _cross_validated(
     assert model.tally is not None
     rows, done = model.tally.rows, 0
     if rows > _ANEW:
-        with data.open("cross-validating", work=True) as source:
-            return cross_validate(source, model.schema, folds=folds, settings=model.settings)
-    with bar("cross-validating") as tell:
+        with data.open("cross-validating", work=True, hidden=hidden) as source:
+            return cross_validate(source, model.schema, folds=folds, settings=model.settings, groups=groups)
+    with bar("cross-validating", hidden=hidden) as tell:
 
         def counted(training: Source) -> Model:
             nonlocal done
@@ -165,7 +207,7 @@ def _cross_validated(
             done += 1
             return fitted(training)
 
-        return cross_validate(data.source(), schema, folds=folds, fitter=counted)
+        return cross_validate(data.source(), schema, folds=folds, fitter=counted, groups=groups)
 
 
 @click.command(short_help="Choose smoothing and families, column by column.")
@@ -199,7 +241,8 @@ def tune(
 ) -> None:
     """Choose smoothing and family of each column by held-out rows; -o writes the model that was chosen.
 
-    Every row is counted once, and folds are subtracted. `fit` chooses weights besides, which often gains more.
+    Every row is counted once, and folds are subtracted. Weights are chosen besides, as `fit` does, and what was found
+    is kept only where it loses less than `fit` does by itself.
     """
     from ..selection.choose.tune import Tuned
     from ..selection.choose.tune import tune as tune_rows
@@ -225,9 +268,13 @@ def tune(
     if output == "-":
         say(note, error=True)
     elif as_json:
-        show_json({"before": found.before, "after": found.after, "tried": found.table.to_pylist()})
+        figures = {"before": found.before, "after": found.after, "kept": found.kept, "losses": dict(found.losses)}
+        show_json({**figures, "tried": found.table.to_pylist()})
     else:
         show(f"{data.name}: held-out log loss {found.before:.4f} → {found.after:.4f}", tuned_page(found))
+        if found.losses:
+            way = "as fit chooses them by itself, which the search did not better" if found.kept == "fit" else "added"
+            show(f"\nwith weights and corrections: {found.losses[found.kept]:.4f}, {way}")
         if found.nested is not None:
             show(heading(f"On rows it has not seen: {found.nested.title}"), figures_page(found.nested))
         show(*([f"\n{note}"] if note else []))

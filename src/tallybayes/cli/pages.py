@@ -61,7 +61,7 @@ def _facts(model: Model, columns: tuple[str, ...]) -> dict[str, Any]:
                 "kind": c.kind,
                 "why": c.reason,
                 "family": families.get(c.name),
-                "weight": model.settings.weights.get(c.name, 1.0),
+                "weight": model.settings.weight_of(c.name),
             }
             for c in model.schema.columns
         ],

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from .choices import smoothing_words
 from .terminal import grid, heading
 
@@ -63,11 +65,33 @@ def figures_page(evaluation: Evaluation, name: str = "this model") -> Any:
     return grid(("", name, "95 % interval", "majority class"), lines)
 
 
-def tuned_page(tuned: Tuned) -> Any:
-    """What was chosen for each column, and the held-out log loss of the best other candidate."""
+def judged_page(model: Model) -> Any:
+    """The figures that the choice of a model was judged by, beside those of the majority class."""
+    calibrated, tally = model.settings.calibrated, model.tally
+    assert calibrated is not None and tally is not None
+    shares = tally.class_weights() / tally.class_weights().sum()
+    shares = shares[shares > 0]
+    known = {
+        "accuracy": float(shares.max()),
+        "log_loss": -float(shares @ np.log(shares)),
+        "brier": 0.5 * (1.0 - float(shares @ shares)),
+        "calibration_error": 0.0,
+    }
     lines = []
-    for name, family in tuned.model.families.items():
-        smoothing = tuned.settings.smoothing_of(name)
+    for metric, words in FIGURES.items():
+        value, *error = calibrated.figures[metric]
+        most = np.inf if metric == "log_loss" else 1.0
+        ends = [min(max(value + sign * error[0], 0.0), most) for sign in (-2, 2)] if error else []
+        around = " to ".join(f"{end:.4f}" for end in ends)
+        lines.append((words, f"{value:.4f}", around, f"{known[metric]:.4f}"))
+    return grid(("", "this model", "± 2 standard errors", "majority class"), lines)
+
+
+def tuned_page(tuned: Tuned) -> Any:
+    """What the search chose for each column, and the held-out log loss of the best other candidate."""
+    lines = []
+    for name, family in tuned.plain.families.items():
+        smoothing = tuned.plain.smoothing_of(name)
         tried = [c for c in tuned.tried if c.column == name]
         others = [c.loss for c in tried if not (c.family == family and c.smoothing == smoothing)]
         lines.append((name, family.describe(), smoothing_words(smoothing), f"{min(others):.4f}" if others else ""))
@@ -115,7 +139,7 @@ def telling(model: Model, label: Any, top: int) -> list[tuple[str, Odds]]:
     found: list[tuple[str, Odds]] = []
     for column, belief in model.beliefs.items():
         table = belief.table()
-        if table.title.startswith("P(") and model.settings.weights.get(column, 1.0) > 0 and len(model.classes) > 1:
+        if table.title.startswith("P(") and model.settings.weight_of(column) > 0 and len(model.classes) > 1:
             found += [(column, o) for o in model.odds(column, label, top=top, least=_least(model, column, label))]
     found.sort(key=lambda item: (-item[1].ratio, -item[1].inside))
     kept: dict[str, int] = {}
@@ -218,6 +242,8 @@ def model_page(model: Model, top: int) -> Iterator[Any]:
         yield columns_page(model)
     if model.settings.calibrated is not None:
         yield f"Weights: {model.settings.calibrated}"
+        if model.settings.calibrated.note:
+            yield f"Noticed: {model.settings.calibrated.note}"
     left = [(c.name, c.reason) for c in model.schema.columns if c.kind == "ignore"]
     if left:
         yield heading("Left out")
@@ -226,8 +252,8 @@ def model_page(model: Model, top: int) -> Iterator[Any]:
     if numbers is not None:
         yield heading("Numbers")
         yield numbers
-    weights = model.settings.weights
-    for column in [c for c in model.beliefs if model.schema[c].like == "category" and weights.get(c, 1.0) > 0]:
+    by = model.settings.weight_of
+    for column in [c for c in model.beliefs if model.schema[c].like == "category" and by(c) > 0]:
         yield heading(f"P({column} given {model.schema.target})")
         yield table_page(model, column, 8)
     evidence = evidence_page(model, top)

@@ -23,6 +23,7 @@ _WIDE = 100  # columns of a page that no terminal bounds
 _LONGEST = 500  # characters of one line of a message
 _PATIENCE = 1.0  # seconds before a bar is worth looking at
 _WORDS = {"target='…'": "--target COLUMN", "model.save(path)": "tallybayes fit -o MODEL"}
+Tell = Callable[..., None]  # (rows read, share done or None, and what is being done)
 _OPTIONS = ("delimiter", "encoding", "decimal", "bad_lines", "memory_limit")
 
 
@@ -146,7 +147,7 @@ def _option(name: str, value: str) -> str:
 
 
 @contextlib.contextmanager
-def bar(what: str = "reading", stream: Any = None) -> Iterator[Callable[[int, float | None], None] | None]:
+def bar(what: str = "reading", stream: Any = None, hidden: bool = False) -> Iterator[Tell | None]:
     """A callback for `tb.read(…, progress=…)` that draws a bar on standard error, or None where nobody watches.
 
     The bar appears after a second and leaves no trace. Reading again, as `fit` does, starts it again.
@@ -157,7 +158,7 @@ def bar(what: str = "reading", stream: Any = None) -> Iterator[Callable[[int, fl
     None
     """
     stream = sys.stderr if stream is None else stream
-    if not stream.isatty():
+    if hidden or not stream.isatty():
         yield None
         return
     from rich.console import Console
@@ -169,14 +170,15 @@ def bar(what: str = "reading", stream: Any = None) -> Iterator[Callable[[int, fl
     begun = time.monotonic()
     before = 0
 
-    def tell(rows: int, share: float | None) -> None:
+    def tell(rows: int, share: float | None, now: str = what) -> None:
         nonlocal before
         if rows < before:
             shown.reset(task, rows=0)
         before = rows
         if not shown.live.is_started and time.monotonic() - begun > _PATIENCE:
             shown.start()
-        shown.update(task, total=None if share is None else 1.0, completed=share or 0.0, rows=rows)
+        total = None if share is None else 1.0
+        shown.update(task, total=total, completed=share or 0.0, rows=rows, description=now)
 
     try:
         yield tell

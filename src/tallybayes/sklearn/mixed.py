@@ -23,7 +23,7 @@ from ..exact.cells import Cells
 from ..families.settings import Settings
 from ..families.smoothing import Dirichlet, Laplace
 from ..model.model import Model
-from ..selection.choose.ladder import choose
+from ..selection.choose.chosen import choose, unfitted
 from . import labels
 from .base import TallyClassifier
 
@@ -34,8 +34,8 @@ class NaiveBayes(TallyClassifier):
     families     {column: family or its name}; numbers are "auto" (by leave-one-out) unless named
     smoothing    a number (Laplace's alpha), a smoothing such as tb.JelinekMercer(0.1), or {column: smoothing}
     prior        "counted", "uniform", {class: probability}, tb.Dirichlet({…}), or a list in the order of classes_
-    calibration  None: as stated; "auto": families, weights and pairs of columns chosen on held-out rows of the first
-                 batch, as `tallybayes.fit` does, for honest probabilities
+    calibration  "auto": families, weights, corrections and pairs of columns chosen on held-out rows of the first batch,
+                 as `tallybayes.fit` does, for honest probabilities; None or False: as stated, nothing is chosen
     schema       which kind each column is; inferred at the first fit or partial_fit if None
 
     >>> import pandas as pd
@@ -54,7 +54,7 @@ class NaiveBayes(TallyClassifier):
         families: Mapping[str, Any] | None = None,
         smoothing: Any = 1.0,
         prior: Any = "counted",
-        calibration: Any = None,
+        calibration: Any = "auto",
         schema: Schema | None = None,
     ) -> None:
         self.families = families
@@ -102,6 +102,11 @@ class NaiveBayes(TallyClassifier):
         schema = self.schema or self._look(table, y, weights)
         schema = schema._with(label_type=labels.label_type(self.classes_))
         if calibrates:
+            if weights is not None:
+                rows = _looked_at(weights)
+                weights = None if len(rows) == weights.sum() else weights[rows]  # repeated as often as they weigh
+                y = y.take(pa.array(rows)).dictionary_decode().dictionary_encode()  # without classes that weigh nothing
+                table = _taken(table, rows)
             look = first_look(open_source(table, y, weights=weights, target=schema.target))
             schema, chosen = choose(look, schema, stated)
             self._chosen = (stated, chosen)
@@ -158,9 +163,9 @@ class NaiveBayes(TallyClassifier):
 
     @classmethod
     def _params_of(cls, model: Model) -> dict[str, Any]:
-        settings = model.settings
+        settings = model.settings if model.settings.calibrated is None else unfitted(model.settings)
         chosen = {"families": settings.families or None, "smoothing": settings.smoothing, "prior": settings.prior}
-        return {**chosen, "schema": model.schema}
+        return {**chosen, "calibration": None if model.settings.calibrated is None else "auto", "schema": model.schema}
 
 
 def _looked_at(weights: Floats) -> Ints:
