@@ -209,6 +209,7 @@ def test_an_interrupt_by_a_signal_leaves_the_line_erased_and_the_next_fit_whole(
     y = rng.integers(0, 2, 20_000)
     data = {f"c{i}": rng.integers(0, 9, 20_000).astype(str).tolist() for i in range(12)} | {"y": y.tolist()}
     old = signal.signal(signal.SIGALRM, lambda *_: os.kill(os.getpid(), signal.SIGINT))
+    ours = signal.signal(signal.SIGINT, signal.default_int_handler)  # a worker that runs tests may ignore it
     begun = time.monotonic()
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.3, 0.3)  # again, should one fall where Python cannot raise
@@ -217,6 +218,7 @@ def test_an_interrupt_by_a_signal_leaves_the_line_erased_and_the_next_fit_whole(
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, old)
+        signal.signal(signal.SIGINT, ours)
     assert time.monotonic() - begun < 30
     drawn = sys.stderr.getvalue()  # type: ignore[attr-defined]
     assert not drawn or drawn.endswith("\r")

@@ -21,6 +21,7 @@ BREAK_EVEN = 2_000_000
 _CELLS = {"texts": 0.5, "tokens": 2}  # what a byte of text and a token are worth; everything else is worth one
 _work_done = 0
 _loaded: list[bool] = []  # once Numba is
+_modules: dict[str, ModuleType] = {}  # that have been imported to the end
 
 
 def _repaid(cells: int) -> bool:
@@ -50,17 +51,17 @@ def kernels(of: str, work: int) -> ModuleType | None:
     """
     if not _repaid(int(_CELLS.get(of, 1) * work)):
         return None
-    loaded = sys.modules.get(f"{__package__}.{of}")
-    if loaded is not None:
-        return loaded
-    with _uninterrupted():
-        return import_module(f".{of}", __package__)
+    if of not in _modules:
+        with _uninterrupted():
+            _modules[of] = import_module(f".{of}", __package__)  # another thread that imports it is waited for
+    return _modules[of]
 
 
 @contextmanager
 def _uninterrupted() -> Iterator[None]:
     """Ctrl-C is raised when this is over: an import that is cut off would leave half a module behind for good."""
-    if threading.current_thread() is not threading.main_thread():
+    own = threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is not None
+    if not own:  # a handler that is not Python's could not be put back
         yield
         return
     caught: list[tuple[int, Any]] = []
