@@ -1,6 +1,7 @@
-"""The two inner loops of the joint fit: tables added to the scores of rows, and residuals of rows summed by cell.
+"""The inner loops of the joint fit: tables added to the scores of rows, and residuals of rows summed by cell.
 
-Both add in the order in which a product with a sparse matrix of ones would, so that either way gives the same bits.
+All of them add in the order in which a product with a sparse matrix of ones would, so that either way gives the same
+bits. Codes are terms × rows, and taken by stretches of rows, so that the cells of a term stay near.
 """
 
 from __future__ import annotations
@@ -8,79 +9,170 @@ from __future__ import annotations
 from typing import Any
 
 from .compiling import lazy
+from .llvm import add_eight, add_eights, add_four, add_fours, add_two, add_twos
+
+_STRETCH = 2_048  # numbers of the rows that are looked at together
 
 
-@lazy("void(int32[:, ::1], int64, float64[:, ::1], float64[:, ::1])")
-def add_cells(codes: Any, first: int, table: Any, out: Any) -> None:
-    """out[i] += Σ table[codes[first + i, term]], rows × terms of codes."""
-    terms, width = codes.shape[1], table.shape[1]
-    if width == 1:
-        for i in range(out.shape[0]):
-            total = 0.0
-            for t in range(terms):
-                total += table[codes[first + i, t], 0]
-            out[i, 0] += total
-        return
-    for i in range(out.shape[0]):
-        for t in range(terms):
-            cell = codes[first + i, t]
+@lazy("void(int32[:, ::1], int64, float64[:, ::1], float64[:, ::1], int64[::1], float64[:, ::1])")
+def add_cells(codes: Any, first: int, table: Any, start: Any, folds: Any, out: Any) -> None:
+    """out[i] = Σ table[codes[term, first + i]] + start[folds[first + i]]."""
+    terms, width, rows = codes.shape[0], table.shape[1], out.shape[0]
+    fours, step = terms - terms % 4, max(8, _STRETCH // width)
+    for low in range(0, rows, step):
+        high = min(low + step, rows)
+        for i in range(low, high):
             for y in range(width):
-                out[i, y] += table[cell, y]
+                out[i, y] = 0.0
+        for t in range(0, fours, 4):
+            for i in range(low, high):
+                at, to = first + i, i * width
+                a, b, c, d = codes[t, at], codes[t + 1, at], codes[t + 2, at], codes[t + 3, at]
+                if width == 1:
+                    out[i, 0] = (((out[i, 0] + table[a, 0]) + table[b, 0]) + table[c, 0]) + table[d, 0]
+                    continue
+                p, q, r, s = a * width, b * width, c * width, d * width
+                y = 0
+                while y + 8 <= width:
+                    add_eights(table, p + y, q + y, r + y, s + y, out, to + y)
+                    y += 8
+                if y + 4 <= width:
+                    add_fours(table, p + y, q + y, r + y, s + y, out, to + y)
+                    y += 4
+                if y + 2 <= width:
+                    add_twos(table, p + y, q + y, r + y, s + y, out, to + y)
+                    y += 2
+                if y < width:
+                    out[i, y] = (((out[i, y] + table[a, y]) + table[b, y]) + table[c, y]) + table[d, y]
+        for t in range(fours, terms):
+            for i in range(low, high):
+                cell = codes[t, first + i]
+                if width == 1:
+                    out[i, 0] += table[cell, 0]
+                else:
+                    for y in range(width):
+                        out[i, y] += table[cell, y]
+        for i in range(low, high):
+            fold = folds[first + i]
+            for y in range(width):
+                out[i, y] += start[fold, y]
 
 
 @lazy("void(int32[:, ::1], int64, float64[:, ::1], float64[:, ::1])")
 def sum_cells(codes: Any, first: int, amounts: Any, out: Any) -> None:
-    """out[codes[first + i, term]] += amounts[i]."""
-    terms, width = codes.shape[1], amounts.shape[1]
-    if width == 1:
-        for i in range(amounts.shape[0]):
-            for t in range(terms):
-                out[codes[first + i, t], 0] += amounts[i, 0]
-        return
-    for i in range(amounts.shape[0]):
+    """out[codes[term, first + i]] += amounts[i]."""
+    terms, width, rows = codes.shape[0], amounts.shape[1], amounts.shape[0]
+    step = max(8, _STRETCH // width)
+    for low in range(0, rows, step):
+        high = min(low + step, rows)
         for t in range(terms):
-            cell = codes[first + i, t]
-            for y in range(width):
-                out[cell, y] += amounts[i, y]
+            for i in range(low, high):
+                cell = codes[t, first + i]
+                if width == 1:
+                    out[cell, 0] += amounts[i, 0]
+                    continue
+                at, to = i * width, cell * width
+                y = 0
+                while y + 8 <= width:
+                    add_eight(amounts, at + y, out, to + y)
+                    y += 8
+                if y + 4 <= width:
+                    add_four(amounts, at + y, out, to + y)
+                    y += 4
+                if y + 2 <= width:
+                    add_two(amounts, at + y, out, to + y)
+                    y += 2
+                if y < width:
+                    out[cell, y] += amounts[i, y]
 
 
-@lazy("void(int32[::1], int32[::1], float64[:, ::1], float64[::1], float64[:, ::1])")
-def add_spoken(entries: Any, readers: Any, logs: Any, weights: Any, out: Any) -> None:
-    """out[entries] += weights[readers] · logs."""
-    for e in range(entries.shape[0]):
-        weight = weights[readers[e]]
-        if weight != 0.0:
-            at = entries[e]
-            for y in range(logs.shape[1]):
-                out[at, y] += weight * logs[e, y]
+@lazy("void(int64[:, ::1], float64[::1], float64[::1], int32[::1], float64[:, ::1], float64[::1])")
+def tell(spans: Any, logs: Any, weights: Any, cells: Any, added: Any, out: Any) -> None:
+    """What every entry of the one table says: its correction, then weight · log of one reader after the other."""
+    known, width = added.shape
+    for e in range(cells.shape[0]):
+        cell, to = cells[e], e * width
+        for y in range(width):
+            out[to + y] = added[cell, y] if cell < known else 0.0
+    for s in range(spans.shape[0]):
+        to, count = spans[s, 0] * width, (spans[s, 1] - spans[s, 0]) * width
+        for r in range(spans[s, 3]):
+            weight, at = weights[spans[s, 2] + r], spans[s, 4] * width + r * count
+            if weight != 0.0:
+                for k in range(count):
+                    out[to + k] += weight * logs[at + k]
 
 
-@lazy("void(int32[::1], int32[::1], float64[:, ::1], float64[:, ::1], boolean, float64[::1])")
-def sum_heard(entries: Any, readers: Any, logs: Any, sums: Any, square: bool, out: Any) -> None:
-    """out[readers] += Σ_y sums[entries] · logs, or · logs²."""
-    for e in range(entries.shape[0]):
-        at = entries[e]
-        total = 0.0
-        for y in range(logs.shape[1]):
-            total += sums[at, y] * (logs[e, y] * logs[e, y] if square else logs[e, y])
-        out[readers[e]] += total
+@lazy("void(int64[:, ::1], float64[::1], float64[::1], int64, boolean, float64[::1])")
+def hear(spans: Any, logs: Any, sums: Any, width: int, square: bool, out: Any) -> None:
+    """out[reader] = Σ_entries Σ_y sums · logs, or · logs²; several sums at a time, each in its order."""
+    for s in range(spans.shape[0]):
+        start, first, readers, at = spans[s, 0], spans[s, 2], spans[s, 3], spans[s, 4]
+        count = spans[s, 1] - start
+        if width == 1 and readers == 4 and not square:
+            a = b = c = d = 0.0
+            for e in range(count):
+                amount, k = sums[start + e], at + e
+                a += amount * logs[k]
+                b += amount * logs[k + count]
+                c += amount * logs[k + 2 * count]
+                d += amount * logs[k + 3 * count]
+            out[first], out[first + 1], out[first + 2], out[first + 3] = a, b, c, d
+            continue
+        for r in range(readers):
+            total, fours = 0.0, count - count % 4
+            for e in range(0, fours, 4):
+                i, k = (start + e) * width, (at + r * count + e) * width
+                a = b = c = d = 0.0
+                for y in range(width):
+                    p, q, u, v = logs[k + y], logs[k + width + y], logs[k + 2 * width + y], logs[k + 3 * width + y]
+                    if square:
+                        p, q, u, v = p * p, q * q, u * u, v * v
+                    a += sums[i + y] * p
+                    b += sums[i + width + y] * q
+                    c += sums[i + 2 * width + y] * u
+                    d += sums[i + 3 * width + y] * v
+                total = (((total + a) + b) + c) + d
+            for e in range(fours, count):
+                i, k = (start + e) * width, (at + r * count + e) * width
+                a = 0.0
+                for y in range(width):
+                    a += sums[i + y] * (logs[k + y] * logs[k + y] if square else logs[k + y])
+                total += a
+            out[first + r] = total
 
 
-@lazy("void(float64[:, ::1], float64[::1])")
-def below_largest(scores: Any, top: Any) -> None:
-    """Each row less its largest, in place; the largest."""
+@lazy("void(int32[::1], int32[::1], float64[::1], float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[:, ::1])")
+def pull_jumps(a: Any, b: Any, strength: Any, added: Any, jumps: Any, pulled: Any, out: Any) -> None:
+    """The jumps from a to b, the same times their strength, and the slope of their squares added to out."""
+    width = added.shape[1]
+    for e in range(a.shape[0]):
+        for y in range(width):
+            jumps[e, y] = added[b[e], y] - added[a[e], y]
+            pulled[e, y] = strength[e] * jumps[e, y]
+    for e in range(a.shape[0]):
+        for y in range(width):
+            out[b[e], y] += 2 * pulled[e, y]
+    for e in range(a.shape[0]):
+        for y in range(width):
+            out[a[e], y] -= 2 * pulled[e, y]
+
+
+@lazy("void(float64[:, ::1], int64[::1], float64[::1], float64[::1])")
+def below_largest(scores: Any, labels: Any, top: Any, own: Any) -> None:
+    """Each row less its largest, in place; the largest, and that of its own class."""
     for i in range(scores.shape[0]):
         best = scores[i, 0]
         for y in range(1, scores.shape[1]):
             best = max(best, scores[i, y])
-        top[i] = best
+        top[i], own[i] = best, scores[i, labels[i]]
         for y in range(scores.shape[1]):
             scores[i, y] -= best
 
 
-@lazy("void(float64[:, ::1], float64[::1])")
-def to_shares(e: Any, total: Any) -> None:
-    """Each row divided by its sum, in place; the sum."""
+@lazy("void(float64[:, ::1], int64[::1], float64[::1], float64[::1])")
+def to_residuals(e: Any, labels: Any, weights: Any, total: Any) -> None:
+    """Each row divided by its sum, less 1 for its own class, times its weight, in place; the sum."""
     for i in range(e.shape[0]):
         rest = 0.0
         for y in range(e.shape[1]):
@@ -88,3 +180,29 @@ def to_shares(e: Any, total: Any) -> None:
         total[i] = rest
         for y in range(e.shape[1]):
             e[i, y] /= rest
+        e[i, labels[i]] -= 1.0
+        for y in range(e.shape[1]):
+            e[i, y] *= weights[i]
+
+
+@lazy("void(float64[:, ::1], int64[::1], float64[::1], float64[::1], float64[::1])")
+def odds_to_residuals(odds: Any, labels: Any, weights: Any, small: Any, losses: Any) -> None:
+    """The same of log-odds, in place; `small` is exp(−|odds|), and `losses`, given as log(1 + small), the loss."""
+    for i in range(odds.shape[0]):
+        second, ahead = labels[i] == 1, odds[i, 0] > 0
+        if ahead != second:
+            losses[i] += abs(odds[i, 0])
+        p = 1 / (1 + small[i]) if ahead else small[i] / (1 + small[i])
+        odds[i, 0] = ((p - 1.0) if second else p) * weights[i]
+
+
+@lazy("void(int32[::1], int32[::1], int64, int64, float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[:, ::1])")
+def sum_pair(one: Any, other: Any, size: int, others: int, left: Any, curved: Any, r: Any, h: Any) -> None:
+    """r and h, by the cells of a pair of columns: what rows have left over, and how curved the loss is there."""
+    width = left.shape[1]
+    for i in range(one.shape[0]):
+        if one[i] < size and other[i] < others:
+            cell = one[i] * others + other[i]
+            for y in range(width):
+                r[cell, y] += left[i, y]
+                h[cell, y] += curved[i, y]

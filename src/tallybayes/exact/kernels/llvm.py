@@ -131,6 +131,31 @@ def add_table_rows(
     return types.void(table, rows, place, place, place, place, out, place), code
 
 
+def _adding(size: int, rows: int) -> Any:
+    """Add to `size` doubles of `out` those from one place on in a table, or from four, one after the other."""
+    kind = ir.VectorType(ir.DoubleType(), size)
+
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        at = partial(_pointer, context, builder, signature, args)
+        total = builder.load(at(rows + 1, args[rows + 2], kind), align=8)
+        for i in range(rows):
+            total = builder.fadd(total, builder.load(at(0, args[1 + i], kind), align=8))
+        builder.store(total, at(rows + 1, args[rows + 2], kind), align=8)
+        return context.get_dummy_value()
+
+    def one(typing: Any, table: Any, a: Any, out: Any, to: Any) -> Any:
+        return types.void(table, types.intp, out, types.intp), code
+
+    def four(typing: Any, table: Any, a: Any, b: Any, c: Any, d: Any, out: Any, to: Any) -> Any:
+        return types.void(table, *[types.intp] * 4, out, types.intp), code
+
+    return intrinsic(one if rows == 1 else four)
+
+
+add_eight, add_four, add_two = (_adding(size, 1) for size in (8, 4, 2))
+add_eights, add_fours, add_twos = (_adding(size, 4) for size in (8, 4, 2))  # of four rows
+
+
 @intrinsic
 def products_of_four(
     typing: Any, words: Any, amounts: Any, start: Any, stop: Any, codes: Any, first: Any, tables: Any, column: Any,

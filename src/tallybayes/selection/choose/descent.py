@@ -29,7 +29,8 @@ def descend(loss: Callable[[Floats], tuple[float, Floats]], x: Floats, curvature
         if -descent <= _NOTHING:
             break
         share = 1.0
-        there, next_value, next_slope = x + way, *loss(x + way)
+        there = x + way
+        next_value, next_slope = loss(there)
         while not next_value <= value + 1e-4 * share * descent and share > _SHORTEST:
             share *= 0.4
             there = x + share * way
@@ -48,15 +49,15 @@ def descend(loss: Callable[[Floats], tuple[float, Floats]], x: Floats, curvature
 
 def _newton(slope: Floats, curvature: Floats, steps: deque[tuple[Floats, Floats, float]]) -> Floats:
     """Minus the inverse curvature, as the last steps have met it, times the slope."""
-    way, shares = -slope, []
+    way, shares, room = -slope, [], np.empty_like(slope)
     for step, change, by in reversed(steps):
         share = by * float(step @ way)
         shares.append(share)
-        way = way - share * change
-    way = way / curvature
+        way -= np.multiply(change, share, out=room)
+    way /= curvature
     if steps:
         _, change, by = steps[-1]
-        way *= 1 / (by * float(change @ (change / curvature)))
+        way *= 1 / (by * float(change @ np.divide(change, curvature, out=room)))
     for (step, change, by), share in zip(steps, reversed(shares), strict=True):
-        way = way + (share - by * float(change @ way)) * step
+        way += np.multiply(step, share - by * float(change @ way), out=room)
     return way

@@ -16,7 +16,7 @@ and, for words, an exponent on the length.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -25,9 +25,9 @@ import numpy as np
 from ...base.arrays import Bools, Floats, Ints
 from ...exact.kernels import gate
 from .columns import DealtRows, Small
+from .placed import Placed, Summand
 
 _LOOKS = 5  # at all rows that repay the kernels, of the many that a fit takes
-_LEVEL = 0.02  # of the pull on jumps also holds the level of an ordered column
 
 
 def against_first(logs: Floats) -> Floats:
@@ -42,29 +42,6 @@ def both_classes(scores: Floats, n_classes: int) -> Floats:
     if n_classes == 2 and scores.shape[-1] == 1:
         return np.concatenate([-scores / 2, scores / 2], axis=-1)
     return scores
-
-
-@dataclass(frozen=True, eq=False)
-class Summand:
-    """A summand of the score: the cell of each row, and how its corrections hang together."""
-
-    name: str
-    codes: Small  # of each row, 0 … size
-    size: int  # cells, without the last, which says nothing
-    corrected: Ints  # the row of δ that each cell has; `n_rows` for none
-    n_rows: int
-    edges: tuple[Ints, Ints] = field(default_factory=lambda: (np.zeros(0, dtype=np.int64),) * 2)  # neighbours
-    ridge: float = 1.0  # pull on δ itself
-    pair: bool = False
-
-    @classmethod
-    def of_column(cls, name: str, codes: Small, size: int, enough: Any, ordered: bool) -> Summand:
-        """A column, with a correction for each cell that has enough rows."""
-        row = np.cumsum(enough) - 1
-        count = int(np.count_nonzero(enough))
-        corrected = np.append(np.where(enough, row, count), count)
-        chain = np.arange(max(count - 1, 0)) if ordered else np.zeros(0, dtype=np.int64)
-        return cls(name, codes, size, corrected, count, (chain, chain + 1), _LEVEL if ordered else 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,9 +68,12 @@ class Joint:
     def __init__(
         self, rows: DealtRows, terms: Sequence[Summand], tables: Sequence[Floats | None], log_prior: Floats,
         training: Bools, held: tuple[int, int] = (0, 0), dense: Sequence[Dense] = (), known: Bools | None = None,
-        blended: Sequence[Floats] = (),
+        blended: Sequence[Floats] = (), placed: Placed | None = None,
     ) -> None:  # fmt: skip
-        """Tables are readers × folds × (size + 1) × width of each term, or None; rows from held[0] to held[1] judge."""
+        """Tables are readers × folds × (size + 1) × width of each term, or None; rows from held[0] to held[1] judge.
+
+        `placed` is where the rows find their entries, if that is known already.
+        """
         self.rows, self.terms, self.dense, self.held, self.training = rows, terms, dense, held, training
         self.width, self.log_prior = log_prior.shape[1], log_prior
         self.labels, self.weight = rows.labels, rows.weights
@@ -101,41 +81,33 @@ class Joint:
         self.blended = blended  # of each term that had tables: the shares of the readers that were blended into one
         self.known = np.ones(self.n, dtype=bool) if known is None else known  # rows whose class their counts have seen
         self.lengths = [i for i, d in enumerate(dense) if d.log_length is not None]
-        self.n_added = sum(t.n_rows for t in terms)
-        self.codes = np.empty((self.n, len(terms)), dtype=np.int32)
+        self.placed = placed or Placed.of(rows, terms, [t is not None for t in tables])
+        self.codes, self.cells, self.n_added = self.placed.codes, self.placed.cells, self.placed.n_added
+        self.size = self.placed.size
         self.of_term: list[tuple[int, int]] = []  # the first weight of each term, and how many
-        cells, at, readers, first = [np.zeros(0, dtype=np.int64)], 0, 0, 0
-        spoken: list[list[tuple[int, Floats]]] = [
-            [] for _ in range(max([len(t) for t in tables if t is not None] or [0]))
-        ]
-        for j, (term, table) in enumerate(zip(terms, tables, strict=True)):
-            folds, count = (1, 0) if table is None else (table.shape[1], table.shape[0])
-            size = term.size + 1
-            place = term.codes if table is None else rows.folds * size + term.codes
-            there = np.zeros(folds * size, dtype=bool)
-            there[place] = True  # cells that no row of a fold falls into are left out
-            used = np.flatnonzero(there)
-            self.codes[:, j] = at + (np.cumsum(there) - 1)[place]
-            row = term.corrected[used % size]
-            cells.append(np.where(row < term.n_rows, first + row, self.n_added))
-            for r in range(count):
-                assert table is not None
-                spoken[r].append((at, table[r].reshape(-1, self.width)[used]))
+        spans, readers, at = [], 0, 0
+        for table, first, used in zip(tables, self.placed.starts, self.placed.used, strict=True):
+            count = 0 if table is None else len(table)
             self.of_term.append((readers, count))
-            at, readers, first = at + len(used), readers + count, first + term.n_rows
-        self.size, self.readers = at, readers
-        self.cells = np.concatenate(cells).astype(np.int32)[:, None]  # the row of δ of each entry of the one table
-        self.spoken = [self._stacked(r, each) for r, each in enumerate(spoken)]
+            if count:
+                spans.append((first, first + len(used), readers, count, at))
+            readers, at = readers + count, at + count * len(used)
+        self.spans = np.array(spans, dtype=np.int64).reshape(-1, 5)  # entries from, to; first reader, how many; logs
+        self.readers, self.logs = readers, np.empty((at, self.width))  # of each term: readers × entries
+        told = [(t, u) for t, u in zip(tables, self.placed.used, strict=True) if t is not None and len(t)]
+        for (table, used), (_, _, _, count, first) in zip(told, spans, strict=True):
+            flat = table.reshape(count, -1, self.width)
+            np.take(flat, used, axis=1, out=self.logs[first : first + count * len(used)].reshape(count, len(used), -1))
         even = [np.full(count, 1 / count) for _, count in self.of_term if count]
         self.even = np.concatenate([*even, np.ones(len(dense))])
         self._kernels = gate.kernels("joint", _LOOKS * self.codes.size)
 
-    def _stacked(self, r: int, each: Sequence[tuple[int, Floats]]) -> tuple[Small, Small, Floats]:
-        """What the r-th readers say: which entries, the weight of each, and the logs."""
-        first = [f for f, count in self.of_term if count > r]
-        entries = [np.arange(at, at + len(logs), dtype=np.int32) for at, logs in each]
-        readers = [np.full(len(logs), f + r, dtype=np.int32) for f, (_, logs) in zip(first, each, strict=True)]
-        return np.concatenate(entries), np.concatenate(readers), np.concatenate([logs for _, logs in each])
+    def wider(self, terms: Sequence[Summand]) -> Joint:
+        """The same with more terms, of which no counts speak."""
+        return Joint(
+            self.rows, [*self.terms, *terms], [*self.tables, *[None] * len(terms)], self.log_prior, self.training,
+            self.held, self.dense, self.known, self.blended, self.placed.wider(terms),
+        )  # fmt: skip
 
     # ---- scores
 
@@ -143,9 +115,9 @@ class Joint:
     def _matrix(self) -> Any:
         import scipy.sparse
 
-        indptr = np.arange(0, self.codes.size + 1, self.codes.shape[1])
+        indptr = np.arange(0, self.codes.size + 1, max(len(self.codes), 1))
         return scipy.sparse.csr_matrix(
-            (np.ones(self.codes.size), self.codes.ravel(), indptr), shape=(self.n, self.size)
+            (np.ones(self.codes.size), self.codes.T.ravel(), indptr), shape=(self.n, self.size)
         )
 
     @cached_property
@@ -154,38 +126,50 @@ class Joint:
         start, stop = self.held
         return [s for s in (slice(0, start), slice(stop, self.n)) if s.stop > s.start]
 
+    @cached_property
+    def _fitting_matrix(self) -> Any:
+        """The rows that fit by cell."""
+        fitting = np.concatenate([np.arange(s.start, s.stop) for s in self.fitting])
+        return self._matrix[fitting].T, fitting
+
     def _table(self, x: Solution) -> Floats:
         """All tables as one: what a row of each fold hears in each cell."""
-        out: Floats = np.concatenate([x.added, np.zeros((1, self.width))])[self.cells[:, 0]]
-        for entries, readers, logs in self.spoken:
-            if self._kernels is not None:
-                self._kernels.add_spoken(entries, readers, logs, x.weights, out)
-            else:
-                out[entries] += x.weights[readers][:, None] * logs
-        return out
+        if self._kernels is not None:
+            out = np.empty((self.size, self.width))
+            self._kernels.tell(
+                self.spans, self.logs.reshape(-1), x.weights, self.cells, np.ascontiguousarray(x.added), out.reshape(-1)
+            )
+            return out
+        told: Floats = np.concatenate([x.added, np.zeros((1, self.width))])[self.cells]
+        for start, stop, first, count, at in self.spans.tolist():
+            for r in range(count):
+                here = at + r * (stop - start)
+                told[start:stop] += x.weights[first + r] * self.logs[here : here + stop - start]
+        return told
 
     def heard(self, sums: Floats, square: bool = False) -> Floats:
         """Σ sums · logs for each reader: how much the loss changes with its weight."""
         out = np.zeros(self.readers)
-        for entries, readers, logs in self.spoken:
-            if self._kernels is not None:
-                self._kernels.sum_heard(entries, readers, logs, sums, square, out)
-            else:
-                np.add.at(out, readers, in_turn(sums[entries] * (logs * logs if square else logs)))
+        if self._kernels is not None:
+            self._kernels.hear(self.spans, self.logs.reshape(-1), sums.reshape(-1), self.width, square, out)
+            return out
+        for start, stop, first, count, at in self.spans.tolist():
+            logs = self.logs[at : at + count * (stop - start)].reshape(count, stop - start, self.width)
+            each = in_turn(sums[start:stop] * (logs * logs if square else logs))
+            out[first : first + count] = np.add.accumulate(each, axis=1)[:, -1] if stop > start else 0.0
         return out
 
-    def scores(self, x: Solution, some_rows: Sequence[slice] | None = None) -> Floats:
+    def scores(self, x: Solution, some_rows: Sequence[slice] | None = None, out: Floats | None = None) -> Floats:
         """rows × width of all rows, or of some stretches of them; the others hold nothing."""
-        out = np.empty((self.n, self.width))
+        out = np.empty((self.n, self.width)) if out is None else out
         table = self._table(x)
         start = self.log_prior + x.offsets
         for some in [slice(0, self.n)] if some_rows is None else some_rows:
-            out[some] = 0.0
             if self._kernels is not None:
-                self._kernels.add_cells(self.codes, some.start, table, out[some])
-            elif self.terms:
-                out[some] = self._matrix[some] @ table
-            out[some] += start[self.rows.folds[some]]
+                self._kernels.add_cells(self.codes, some.start, table, start, self.rows.folds, out[some])
+            else:
+                out[some] = self._matrix[some] @ table if self.terms else 0.0
+                out[some] += start[self.rows.folds[some]]
             for i, d in enumerate(self.dense):
                 out[some] += self._factor(x, i, some)[:, None] * d.parts[some]
         return out
@@ -198,22 +182,36 @@ class Joint:
 
     def sums(self, residual: Floats) -> Floats:
         """Residuals of the rows that fit, by cell."""
-        if not self.terms:
-            return np.zeros((self.size, self.width))
-        if self._kernels is None:
-            fitting = np.concatenate([np.arange(s.start, s.stop) for s in self.fitting])
-            return np.asarray(self._matrix[fitting].T @ residual[fitting])
+        if self.terms and self._kernels is None:
+            matrix, fitting = self._fitting_matrix
+            return np.asarray(matrix @ residual[fitting])
         out = np.zeros((self.size, self.width))
-        for some in self.fitting:
+        for some in self.fitting if self.terms else []:
+            assert self._kernels is not None
             self._kernels.sum_cells(self.codes, some.start, residual[some], out)
         return out
 
     def add_rows(self, out: Floats, at: Small, amounts: Floats) -> None:
         """out[at] += amounts, where places may repeat."""
-        if self._kernels is None:
-            np.add.at(out, at[:, 0], amounts)
+        if self._kernels is not None:
+            self._kernels.sum_cells(at[None], 0, np.ascontiguousarray(amounts), out)
+        elif self.width == 1:  # which NumPy has a fast way for
+            np.add.at(out[:, 0], at, amounts[:, 0])
         else:
-            self._kernels.sum_cells(at, 0, np.ascontiguousarray(amounts), out)
+            np.add.at(out, at, amounts)
+
+    def jumps(self, x: Solution, strength: Floats, out: Floats) -> float:
+        """Σ strength · jump² between neighbouring corrections; its slopes are added to out."""
+        a, b, _ = self.placed.edges
+        if self._kernels is not None:
+            jumps, pulled = np.empty((2, len(a), self.width))
+            self._kernels.pull_jumps(a, b, strength, np.ascontiguousarray(x.added), jumps, pulled, out)
+        else:
+            jumps = x.added[b] - x.added[a]
+            pulled = strength[:, None] * jumps
+            self.add_rows(out, b, 2 * pulled)
+            self.add_rows(out, a, -2 * pulled)
+        return float(np.vdot(jumps, pulled))
 
     # ---- fitting
 
@@ -236,13 +234,29 @@ class Joint:
         return residual, curved
 
     def loss(self, scores: Floats) -> tuple[float, Floats]:
-        """Σ −log P(own class) over the rows that fit, and P − 1[own class] of each, times the row's weight."""
-        total, residual = 0.0, np.zeros((self.n, self.width))
+        """Σ −log P(own class) over the rows that fit, and P − 1[own class] of each, times the row's weight.
+
+        The latter takes the place of the scores.
+        """
+        total, labels = 0.0, self.labels
         for some in self.fitting:
-            losses, p = posterior(scores[some], self.labels[some], self._kernels)
-            total += float(self.weight[some] @ losses)
-            residual[some] = np.multiply(p, self.weight[some, None], out=p)
-        return total, residual
+            here, weight = scores[some], self.weight[some]
+            if self._kernels is None:
+                losses, p = posterior(here, labels[some])
+                np.multiply(p, weight[:, None], out=here)
+            elif self.width == 1:
+                small = np.exp(-np.abs(here[:, 0]))
+                losses = np.log1p(small)
+                self._kernels.odds_to_residuals(here, labels[some], weight, small, losses)
+            else:
+                top, own, every = np.empty((3, len(here)))
+                self._kernels.below_largest(here, labels[some], top, own)
+                np.exp(here, out=here)
+                self._kernels.to_residuals(here, labels[some], weight, every)
+                losses = np.log(every) + top - own
+            total += float(weight @ losses)
+        scores[self.held[0] : self.held[1]] = 0.0
+        return total, scores
 
 
 def in_turn(amounts: Floats) -> Floats:
@@ -253,7 +267,7 @@ def in_turn(amounts: Floats) -> Floats:
     return out
 
 
-def posterior(scores: Floats, labels: Ints, kernels: Any = None) -> tuple[Floats, Floats]:
+def posterior(scores: Floats, labels: Ints) -> tuple[Floats, Floats]:
     """−log P(own class) of each row, and P − 1[own class]."""
     n, width = scores.shape
     if width == 1:
@@ -265,15 +279,9 @@ def posterior(scores: Floats, labels: Ints, kernels: Any = None) -> tuple[Floats
         return losses, (p - second)[:, None]
     at = np.arange(n)
     own = scores[at, labels]
-    if kernels is None:
-        top = scores.max(axis=1)
-        p = np.exp(scores - top[:, None])
-        total = in_turn(p)
-        p /= total[:, None]
-    else:
-        p, top, total = scores.copy(), np.empty(n), np.empty(n)
-        kernels.below_largest(p, top)
-        np.exp(p, out=p)
-        kernels.to_shares(p, total)
+    top = scores.max(axis=1)
+    p = np.exp(scores - top[:, None])
+    total = in_turn(p)
+    p /= total[:, None]
     p[at, labels] -= 1.0
     return np.log(total) + top - own, p

@@ -16,15 +16,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ...base.arrays import Bools, Floats, Ints
 from .columns import Category, Coded, DealtRows, Number
-from .joint import Dense, Joint, Solution, Summand, against_first, posterior
+from .joint import Dense, Joint, Solution, against_first, posterior
 from .pairs import ColumnPair, best_pairs, halves, possible
 from .penalised import Pull, fitted, tempered
+from .placed import Placed, Summand
 
 GAIN = 0.0005  # nats: less is not worth a richer form
 ERRORS = 2.0  # standard errors that a gain must exceed
@@ -59,14 +61,19 @@ class Problem:
         """The split of each row: neighbouring folds."""
         return split_of(self.rows.folds, self.rows.n_folds)
 
-    def terms(self) -> list[Summand]:
+    def terms(self) -> Sequence[Summand]:
         """A summand for each column."""
+        return self._placed.terms
+
+    @cached_property
+    def _placed(self) -> Placed:
+        """Where the rows find their entries, whatever split judges."""
         out = []
         for c in self.coded:
             enough = np.bincount(c.codes, minlength=c.size + 1)[: c.size] >= (1 if c.ordered else 2)
             term = Summand.of_column(c.name, c.codes, c.size, enough, c.ordered)
             out.append(term if c.name not in self.paired else Summand(**{**vars(term), "pair": True}))
-        return out
+        return Placed.of(self.rows, out, [True] * len(out))
 
     def training(self, split: int | None) -> Bools:
         """Which folds score each fold: all but itself, and but the split that judges unless it is of that."""
@@ -86,7 +93,8 @@ class Problem:
         known = (n > 0)[self.rows.folds, self.rows.labels]
         inside = np.flatnonzero(self.splits == split) if split is not None else np.zeros(0, dtype=np.int64)
         held = (int(inside[0]), int(inside[-1]) + 1) if len(inside) else (0, 0)
-        return Joint(self.rows, terms, tables, prior, training, held, self.dense, known)
+        placed = self._placed if terms is self._placed.terms else None
+        return Joint(self.rows, terms, tables, prior, training, held, self.dense, known, placed=placed)
 
     @property
     def much(self) -> bool:
@@ -323,11 +331,7 @@ class Ladder:
 
 def wider(joint: Joint, x: Solution, pairs: Sequence[ColumnPair]) -> tuple[Joint, Solution]:
     """The same problem with pairs, whose corrections start from 0."""
-    terms = [*joint.terms, *(p.term() for p in pairs)]
-    out = Joint(
-        joint.rows, terms, [*joint.tables, *[None] * len(pairs)], joint.log_prior, joint.training, joint.held,
-        joint.dense, joint.known, joint.blended,
-    )  # fmt: skip
+    out = joint.wider([p.term() for p in pairs])
     added = np.zeros((out.n_added - joint.n_added, joint.width))
     return out, x._replace(added=np.concatenate([x.added, added]))
 
@@ -342,7 +346,8 @@ def merged(joint: Joint, x: Solution) -> tuple[Joint, Solution]:
         tables.append(table if table is None else np.tensordot(shares[-1], table, axes=(0, 0))[None])
         weights += [total] * (table is not None)
     out = Joint(
-        joint.rows, joint.terms, tables, joint.log_prior, joint.training, joint.held, joint.dense, joint.known, shares
+        joint.rows, joint.terms, tables, joint.log_prior, joint.training, joint.held, joint.dense, joint.known, shares,
+        joint.placed,
     )  # fmt: skip
     return out, x._replace(weights=np.concatenate([weights, x.weights[joint.readers :]]))
 

@@ -13,7 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +26,8 @@ from ...data.pairs import PairColumn, coarse_cuts, pair_slot, stretch_names
 from ...data.schema import Column
 from ...exact.kernels import gate
 from .columns import Category, Number, Small
-from .joint import Joint, Solution, Summand
+from .joint import Joint, Solution
+from .placed import Summand
 
 MOST_COLUMNS = 80  # that are paired with each other: those that say most by themselves
 MOST_PAIRS = 30
@@ -53,7 +56,7 @@ class Half:
         """How many cells."""
         return len(self.names)
 
-    @property
+    @cached_property
     def side(self) -> PairColumn:
         """What the schema says of it."""
         c = self.column
@@ -155,25 +158,28 @@ def possible(found: Sequence[Half], taken: Sequence[Column]) -> list[ColumnPair]
 
 def best_pairs(pairs: Sequence[ColumnPair], joint: Joint, fitted: Solution, most: int = MOST_PAIRS) -> list[ColumnPair]:
     """The pairs that explain most of what a fit has left over, the best first; only the rows that fit are asked."""
-    residual, curved = joint.left_over(fitted)
-    gains = np.array([_gain(p, residual, curved) for p in pairs])
+    left = joint.left_over(fitted)
+    kernels = gate.kernels("joint", 2 * len(pairs) * left[0].size)
+    gains = np.array([_gain(p, *left, joint.fitting, kernels) for p in pairs])
     order = np.argsort(-gains, kind="stable")[:most]
     return [pairs[i] for i in order.tolist() if gains[i] > 0]
 
 
-def _gain(pair: ColumnPair, residual: Floats, curved: Floats) -> float:
-    codes = pair.codes()
-    r, h = (_summed(codes, pair.size, amounts) for amounts in (residual, curved))
-    return 0.5 * float((r * r / (h + _PULL)).sum() - (h / (h + _PULL)).sum())
-
-
-def _summed(codes: Small, size: int, amounts: Floats) -> Floats:
-    kernels = gate.kernels("joint", amounts.size)
+def _gain(pair: ColumnPair, residual: Floats, curved: Floats, fitting: Sequence[slice], kernels: Any) -> float:
     if kernels is None:
-        return np.stack([np.bincount(codes, a, size + 1)[:size] for a in amounts.T], axis=1)
-    out = np.zeros((size + 1, amounts.shape[1]))
-    kernels.sum_cells(codes[:, None], 0, amounts, out)
-    return out[:size]
+        codes, size = pair.codes(), pair.size
+        r, h = (
+            np.stack([np.bincount(codes, a, size + 1)[:size] for a in amounts.T], axis=1)
+            for amounts in (residual, curved)
+        )
+    else:
+        one, other = pair.one, pair.other
+        r, h = np.zeros((2, pair.size, residual.shape[1]))
+        for some in fitting:
+            amounts = residual[some], curved[some]
+            kernels.sum_pair(one.codes[some], other.codes[some], one.size, other.size, *amounts, r, h)
+    held = h + _PULL
+    return 0.5 * float((r * r / held).sum() - (h / held).sum())
 
 
 def information(n: Floats) -> float:

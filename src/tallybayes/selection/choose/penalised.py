@@ -65,19 +65,14 @@ class _Packed:
         self.free = pull.columns is not None
         self.n_weights, self.n_lengths = (1 if self.tied else len(joint.even)), len(joint.lengths)
         self.n_offsets = 0 if self.tied else joint.width
+        self.n_fixed = self.n_weights + self.n_lengths + self.n_offsets  # all but the corrections
         self.base = start
-        half = 1.0 if joint.width > 1 else 0.5  # log-odds d are ± d/2 on either class
-        ridge, edges = [np.zeros(0)], [(np.zeros(0, dtype=np.int64),) * 2]
-        strength, first = [np.zeros(0)], 0
-        for term in joint.terms:
-            pulled = half * (pull.pairs if term.pair else pull.columns or 0.0)
-            ridge.append(np.full(term.n_rows, min(pulled, _NONE) * term.ridge))
-            edges.append((term.edges[0] + first, term.edges[1] + first))
-            strength.append(np.full(len(term.edges[0]), min(pulled, _NONE)))
-            first += term.n_rows
-        self.ridge, self.strength = np.concatenate(ridge)[:, None], np.concatenate(strength)[:, None]
-        self.a, self.b = (np.concatenate([e[side] for e in edges]).astype(np.int32)[:, None] for side in (0, 1))
-        self.half = half
+        self.half = half = 1.0 if joint.width > 1 else 0.5  # log-odds d are ± d/2 on either class
+        pulled = [min(half * p, _NONE) for p in (pull.columns or 0.0, pull.pairs)]
+        ridge, of_pair = joint.placed.row_ridges
+        self.ridge = (np.where(of_pair, pulled[1], pulled[0]) * ridge)[:, None]
+        self.strength = np.where(joint.placed.edges[2], pulled[1], pulled[0])
+        self.room = np.empty((joint.n, joint.width))
         group = [np.full(count, int(t.pair)) for t, (_, count) in zip(joint.terms, joint.of_term, strict=True)]
         self.group = np.concatenate([*group, np.zeros(len(joint.dense), dtype=np.int64)]).astype(np.int64)
         self._scale(start)
@@ -94,8 +89,8 @@ class _Packed:
             of_dense = [float(np.vdot(curved, d.parts * d.parts)) for d in joint.dense]
             of_weights = np.concatenate([joint.heard(cells, square=True), of_dense]) + 2 * self.pull.weights
         pulled = 2 * self.ridge
-        for ends in (self.a, self.b):
-            joint.add_rows(pulled, ends, 2 * self.strength)
+        for ends in joint.placed.edges[:2]:
+            np.add.at(pulled[:, 0], ends, 2 * self.strength)
         root = np.sqrt(np.maximum(at.weights, 1e-2)) if not self.tied else np.ones(1)
         self.of_weights = 1 / np.sqrt(of_weights + 1e-3) / (2 * root)  # w = v²
         self.of_lengths = np.full(self.n_lengths, 1 / np.sqrt(max(float(curved.sum()), 1.0)))
@@ -113,7 +108,8 @@ class _Packed:
 
     def unpacked(self, u: Floats) -> Solution:
         """The solution of a vector."""
-        v, b, o, d = np.split(u, np.cumsum([self.n_weights, self.n_lengths, self.n_offsets]))
+        lengths, offsets = self.n_weights, self.n_weights + self.n_lengths
+        v, b, o, d = u[:lengths], u[lengths:offsets], u[offsets : self.n_fixed], u[self.n_fixed :]
         weights = (v * self.of_weights) ** 2
         return Solution(
             weights[0] * self.joint.even if self.tied else weights,
@@ -125,7 +121,7 @@ class _Packed:
     def loss(self, u: Floats) -> tuple[float, Floats]:
         """The penalised loss and its gradient."""
         joint, x = self.joint, self.unpacked(u)
-        value, residual = joint.loss(joint.scores(x, joint.fitting))
+        value, residual = joint.loss(joint.scores(x, joint.fitting, self.room))
         cells = joint.sums(residual)
         g_w, g_b = self._of_dense(x, residual)
         g_w = np.concatenate([joint.heard(cells), g_w])
@@ -149,12 +145,10 @@ class _Packed:
         if self.free:
             g_d = np.zeros((joint.n_added + 1, joint.width))
             joint.add_rows(g_d, joint.cells, cells)
-            jumps = x.added[self.b[:, 0]] - x.added[self.a[:, 0]]
-            pulled = self.strength * jumps
-            value += float(np.vdot(jumps, pulled)) + float(np.vdot(x.added, self.ridge * x.added))
-            g_d = g_d[:-1] + 2 * self.ridge * x.added
-            joint.add_rows(g_d, self.b, 2 * pulled)
-            joint.add_rows(g_d, self.a, -2 * pulled)
+            ridged = self.ridge * x.added
+            g_d = g_d[:-1]
+            g_d += 2 * ridged
+            value += joint.jumps(x, self.strength, g_d) + float(np.vdot(x.added, ridged))
             pieces.append((g_d * self.of_added).ravel())
         return value, np.concatenate(pieces)
 

@@ -1,0 +1,112 @@
+"""Where the rows of a look find their entries in the one table of a fit: the same for every split that judges."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ...base.arrays import Bools, Floats, Ints
+from .columns import DealtRows, Small
+
+_LEVEL = 0.02  # of the pull on jumps also holds the level of an ordered column
+
+
+@dataclass(frozen=True, eq=False)
+class Summand:
+    """A summand of the score: the cell of each row, and how its corrections hang together."""
+
+    name: str
+    codes: Small  # of each row, 0 … size
+    size: int  # cells, without the last, which says nothing
+    corrected: Ints  # the row of δ that each cell has; `n_rows` for none
+    n_rows: int
+    edges: tuple[Ints, Ints] = field(default_factory=lambda: (np.zeros(0, dtype=np.int64),) * 2)  # neighbours
+    ridge: float = 1.0  # pull on δ itself
+    pair: bool = False
+
+    @classmethod
+    def of_column(cls, name: str, codes: Small, size: int, enough: Any, ordered: bool) -> Summand:
+        """A column, with a correction for each cell that has enough rows."""
+        row = np.cumsum(enough) - 1
+        count = int(np.count_nonzero(enough))
+        corrected = np.append(np.where(enough, row, count), count)
+        chain = np.arange(max(count - 1, 0)) if ordered else np.zeros(0, dtype=np.int64)
+        return cls(name, codes, size, corrected, count, (chain, chain + 1), _LEVEL if ordered else 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """The entries of the one table: the cells of each term, those of each fold apart where its counts speak."""
+
+    rows: DealtRows
+    terms: Sequence[Summand]
+    codes: Small  # terms × rows: the entry of each row
+    used: Sequence[Ints]  # of each term: which of fold × cell are entries; those that no row falls into are left out
+    cells: Small  # the row of δ of each entry; `n_added` for none
+
+    @classmethod
+    def of(cls, rows: DealtRows, terms: Sequence[Summand], speaks: Sequence[bool]) -> Placed:
+        """The entries of some terms; those of which counts speak have them fold by fold."""
+        n_added = sum(t.n_rows for t in terms)
+        codes = np.empty((len(terms), len(rows.labels)), dtype=np.int32)
+        every, cells, at, first = [], [np.zeros(0, dtype=np.int32)], 0, 0
+        for j, (term, folded) in enumerate(zip(terms, speaks, strict=True)):
+            size = term.size + 1
+            place = rows.folds * size + term.codes if folded else term.codes
+            there = np.zeros((rows.n_folds if folded else 1) * size, dtype=bool)
+            there[place] = True
+            used = np.flatnonzero(there)
+            number = np.cumsum(there, dtype=np.int32)
+            number += at - 1
+            np.take(number, place, out=codes[j], mode="clip")
+            row = term.corrected[used % size if folded else used]
+            cells.append(np.where(row < term.n_rows, first + row, n_added).astype(np.int32))
+            every.append(used)
+            at, first = at + len(used), first + term.n_rows
+        return cls(rows, terms, codes, every, np.concatenate(cells))
+
+    def wider(self, terms: Sequence[Summand]) -> Placed:
+        """With more terms, of which no counts speak."""
+        more = Placed.of(self.rows, terms, [False] * len(terms))
+        n_added = self.n_added + more.n_added
+        cells = np.concatenate([np.where(self.cells < self.n_added, self.cells, n_added), more.cells + self.n_added])
+        codes = np.concatenate([self.codes, more.codes + np.int32(self.size)])
+        return Placed(self.rows, [*self.terms, *terms], codes, [*self.used, *more.used], cells.astype(np.int32))
+
+    @property
+    def size(self) -> int:
+        """How many entries."""
+        return len(self.cells)
+
+    @cached_property
+    def n_added(self) -> int:
+        """How many rows of δ."""
+        return sum(t.n_rows for t in self.terms)
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """The first entry of each term."""
+        return [0, *np.cumsum([len(u) for u in self.used]).tolist()][:-1]
+
+    @cached_property
+    def row_ridges(self) -> tuple[Floats, Bools]:
+        """Of each row of δ: the pull on itself, and whether it is of a pair."""
+        count = np.array([t.n_rows for t in self.terms], dtype=np.int64)
+        ridges, pairs = np.array([t.ridge for t in self.terms]), np.array([t.pair for t in self.terms], dtype=bool)
+        return np.repeat(ridges, count), np.repeat(pairs, count)
+
+    @cached_property
+    def edges(self) -> tuple[Small, Small, Bools]:
+        """Neighbouring rows of δ of all terms, and whether they are of a pair."""
+        first = np.cumsum([0, *(t.n_rows for t in self.terms)])
+        none = np.zeros(0, dtype=np.int64)
+        a, b = (
+            np.concatenate([none, *(t.edges[i] + f for t, f in zip(self.terms, first, strict=False))]).astype(np.int32)
+            for i in (0, 1)
+        )
+        count = np.array([len(t.edges[0]) for t in self.terms], dtype=np.int64)
+        return a, b, np.repeat(np.array([t.pair for t in self.terms], dtype=bool), count)
