@@ -168,7 +168,7 @@ def _bare(one: Problem) -> list[Any]:
     """The columns without what they have worked out."""
     out = []
     for c in one.coded:
-        for name in ("counts", "_sums"):
+        for name in ("counts", "sums", "bins"):
             vars(c).pop(name, None)
         out.append(c)
     return out

@@ -12,7 +12,7 @@ are left out follows from the counts by subtraction, for all folds at once:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -25,15 +25,12 @@ from ...data.blocks import Codes, Numbers
 from ...data.schema import Column
 from ...exact.cells import Cells
 from ...families.bins import equally_filled
-from ...families.blend import MOST
-from ...families.gaussian import log_normal, student
-from ...families.moments import Moments
+from .number_tables import tables_of
 
 Small = NDArray[np.int32]
 CELLS = 256  # of a number, at most
 _FEWEST_CELLS = 16
 _ENTRIES = 1 << 19  # columns × cells × classes: with more of them cells are fewer
-_FLOOR = 1e-9  # of the column's deviation: as `Floor` has it
 READ_BY_BINS = (10, 25)
 
 
@@ -218,44 +215,29 @@ class Number:
         return self.rows.counts(self.codes, self.size)
 
     @cached_property
-    def _sums(self) -> tuple[Floats, Floats, Floats]:
+    def sums(self) -> Floats:
         """n, Σz and Σz² by class and fold."""
         there = self.codes < self.size
         rows, z = self.rows, self.z[there]
         at, w = (rows.labels * rows.n_folds + rows.folds)[there], rows.weights[there]
         shape = (rows.n_classes, rows.n_folds)
-        sums = (np.bincount(at, w * p, shape[0] * shape[1]).astype(np.float64) for p in (np.ones_like(z), z, z * z))
-        n, one, two = (each.reshape(shape) for each in sums)
-        return n, one, two
+        each = (np.bincount(at, p, shape[0] * shape[1]) for p in (w, w * z, w * (z * z)))
+        return np.array([one.reshape(shape) for one in each], dtype=np.float64)
 
-    def moments(self, training: Bools) -> Moments:
-        """Of each training set (as the positions) and class, and of all classes."""
-        n, one, two = (_of_folds(training, s) for s in self._sums)  # sets × classes
-        all_n = np.maximum(n.sum(axis=1), 1e-300)
-        all_mean = one.sum(axis=1) / all_n
-        all_sd = np.sqrt(np.maximum(two.sum(axis=1) / all_n - all_mean**2, 0.0))
-        some = np.maximum(n, 1e-300)
-        mean = np.where(n > 0, one / some, all_mean[:, None])
-        sd = np.where(n > 0, np.sqrt(np.maximum(two / some - mean**2, 0.0)), all_sd[:, None])
-        return Moments(np.arange(len(n)), n, mean, sd, all_mean, all_sd)
+    @cached_property
+    def bins(self) -> list[tuple[Ints, Floats]]:
+        """Of each number of bins: the bin of each cell, and weight by bin, class and fold."""
+        everyone, found = self.counts.sum(axis=(1, 2)), []
+        for bins in READ_BY_BINS:
+            last = equally_filled(everyone, bins)
+            group = np.searchsorted(last, np.arange(self.size), side="left")
+            first = np.concatenate([np.zeros(1, dtype=np.int64), last + 1])
+            found.append((group, np.add.reduceat(self.counts, first[: int(group[-1]) + 1], axis=0)))
+        return found
 
     def tables(self, training: Bools) -> Floats:
         """The bell curves with one variance and with averaged parameters, and equally filled bins: 10 and 25."""
-        m, x = self.moments(training), self.places[:, None, None]
-        total = np.maximum(m.n.sum(axis=1, keepdims=True), 1e-300)
-        shared = np.sqrt((m.n * m.sd**2).sum(axis=1, keepdims=True) / total)
-        shared = np.maximum(shared, np.maximum(_FLOOR * m.all_sd[:, None], 1e-300))
-        bells = [log_normal(x, m.mean, shared), student(m, vector=False).log_density(x, slice(None))]
-        bells = [np.where(m.varies[None, :, None], b, 0.0) for b in bells]
-        each = [bounded(np.moveaxis(b, 1, 0)) for b in bells]
-        n, everyone = _of_folds(training, self.counts), self.counts.sum(axis=(1, 2))
-        for bins in READ_BY_BINS:
-            group = np.searchsorted(equally_filled(everyone, bins), np.arange(self.size), side="left")
-            k = int(group[-1]) + 1
-            of_bin = np.add.reduceat(n, np.searchsorted(group, np.arange(k)), axis=1)
-            logs = np.log(of_bin + 1.0) - np.log(of_bin.sum(axis=1, keepdims=True) + k)
-            each.append(bounded(logs[:, group]))
-        return _silent(np.stack(each))
+        return tables_of([self], training)[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -276,10 +258,10 @@ class AskedColumn:
         return _silent(np.stack([said[t.tobytes()] for t in training]))[None]
 
 
-def bounded(logs: Floats) -> Floats:
-    """Against the best class of each cell, none below −MOST, as a blend has it."""
-    out: Floats = np.maximum(logs - logs.max(axis=-1, keepdims=True), -MOST)
-    return out
+def all_tables(columns: Sequence[Coded], training: Bools) -> list[Floats]:
+    """The tables of each column; those of numbers many at a time, which is faster."""
+    numbers = iter(tables_of([c for c in columns if isinstance(c, Number)], training))
+    return [next(numbers) if isinstance(c, Number) else c.tables(training) for c in columns]
 
 
 def _ends(distinct: Floats, times: Ints, cells: Cells | None, most: int) -> Ints:

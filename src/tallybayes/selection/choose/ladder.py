@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from ...base.arrays import Bools, Floats, Ints
-from .columns import Category, Coded, DealtRows, Number
+from .columns import Category, Coded, DealtRows, Number, all_tables
 from .joint import Dense, Joint, Solution, against_first, posterior
 from .pairs import ColumnPair, best_pairs, halves, possible
 from .penalised import Pull, fitted, tempered
@@ -87,7 +87,7 @@ class Problem:
     def joint(self, split: int | None, terms: Sequence[Summand]) -> Joint:
         """The fit of all rows, or of those outside a split, which judges it."""
         training = self.training(split)
-        tables = [against_first(c.tables(training)) for c in self.coded]
+        tables = [against_first(table) for table in all_tables(self.coded, training)]
         prior = against_first(self.rows.log_prior(training))
         n = training.astype(float) @ self.rows.class_counts.T
         known = (n > 0)[self.rows.folds, self.rows.labels]
