@@ -8,14 +8,14 @@ sorting makes neighbours alike.
 
 from __future__ import annotations
 
-from collections import Counter
-from itertools import pairwise
+from collections.abc import Sequence
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from ...base.arrays import Ints
+from ...base.arrays import Floats, Ints
 from ...data.encode import Labelled
 from ...data.texts import Texts
 from ..splits import Hashes, of_class
@@ -46,7 +46,6 @@ def of_texts(rows: Labelled, hashes: Hashes) -> tuple[float, float, float, int] 
     asked = [int(i) for i in np.argsort(content, kind="stable").tolist() if drawn[int(labels[i])] is not None][:SAMPLE]
     if len(asked) < _FEWEST:
         return None
-    known: dict[int, frozenset[str]] = {}
     compared = []
     for i in asked:
         first, last = edges[labels[i] : labels[i] + 2].tolist()
@@ -54,17 +53,14 @@ def of_texts(rows: Labelled, hashes: Hashes) -> tuple[float, float, float, int] 
         others = [int(j) for j in drawn[int(labels[i])] if abs(int(j) - i) > APART][:OTHERS]  # type: ignore[union-attr]
         compared.append((i, beside, others))
     used = sorted({j for i, beside, others in compared for j in (i, *beside, *others)})
-    for j in used:
-        whole = " ".join(str(text[int(at[j])].as_py() or "")[:LONGEST] for text in texts)
-        known[j] = frozenset(whole.lower().split())
-    times = Counter(word for words in known.values() for word in words)
-    weight = {word: float(np.log((1 + len(used)) / n)) for word, n in times.items()}
-    size = {j: max(sum(weight[w] for w in words), 1e-9) for j, words in known.items()}
+    words, weight = _weighed(texts, at[used])
+    size = {j: max(float(weight[w].sum()), 1e-9) for j, w in zip(used, words, strict=True)}
+    known, own = dict(zip(used, words, strict=True)), np.zeros(len(weight))
     hit, chance = [], []
     for i, beside, others in compared:
-        shared = {
-            j: sum(weight[w] for w in known[i] & known[j]) / np.sqrt(size[i] * size[j]) for j in (*beside, *others)
-        }
+        own[known[i]] = weight[known[i]]
+        shared = {j: float(own[known[j]].sum()) / np.sqrt(size[i] * size[j]) for j in (*beside, *others)}
+        own[known[i]] = 0.0
         most = max(shared.values()) - 1e-9
         best = [j for j in shared if shared[j] >= most]
         hit.append(sum(j in beside for j in best) / len(best))
@@ -74,6 +70,17 @@ def of_texts(rows: Labelled, hashes: Hashes) -> tuple[float, float, float, int] 
     z = float(sum(hit) - by_chance.sum()) / spread if spread else 0.0
     excess = float(np.mean(hit) - by_chance.mean())
     return (float(np.mean(hit)), float(by_chance.mean()), z, len(hit)) if z >= DEVIATIONS and excess >= EXCESS else None
+
+
+def _weighed(texts: Sequence[Any], rows: Ints) -> tuple[list[Ints], Floats]:
+    """The numbers of the different words of some rows, and how much each word says: −log of the share that has it."""
+    some = zip(*(each.take(pa.array(rows)).to_pylist() for each in texts), strict=True)
+    whole = [" ".join((text or "")[:LONGEST] for text in row).lower() for row in some]
+    words = [list(dict.fromkeys(text.split())) for text in whole]
+    every = pa.array(list(chain.from_iterable(words)), pa.string()).dictionary_encode()
+    numbers = every.indices.to_numpy().astype(np.int64)
+    weight = np.log((1 + len(rows)) / np.bincount(numbers, minlength=len(every.dictionary)))
+    return np.split(numbers, np.cumsum([len(w) for w in words])[:-1]), weight
 
 
 def _are_told(texts: Any, some: Ints) -> bool:
