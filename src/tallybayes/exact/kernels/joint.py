@@ -206,3 +206,33 @@ def sum_pair(one: Any, other: Any, size: int, others: int, left: Any, curved: An
             for y in range(width):
                 r[cell, y] += left[i, y]
                 h[cell, y] += curved[i, y]
+
+
+@lazy("void(int32[::1], int32[::1], float64[::1], float64[:, ::1], float64[:, ::1])")
+def add_words(ends: Any, words: Any, amounts: Any, table: Any, out: Any) -> None:
+    """out[row] = Σ amount · table[word] over the words of each row; without amounts each is 1."""
+    width = table.shape[1]
+    for i in range(out.shape[0]):
+        for y in range(width):
+            out[i, y] = 0.0
+        if width == 1 and amounts.shape[0] == 0:
+            total = 0.0
+            for e in range(ends[i], ends[i + 1]):
+                total += table[words[e], 0]
+            out[i, 0] = total
+            continue
+        for e in range(ends[i], ends[i + 1]):
+            amount = amounts[e] if amounts.shape[0] else 1.0
+            for y in range(width):
+                out[i, y] += amount * table[words[e], y]
+
+
+@lazy("void(int32[::1], int32[::1], float64[::1], float64[:, ::1], float64[:, ::1])")
+def sum_words(ends: Any, words: Any, amounts: Any, rows: Any, out: Any) -> None:
+    """out[word] += amount · rows[row] for the words of each row; without amounts each is 1."""
+    width = rows.shape[1]
+    for i in range(rows.shape[0]):
+        for e in range(ends[i], ends[i + 1]):
+            word, amount = words[e], amounts[e] if amounts.shape[0] else 1.0
+            for y in range(width):
+                out[word, y] += amount * rows[i, y]

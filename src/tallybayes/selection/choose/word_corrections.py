@@ -27,6 +27,7 @@ import numpy as np
 
 from ...base.arrays import Bools, Floats, Ints
 from .descent import descend
+from .joint import in_turn
 from .text_columns import ALL, TextColumn, judging
 from .word_effects import FEW_CLASSES, Multiplied, Shared, of_two, words_of
 
@@ -44,6 +45,7 @@ _PRECISE, _ROUGH, _ROUGHER = 1e-5, 1e-4, 3e-4  # of the mean loss: weights alone
 _CHEAP = 300_000  # words of all rows: so few are fitted twice without a thought
 _ENOUGH = 1_000  # rows to choose λ by
 _IMPOSSIBLE = -6000.0  # nats of a whole text, as for weights
+_SHORT = 8  # classes: NumPy takes long over many rows of fewer, and adds them one after the other
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,11 @@ class WordEvidence:
     def classes(self) -> int:
         """How many classes."""
         return int(self.rest.shape[1])
+
+    @cached_property
+    def plain(self) -> dict[int | None, dict[bool, _Numbers]]:
+        """What was found without corrections, by the split that judges."""
+        return {}
 
 
 @dataclass(frozen=True)
@@ -217,6 +224,7 @@ class _Fit:
     labels: Ints
     weights: Floats
     pulls: tuple[float, ...]
+    _plain: dict[bool, _Numbers]  # the same with corrections and without
 
     @classmethod
     def of(cls, texts: WordEvidence, kept: tuple[Bools, ...] | None, split: int | None, judged: bool = False) -> _Fit:
@@ -236,12 +244,8 @@ class _Fit:
             tuple(words_of(c, k, texts.classes, some, which) for c, k in zip(texts.columns, kept or (), strict=False)),
             tuple(np.flatnonzero(k) for k in kept or ()),
             texts.rest[some], texts.labels[some], texts.weights[some],
-            tuple(c.pull for c in texts.columns),
+            tuple(c.pull for c in texts.columns), {} if judged else texts.plain.setdefault(split, {}),
         )  # fmt: skip
-
-    @cached_property
-    def _plain(self) -> dict[bool, _Numbers]:
-        return {}
 
     def plain(self, root: bool) -> _Numbers:
         """Weights, exponents and offsets without corrections; with `root` every exponent is −½."""
@@ -288,7 +292,7 @@ class _Fit:
             return np.concatenate([v, b if lengths else b[:0], o, *(a.ravel() for a in added)])
 
         def loss(x: Floats) -> tuple[float, Floats]:
-            value, slopes = self.loss_and_slopes(unpacked(x), strength)
+            value, slopes = self.loss_and_slopes(unpacked(x), strength, lengths)
             return value, packed(*slopes)
 
         x0 = packed(start.roots, start.exponents, start.offsets, start.added)
@@ -309,25 +313,31 @@ class _Fit:
         for j, (v, part, by) in enumerate(zip(x.roots, self.parts, factors, strict=True)):
             one = v * v * part
             if x.added:
-                one = one + self.rows[j].told(x.added[j])
-            out.append(one * by[:, None])
+                one += self.rows[j].told(x.added[j])
+            one *= by[:, None]
+            out.append(one)
         return out
 
     def scores(self, x: _Numbers) -> Floats:
         """Rows × classes."""
-        return np.asarray(self.rest + x.offsets + sum(self._said(x, self._factors(x))))
+        return self._added_up(x, self._said(x, self._factors(x)))
+
+    def _added_up(self, x: _Numbers, said: Sequence[Floats]) -> Floats:
+        total = self.rest + x.offsets
+        total += said[0] if len(said) == 1 else sum(said[1:], said[0])
+        return np.asarray(total)
 
     def losses_of(self, scores: Floats) -> Floats:
         """−log P(own class) of each row, times its weight."""
         return np.asarray(self.weights * (_log_sum(scores) - scores[np.arange(len(scores)), self.labels]))
 
     def loss_and_slopes(
-        self, x: _Numbers, strength: float
+        self, x: _Numbers, strength: float, lengths: bool = True
     ) -> tuple[float, tuple[Floats, Floats, Floats, list[Floats]]]:
-        """The penalised mean loss, and its slopes by v, b, o and δ."""
+        """The penalised mean loss, and its slopes by v, b (where lengths are asked for), o and δ."""
         factors, total = self._factors(x), max(float(self.weights.sum()), 1e-300)
         said = self._said(x, factors)
-        scores = self.rest + x.offsets + sum(said)
+        scores = self._added_up(x, said)
         log_sum = _log_sum(scores)
         index = np.arange(len(scores))
         apart = x.offsets - x.offsets.mean()
@@ -341,7 +351,8 @@ class _Fit:
         for j, (one, by) in enumerate(zip(said, factors, strict=True)):
             scaled = residual * by[:, None]
             v[j] = 2 * x.roots[j] * float(np.vdot(scaled, self.parts[j]))
-            b[j] += float(np.einsum("nc,nc->n", residual, one) @ self.log_tokens[j])
+            if lengths:
+                b[j] += float(np.einsum("nc,nc->n", residual, one) @ self.log_tokens[j])
             if x.added:
                 added.append((self.rows[j].slopes(scaled) + strength * self.pulls[j] * x.added[j]) / total)
         o = residual.sum(axis=0) + 2 * _OFFSETS * apart
@@ -350,7 +361,7 @@ class _Fit:
     def curvatures(self, x: _Numbers, strength: float) -> tuple[Floats, Floats, Floats, list[Floats]]:
         """About how strongly the loss bends along each number: the diagonal that the descent starts from."""
         factors, total = self._factors(x), max(float(self.weights.sum()), 1e-300)
-        scores = self.rest + x.offsets + sum(self._said(x, factors))
+        scores = self._added_up(x, self._said(x, factors))
         p = np.exp(scores - _log_sum(scores)[:, None])
         unsure = p * (1 - p) * self.weights[:, None]
         v, b, added = np.ones(len(factors)), np.ones(len(factors)), []
@@ -386,5 +397,10 @@ def _centred(parts: Floats) -> Floats:
 
 
 def _log_sum(scores: Floats) -> Floats:
-    top = scores.max(axis=1)
-    return np.asarray(top + np.log(np.exp(scores - top[:, None]).sum(axis=1)))
+    if scores.shape[1] >= _SHORT:
+        top = scores.max(axis=1)
+        return np.asarray(top + np.log(np.exp(scores - top[:, None]).sum(axis=1)))
+    top = scores[:, 0]
+    for y in range(1, scores.shape[1]):
+        top = np.maximum(top, scores[:, y])
+    return np.asarray(top + np.log(in_turn(np.exp(scores - top[:, None]))))

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from ...base.arrays import Bools, Floats, Ints
+from ...exact.kernels import gate
 from .text_columns import TextColumn, outside
 
+_LOOKS = 20  # at all words that repay the kernels, of the many that a fit takes
 FEW_CLASSES = 8  # up to which every word has a number for each class; beyond, one for all
 
 
@@ -27,21 +29,42 @@ class Shared:
         return 1 if self.classes == 2 else self.classes
 
     @cached_property
+    def _kernels(self) -> Any:
+        return gate.kernels("joint", _LOOKS * self.rows.nnz)
+
+    @cached_property
+    def _listed(self) -> tuple[Any, Any, Floats]:
+        """The words of each row, and how often each is there if that is not once."""
+        once = bool((self.rows.data == 1).all())
+        return self.rows.indptr, self.rows.indices, self.rows.data[: 0 if once else None]
+
+    @cached_property
     def _by_word(self) -> Any:
         return self.rows.T.tocsr()
 
     def told(self, added: Floats) -> Floats:
         """Rows × classes."""
-        said = np.asarray(self.rows @ added)
+        if self._kernels is None:
+            said = np.asarray(self.rows @ added)
+        else:
+            said = np.empty((self.rows.shape[0], added.shape[1]))
+            self._kernels.add_words(*self._listed, np.ascontiguousarray(added), said)
         return of_two(said) if self.classes == 2 else said
 
     def slopes(self, residual: Floats) -> Floats:
         """Words × effects: Σ of the rows' residuals."""
-        return np.asarray(self._by_word @ ((residual[:, 1:] - residual[:, :1]) / 2 if self.classes == 2 else residual))
+        return self._summed((residual[:, 1:] - residual[:, :1]) / 2 if self.classes == 2 else residual)
 
     def bends(self, unsure: Floats) -> Floats:
         """The same of their curvatures."""
-        return np.asarray(self._by_word @ (unsure[:, 1:] if self.classes == 2 else unsure))
+        return self._summed(unsure[:, 1:] if self.classes == 2 else unsure)
+
+    def _summed(self, of_rows: Floats) -> Floats:
+        if self._kernels is None:
+            return np.asarray(self._by_word @ of_rows)
+        out = np.zeros((self.rows.shape[1], of_rows.shape[1]))
+        self._kernels.sum_words(*self._listed, np.ascontiguousarray(of_rows), out)
+        return out
 
 
 @dataclass(frozen=True, eq=False)
