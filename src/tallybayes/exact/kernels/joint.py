@@ -8,10 +8,44 @@ from __future__ import annotations
 
 from typing import Any
 
-from .compiling import lazy
-from .llvm import add_eight, add_eights, add_four, add_fours, add_two, add_twos
+from .compiling import helper, lazy
+from .llvm import add_eight, add_eights, add_four, add_fours, add_one, add_ones, add_two, add_twos
 
 _STRETCH = 2_048  # numbers of the rows that are looked at together
+
+
+@helper
+def _add_row(table: Any, a: int, width: int, out: Any, to: int) -> None:
+    """Add to `width` numbers of `out`, from a place on, those of a table from another on."""
+    y = 0
+    while y + 8 <= width:
+        add_eight(table, a + y, out, to + y)
+        y += 8
+    if y + 4 <= width:
+        add_four(table, a + y, out, to + y)
+        y += 4
+    if y + 2 <= width:
+        add_two(table, a + y, out, to + y)
+        y += 2
+    if y < width:
+        add_one(table, a + y, out, to + y)
+
+
+@helper
+def _add_rows(table: Any, a: int, b: int, c: int, d: int, width: int, out: Any, to: int) -> None:
+    """The same of four places, one after the other."""
+    y = 0
+    while y + 8 <= width:
+        add_eights(table, a + y, b + y, c + y, d + y, out, to + y)
+        y += 8
+    if y + 4 <= width:
+        add_fours(table, a + y, b + y, c + y, d + y, out, to + y)
+        y += 4
+    if y + 2 <= width:
+        add_twos(table, a + y, b + y, c + y, d + y, out, to + y)
+        y += 2
+    if y < width:
+        add_ones(table, a + y, b + y, c + y, d + y, out, to + y)
 
 
 @lazy("void(int32[:, ::1], int64, float64[:, ::1], float64[:, ::1], int64[::1], float64[:, ::1])")
@@ -26,36 +60,17 @@ def add_cells(codes: Any, first: int, table: Any, start: Any, folds: Any, out: A
                 out[i, y] = 0.0
         for t in range(0, fours, 4):
             for i in range(low, high):
-                at, to = first + i, i * width
+                at = first + i
                 a, b, c, d = codes[t, at], codes[t + 1, at], codes[t + 2, at], codes[t + 3, at]
                 if width == 1:
                     out[i, 0] = (((out[i, 0] + table[a, 0]) + table[b, 0]) + table[c, 0]) + table[d, 0]
-                    continue
-                p, q, r, s = a * width, b * width, c * width, d * width
-                y = 0
-                while y + 8 <= width:
-                    add_eights(table, p + y, q + y, r + y, s + y, out, to + y)
-                    y += 8
-                if y + 4 <= width:
-                    add_fours(table, p + y, q + y, r + y, s + y, out, to + y)
-                    y += 4
-                if y + 2 <= width:
-                    add_twos(table, p + y, q + y, r + y, s + y, out, to + y)
-                    y += 2
-                if y < width:
-                    out[i, y] = (((out[i, y] + table[a, y]) + table[b, y]) + table[c, y]) + table[d, y]
+                else:
+                    _add_rows(table, a * width, b * width, c * width, d * width, width, out, i * width)
         for t in range(fours, terms):
             for i in range(low, high):
-                cell = codes[t, first + i]
-                if width == 1:
-                    out[i, 0] += table[cell, 0]
-                else:
-                    for y in range(width):
-                        out[i, y] += table[cell, y]
+                _add_row(table, codes[t, first + i] * width, width, out, i * width)
         for i in range(low, high):
-            fold = folds[first + i]
-            for y in range(width):
-                out[i, y] += start[fold, y]
+            _add_row(start, folds[first + i] * width, width, out, i * width)
 
 
 @lazy("void(int32[:, ::1], int64, float64[:, ::1], float64[:, ::1])")
@@ -67,23 +82,10 @@ def sum_cells(codes: Any, first: int, amounts: Any, out: Any) -> None:
         high = min(low + step, rows)
         for t in range(terms):
             for i in range(low, high):
-                cell = codes[t, first + i]
                 if width == 1:
-                    out[cell, 0] += amounts[i, 0]
-                    continue
-                at, to = i * width, cell * width
-                y = 0
-                while y + 8 <= width:
-                    add_eight(amounts, at + y, out, to + y)
-                    y += 8
-                if y + 4 <= width:
-                    add_four(amounts, at + y, out, to + y)
-                    y += 4
-                if y + 2 <= width:
-                    add_two(amounts, at + y, out, to + y)
-                    y += 2
-                if y < width:
-                    out[cell, y] += amounts[i, y]
+                    out[codes[t, first + i], 0] += amounts[i, 0]
+                else:
+                    _add_row(amounts, i * width, width, out, codes[t, first + i] * width)
 
 
 @lazy("void(int64[:, ::1], float64[::1], float64[::1], int32[::1], float64[:, ::1], float64[::1])")
@@ -215,16 +217,18 @@ def add_words(ends: Any, words: Any, amounts: Any, table: Any, out: Any) -> None
     for i in range(out.shape[0]):
         for y in range(width):
             out[i, y] = 0.0
-        if width == 1 and amounts.shape[0] == 0:
-            total = 0.0
-            for e in range(ends[i], ends[i + 1]):
-                total += table[words[e], 0]
-            out[i, 0] = total
+        first, stop = ends[i], ends[i + 1]
+        if amounts.shape[0]:
+            for e in range(first, stop):
+                for y in range(width):
+                    out[i, y] += amounts[e] * table[words[e], y]
             continue
-        for e in range(ends[i], ends[i + 1]):
-            amount = amounts[e] if amounts.shape[0] else 1.0
-            for y in range(width):
-                out[i, y] += amount * table[words[e], y]
+        fours = stop - (stop - first) % 4
+        for e in range(first, fours, 4):
+            a, b, c, d = words[e], words[e + 1], words[e + 2], words[e + 3]
+            _add_rows(table, a * width, b * width, c * width, d * width, width, out, i * width)
+        for e in range(fours, stop):
+            _add_row(table, words[e] * width, width, out, i * width)
 
 
 @lazy("void(int32[::1], int32[::1], float64[::1], float64[:, ::1], float64[:, ::1])")
@@ -233,6 +237,8 @@ def sum_words(ends: Any, words: Any, amounts: Any, rows: Any, out: Any) -> None:
     width = rows.shape[1]
     for i in range(rows.shape[0]):
         for e in range(ends[i], ends[i + 1]):
-            word, amount = words[e], amounts[e] if amounts.shape[0] else 1.0
-            for y in range(width):
-                out[word, y] += amount * rows[i, y]
+            if amounts.shape[0]:
+                for y in range(width):
+                    out[words[e], y] += amounts[e] * rows[i, y]
+            else:
+                _add_row(rows, i * width, width, out, words[e] * width)

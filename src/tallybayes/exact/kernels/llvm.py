@@ -152,8 +152,8 @@ def _adding(size: int, rows: int) -> Any:
     return intrinsic(one if rows == 1 else four)
 
 
-add_eight, add_four, add_two = (_adding(size, 1) for size in (8, 4, 2))
-add_eights, add_fours, add_twos = (_adding(size, 4) for size in (8, 4, 2))  # of four rows
+add_eight, add_four, add_two, add_one = (_adding(size, 1) for size in (8, 4, 2, 1))
+add_eights, add_fours, add_twos, add_ones = (_adding(size, 4) for size in (8, 4, 2, 1))  # of four rows
 
 
 @intrinsic
