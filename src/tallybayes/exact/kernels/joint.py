@@ -11,7 +11,7 @@ from typing import Any
 from .compiling import helper, lazy
 from .llvm import add_eight, add_eights, add_four, add_fours, add_one, add_ones, add_two, add_twos
 
-_STRETCH = 2_048  # numbers of the rows that are looked at together
+_STRETCH = 8_192  # numbers of the rows that are looked at together
 
 
 @helper
