@@ -159,8 +159,10 @@ class Cells:
 
     def slot_codes(self, names: Iterable[str]) -> Ints:
         """The inverse of `slot_names`."""
-        at = {number_text(p): _POINT + i for i, p in enumerate(self.points)}
-        return np.array([at[n[1:]] if n.startswith("=") else int(n) for n in names], dtype=np.int64)
+        if not self.points:
+            return np.array(list(map(int, names)), dtype=np.int64)
+        at = {f"={number_text(p)}": _POINT + i for i, p in enumerate(self.points)}
+        return np.array([at[n] if n[0] == "=" else int(n) for n in names], dtype=np.int64)
 
     @classmethod
     def fitted(cls, values: Floats) -> Cells:

@@ -79,9 +79,9 @@ def _alike(numbers: Sequence[NumberCells], training: Bools) -> Iterator[list[int
 
 def moments_of(numbers: Sequence[NumberCells], training: Bools) -> Moments:
     """Of each column and training set (as the positions, columns first) and class, and of all classes."""
-    stacked = np.stack([n.sums for n in numbers], axis=2)  # 3 × classes × columns × folds
-    found = (stacked @ training.T.astype(float)).reshape(3, stacked.shape[1], -1)
-    n, one, two = (each.T for each in found)
+    stacked = np.stack([n.sums for n in numbers], axis=1)  # 3 × columns × classes × folds
+    found = np.ascontiguousarray((stacked @ training.T.astype(float)).transpose(0, 2, 1, 3))
+    n, one, two = (each.reshape(len(each), -1).T for each in found)
     all_n = np.maximum(n.sum(axis=1), 1e-300)
     all_mean = one.sum(axis=1) / all_n
     all_sd = np.sqrt(np.maximum(two.sum(axis=1) / all_n - all_mean**2, 0.0))
