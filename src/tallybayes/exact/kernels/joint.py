@@ -242,3 +242,10 @@ def sum_words(ends: Any, words: Any, amounts: Any, rows: Any, out: Any) -> None:
                     out[words[e], y] += amounts[e] * rows[i, y]
             else:
                 _add_row(rows, i * width, width, out, words[e] * width)
+
+
+@lazy("void(float64[::1], float64[::1], float64)")
+def add_times(out: Any, amounts: Any, by: float) -> None:
+    """out += amounts · by, each rounded twice as NumPy does."""
+    for i in range(out.shape[0]):
+        out[i] += amounts[i] * by

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ...base.arrays import Floats
+from ...exact.kernels import gate
 
 _MEMORY = 10  # steps remembered
 _ROUNDS = 60
@@ -49,15 +50,22 @@ def descend(loss: Callable[[Floats], tuple[float, Floats]], x: Floats, curvature
 
 def _newton(slope: Floats, curvature: Floats, steps: deque[tuple[Floats, Floats, float]]) -> Floats:
     """Minus the inverse curvature, as the last steps have met it, times the slope."""
-    way, shares, room = -slope, [], np.empty_like(slope)
+    way, shares = -slope, []
+    kernels = gate.kernels("joint", len(steps) * len(slope))
+
+    def add(amounts: Floats, by: float) -> None:
+        if kernels is None:
+            np.add(way, amounts * by, out=way)
+        else:
+            kernels.add_times(way, amounts, by)
+
     for step, change, by in reversed(steps):
-        share = by * float(step @ way)
-        shares.append(share)
-        way -= np.multiply(change, share, out=room)
+        shares.append(by * float(step @ way))
+        add(change, -shares[-1])
     way /= curvature
     if steps:
         _, change, by = steps[-1]
-        way *= 1 / (by * float(change @ np.divide(change, curvature, out=room)))
+        way *= 1 / (by * float(change @ (change / curvature)))
     for (step, change, by), share in zip(steps, reversed(shares), strict=True):
-        way += np.multiply(step, share - by * float(change @ way), out=room)
+        add(step, share - by * float(change @ way))
     return way
