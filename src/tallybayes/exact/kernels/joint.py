@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from .compiling import helper, lazy
 from .llvm import add_eight, add_eights, add_four, add_fours, add_one, add_ones, add_two, add_twos
 
@@ -63,7 +65,8 @@ def add_cells(codes: Any, first: int, table: Any, start: Any, folds: Any, out: A
                 at = first + i
                 a, b, c, d = codes[t, at], codes[t + 1, at], codes[t + 2, at], codes[t + 3, at]
                 if width == 1:
-                    out[i, 0] = (((out[i, 0] + table[a, 0]) + table[b, 0]) + table[c, 0]) + table[d, 0]
+                    left = out[i, 0] + table[np.uint64(a), 0] + table[np.uint64(b), 0]
+                    out[i, 0] = left + table[np.uint64(c), 0] + table[np.uint64(d), 0]
                 else:
                     _add_rows(table, a * width, b * width, c * width, d * width, width, out, i * width)
         for t in range(fours, terms):
@@ -77,15 +80,24 @@ def add_cells(codes: Any, first: int, table: Any, start: Any, folds: Any, out: A
 def sum_cells(codes: Any, first: int, amounts: Any, out: Any) -> None:
     """out[codes[term, first + i]] += amounts[i]."""
     terms, width, rows = codes.shape[0], amounts.shape[1], amounts.shape[0]
-    step = max(8, _STRETCH // width)
+    fours, step = terms - terms % 4, max(8, _STRETCH // width)
     for low in range(0, rows, step):
         high = min(low + step, rows)
-        for t in range(terms):
-            for i in range(low, high):
-                if width == 1:
-                    out[codes[t, first + i], 0] += amounts[i, 0]
-                else:
+        if width > 1:
+            for t in range(terms):
+                for i in range(low, high):
                     _add_row(amounts, i * width, width, out, codes[t, first + i] * width)
+            continue
+        for t in range(0, fours, 4):
+            for i in range(low, high):
+                at, amount = first + i, amounts[i, 0]
+                out[np.uint64(codes[t, at]), 0] += amount
+                out[np.uint64(codes[t + 1, at]), 0] += amount
+                out[np.uint64(codes[t + 2, at]), 0] += amount
+                out[np.uint64(codes[t + 3, at]), 0] += amount
+        for t in range(fours, terms):
+            for i in range(low, high):
+                out[np.uint64(codes[t, first + i]), 0] += amounts[i, 0]
 
 
 @lazy("void(int64[:, ::1], float64[::1], float64[::1], int32[::1], float64[:, ::1], float64[::1])")

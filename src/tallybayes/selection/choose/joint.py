@@ -27,6 +27,7 @@ from ...exact.kernels import gate
 from .columns import DealtRows, Small
 from .placed import Placed, Summand
 
+_SHORT = 8  # classes: NumPy takes long over many rows of fewer, and adds them one after the other
 _LOOKS = 5  # at all rows that repay the kernels, of the many that a fit takes
 
 
@@ -265,6 +266,17 @@ def in_turn(amounts: Floats) -> Floats:
     for y in range(1, amounts.shape[-1]):
         out += amounts[..., y]
     return out
+
+
+def log_sum(scores: Floats) -> Floats:
+    """log Σ exp(score) of each row."""
+    if scores.shape[1] >= _SHORT:
+        top = scores.max(axis=1)
+        return np.asarray(top + np.log(np.exp(scores - top[:, None]).sum(axis=1)))
+    top = scores[:, 0]
+    for y in range(1, scores.shape[1]):
+        top = np.maximum(top, scores[:, y])
+    return np.asarray(top + np.log(in_turn(np.exp(scores - top[:, None]))))
 
 
 def posterior(scores: Floats, labels: Ints) -> tuple[Floats, Floats]:

@@ -168,10 +168,8 @@ def best_pairs(pairs: Sequence[ColumnPair], joint: Joint, fitted: Solution, most
 def _gain(pair: ColumnPair, residual: Floats, curved: Floats, fitting: Sequence[slice], kernels: Any) -> float:
     if kernels is None:
         codes, size = pair.codes(), pair.size
-        r, h = (
-            np.stack([np.bincount(codes, a, size + 1)[:size] for a in amounts.T], axis=1)
-            for amounts in (residual, curved)
-        )
+        each = ([np.bincount(codes, a, size + 1)[:size] for a in amounts.T] for amounts in (residual, curved))
+        r, h = (np.stack(sums, axis=1).astype(np.float64) for sums in each)
     else:
         one, other = pair.one, pair.other
         r, h = np.zeros((2, pair.size, residual.shape[1]))

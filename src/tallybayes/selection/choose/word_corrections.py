@@ -27,7 +27,7 @@ import numpy as np
 
 from ...base.arrays import Bools, Floats, Ints
 from .descent import descend
-from .joint import in_turn
+from .joint import log_sum
 from .text_columns import ALL, TextColumn, judging
 from .word_effects import FEW_CLASSES, Multiplied, Shared, of_two, words_of
 
@@ -45,7 +45,6 @@ _PRECISE, _ROUGH, _ROUGHER = 1e-5, 1e-4, 3e-4  # of the mean loss: weights alone
 _CHEAP = 300_000  # words of all rows: so few are fitted twice without a thought
 _ENOUGH = 1_000  # rows to choose λ by
 _IMPOSSIBLE = -6000.0  # nats of a whole text, as for weights
-_SHORT = 8  # classes: NumPy takes long over many rows of fewer, and adds them one after the other
 
 
 @dataclass(frozen=True)
@@ -329,7 +328,7 @@ class _Fit:
 
     def losses_of(self, scores: Floats) -> Floats:
         """−log P(own class) of each row, times its weight."""
-        return np.asarray(self.weights * (_log_sum(scores) - scores[np.arange(len(scores)), self.labels]))
+        return np.asarray(self.weights * (log_sum(scores) - scores[np.arange(len(scores)), self.labels]))
 
     def loss_and_slopes(
         self, x: _Numbers, strength: float, lengths: bool = True
@@ -338,7 +337,7 @@ class _Fit:
         factors, total = self._factors(x), max(float(self.weights.sum()), 1e-300)
         said = self._said(x, factors)
         scores = self._added_up(x, said)
-        log_sum = _log_sum(scores)
+        log_sum = log_sum(scores)
         index = np.arange(len(scores))
         apart = x.offsets - x.offsets.mean()
         value = float(self.weights @ (log_sum - scores[index, self.labels])) + _OFFSETS * float(apart @ apart)
@@ -362,7 +361,7 @@ class _Fit:
         """About how strongly the loss bends along each number: the diagonal that the descent starts from."""
         factors, total = self._factors(x), max(float(self.weights.sum()), 1e-300)
         scores = self._added_up(x, self._said(x, factors))
-        p = np.exp(scores - _log_sum(scores)[:, None])
+        p = np.exp(scores - log_sum(scores)[:, None])
         unsure = p * (1 - p) * self.weights[:, None]
         v, b, added = np.ones(len(factors)), np.ones(len(factors)), []
         for j, by in enumerate(factors):
@@ -394,13 +393,3 @@ class _Fit:
 def _centred(parts: Floats) -> Floats:
     apart = np.maximum(parts - parts.max(axis=1, keepdims=True), _IMPOSSIBLE)
     return np.asarray(apart - apart.mean(axis=1, keepdims=True))
-
-
-def _log_sum(scores: Floats) -> Floats:
-    if scores.shape[1] >= _SHORT:
-        top = scores.max(axis=1)
-        return np.asarray(top + np.log(np.exp(scores - top[:, None]).sum(axis=1)))
-    top = scores[:, 0]
-    for y in range(1, scores.shape[1]):
-        top = np.maximum(top, scores[:, y])
-    return np.asarray(top + np.log(in_turn(np.exp(scores - top[:, None]))))
