@@ -337,13 +337,13 @@ class _Fit:
         factors, total = self._factors(x), max(float(self.weights.sum()), 1e-300)
         said = self._said(x, factors)
         scores = self._added_up(x, said)
-        log_sum = log_sum(scores)
+        log_total = log_sum(scores)
         index = np.arange(len(scores))
         apart = x.offsets - x.offsets.mean()
-        value = float(self.weights @ (log_sum - scores[index, self.labels])) + _OFFSETS * float(apart @ apart)
+        value = float(self.weights @ (log_total - scores[index, self.labels])) + _OFFSETS * float(apart @ apart)
         value += 0.5 * float(x.exponents @ x.exponents)
         value += 0.5 * strength * sum(by * float(np.vdot(a, a)) for by, a in zip(self.pulls, x.added, strict=False))
-        residual = np.exp(scores - log_sum[:, None])
+        residual = np.exp(scores - log_total[:, None])
         residual[index, self.labels] -= 1.0
         residual *= self.weights[:, None]
         v, b, added = np.zeros(len(said)), x.exponents.copy(), []
