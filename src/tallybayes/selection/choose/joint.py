@@ -230,7 +230,10 @@ class Joint:
             p[np.arange(self.n), self.labels] += 1.0
         else:
             p[:, 0] += self.labels == 1
-        curved = np.clip(p * (1 - p), 0.0, 0.25) * self.weight[:, None]
+        curved = 1 - p  # in place from here on: rows × classes may be many
+        curved *= p
+        np.clip(curved, 0.0, 0.25, out=curved)
+        curved *= self.weight[:, None]
         curved[self.held[0] : self.held[1]] = 0.0
         return residual, curved
 
