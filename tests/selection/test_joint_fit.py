@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse
 from scipy.optimize import check_grad
 
 import tallybayes as tb
@@ -14,11 +15,12 @@ from tallybayes.data.blocks import Codes, Numbers
 from tallybayes.data.sources import open_source
 from tallybayes.exact.kernels import gate
 from tallybayes.families.blend import bounded
-from tallybayes.selection.choose.columns import Category, DealtRows, Number, cells_for
+from tallybayes.selection.choose.columns import Category, DealtRows, Number, all_tables, cells_for
 from tallybayes.selection.choose.joint import Dense, Joint, Solution, against_first, both_classes, posterior
 from tallybayes.selection.choose.ladder import Ladder, Problem, coded_pairs, merged
 from tallybayes.selection.choose.pairs import ColumnPair
 from tallybayes.selection.choose.penalised import Pull, _Packed, fitted, tempered
+from tallybayes.selection.choose.word_effects import Shared
 from tallybayes.selection.choose.written import READ_BY
 
 FOLDS = 5
@@ -220,3 +222,31 @@ def test_the_ladder_takes_what_gains_beyond_chance_only() -> None:
     refused = Ladder(blank).climb()
     assert refused.form == ("one temperature",)
     assert refused.losses["one temperature"] > np.log(2) - 0.01
+
+
+@pytest.mark.parametrize("classes", [2, 9])
+def test_columns_of_numbers_say_the_same_alone_and_together(classes: int) -> None:
+    one, _, _ = problem(n=300, classes=classes)
+    wider, _, _ = problem(n=300, classes=classes, seed=5)
+    columns = [*one.coded, *wider.coded]
+    training = one.training(1)
+    for column, table in zip(columns, all_tables(columns, training), strict=True):
+        np.testing.assert_array_equal(table, column.tables(training))
+
+
+@pytest.mark.parametrize("classes", [2, 5])
+@pytest.mark.parametrize("most", [1, 3], ids=["once", "counted"])
+def test_words_are_added_up_to_the_same_bits_by_kernels(classes: int, most: int) -> None:
+    kernels = gate.kernels("joint", 10**9)
+    if kernels is None:
+        pytest.skip("the kernels are not here: Numba is not installed, or they are switched off")
+    rng = np.random.default_rng(0)
+    amounts = rng.integers(1, most + 1, (60, 40)) * (rng.random((60, 40)) < 0.3)
+    rows = scipy.sparse.csr_array(amounts.astype(np.float64))
+    rows = type(rows)((rows.data, rows.indices.astype(np.int32), rows.indptr.astype(np.int32)), shape=rows.shape)
+    fast, slow = Shared(rows, classes), Shared(rows, classes)
+    vars(fast)["_kernels"], vars(slow)["_kernels"] = kernels, None
+    added, residual = rng.normal(0, 1, (40, fast.effects)), rng.normal(0, 1, (60, classes))
+    np.testing.assert_array_equal(fast.told(added), slow.told(added))
+    np.testing.assert_array_equal(fast.slopes(residual), slow.slopes(residual))
+    np.testing.assert_array_equal(fast.bends(residual), slow.bends(residual))
