@@ -47,6 +47,7 @@ class Batch:
     place: Callable[[int], str] | None = None  # where the row of a number stands: "people.csv, line 7"
     written: bool = False  # a file without types: all values are text, and "3.0" or "True" may be a number or a bool
     of: int | None = None  # a sample: how many rows it was drawn from
+    stretches: bool = False  # of a file, what lies between which nobody has read
 
     def __contains__(self, name: object) -> bool:
         return name in self.columns or self._matrix_column(str(name)) is not None
@@ -131,6 +132,7 @@ class Source:
     engine: Any = None  # what counts and scores the rows where they live, see `tally.spark`; None: they are read here
     home: str = "local"  # the name of the engine that the data ask for: "local", "duckdb" or "spark"
     rows: int | None = None  # how many there are, where that is known before they are read
+    stretches: Callable[[int], Batch | None] | None = None  # a file: about so many rows without reading all; or None
 
     def batches(self, wanted: Wanted | None = None) -> Iterator[Batch]:
         """All rows, in order; columns that are not wanted may be left out, but never all of them."""

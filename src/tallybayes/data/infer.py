@@ -43,7 +43,7 @@ MATRIX_COLUMNS = 256  # a matrix of more columns than this is one vector column
 NO_LABEL = ("?", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL")  # a class of this name is rarely meant as one
 MARKS = ("?", "NA", "N/A", "na", "n/a", "NaN", "nan", "null", "NULL", "None", "-", ".")
 _ANY_MARK = frozenset(MARKS)
-_SURELY_TEXT = 4.0  # words on average of some texts: all have at least three
+_SURELY_TEXT = 3.5  # words on average of some texts: all have at least three
 _FEW_ROWS = 20  # below this nothing is called an id
 _ID_NAME = re.compile(r"(^|[_\W])(id|uuid|guid|key|index|idx|rowid|row)$|Id$|ID$", re.ASCII)
 
@@ -88,6 +88,9 @@ def infer(
     if look.of is not None and look.of > look.rows:
         seen = f"; seen in {look.rows:,} of {look.of:,} rows"
         columns = [replace(c, reason=c.reason + seen) for c in columns]
+    elif look.stretches:
+        seen = f"; seen in {look.rows:,} rows from all over the file"
+        columns = [replace(c, reason=c.reason + seen) for c in columns]
     return Schema(columns, target=name, label_type=label_type, weights=weights, receipts=receipts)
 
 
@@ -102,11 +105,16 @@ def labels_or_name(target: Any, y: Any) -> tuple[str | None, Any]:
     return str(target), y
 
 
-def first_look(source: Source) -> Batch:
-    """Up to LOOK rows spread evenly over all of the data, whatever its length; an engine draws about so many."""
+def first_look(source: Source, *, whole: bool = False) -> Batch:
+    """Up to LOOK rows spread evenly over all of the data, whatever its length; an engine draws about so many.
+
+    A long file that can be read from the middle gives stretches of itself, unless the `whole` of it is to be read.
+    """
     if source.engine is not None:
         drawn: Batch = source.engine.look(LOOK)
         return drawn
+    if source.stretches is not None and not whole and (found := source.stretches(LOOK * 2 // 3)) is not None:
+        return found
     if source.rows is not None:
         step = 1
         while -(-source.rows // step) > LOOK:
@@ -318,9 +326,9 @@ def _numbers(name: str, x: Ordered, missing: tuple[str, ...] = ()) -> Column:
 
 def _from_text(name: str, looked: Looked, declared: bool, written: bool) -> list[Column]:
     """A column of texts: dates, numbers, an id, free text or a category."""
-    if not declared and (seen := looked.long_texts()) is not None and seen.alone > 0.5 * seen.rows:
-        if seen.words >= _SURELY_TEXT and _only_text(seen.some):
-            return [free_text(name, seen.some, seen.words)]
+    seen = None if declared else looked.long_texts()
+    if seen is not None and seen.alone > 0.5 * seen.rows and seen.words >= _SURELY_TEXT and _only_text(seen.some):
+        return [free_text(name, seen.some, seen.words)]
     codes = looked.codes(("",))
     values = codes.slots
     if values and all(map(is_iso, values)):

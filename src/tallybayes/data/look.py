@@ -32,6 +32,7 @@ _WHOLE = re.compile(r"-?(0|[1-9]\d{0,17})", re.ASCII)
 _COMMA = re.compile(r"\s*[+-]?(\d+|\d{1,3}([. ']\d{3})+)(,\d+)?\s*", re.ASCII)
 _DAY_OR_MONTH_FIRST = re.compile(r"\d{1,2}([./-])\d{1,2}\1(\d{4}|\d{2})([ T]\d{1,2}:\d{2}.*)?", re.ASCII)
 _HEAD = 256  # values that mostly settle what a column is not
+_NOT_WHOLE = np.frombuffer(b"+.eE", dtype=np.uint8)
 _EIGHTEEN = 10**18  # whole numbers of up to eighteen digits are taken for such
 _BOOLEANS = ({"true", "false"}, {"True", "False"}, {"TRUE", "FALSE"})
 
@@ -92,7 +93,7 @@ def _type_of(values: Sequence[str]) -> str:
 def _plain_numbers(column: Any) -> Any:
     """A column of texts as the numbers that `is_number` and `float` read there; None where these must be asked.
 
-    Arrow's parser reads less than they do, but for numbers with a leading zero, hexadecimal ones, and those without end.
+    Arrow's parser reads less than they do, but for numbers with a leading zero, hexadecimal ones and infinite ones.
     """
     ends, letters = utf8(column)
     if len(letters) == 0:
@@ -105,16 +106,16 @@ def _plain_numbers(column: Any) -> Any:
     if zero.any():
         return None
     try:
-        whole = column.cast(pa.int64())
-        low, high = pc.min_max(whole).as_py().values()
-        return whole if low is not None and -_EIGHTEEN < low and high < _EIGHTEEN else None
-    except pa.ArrowInvalid:
-        pass
-    try:
         numbers = column.cast(pa.float64())
+        if not pc.all(pc.is_finite(numbers)).as_py():
+            return None
+        if np.isin(letters[ends[0] : ends[-1]], _NOT_WHOLE).any():
+            return numbers
+        whole = column.cast(pa.int64())  # much is lost where it fails, so the spelling was looked at first
     except pa.ArrowInvalid:
         return None
-    return numbers if pc.all(pc.is_finite(numbers)).as_py() else None
+    low, high = pc.min_max(whole).as_py().values()
+    return whole if low is not None and low > -_EIGHTEEN and high < _EIGHTEEN else None
 
 
 def _floats(column: Any) -> list[float | None]:
@@ -215,7 +216,7 @@ class Ordered:
         return self.values[np.concatenate(([True], self.values[1:] != self.values[:-1]))[: len(self.values)]]
 
 
-_LONG = 48  # bytes of a text, on average: comparing such texts whole costs more than a look at a few places
+_LONG = 16  # bytes of a text, on average: comparing such texts whole costs more than a look at a few places
 _FEW = 250  # long texts whose words are counted
 _MIX = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9], dtype=np.uint64)
 

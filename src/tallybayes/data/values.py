@@ -74,12 +74,16 @@ def category(raw: Any, missing: Sequence[str] = (), *, written: bool = False) ->
     if numbered is not None:
         texts, codes = numbered
     elif isinstance(raw, pa.Array):
-        if not pa.types.is_dictionary(raw.type):
-            raw = raw.dictionary_encode()
+        own = not pa.types.is_dictionary(raw.type)
+        raw = raw.dictionary_encode() if own else raw
         values = raw.dictionary.to_pylist()
         texts = values if is_text(raw.dictionary.type) else [canon.text(v) for v in values]
         indices = raw.indices if pa.types.is_int32(raw.indices.type) else raw.indices.cast(pa.int64())
         codes = numpy_of(indices.fill_null(scalar(-1, indices.type)) if indices.null_count else indices)
+        if own and not written and is_text(raw.dictionary.type):
+            marks = array(list(missing), raw.dictionary.type)
+            if not pc.any(pc.is_in(raw.dictionary, marks)).as_py():
+                return Codes(values, codes)  # all as they are, each once
     else:
         seen: dict[Any, int] = {}
         texts, numbers = [], []

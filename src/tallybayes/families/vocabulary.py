@@ -161,16 +161,16 @@ def smoothed_words(counts: Counts, context: Context, amount: str, words: Sequenc
     if isinstance(sheet, BagSheet):
         if not _of_matrix(sheet, context.width) or len(words) != context.width:
             return None
-        total = sheet.total_by(amount, context.n_classes)
-        if total is None:
+        by_class = sheet.total_by(amount, context.n_classes)
+        if by_class is None:
             return None
-        p = sheet.shares_by(amount, _places(len(words)), smoothing.alpha, smoothing.divisors(total, len(words)))
-        return total, p
+        divisor = smoothing.divisors(by_class, len(words))
+        return by_class, sheet.shares_by(amount, _places(len(words)), smoothing.alpha, divisor)
     every, at = _in_order(counts)
     if words is not every or sheet.limb.any():
         return None
     n = sheet.amount[:, sheet.amounts.index(amount)]
-    total = np.bincount(sheet.label, n, minlength=context.n_classes)  # whole numbers below 2³² each: exact
+    total = np.bincount(sheet.label, n, context.n_classes).astype(np.float64)  # whole numbers below 2³² each: exact
     divisor = smoothing.divisors(total, len(words))
     p = np.empty((len(words), context.n_classes))
     p[:] = smoothing.alpha / divisor
