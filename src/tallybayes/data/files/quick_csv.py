@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import csv
 import os
-import sys
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv
 
-from ...base.threads import threads
+from ...base.threads import each
 from .file import Options
 
-_PATIENCE = 1000  # milliseconds
 _STRETCH = 1 << 14  # bytes of a file that are read in one place, at least
 _STRETCH_LINES = 16  # and lines
 _SHARE = 4  # of the memory that reading may take, for the bytes of all stretches
@@ -44,33 +42,68 @@ def quick_pieces(
 ) -> Iterator[dict[str, Any]]:
     """The chosen columns, {number: name}, of each batch; pa.ArrowInvalid where a line or value is not as it should be.
 
-    Rows that have been given are right even then, but for a quote that is never closed: that is noticed at the end.
+    Rows that have been given are right even then. Arrow's own reader of streams holds 32 blocks ahead, however large;
+    here whole lines go to its parser block by block, a few at a time.
     """
-    feed = _Feed(chunks)
-    held = sys.getrefcount(feed)
-    names = [f"c{i}" for i in range(len(dialect.names))]
-    reader = pa.csv.open_csv(
-        pa.PythonFile(feed, "r"),
+
+    def parsed(numbered: tuple[int, bytes]) -> dict[str, Any]:
+        number, block = numbered
+        skipped = 0 if number else dialect.skip + 1
+        table = _parsed(block, dialect, list(chosen), {**dict.fromkeys(chosen, TEXT), **types}, skipped)
+        return dict(zip(chosen.values(), table, strict=True))
+
+    yield from each(parsed, enumerate(_blocks(chunks, options)))
+
+
+def _parsed(block: bytes, dialect: CsvLayout, chosen: list[str], types: dict[str, Any], skipped: int) -> list[pa.Array]:
+    """The chosen columns of some whole lines, but for the first so many."""
+    table = pa.csv.read_csv(
+        pa.BufferReader(block),
         pa.csv.ReadOptions(
-            column_names=names, skip_rows=dialect.skip + 1, block_size=options.block_bytes, use_threads=threads() > 1
+            column_names=[f"c{i}" for i in range(len(dialect.names))],
+            skip_rows=skipped,
+            block_size=max(len(block) + 1, 1 << 10),
+            use_threads=False,
         ),
-        pa.csv.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=True),
-        pa.csv.ConvertOptions(
-            column_types={**dict.fromkeys(chosen, TEXT), **types},
-            include_columns=list(chosen),
-            strings_can_be_null=True,
-            null_values=[""],
-        ),
+        pa.csv.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=b'"' in block),
+        pa.csv.ConvertOptions(column_types=types, include_columns=chosen, strings_can_be_null=True, null_values=[""]),
     )
-    try:
-        with reader:
-            for batch in reader:
-                yield {chosen[n]: c for n, c in zip(batch.schema.names, batch.columns, strict=True)}
-    finally:
-        del reader
-        _wait_until_let_go(feed, held)
-    if feed.quotes % 2:
-        raise pa.ArrowInvalid("an odd number of quotes")
+    return [
+        column.chunk(0)
+        if column.num_chunks == 1
+        else pa.concat_arrays(column.chunks)
+        if column.num_chunks
+        else pa.array([], column.type)
+        for column in table.columns
+    ]
+
+
+def _blocks(chunks: Iterator[bytes], options: Options) -> Iterator[bytes]:
+    """The bytes of a file in whole lines, several megabytes at a time; no line ends within quotes.
+
+    It ends the quick way where a space stands beside a quote: whether the quote then opens a field or is part of it is
+    what parsers disagree about, and only one of them may decide.
+    """
+    parts: list[bytes] = []
+    have = 0
+    for chunk in chain(chunks, [b""]):
+        parts.append(chunk)
+        have += len(chunk)
+        if chunk and have < options.block_bytes:
+            continue
+        block = b"".join(parts)
+        quotes = block.count(b'"')
+        if quotes and (b' "' in block or b'" ' in block):
+            raise pa.ArrowInvalid("a space beside a quote")
+        end = len(block) if not chunk else block.rfind(b"\n") + 1
+        while quotes and end and block.count(b'"', 0, end) % 2:
+            end = block.rfind(b"\n", 0, block.rfind(b'"', 0, end)) + 1 if chunk else 0
+        if not end and block:
+            if not chunk or len(block) > options.block_bytes + options.longest_line:
+                raise pa.ArrowInvalid("a quote or a line that does not end")
+        elif block[:end].strip(b"\r\n"):
+            yield block[:end]
+        parts, have = [block[end:]], len(block) - end
 
 
 def some_rows(path: str, dialect: CsvLayout, rows: float, options: Options) -> list[pa.Array] | None:
@@ -99,18 +132,11 @@ def some_rows(path: str, dialect: CsvLayout, rows: float, options: Options) -> l
             if (i and not start) or not piece or _in_doubt(piece, dialect):
                 return None
             pieces.append(piece if piece.endswith(b"\n") else piece + b"\n")
-    quoted = any(b'"' in piece for piece in pieces)
     names = [f"c{i}" for i in range(len(dialect.names))]
     try:
-        table = pa.csv.read_csv(
-            pa.BufferReader(b"".join(pieces)),
-            pa.csv.ReadOptions(column_names=names, use_threads=threads() > 1),
-            pa.csv.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=quoted),
-            pa.csv.ConvertOptions(column_types=dict.fromkeys(names, TEXT), strings_can_be_null=True, null_values=[""]),
-        )
+        return _parsed(b"".join(pieces), dialect, names, dict.fromkeys(names, TEXT), 0)
     except pa.ArrowInvalid:
         return None
-    return [pa.concat_arrays(column.chunks) for column in table.columns]
 
 
 def _in_doubt(piece: bytes, dialect: CsvLayout) -> bool:
@@ -124,51 +150,3 @@ def _in_doubt(piece: bytes, dialect: CsvLayout) -> bool:
     inside = csv.reader((line + "\n" for line in ['"' + lines[0], *lines[1:]]), delimiter=dialect.delimiter)
     rows = [row for row in inside if row][1:-1]  # the first begins before the stretch, the last is cut off
     return bool(rows) and all(len(row) == len(dialect.names) for row in rows)
-
-
-def _wait_until_let_go(feed: _Feed, held: int) -> None:
-    """Wait for Arrow's reading thread to drop its hold on the feed: a thread that is still doing so while Python shuts
-    down takes the whole process with it.
-    """
-    for _ in range(_PATIENCE):
-        if sys.getrefcount(feed) <= held + 1:  # one more for the argument of this function
-            return
-        time.sleep(0.001)
-
-
-class _Feed:
-    """Chunks of bytes as a file that can be read from start to end; it counts the quotes that go by.
-
-    It ends the quick way where a space stands beside a quote: whether the quote then opens a field or is part of it is
-    what parsers disagree about, and only one of them may decide.
-    """
-
-    closed = False
-
-    def __init__(self, chunks: Iterator[bytes]) -> None:
-        self.chunks = chunks
-        self.quotes = 0
-        self.rest = b""
-        self.last = b""
-
-    def read(self, size: int = -1) -> bytes:
-        """The next bytes, as many as asked for unless the file ends."""
-        parts, have = [self.rest], len(self.rest)
-        while have < size or size < 0:
-            chunk = next(self.chunks, b"")
-            if not chunk:
-                break
-            quotes = chunk.count(b'"')
-            self.quotes += quotes
-            if (quotes and (b' "' in chunk or b'" ' in chunk)) or self.last + chunk[:1] in (b' "', b'" '):
-                raise pa.ArrowInvalid("a space beside a quote")
-            self.last = chunk[-1:]
-            parts.append(chunk)
-            have += len(chunk)
-        whole = b"".join(parts)
-        cut = len(whole) if size < 0 else size
-        self.rest = whole[cut:]
-        return whole[:cut]
-
-    def close(self) -> None:
-        """Nothing is held open here."""
