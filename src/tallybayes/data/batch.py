@@ -18,10 +18,11 @@ import pyarrow as pa
 from ..base.arrow import array
 from ..base.errors import DataError, excerpt
 from ..base.lazy import scipy
+from ..base.threads import threads
 
 BATCH_ROWS = 1 << 18
 BATCH_CELLS = 1 << 23  # of a batch, a matrix counted by its positions: 64 MB of float64
-_SHARES = 8  # a long batch is cut into a multiple of this many pieces
+_SHARES = 2  # a long batch is cut into a multiple of so many pieces for each thread
 MATRIX = "x"  # a matrix is one column of this name, and its columns are also x0, x1, …
 
 _WHOLE = 1 << 53  # whole numbers up to here are the same as floats
@@ -114,7 +115,8 @@ class Batch:
         if self.rows <= most:
             yield self
             return
-        pieces = _SHARES * -(-self.rows // (_SHARES * most))
+        shares = _SHARES * threads()
+        pieces = shares * -(-self.rows // (shares * most))
         for start, stop in itertools.pairwise(self.rows * i // pieces for i in range(pieces + 1)):
             if stop > start:
                 yield self.slice(start, stop)

@@ -313,7 +313,7 @@ def _numbers(name: str, x: Ordered, missing: tuple[str, ...] = ()) -> Column:
         return Column(name, "ignore", reason=f"an id: a whole number of its own in each of {rows} rows")
     what = f"whole numbers, {distinct} different" if whole else "numbers"
     marks = f"; {excerpt(missing)} read as missing" if missing else ""
-    gone = len(x.absent)
+    gone = x.absent
     share = f", missing in {gone / rows:.0%} of rows" if gone and not marks else ""
     return Column(
         name,

@@ -195,21 +195,23 @@ class Ordered:
     """The numbers of a column in their order, sorted once for all who ask."""
 
     values: Floats  # without the missing ones
-    order: Ints  # the row of each value
-    absent: Ints  # the rows without a value
+    given: Floats  # row by row, NaN for missing
 
     @classmethod
     def of(cls, values: Floats) -> Ordered:
         """The numbers of so many rows, NaN for missing."""
-        missing = np.isnan(values)
-        there = np.flatnonzero(~missing)
-        order = there[np.argsort(values[there])]
-        return cls(values[order], order, np.flatnonzero(missing))
+        in_order = np.sort(values)  # NaN come last
+        return cls(in_order[: len(values) - int(np.count_nonzero(np.isnan(in_order)))], values)
 
     @property
     def rows(self) -> int:
         """How many rows, those without a value included."""
-        return len(self.order) + len(self.absent)
+        return len(self.given)
+
+    @property
+    def absent(self) -> int:
+        """How many rows have no value."""
+        return len(self.given) - len(self.values)
 
     def distinct(self) -> Floats:
         """The different values."""
@@ -304,7 +306,7 @@ def gives_away(looked: Looked, proposed: Sequence[Column], labels: Codes) -> str
         or isinstance(looked.raw, np.ndarray)
     ):
         return None
-    codes, y = _coarse(looked, proposed[0], labels.codes)
+    codes, y = _coarse(looked, proposed[0]), labels.codes
     if y.min(initial=0) < 0:
         codes, y = codes[y >= 0], y[y >= 0]
     n_classes = len(labels.slots)
@@ -328,21 +330,18 @@ def gives_away(looked: Looked, proposed: Sequence[Column], labels: Codes) -> str
     return None
 
 
-def _coarse(looked: Looked, column: Column, y: Ints) -> tuple[Ints, Ints]:
-    """A code per row, −1 for missing, and the row's label: the value of a category, a stretch of a number.
-
-    The rows of a number come in the order of its values.
-    """
+def _coarse(looked: Looked, column: Column) -> Ints:
+    """A code per row, −1 for missing: the value of a category, a stretch of a number."""
     missing = ("", *column.missing)
     if column.kind == "category":
-        return looked.codes(missing).codes, y
+        return looked.codes(missing).codes
     x = looked.numbers(column.name, missing)
     edges = x.distinct()
     if len(edges) > _STRETCHES:
         edges = np.unique(nearest_quantiles(x.values, np.linspace(0, 1, _STRETCHES + 1)[1:-1]))
-    starts = np.concatenate(([0], np.searchsorted(x.values, edges, side="right"), [len(x.values)]))
-    codes = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-    return np.concatenate((np.full(len(x.absent), -1), codes)), np.concatenate((y[x.absent], y[x.order]))
+    codes = np.searchsorted(edges, x.given)
+    codes[np.isnan(x.given)] = -1
+    return codes
 
 
 def _left_out_accuracy(table: Ints) -> float:

@@ -74,16 +74,17 @@ def category(raw: Any, missing: Sequence[str] = (), *, written: bool = False) ->
     if numbered is not None:
         texts, codes = numbered
     elif isinstance(raw, pa.Array):
-        own = not pa.types.is_dictionary(raw.type)
-        raw = raw.dictionary_encode() if own else raw
+        if not pa.types.is_dictionary(raw.type):
+            raw = raw.dictionary_encode()
         values = raw.dictionary.to_pylist()
         texts = values if is_text(raw.dictionary.type) else [canon.text(v) for v in values]
         indices = raw.indices if pa.types.is_int32(raw.indices.type) else raw.indices.cast(pa.int64())
         codes = numpy_of(indices.fill_null(scalar(-1, indices.type)) if indices.null_count else indices)
-        if own and not written and is_text(raw.dictionary.type):
-            marks = array(list(missing), raw.dictionary.type)
-            if not pc.any(pc.is_in(raw.dictionary, marks)).as_py():
-                return Codes(values, codes)  # all as they are, each once
+        if is_text(raw.dictionary.type) and raw.dictionary.null_count == 0:
+            named = list(map(canon.written, values)) if written else values
+            each = set(named)
+            if len(each) == len(named) and each.isdisjoint(missing):
+                return Codes(named, codes)  # none is missing, and none twice
     else:
         seen: dict[Any, int] = {}
         texts, numbers = [], []

@@ -92,7 +92,7 @@ def _blocks(chunks: Iterator[bytes], options: Options) -> Iterator[bytes]:
         if chunk and have < options.block_bytes:
             continue
         block = b"".join(parts)
-        quotes = block.count(b'"')
+        quotes = b'"' in block
         if quotes and (b' "' in block or b'" ' in block):
             raise pa.ArrowInvalid("a space beside a quote")
         end = len(block) if not chunk else block.rfind(b"\n") + 1
@@ -141,10 +141,9 @@ def some_rows(path: str, dialect: CsvLayout, rows: float, options: Options) -> l
 
 def _in_doubt(piece: bytes, dialect: CsvLayout) -> bool:
     """Whether lines might be part of a quoted field, or parsers disagree about them."""
-    quotes = piece.count(b'"')
-    if quotes == 0:
+    if b'"' not in piece:
         return False
-    if quotes % 2 or b' "' in piece or b'" ' in piece:
+    if piece.count(b'"') % 2 or b' "' in piece or b'" ' in piece:
         return True
     lines = piece.decode("utf-8", "replace").split("\n", _STRETCH_LINES)[:_STRETCH_LINES]
     inside = csv.reader((line + "\n" for line in ['"' + lines[0], *lines[1:]]), delimiter=dialect.delimiter)
