@@ -123,6 +123,8 @@ def some_rows(path: str, dialect: CsvLayout, rows: float, options: Options) -> l
             file.readline()
         first, size = file.tell(), os.fstat(file.fileno()).st_size
         many = max(int(most // each), 2)
+        if size - first < many * each:
+            return None  # there would be nothing between them
         for i in range(many):
             file.seek(first + (size - first - each) * i // (many - 1))
             chunk = file.read(each)
@@ -145,7 +147,12 @@ def _in_doubt(piece: bytes, dialect: CsvLayout) -> bool:
         return False
     if piece.count(b'"') % 2 or b' "' in piece or b'" ' in piece:
         return True
-    lines = piece.decode("utf-8", "replace").split("\n", _STRETCH_LINES)[:_STRETCH_LINES]
-    inside = csv.reader((line + "\n" for line in ['"' + lines[0], *lines[1:]]), delimiter=dialect.delimiter)
-    rows = [row for row in inside if row][1:-1]  # the first begins before the stretch, the last is cut off
-    return bool(rows) and all(len(row) == len(dialect.names) for row in rows)
+    lines = ('"' + piece.decode("utf-8", "replace")).splitlines(keepends=True)
+    inside = csv.reader(lines, delimiter=dialect.delimiter, strict=True)  # as it reads if it begins within quotes
+    rows = []
+    try:
+        rows.extend(inside)
+    except csv.Error as error:
+        if "unexpected end of data" not in str(error):
+            return False  # a quote that would end a field, and no field ends there
+    return all(len(row) == len(dialect.names) for row in rows[1:])
