@@ -149,7 +149,7 @@ def _in_doubt(piece: bytes, dialect: CsvLayout) -> bool:
         return True
     lines = ('"' + piece.decode("utf-8", "replace")).splitlines(keepends=True)
     inside = csv.reader(lines, delimiter=dialect.delimiter, strict=True)  # as it reads if it begins within quotes
-    rows = []
+    rows: list[list[str]] = []
     try:
         rows.extend(inside)
     except csv.Error as error:
