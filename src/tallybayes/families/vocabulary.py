@@ -167,7 +167,7 @@ def smoothed_words(counts: Counts, context: Context, amount: str, words: Sequenc
         divisor = smoothing.divisors(by_class, len(words))
         return by_class, sheet.shares_by(amount, _places(len(words)), smoothing.alpha, divisor)
     every, at = _in_order(counts)
-    if words is not every or sheet.limb.any():
+    if words is not every or len(words) == 0 or sheet.limb.any():
         return None
     n = sheet.amount[:, sheet.amounts.index(amount)]
     total = np.bincount(sheet.label, n, context.n_classes).astype(np.float64)  # whole numbers below 2³² each: exact
