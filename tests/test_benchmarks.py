@@ -15,10 +15,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
 
 import before_after
 from items import ITEMS, Item
+from roads import ROADS, all_counts, table
 from textitems import TEXT_ITEMS
 
 TINY = 0.004
-ALL = [*ITEMS, *TEXT_ITEMS]
+ALL = [*ITEMS, *TEXT_ITEMS, *ROADS]
 COUNTED = [item for item in ALL if "fit" in item.name or item.name == "raw text to tally"]
 
 
@@ -110,6 +111,13 @@ def test_sparse_matrices_are_counted_and_scored_alike(way: str, index: type, mon
     assert np.array_equal(found["on"][2], found["off"][2])
     assert np.array_equal(matrix.data, before[0])
     assert np.array_equal(matrix.indices, before[1])
+
+
+def test_duckdb_counts_as_many_different_texts() -> None:
+    path = table(TINY)
+    schema = tb.Schema([tb.Column(n, "category") for n in (*(f"c{j}" for j in range(7)), "t0", "t1", "t2")], target="y")
+    tally = tb.count(path, schema)
+    assert all_counts(path) == sum(len(c.sheets["values"]) for c in tally.columns.values())
 
 
 def test_two_checkouts_are_compared_item_by_item(capsys: pytest.CaptureFixture[str]) -> None:

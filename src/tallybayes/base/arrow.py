@@ -81,6 +81,50 @@ def utf8(texts: Any) -> tuple[Any, Any]:
     return np.frombuffer(offsets, dtype=np.int64)[large.offset : large.offset + len(large) + 1], letters
 
 
+def sorted_order(texts: Any) -> Any:
+    """The numbers of texts, none of them null, in the order of the texts: that of their bytes, and of Python.
+
+    Eight bytes at a time are compared as one number, and only those that are equal so far are looked at further.
+
+    >>> sorted_order(array(["pear", "apple", "applepie", "applepies", "app"])).tolist()
+    [4, 1, 2, 3, 0]
+    """
+    edges, letters = utf8(texts)
+    length = np.diff(edges)
+    padded = np.concatenate((letters[: edges[-1]], np.zeros(8, dtype=np.uint8)))
+    eight = np.ndarray(int(edges[-1]) + 1, dtype=">u8", buffer=padded, strides=(1,))  # at every byte
+    head = _heads(eight, edges[:-1], length)
+    order = np.argsort(head)
+    run, where = _runs(head[order]), np.arange(len(order))  # of equal texts so far, and their places in the order
+    for depth in range(8, int(length.max(initial=0)) + 8, 8):
+        tied = np.flatnonzero(np.bincount(run)[run] > 1)
+        if len(tied) == 0:
+            break
+        where, run, rows = where[tied], run[tied], order[where[tied]]
+        left = np.maximum(length[rows] - depth, 0)
+        head = _heads(eight, np.minimum(edges[:-1][rows] + depth, edges[-1]), left)
+        by = np.lexsort((length[rows], head, run))  # a text that ends comes before one that goes on with zeros
+        order[where] = rows[by]
+        run = np.where(left[by] > 0, _runs(run[by], head[by]), -1)
+        where, run = where[run >= 0], run[run >= 0]
+    return order
+
+
+def _heads(eight: Any, at: Any, length: Any) -> Any:
+    """The first eight bytes of each text as a number that sorts as they do, zeros after its end."""
+    beyond = 8 * np.maximum(8 - length, 0).astype(np.uint64)
+    inside = np.minimum(beyond, 56).astype(np.uint64)
+    return np.where(beyond < 64, eight[at].astype(np.uint64) >> inside << inside, 0)
+
+
+def _runs(*keys: Any) -> Any:
+    """Equal neighbours have one number, the next ones the next."""
+    apart = np.zeros(max(len(keys[0]) - 1, 0), dtype=bool)
+    for key in keys:
+        apart |= key[1:] != key[:-1]
+    return np.concatenate(([0], np.cumsum(apart)))[: len(keys[0])]
+
+
 def _flags(bits: Any, count: int) -> Any:
     return np.unpackbits(np.frombuffer(bits, dtype=np.uint8), count=count, bitorder="little").astype(bool)
 

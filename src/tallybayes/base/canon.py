@@ -8,6 +8,7 @@ import math
 import numbers
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -66,6 +67,7 @@ def text(value: Any) -> str | None:
     return _encodable(str(value))
 
 
+@lru_cache(maxsize=1 << 14)  # a category has the same few texts in every batch
 def written(text: str) -> str:
     """The canonical text of a value in a file without types, where booleans and floats look as a program wrote them.
 

@@ -18,10 +18,11 @@ import pyarrow as pa
 from ..base.arrow import array
 from ..base.errors import DataError, excerpt
 from ..base.lazy import scipy
+from ..base.threads import threads
 
 BATCH_ROWS = 1 << 18
 BATCH_CELLS = 1 << 23  # of a batch, a matrix counted by its positions: 64 MB of float64
-_SHARES = 8  # a long batch is cut into a multiple of this many pieces
+_SHARES = 2  # a long batch is cut into a multiple of so many pieces for each thread
 MATRIX = "x"  # a matrix is one column of this name, and its columns are also x0, x1, …
 
 _WHOLE = 1 << 53  # whole numbers up to here are the same as floats
@@ -47,6 +48,7 @@ class Batch:
     place: Callable[[int], str] | None = None  # where the row of a number stands: "people.csv, line 7"
     written: bool = False  # a file without types: all values are text, and "3.0" or "True" may be a number or a bool
     of: int | None = None  # a sample: how many rows it was drawn from
+    stretches: bool = False  # of a file, what lies between which nobody has read
 
     def __contains__(self, name: object) -> bool:
         return name in self.columns or self._matrix_column(str(name)) is not None
@@ -113,7 +115,8 @@ class Batch:
         if self.rows <= most:
             yield self
             return
-        pieces = _SHARES * -(-self.rows // (_SHARES * most))
+        shares = _SHARES * threads()
+        pieces = shares * -(-self.rows // (shares * most))
         for start, stop in itertools.pairwise(self.rows * i // pieces for i in range(pieces + 1)):
             if stop > start:
                 yield self.slice(start, stop)
@@ -131,6 +134,7 @@ class Source:
     engine: Any = None  # what counts and scores the rows where they live, see `tally.spark`; None: they are read here
     home: str = "local"  # the name of the engine that the data ask for: "local", "duckdb" or "spark"
     rows: int | None = None  # how many there are, where that is known before they are read
+    stretches: Callable[[int], Batch | None] | None = None  # a file: about so many rows without reading all; or None
 
     def batches(self, wanted: Wanted | None = None) -> Iterator[Batch]:
         """All rows, in order; columns that are not wanted may be left out, but never all of them."""

@@ -7,7 +7,7 @@ scoring reads its arrays. Nothing else is ever known about a row.
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 WORDS = ("n", "documents")
 N = ("n",)
+_ABREAST = 16  # columns of numbers: a copy of so many is small, and more are not added faster
 BAG_UNIT = float(1 << 40)  # real-valued bags (tf-idf) are counted in units of 2⁻⁴⁰
 
 
@@ -136,13 +137,7 @@ class Numbers:
 
     def sum_by(self, groups: Groups) -> dict[str, Sheet]:
         """(1, x, x²) for the class, and a one under the value's cell."""
-        found = moments(groups.labels, groups.n_labels, self.values[:, None], groups.weights)
-        assert found is not None  # a number is finite
-        sheets = {"moments": Sheet.dense([""], groups.n_labels, dict(zip(MOMENTS, found, strict=True)))}
-        if self.cells is not None:
-            codes, sums = self._by_cell(self.cells, groups)
-            sheets["cells"] = Sheet.dense(self.cells.slot_names(codes), groups.n_labels, {"n": sums})
-        return sheets
+        return next(sum_numbers([self], groups))
 
     def _by_cell(self, cells: Cells, groups: Groups) -> tuple[Ints, Limbs]:
         """The codes of the cells that hold any values, and what each class has in them."""
@@ -163,6 +158,23 @@ class Numbers:
     def receipts(self) -> list[bytes]:
         """The eight bytes of the number."""
         return [b"-" if v != v else b"=" + struct.pack("<d", v + 0.0) for v in self.values.tolist()]
+
+
+def sum_numbers(columns: Sequence[Numbers], groups: Groups) -> Iterator[dict[str, Sheet]]:
+    """What each of some columns of numbers adds: their moments are added side by side, which is faster."""
+    for first in range(0, len(columns), _ABREAST):
+        some = columns[first : first + _ABREAST]
+        values = some[0].values[:, None] if len(some) == 1 else np.stack([c.values for c in some], axis=1)
+        found = moments(groups.labels, groups.n_labels, values, groups.weights)
+        assert found is not None  # a number is finite
+        for j, column in enumerate(some):
+            own = slice(j * groups.n_labels, (j + 1) * groups.n_labels)
+            sums = {a: Limbs(m.lowest, m.array[own]) for a, m in zip(MOMENTS, found, strict=True)}
+            sheets = {"moments": Sheet.dense([""], groups.n_labels, sums)}
+            if column.cells is not None:
+                codes, by_cell = column._by_cell(column.cells, groups)
+                sheets["cells"] = Sheet.dense(column.cells.slot_names(codes), groups.n_labels, {"n": by_cell})
+            yield sheets
 
 
 @dataclass(frozen=True)

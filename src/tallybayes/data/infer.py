@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -27,8 +27,10 @@ from .look import (
     gives_away,
     is_iso,
     is_number,
+    is_other,
     names,
     read_ahead,
+    some_of,
     typed,
     warn_of_other,
 )
@@ -40,6 +42,8 @@ LOOK = 100_000  # rows looked at: every row of a small table, every k-th of a la
 MATRIX_COLUMNS = 256  # a matrix of more columns than this is one vector column
 NO_LABEL = ("?", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL")  # a class of this name is rarely meant as one
 MARKS = ("?", "NA", "N/A", "na", "n/a", "NaN", "nan", "null", "NULL", "None", "-", ".")
+_ANY_MARK = frozenset(MARKS)
+_SURELY_TEXT = 3.5  # words on average of some texts: all have at least three
 _FEW_ROWS = 20  # below this nothing is called an id
 _ID_NAME = re.compile(r"(^|[_\W])(id|uuid|guid|key|index|idx|rowid|row)$|Id$|ID$", re.ASCII)
 
@@ -84,6 +88,9 @@ def infer(
     if look.of is not None and look.of > look.rows:
         seen = f"; seen in {look.rows:,} of {look.of:,} rows"
         columns = [replace(c, reason=c.reason + seen) for c in columns]
+    elif look.stretches:
+        seen = f"; seen in {look.rows:,} rows from all over the file"
+        columns = [replace(c, reason=c.reason + seen) for c in columns]
     return Schema(columns, target=name, label_type=label_type, weights=weights, receipts=receipts)
 
 
@@ -98,11 +105,16 @@ def labels_or_name(target: Any, y: Any) -> tuple[str | None, Any]:
     return str(target), y
 
 
-def first_look(source: Source) -> Batch:
-    """Up to LOOK rows spread evenly over all of the data, whatever its length; an engine draws about so many."""
+def first_look(source: Source, *, whole: bool = False) -> Batch:
+    """Up to LOOK rows spread evenly over all of the data, whatever its length; an engine draws about so many.
+
+    A long file that can be read from the middle gives stretches of itself, unless the `whole` of it is to be read.
+    """
     if source.engine is not None:
         drawn: Batch = source.engine.look(LOOK)
         return drawn
+    if source.stretches is not None and not whole and (found := source.stretches(LOOK * 2 // 3)) is not None:
+        return found
     if source.rows is not None:
         step = 1
         while -(-source.rows // step) > LOOK:
@@ -301,7 +313,7 @@ def _numbers(name: str, x: Ordered, missing: tuple[str, ...] = ()) -> Column:
         return Column(name, "ignore", reason=f"an id: a whole number of its own in each of {rows} rows")
     what = f"whole numbers, {distinct} different" if whole else "numbers"
     marks = f"; {excerpt(missing)} read as missing" if missing else ""
-    gone = len(x.absent)
+    gone = x.absent
     share = f", missing in {gone / rows:.0%} of rows" if gone and not marks else ""
     return Column(
         name,
@@ -314,17 +326,27 @@ def _numbers(name: str, x: Ordered, missing: tuple[str, ...] = ()) -> Column:
 
 def _from_text(name: str, looked: Looked, declared: bool, written: bool) -> list[Column]:
     """A column of texts: dates, numbers, an id, free text or a category."""
+    seen = None if declared else looked.long_texts()
+    if seen is not None and seen.alone > 0.5 * seen.rows and seen.words >= _SURELY_TEXT and _only_text(seen.some):
+        return [free_text(name, seen.some, seen.words)]
     codes = looked.codes(("",))
     values = codes.slots
-    if values and all(is_iso(v) for v in values):
+    if values and all(map(is_iso, values)):
         return _dates(name, pa.array([codes.text(i) for i in range(codes.rows)]), "dates written as text")
-    marks = tuple(m for m in MARKS if m in values)
-    plain = [v for v in values if v not in marks]
-    if not declared and plain and all(is_number(v) for v in plain) and (marks or written or len(plain) > 30):
-        return [_numbers(name, looked.numbers(name, ("", *marks)), marks)]
+    plain = [v for v in values if v not in _ANY_MARK]
+    if not declared and plain and all(map(is_number, plain)):
+        marks = tuple(m for m in MARKS if m in values)
+        if marks or written or len(plain) > 30:
+            return [_numbers(name, looked.numbers(name, ("", *marks)), marks)]
     if not declared:
         warn_of_other(name, plain)
     return [_texts(name, codes, "text", declared)]
+
+
+def _only_text(some: Sequence[str]) -> bool:
+    """Whether some values show that a column is neither dates nor numbers, nor looks like them."""
+    plain = [v for v in some if v not in _ANY_MARK]
+    return not (all(map(is_iso, some)) or all(map(is_number, plain)) or is_other(plain))
 
 
 def _texts(name: str, codes: Codes, what: str, declared: bool = False) -> Column:
@@ -341,10 +363,11 @@ def _texts(name: str, codes: Codes, what: str, declared: bool = False) -> Column
         )
     alone = int(np.count_nonzero(count == 1))
     if not declared and len(there) >= _FEW_ROWS and alone > 0.5 * len(there):
-        words = float(np.mean([len(s.split()) for s in codes.slots]))
+        some = some_of(codes.slots)
+        words = float(np.mean([len(text.split()) for text in some]))
         if words >= 3:
-            return free_text(name, codes.slots, words)
-        if not _ID_NAME.search(name) and are_names(codes.slots):
+            return free_text(name, some, words)
+        if not _ID_NAME.search(name) and are_names(some):
             return names(name, distinct)
         return Column(name, "ignore", reason=f"nearly an id: {alone} of {len(there)} rows have a value of their own")
     few = np.flatnonzero(count >= np.sort(count)[-3:][0]).tolist()

@@ -80,6 +80,11 @@ def category(raw: Any, missing: Sequence[str] = (), *, written: bool = False) ->
         texts = values if is_text(raw.dictionary.type) else [canon.text(v) for v in values]
         indices = raw.indices if pa.types.is_int32(raw.indices.type) else raw.indices.cast(pa.int64())
         codes = numpy_of(indices.fill_null(scalar(-1, indices.type)) if indices.null_count else indices)
+        if is_text(raw.dictionary.type) and raw.dictionary.null_count == 0:
+            named = list(map(canon.written, values)) if written else values
+            each = set(named)
+            if len(each) == len(named) and each.isdisjoint(missing):
+                return Codes(named, codes)  # none is missing, and none twice
     else:
         seen: dict[Any, int] = {}
         texts, numbers = [], []

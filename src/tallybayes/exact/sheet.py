@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..base.arrays import Floats, Ints, Objects
-from ..base.arrow import array, numpy_of
+from ..base.arrow import array, numpy_of, sorted_order
 from .limbs import Limbs, canonical, to_float, whole_numbers
 
 Index = Ints
@@ -102,9 +102,15 @@ class Sheet:
     __hash__ = None  # type: ignore[assignment]  # a sheet may be as large as the data's vocabulary
 
     @cached_property
+    def order(self) -> Index:
+        """The numbers of the slots in the order of their names."""
+        out: Index = sorted_order(self.slots)
+        return out
+
+    @cached_property
     def in_order(self) -> Sheet:
         """The same entries with the slots sorted."""
-        order = numpy_of(pc.sort_indices(self.slots)).astype(np.int64)
+        order = self.order
         if bool(np.all(order[1:] > order[:-1])):
             return self
         new = np.empty(len(order), dtype=np.int64)

@@ -109,27 +109,32 @@ def _n_log_n(n: Floats) -> Floats:
 def _mdl_cuts(n: Floats) -> list[int]:
     """Indices i such that a cut falls between cell i and cell i + 1."""
     found: list[int] = []
-    stack = [(0, len(n))]
+    everything = n.sum(axis=0)
+    stack = [(0, len(n), everything, *map(float, _bits(everything)))]
     while stack:
-        start, stop = stack.pop()
-        total = n[start:stop].sum(axis=0)
-        size, bits = map(float, _bits(total))
+        start, stop, total, size, bits = stack.pop()
         if stop - start < 2 or size < 2:
             continue
-        left = np.cumsum(n[start : stop - 1], axis=0)
-        right = total - left
-        (left_size, right_size), (left_bits, right_bits) = _bits(np.stack([left, right]))
-        gain = (bits - left_bits - right_bits) / size
-        gain[(left_size == 0) | (right_size == 0)] = -1.0
+        sides = np.empty((2, stop - start - 1, n.shape[1]))  # up to each cell, and after it
+        np.cumsum(n[start : stop - 1], axis=0, out=sides[0])
+        np.subtract(total, sides[0], out=sides[1])
+        sizes, all_bits = _bits(sides)
+        gain = (bits - all_bits[0] - all_bits[1]) / size
+        gain[(sizes == 0).any(axis=0)] = -1.0
         best = int(np.argmax(gain))
         if gain[best] < 0:
             continue
-        k, k1, k2 = (int(np.count_nonzero(c)) for c in (total, left[best], right[best]))
-        entropies = k * bits / size - k1 * left_bits[best] / left_size[best] - k2 * right_bits[best] / right_size[best]
+        k, (k1, k2) = int(np.count_nonzero(total)), np.count_nonzero(sides[:, best], axis=1).tolist()
+        (left_size, right_size), (left_bits, right_bits) = sizes[:, best].tolist(), all_bits[:, best].tolist()
+        entropies = k * bits / size - k1 * left_bits / left_size - k2 * right_bits / right_size
         price = np.log2(max(size - 1, 1.0)) + np.log2(3.0 ** min(k, 600) - 2) - entropies
         if gain[best] > price / size:
+            cut = start + best + 1
             found.append(start + best)
-            stack += [(start, start + best + 1), (start + best + 1, stop)]
+            stack += [
+                (start, cut, sides[0, best], left_size, left_bits),
+                (cut, stop, sides[1, best], right_size, right_bits),
+            ]
     return sorted(found)
 
 

@@ -110,6 +110,8 @@ def vocabulary(counts: Counts, context: Context, select: Selection) -> Sequence[
         known = _of_matrix(sheet, context.width)
         if known or pc.all(pc.is_in(sheet.slots, value_set=texts)).as_py() is not False:
             return every  # whatever is selected: positions stay
+    if select.everything() and not every and not extra:
+        return _in_order(counts)[0]
     seen = sheet.slot_names
     if not select.everything():
         sheet = sheet.in_order  # of words that tell equally much the first are kept, whatever order they were met in
@@ -119,28 +121,60 @@ def vocabulary(counts: Counts, context: Context, select: Selection) -> Sequence[
     return sorted({*seen, *every, *extra})
 
 
+def _in_order(counts: Counts) -> tuple[tuple[str, ...], Ints]:
+    """All words that were counted, sorted, and where each slot of their sheet stands among them."""
+
+    def work() -> tuple[tuple[str, ...], Ints]:
+        sheet = counts.sheet("words", WORDS)
+        at = np.empty(len(sheet.order), dtype=np.int64)
+        at[sheet.order] = np.arange(len(at))
+        return tuple(sheet.slots.take(array(sheet.order)).to_pylist()), at
+
+    return counts.once("words in order", work)
+
+
+def _rows_of(counts: Counts, sheet: Sheet, words: Sequence[str]) -> Ints:
+    """The row of each slot of a sheet among some words, −1 for one that is not among them."""
+    every, at = _in_order(counts)
+    if words is every:
+        return at
+    found = pc.index_in(sheet.slots, value_set=array(words, pa.string()))
+    return np.asarray(numpy_of(found.fill_null(scalar(-1, found.type))), dtype=np.int64)
+
+
 def word_table(counts: Counts, context: Context, amount: str, words: Sequence[str], more: int = 0) -> Floats:
     """One amount, words × classes, with `more` empty rows."""
     sheet = counts.sheet("words", WORDS)
     if isinstance(sheet, BagSheet) and _of_matrix(sheet, context.width) and len(words) == context.width:
         return sheet.table_by(amount, context.n_classes, _places(len(words)), len(words) + more)
-    at = pc.index_in(sheet.slots, value_set=array(words, pa.string()))
-    at = at.fill_null(scalar(-1, at.type))
-    return sheet.table_at(amount, context.n_classes, numpy_of(at).astype(np.int64), len(words) + more)
+    return sheet.table_at(amount, context.n_classes, _rows_of(counts, sheet, words), len(words) + more)
 
 
 def smoothed_words(counts: Counts, context: Context, amount: str, words: Sequence[str]) -> tuple[Floats, Floats] | None:
     """Σ of one amount by class, and what Laplace's formula makes of each word, words × classes, in one pass.
 
-    None where the way by `word_table` has to be gone: for anything but all positions of a matrix in all classes.
+    None where the way by `word_table` has to be gone: for anything but all words, or all positions of a matrix.
     """
     sheet, smoothing = counts.sheet("words", WORDS), context.smoothing
-    if not isinstance(sheet, BagSheet) or not _of_matrix(sheet, context.width) or len(words) != context.width:
+    if type(smoothing) is not Laplace or smoothing.alpha == 0:
         return None
-    total = sheet.total_by(amount, context.n_classes)
-    if total is None or type(smoothing) is not Laplace or smoothing.alpha == 0:
+    if isinstance(sheet, BagSheet):
+        if not _of_matrix(sheet, context.width) or len(words) != context.width:
+            return None
+        by_class = sheet.total_by(amount, context.n_classes)
+        if by_class is None:
+            return None
+        divisor = smoothing.divisors(by_class, len(words))
+        return by_class, sheet.shares_by(amount, _places(len(words)), smoothing.alpha, divisor)
+    every, at = _in_order(counts)
+    if words is not every or len(words) == 0 or sheet.limb.any():
         return None
-    p = sheet.shares_by(amount, _places(len(words)), smoothing.alpha, smoothing.divisors(total, len(words)))
+    n = sheet.amount[:, sheet.amounts.index(amount)]
+    total = np.bincount(sheet.label, n, context.n_classes).astype(np.float64)  # whole numbers below 2³² each: exact
+    divisor = smoothing.divisors(total, len(words))
+    p = np.empty((len(words), context.n_classes))
+    p[:] = smoothing.alpha / divisor
+    p.reshape(-1)[at[sheet.slot] * context.n_classes + sheet.label] = (n + smoothing.alpha) / divisor[sheet.label]
     return total, p
 
 

@@ -22,7 +22,7 @@ from ..base import canon, threads
 from ..base.arrays import Floats
 from ..base.errors import CannotForget, DataError, excerpt, warn
 from ..data import encode
-from ..data.blocks import Block, Groups
+from ..data.blocks import Block, Groups, Numbers, sum_numbers
 from ..data.schema import UNICODE, Column, Schema
 from ..data.sources import Batch, open_source
 from ..exact.counts import Counts, add_counts
@@ -331,7 +331,9 @@ def count_rows(
     }
     if schema.receipts:
         sheets["receipts"] = guard.sheet(blocks, groups)
-    columns = {name: _counts(block.sum_by(groups)) for name, block in blocks.items()}
+    numbers = {name: block for name, block in blocks.items() if isinstance(block, Numbers)}
+    sums = dict(zip(numbers, sum_numbers(list(numbers.values()), groups), strict=True))
+    columns = {name: _counts(sums.get(name) or block.sum_by(groups)) for name, block in blocks.items()}
     return without_empty_classes(Tally(schema, tuple(classes), _counts(sheets), columns, skipped))
 
 

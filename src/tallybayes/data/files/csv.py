@@ -26,7 +26,7 @@ from ...base.errors import DataError
 from ..batch import Wanted, refuse_repeated
 from . import duckdb as duck
 from .file import File, Format, out_of_memory
-from .quick_csv import KINDS, NUMBER, TEXT, CsvLayout, quick_pieces
+from .quick_csv import KINDS, NUMBER, TEXT, CsvLayout, quick_pieces, some_rows
 
 _LOOK = 1 << 20  # bytes in which the header and the delimiter are found
 _LINES = 100
@@ -68,7 +68,7 @@ class CsvFile:
         kinds = {c: KINDS.get(wanted[n], TEXT) for c, n in chosen.items()} if wanted and options.decimal == "." else {}
         texts = {c: TEXT if kind == NUMBER else kind for c, kind in kinds.items()}
         done = 0
-        quick = options.bad_lines == "error" and len(self.names) > 1 and "\n" not in "".join(self.names)
+        quick = options.bad_lines == "error" and self.dialect.plain
         for types in (kinds, texts) if quick else ():
             try:
                 for piece in _after(done, quick_pieces(self._chunks(), self.dialect, chosen, types, options)):
@@ -80,6 +80,14 @@ class CsvFile:
                     break
         for piece in _after(done, self._strict(con, chosen)):
             yield self._read_decimals(piece)
+
+    def stretches(self, rows: float) -> dict[str, Any] | None:
+        """The columns, as texts, of about so many rows from all over the file; None where it must be read whole."""
+        options, path = self.file.options, self._text or self.file.path
+        if options.bad_lines != "error" or (self.file.compression and not self._text):
+            return None
+        found = some_rows(path, self.dialect, rows, options)
+        return None if found is None else self._read_decimals(dict(zip(self.names, found, strict=True)))
 
     def _strict(self, con: duck.Lazy, chosen: dict[str, str]) -> Iterator[dict[str, Any]]:
         # Columns are numbered for DuckDB, which takes "a" and "A" for one; no name of the file is ever part of a query.

@@ -12,12 +12,13 @@ import pyarrow as pa
 from ...base.errors import DataError, excerpt
 from ..batch import Batch, Source, Wanted, arrow_batches, as_column, refuse_repeated
 from . import duckdb as duck
-from .csv import CSV, TSV
+from .csv import CSV, TSV, CsvFile
 from .file import FORMATS as FORMATS
 from .file import File, Format, Options, find
 from .typed import ARROW, JSON_LINES, PARQUET
 
 _HOME = "duckdb"  # the engine that files and queries belong to
+_LONG = 2  # times as many rows as a look has: a shorter file is read whole
 _FETCH = 1 << 14  # rows that a database hands over at once
 
 
@@ -93,7 +94,25 @@ class _Files:
             narrow=self.batches,
             name=names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more",
             home=_HOME,
+            stretches=self.stretches,
         )
+
+    def stretches(self, rows: int) -> Batch | None:
+        """About so many rows from all over the files; None where these must be read whole, or are not much longer."""
+        expected = sum(r.expected for r in self.readers)
+        if expected < _LONG * rows or not all(isinstance(r, CsvFile) for r in self.readers):
+            return None
+        found: list[dict[str, Any]] = []
+        for reader in self.readers:
+            assert isinstance(reader, CsvFile)
+            reader.file.check_unchanged()
+            columns = reader.stretches(rows * reader.expected / expected)
+            reader.file.check_unchanged()
+            if columns is None:
+                return None
+            found.append(columns)
+        joined = {n: pa.concat_arrays([c[n] for c in found]) for n in self.readers[0].names}
+        return Batch(joined, len(joined[self.readers[0].names[0]]), written=True, stretches=True)
 
     def batches(self, wanted: Wanted | None) -> Iterator[Batch]:
         """All rows in order; all columns if one that is wanted is absent, so that a message can name the others."""

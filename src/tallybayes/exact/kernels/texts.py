@@ -228,7 +228,9 @@ def numbered(texts: Any, lower: bool) -> tuple[pa.Array, Any, Ints]:
 
 def counted(texts: Any, labels: Ints, lower: bool) -> tuple[pa.Array, Ints, Ints, Ints]:
     """The distinct words, and entries sorted by word and class: the word's number, the class, (occurrences, texts)."""
-    parts = _all_cut(texts, np.argsort(labels, kind="stable"), labels, lower)
+    few = labels.max(initial=0) < 1 << 16  # numbers of sixteen bits are sorted by counting them
+    order = np.argsort(labels.astype(np.uint16) if few else labels, kind="stable")
+    parts = _all_cut(texts, order, labels, lower)
     new, fresh = _united(parts)
     ledgers = [(part.ledger, number) for part, number in zip(parts, new, strict=True)]
     entries, ends, words = _by_token(ledgers, sum(map(len, fresh)), partial(_all_words, parts, fresh))

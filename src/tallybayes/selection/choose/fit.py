@@ -9,7 +9,7 @@ from ...base.errors import DataError, SettingsError, unknown
 from ...base.show import progress_line
 from ...data.infer import first_look, infer, labels_or_name
 from ...data.schema import Schema
-from ...data.sources import LABELS, on_engine, open_source
+from ...data.sources import LABELS, Batch, on_engine, open_source
 from ...families.settings import Settings
 from ...model.model import Model
 from ...tally.tally import Tally, refuse_empty
@@ -83,33 +83,44 @@ def fit(
         raise SettingsError(
             "pairs=True without calibrate", hint="pairs are chosen by held-out rows; name those to count: [('a', 'b')]."
         )
+    deciding = [groups] if groups is not None else []
+
+    def decided(look: Batch | None) -> tuple[Schema, Settings | None]:
+        """The schema and the settings by what was seen of the data."""
+        if groups is not None and look is not None and groups not in look:
+            raise unknown(DataError, f"there is no column {groups!r}, which holds the groups", groups, look.names())
+        found = schema
+        if found is None:
+            if name in deciding:
+                raise by_target(name)
+            seen = without_columns(open_source(look), deciding) if deciding else look
+            found = infer(seen, target=name, weights=column, receipts=receipts)
+        elif receipts and not found.receipts:
+            found = found.with_receipts()
+        found = apart(found, deciding)
+        if look is None:
+            return found, settings
+        if not choosing:
+            return with_pairs(found, look, pairs), settings
+        form = "auto" if isinstance(choosing, bool) else choosing
+        base = settings or Settings()
+        return choose(look, found, base, pairs, form, effort=effort, groups=groups, order=order, watch=share)
+
     with progress_line(progress) as tell:
         share = _Share(tell)
         share("looking")
         look = first_look(source) if schema is None or choosing or named or groups is not None else None
-        if groups is not None and look is not None and groups not in look:
-            raise unknown(DataError, f"there is no column {groups!r}, which holds the groups", groups, look.names())
-        deciding = [groups] if groups is not None else []
-        if schema is None:
-            if name in deciding:
-                raise by_target(name)
-            seen = without_columns(open_source(look), deciding) if deciding else look
-            schema = infer(seen, target=name, weights=column, receipts=receipts)
-        elif receipts and not schema.receipts:
-            schema = schema.with_receipts()
-        schema = apart(schema, deciding)
-        if choosing and look is not None:
-            form = "auto" if isinstance(choosing, bool) else choosing
-            base = settings or Settings()
-            schema, settings = choose(
-                look, schema, base, pairs, form, effort=effort, groups=groups, order=order, watch=share
-            )
-        elif look is not None:
-            schema = with_pairs(schema, look, pairs)
+        counted, chosen = decided(look)
         share("counting")
-        tally = Tally.of(schema, source)
+        try:
+            tally = Tally.of(counted, source)
+        except DataError:  # perhaps what lies between the stretches that were seen is not like them
+            if schema is not None or look is None or not look.stretches:
+                raise
+            counted, chosen = decided(first_look(source, whole=True))
+            tally = Tally.of(counted, source)
         refuse_empty(tally)
-        model = tally.model(settings)
+        model = tally.model(chosen)
         share("done")
     return model
 
