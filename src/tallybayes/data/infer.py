@@ -18,6 +18,7 @@ from ..base.lazy import scipy
 from ..exact.cells import Cells
 from . import encode
 from .blocks import Codes
+from .dates import date_part
 from .kinds import KINDS
 from .look import (
     Looked,
@@ -34,7 +35,7 @@ from .look import (
 )
 from .schema import Column, Schema, date_columns
 from .sources import LABELS, MATRIX, Batch, Source, on_engine, open_source
-from .values import Where, date_part, number
+from .values import Where, is_bytes, number
 
 LOOK = 100_000  # rows looked at: every row of a small table, every k-th of a large one
 MATRIX_COLUMNS = 256  # a matrix of more columns than this is one vector column
@@ -144,7 +145,7 @@ def _joined(batches: list[Batch]) -> Batch:
         pieces = [b.columns[name] if name in b.columns else pa.nulls(b.rows) for b in batches]
         kind = _one_type(pieces)
         if kind is not None:
-            columns[name] = pa.concat_arrays([p.cast(kind) for p in pieces])
+            columns[name] = pa.concat_arrays([p if p.type == kind else p.cast(kind) for p in pieces])
         elif all(isinstance(p, np.ndarray) for p in pieces):
             columns[name] = np.concatenate(pieces)
         elif all(scipy.sparse.issparse(p) for p in pieces):
@@ -237,6 +238,10 @@ def _propose(name: str, looked: Looked, written: bool) -> list[Column]:
         first = next((v for v in raw if v is not None), None)
         if isinstance(first, Mapping):
             return [Column(name, "bag", reason="dicts of word and count")]
+        if not all(map(canon.is_one, raw)):
+            if all(v is None or isinstance(v, (list, tuple)) for v in raw):
+                return [Column(name, "bag", reason="lists of words")]
+            return [Column(name, "ignore", reason=f"values of several types, one of them {type(first).__name__}")]
         return [_texts(name, looked.codes(), "values of several types")]
     kind = raw.type.value_type if pa.types.is_dictionary(raw.type) else raw.type
     if raw.null_count == len(raw):
@@ -245,7 +250,7 @@ def _propose(name: str, looked: Looked, written: bool) -> list[Column]:
         return [_lists(name, raw)]
     if pa.types.is_map(kind):
         return [Column(name, "bag", reason="maps of word and count")]
-    if pa.types.is_struct(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+    if pa.types.is_struct(kind) or pa.types.is_interval(kind) or is_bytes(kind):
         return [Column(name, "ignore", reason=f"values of type {kind}"[:80])]
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
         return _dates(name, raw, "dates")
@@ -280,7 +285,7 @@ def _lists(name: str, raw: Any) -> Column:
 def _dates(name: str, raw: Any, what: str) -> list[Column]:
     where = Where(name, 0)
     hours = date_part(raw, "hour", where, ("",))
-    has_hours = len(set(hours.drop_null().to_pylist())) > 1
+    has_hours = len(set(hours.indices.drop_null().to_pylist())) > 1
     days = number(date_part(raw, "days", where, ("",)), where)
     out = date_columns(name, hour=has_hours, reason=f"{what}, split into parts")
     cells = Cells.fitted(days[~np.isnan(days)])

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -152,10 +152,18 @@ def column_of(side: PairColumn) -> Column:
     return Column(side.source, side.kind, part=side.part, missing=side.missing)
 
 
-def date_columns(name: str, *, hour: bool = True, reason: str = "") -> list[Column]:
+def date_columns(
+    name: str, *, hour: bool = True, reason: str = "", source: str | None = None, missing: Sequence[str] = ()
+) -> list[Column]:
     """The columns that a date or time is counted as: a number of days, and weekday, month and hour."""
     parts = [p for p in DATE_PARTS if hour or p != "hour"]
-    return [Column(f"{name}.{p}", DATE_PARTS[p], source=name, part=p, reason=reason) for p in parts]
+    more: dict[str, Any] = {"source": source or name, "missing": tuple(missing), "reason": reason}
+    return [Column(f"{name}.{p}", DATE_PARTS[p], part=p, **more) for p in parts]
+
+
+def _parts(column: Column) -> list[Column]:
+    """The columns that a declared date becomes."""
+    return date_columns(column.name, source=column.source, missing=column.missing, reason=column.reason)
 
 
 @dataclass(frozen=True)
@@ -188,7 +196,7 @@ class Schema:
         unicode: str | None = UNICODE,
     ) -> None:
         put = object.__setattr__
-        put(self, "columns", tuple(p for c in columns for p in (date_columns(c.name) if c.about.parts else [c])))
+        put(self, "columns", tuple(p for c in columns for p in (_parts(c) if c.about.parts else [c])))
         put(self, "target", str(target))
         put(self, "label_type", label_type)
         put(self, "weights", weights)

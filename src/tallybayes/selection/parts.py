@@ -18,7 +18,7 @@ from ..data.encode import Labelled
 from ..data.infer import labels_or_name
 from ..data.schema import Column, Schema
 from ..data.sources import LABELS, Batch, Source, open_source
-from ..data.values import category
+from ..data.values import Where, category, check_flat
 from . import splits
 from .folds import Assign
 
@@ -152,6 +152,7 @@ def column_codes(source: Source, name: str, what: str) -> tuple[list[str], Ints]
     for batch in source.batches():
         if name not in batch:
             raise unknown(DataError, f"there is no column {name!r}, which {what}", name, batch.names())
+        check_flat(batch[name], Where(name, batch.start, batch.place))
         found = category(batch[name], ())
         gone = np.flatnonzero(found.codes < 0)
         if len(gone):
