@@ -555,3 +555,47 @@ def test_a_table_with_such_a_column_can_still_be_fitted(name: str):
     assert model.predict_proba(rows).shape == (20, 2)
     with pytest.raises(tb.DataError):
         tb.fit(rows, target="c")
+
+
+# ---- one row, or columns
+
+
+@pytest.mark.parametrize(
+    ("kind", "filled", "missing"),
+    [
+        ("bag", [["a"], ["b"]], [None, None]),
+        ("vector", [[1.0, 2.0], [3.0, 4.0]], [None, None]),
+        ("bag", [{"a": 1}, {}], [None]),
+    ],
+)
+@pytest.mark.parametrize(
+    "make", [list, lambda v: np.array([*v, None], dtype=object)[:-1], lambda v: pd.Series(v, dtype=object)]
+)
+def test_columns_of_missing_bags_and_vectors_are_no_row(kind: str, filled: list[Any], missing: list[Any], make: Any):
+    column = tb.Column("w", kind, width=2) if kind == "vector" else tb.Column("w", kind)
+    schema = tb.Schema([column], target="y")
+    model = tb.count({"w": filled, "y": ["p", "q"]}, schema).model()
+    rows = {"w": make(missing), "y": ["p", "q"][: len(missing)]}
+    assert model.predict_proba(rows).shape == model.predict_proba({"w": make(missing)}).shape == (len(missing), 2)
+    assert model.update(rows).tally == model.tally + tb.count(rows, schema)
+    assert model.update(rows).forget(rows).tally == model.tally
+    assert model.predict_proba({"w": make(filled)}).shape == (2, 2)
+    assert model.predict_proba({"w": filled[0]}).shape == (1, 2)
+
+
+def test_one_value_beside_columns_is_refused():
+    schema = tb.Schema([tb.Column("x", "category")], target="y")
+    for y in ("pq", 3, b"pq"):
+        with pytest.raises(tb.DataError, match="'y' is one value"):
+            tb.count({"x": ["u", "v"], "y": y}, schema)
+
+
+def test_a_row_with_a_date_is_read_in_plain_python(monkeypatch: pytest.MonkeyPatch):
+    schema = tb.Schema([tb.Column("d", "date"), tb.Column("x", "number")], target="y")
+    days = [dt.datetime(2020, 1, 1) + dt.timedelta(hours=7 * i) for i in range(100)]
+    model = tb.count({"d": days, "x": range(100), "y": ["p", "q"] * 50}, schema).model()
+    batch = model.predict_proba({"d": days, "x": range(100)})
+    monkeypatch.setattr("tallybayes.model.scoring.open_source", None)  # the long way would need it
+    for day, x, expected in zip(days, range(100), batch, strict=True):
+        for same in (day, day.isoformat(), pd.Timestamp(day), np.datetime64(day)):
+            assert np.allclose(model.predict_proba({"d": same, "x": x}), [expected], rtol=1e-12, atol=0)

@@ -41,12 +41,20 @@ def names_beside(path: str | os.PathLike[str]) -> list[str]:
         return []
 
 
-def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
-    """Put the content in the place of whatever the path names; see `replacing`."""
+def write_atomically(
+    path: str | os.PathLike[str], content: bytes, check: Callable[[bytes], None] | None = None
+) -> None:
+    """Put the content in the place of whatever the path names; see `replacing`.
+
+    `check` is given what was written, read back; where it raises, nothing is replaced.
+    """
     with replacing(path) as file:
         view = memoryview(content)
         while len(view):
             view = view[os.write(file, view[:_PIECE]) :]
+        if check is not None:
+            os.lseek(file, 0, os.SEEK_SET)
+            check(b"".join(iter(lambda: os.read(file, _PIECE), b"")))
 
 
 @contextlib.contextmanager

@@ -11,7 +11,7 @@ import os
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 from ..base import canon
@@ -90,7 +90,7 @@ class Column:
     @property
     def reads(self) -> str:
         """The name of the column of the data that this one reads."""
-        return self.source or self.name
+        return self.name if self.source is None else self.source
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -111,7 +111,8 @@ class Column:
 
     def to_dict(self) -> dict[str, Any]:
         """A form that JSON can hold, without what is not set."""
-        return {k: v for k, v in asdict(self).items() if v not in (None, "", ())}
+        empty = {"name": (), "source": (None,), "values": (None,)}  # else '' and () are what is not set, too
+        return {k: v for k, v in asdict(self).items() if v not in empty.get(k, (None, "", ()))}
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> Column:
@@ -157,7 +158,7 @@ def date_columns(
 ) -> list[Column]:
     """The columns that a date or time is counted as: a number of days, and weekday, month and hour."""
     parts = [p for p in DATE_PARTS if hour or p != "hour"]
-    more: dict[str, Any] = {"source": source or name, "missing": tuple(missing), "reason": reason}
+    more: dict[str, Any] = {"source": name if source is None else source, "missing": tuple(missing), "reason": reason}
     return [Column(f"{name}.{p}", DATE_PARTS[p], part=p, **more) for p in parts]
 
 
@@ -344,7 +345,11 @@ class Schema:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the schema as JSON; a file of that name is replaced at once or not at all."""
-        write_atomically(path, json.dumps(self.to_dict(), ensure_ascii=False, indent=1).encode())
+        given = self.to_dict()
+        raw = json.dumps(given, ensure_ascii=False, indent=1).encode(
+            "utf-8", "backslashreplace"
+        )  # as JSON escapes, too
+        write_atomically(path, raw, partial(_check, given))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Schema:
@@ -363,6 +368,12 @@ class Schema:
         title = f"Schema: target {canon.printable(self.target)!r}, {len(self.counted)} columns counted"
         lines = [[canon.printable(c.name, 40), f"{c.kind:<8}", canon.printable(c.reason, 160)] for c in self.columns]
         return str(Page(title, lines, left=3, indent=2))
+
+
+def _check(given: Mapping[str, Any], raw: bytes) -> None:
+    """Refuse to leave a file that would be read back as another schema."""
+    if json.dumps(Schema.from_dict(json.loads(raw)).to_dict()) != json.dumps(given):
+        raise SchemaError("the schema would be read back as another", hint="give columns texts and whole numbers.")
 
 
 def _apart(difference: str) -> SchemaError:

@@ -106,6 +106,15 @@ def sealed_to_bytes(sealed: Sealed) -> bytes:
     return pack(rows.table(), texts)
 
 
+def check_sealed(raw: bytes) -> None:
+    """Refuse the bytes of a file that would not be read back as the scorer they were made of."""
+    if sealed_to_bytes(sealed_from_bytes(raw, trusted=True)) != raw:
+        raise ModelFileError(
+            "the sealed scorer would be read back as another, so it was not written",
+            hint="what cannot be kept is most likely a name or value of an unusual type: use texts and numbers.",
+        )
+
+
 class _Rows:
     """The numbers and texts of beliefs, one after another in the order in which JSON writes their fields."""
 
