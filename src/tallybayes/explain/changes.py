@@ -11,6 +11,7 @@ import datetime as dt
 import math
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -78,6 +79,25 @@ class Coupled:
     def score(self, core: Floats, tokens: int) -> Floats:
         """What the column adds to each class."""
         return self.scale(tokens) * core + self.extra(tokens)
+
+    @cached_property
+    def by_length(self) -> dict[int, tuple[list[Move], Floats]]:
+        """The moves by how many tokens longer the text gets, and their deltas as one array."""
+        groups: dict[int, list[Move]] = {}
+        for move in self.moves:
+            groups.setdefault(move.length, []).append(move)
+        return {length: (moves, np.stack([m.delta for m in moves])) for length, moves in groups.items()}
+
+    def at_length(self, tokens: int) -> tuple[float, Floats]:
+        """The scale and the extra of a text of so many tokens, worked out once."""
+        if tokens not in self._at_length:
+            extra = np.broadcast_to(self.extra(tokens), self.core.shape)
+            self._at_length[tokens] = (self.scale(tokens), extra)
+        return self._at_length[tokens]
+
+    @cached_property
+    def _at_length(self) -> dict[int, tuple[float, Floats]]:
+        return {}
 
 
 @dataclass(frozen=True)
