@@ -599,3 +599,63 @@ def test_a_row_with_a_date_is_read_in_plain_python(monkeypatch: pytest.MonkeyPat
     for day, x, expected in zip(days, range(100), batch, strict=True):
         for same in (day, day.isoformat(), pd.Timestamp(day), np.datetime64(day)):
             assert np.allclose(model.predict_proba({"d": same, "x": x}), [expected], rtol=1e-12, atol=0)
+
+
+# ---- names that mean something to the program
+
+
+def test_a_column_of_any_name_is_only_a_column():
+    x, y = ["u", "v", "v", "u"] * 10, ["a", "b"] * 20
+    weights = [5.0, 1.0] * 20
+    for name in ("(weights)", "weights", "y ", "", "x0"):
+        plain = tb.fit({name: x, "y": y}, target="y", calibrate=False)
+        assert [c.reads for c in plain.schema.counted] == [name] and plain.tally.class_weights().tolist() == [20, 20]
+        beside = tb.fit({name: x, "y": y}, target="y", weights=weights, calibrate=False)
+        named = tb.fit({name: x, "w": weights, "y": y}, target="y", weights="w", calibrate=False)
+        assert beside.tally.class_weights().tolist() == named.tally.class_weights().tolist() == [100, 20]
+        own = tb.fit({"c": x, name: weights, "y": y}, target="y", weights=name, calibrate=False)
+        assert own.tally.class_weights().tolist() == [100, 20] and own.schema.names == ("c",)
+
+
+def test_weights_beside_a_stream_are_kept():
+    batch = pa.record_batch({"x": ["u", "v"] * 3, "y": ["a", "b"] * 3})
+    stream = pa.RecordBatchReader.from_batches(batch.schema, [batch, batch])
+    model = tb.fit(stream, target="y", weights=[5.0, 1.0] * 6, calibrate=False)
+    assert model.tally.class_weights().tolist() == [30, 6]
+
+
+def test_the_target_may_be_called_nothing():
+    data = {"x": ["u", "v"] * 10, "": ["a", "b"] * 10, "y": ["c", "c"] * 10}
+    model = tb.fit(data, target="", calibrate=False)
+    assert model.classes == ("a", "b") and model.schema.target == ""
+    assert tb.infer(data, "").target == "" and model.predict(data).tolist() == data[""]
+    parts = tb.split({"x": data["x"], "": data[""]}, target="", seed=1)
+    assert [sorted(set(part[""])) for part in parts.values()] == [["a", "b"]] * 3
+
+
+def test_texts_of_which_each_has_a_class_of_its_own_are_fitted():
+    for rows in (20, 24, 60):
+        data = {"t": [f"one two three {i} w{i}" for i in range(rows)], "y": [f"c{i}" for i in range(rows)]}
+        assert len(tb.fit(data, target="y").classes) == rows
+
+
+def test_values_that_only_rows_without_a_label_have_can_be_drawn():
+    columns = {"category": ["a", "b"], "number": [1.0, 2.0], "text": ["red fish", "blue"], "bag": [["a"], ["b"]],
+               "vector": [[1.0, 2.0], [2.0, 3.0]], "date": ["2020-01-01", "2020-05-01"]}  # fmt: skip
+    for kind, values in columns.items():
+        column = tb.Column("c", kind, width=2) if kind == "vector" else tb.Column("c", kind)
+        data = {"c": [*values, None, None], "y": [None, None, "p", "q"]}
+        drawn = tb.count(data, tb.Schema([column], target="y")).model().sample(5, seed=1)
+        assert drawn.num_rows == 5 and set(drawn["y"].to_pylist()) <= {"p", "q"}
+
+
+def test_none_of_a_word_is_no_word():
+    schema = tb.Schema([tb.Column("w", "bag")], target="y")
+    given = [{"app": 0.5, "star": 0, "bad": 1}, {"oil": 1, "star": 0.0}, {"star": D(0)}, {"oil": 1e-30}]
+    model = tb.count({"w": given, "y": ["a", "b", "b", "b"]}, schema).model()
+    assert model.tally == tb.count(
+        {"w": [{"app": 0.5, "bad": 1}, {"oil": 1}, {}, {}], "y": ["a", "b", "b", "b"]}, schema
+    )
+    for row in given:
+        assert "star" not in str(model.what_if({"w": row}))
+        assert "star" not in str(model.explain({"w": row}))

@@ -22,6 +22,7 @@ from .columns import as_column, plain
 BATCH_ROWS = 1 << 18
 BATCH_CELLS = 1 << 23  # of a batch, a matrix counted by its positions: 64 MB of float64
 _SHARES = 8  # a long batch is cut into a multiple of this many pieces
+WEIGHTS = "\0weights"  # weights given beside the data; the columns of a frame have other names
 MATRIX = "x"  # a matrix is one column of this name, and its columns are also x0, x1, …
 
 _MATRIX_COLUMN = re.compile(rf"{MATRIX}(0|[1-9]\d*)\Z")
@@ -75,7 +76,7 @@ class Batch:
         for name, column in self.columns.items():
             if name == MATRIX and isinstance(column, np.ndarray) and column.ndim == 2:
                 out += [f"{MATRIX}{j}" for j in range(column.shape[1])]
-            else:
+            elif name != WEIGHTS:
                 out.append(name)
         return out
 

@@ -123,7 +123,7 @@ def wanted(schema: Schema, *, labelled: bool = True) -> Wanted:
             look(read.reads, read.about.read_as, read.part, read.missing)
     if labelled:
         look(schema.target, "category")
-        if schema.weights:
+        if schema.weights is not None:
             look(schema.weights, "number")
     return kinds
 

@@ -34,7 +34,7 @@ from .look import (
     warn_of_other,
 )
 from .schema import Column, Schema, date_columns
-from .sources import LABELS, MATRIX, Batch, Source, on_engine, open_source
+from .sources import LABELS, MATRIX, WEIGHTS, Batch, Source, on_engine, open_source
 from .values import Where, is_bytes, number
 
 LOOK = 100_000  # rows looked at: every row of a small table, every k-th of a large one
@@ -65,7 +65,7 @@ def infer(
       Wind  number    numbers from 2 to 7.25
     """
     target, y = labels_or_name(target, y)
-    name = target or LABELS
+    name = LABELS if target is None else target
     look = typed(first_look(on_engine(open_source(data, y, target=name), engine)))
     labels, label_type = _target(look, name)
     if weights is not None and weights not in look:
@@ -169,7 +169,7 @@ def _columns_of(look: Batch, skip: Iterable[str | None]) -> list[str]:
     matrix = look.columns.get(MATRIX)
     wide = isinstance(matrix, np.ndarray) and matrix.ndim == 2 and matrix.shape[1] > MATRIX_COLUMNS
     names = list(look.columns) if wide else look.names()
-    return [n for n in names if n not in skip and not n.startswith("(weights)")]
+    return [n for n in names if n not in skip and n != WEIGHTS]
 
 
 def _target(look: Batch, name: str) -> tuple[Codes, str]:

@@ -22,6 +22,7 @@ from ..base.lazy import scipy
 from .batch import (
     BATCH_ROWS,
     MATRIX,
+    WEIGHTS,
     Batch,
     Source,
     Wanted,
@@ -36,7 +37,6 @@ __all__ = ["LABELS", "MATRIX", "WEIGHTS", "Batch", "Source", "Wanted", "on_engin
 
 LABELS = "y"  # labels given beside the data are a column of this name unless the caller names another
 _MANY_CELLS = 1 << 20  # of a frame: converting so many takes longer than starting threads
-WEIGHTS = "(weights)"  # weights given beside the data; no frame has a column of this name by chance
 
 
 def open_source(data: Any, y: Any = None, *, weights: Any = None, target: str | None = None) -> Source:
@@ -56,7 +56,7 @@ def open_source(data: Any, y: Any = None, *, weights: Any = None, target: str | 
         )
     beside: dict[str, Any] = {}
     if y is not None:
-        beside[target or LABELS] = y
+        beside[LABELS if target is None else target] = y
     if weights is not None:
         beside[WEIGHTS] = weights
     return _beside(source, beside)
