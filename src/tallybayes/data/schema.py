@@ -15,7 +15,7 @@ from functools import cached_property, partial
 from typing import Any, ClassVar
 
 from ..base import canon
-from ..base.disk import write_atomically
+from ..base.disk import named, write_atomically
 from ..base.errors import SchemaError, excerpt, unknown, warn
 from ..base.show import Page
 from ..exact.cells import Cells
@@ -354,7 +354,7 @@ class Schema:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Schema:
         """Read a schema that `save` wrote."""
-        with open(path, encoding="utf-8") as file:
+        with open(named(path), encoding="utf-8") as file:
             try:
                 given = json.load(file)
             except ValueError as error:

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from ..base import canon
-from ..base.disk import write_atomically
+from ..base.disk import named, write_atomically
 from ..base.errors import ModelFileError, SettingsError, TallybayesError
 from ..data.schema import Column, Schema
 from ..families import Auto, Family, default_family, family_for
@@ -238,7 +238,7 @@ def load_stored(
     path: str | os.PathLike[str], *, like: Model | str | os.PathLike[str] | None = None, trusted: bool = False
 ) -> Stored:
     """What the file at a path holds; with `like`, the rows of any Parquet file under that model's schema."""
-    with open(path, "rb") as file:
+    with open(named(path), "rb") as file:
         raw = file.read()
     try:
         return stored_from_bytes(raw, trusted=trusted) if like is None else _like(raw, like, trusted=trusted)
