@@ -659,3 +659,22 @@ def test_none_of_a_word_is_no_word():
     for row in given:
         assert "star" not in str(model.what_if({"w": row}))
         assert "star" not in str(model.explain({"w": row}))
+
+
+def test_dates_beyond_pythons_are_counted_scored_and_explained():
+    near = list(range(19000, 19010))
+    for far in ([2**30] * 10, [-(2**30)] * 10, [2_932_896] * 10):
+        data = {"d": pa.array([*far, *near], pa.date32()), "y": ["a"] * 10 + ["b"] * 10}
+        model = tb.fit(data, target="y", calibrate=False)
+        assert model.predict(data).tolist() == data["y"]
+        for row in (0, 15):
+            assert str(model.what_if(data, number=row)) and str(model.explain(data, row))
+
+
+def test_classes_of_decimals_stay_apart():
+    big = [D(2**60), D(2**60 + 1)]
+    assert tb.fit({"x": ["u", "v"] * 10, "y": big * 10}, target="y", calibrate=False).classes == tuple(map(str, big))
+    assert tb.fit({"x": ["u", "v"] * 10, "y": [D("1.50"), D(2)] * 10}, target="y", calibrate=False).classes == (
+        1.5,
+        2.0,
+    )

@@ -213,7 +213,9 @@ def _target(look: Batch, name: str) -> tuple[Codes, str]:
             hint=f"naive Bayes predicts classes. Cut the quantity into some, e.g. "
             f"data['high'] = data[{name!r}] >= {middle}, and take that as the target (without the quantity itself).",
         )
-    return labels, "int" if whole else "float"
+    if whole:
+        return labels, "int"
+    return labels, "float" if all(canon.number_text(float(t)) == t for t in labels.slots) else "text"
 
 
 def _warn_of_no_label(labels: Codes, name: str) -> None:

@@ -20,6 +20,7 @@ from scipy.special import gammaln
 
 from ..base.arrays import Floats
 from ..base.canon import number_text
+from ..base.times import stamp_text
 from ..data import encode
 from ..data.blocks import Bag, Block, N, Numbers, Vectors
 from ..data.sources import Batch
@@ -37,6 +38,7 @@ _WORST = np.array([1e9, 1e5])
 _GRID = np.linspace(-2.5, 2.5, 21)  # deviations from the mean at which a number without cells is tried
 _MOST_DAYS = 400
 _DAY = 86_400_000_000  # microseconds
+_FIRST_DAY, _LAST_DAY = -719_162, 2_932_896  # the days since 1970 that Python has dates for
 
 
 @dataclass(frozen=True)
@@ -183,7 +185,9 @@ def _shown(columns: Sequence[Column], blocks: Mapping[str, Block]) -> str | None
     for column in columns:
         text = blocks[column.name].text(0)
         if column.part == "days" and text is not None:
-            return str(_moment(float(text)))
+            days = float(text)
+            known = _FIRST_DAY <= days < _LAST_DAY
+            return str(_moment(days)) if known else stamp_text(np.datetime64(round(days), "D"))
         if column.part is None:
             return text
     return blocks[columns[0].name].text(0)
