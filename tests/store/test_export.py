@@ -391,3 +391,24 @@ def test_a_card_says_what_the_file_reveals() -> None:
     assert TALLY.digest in card and "Left out: id (a number of its own in every row)." in card
     written = tb.Model.written({"yes": 0.5, "no": 0.5}).export(format="card").decode()
     assert "Only what was written down" in written
+
+
+@pytest.mark.parametrize("name", ["label", "probabilities", "c0", "t0", "t1", "places", "positions0", "rows"])
+def test_onnx_takes_a_column_by_any_name(name: str) -> None:
+    runtime = pytest.importorskip("onnxruntime")
+    data = {name: ["u", "v", "u", "w"] * 10, "z": [float(i % 7) for i in range(40)], "y": list("abba") * 10}
+    schema = tb.Schema([tb.Column(name, "category"), tb.Column("z", "number")], target="y")
+    model = tb.count(data, schema).model()
+    session = runtime.InferenceSession(model.export(None, "onnx"))
+    rows = {name: np.array(data[name], dtype=object), "z": np.array(data["z"])}
+    label, probabilities = session.run(None, rows)
+    assert [o.name.rstrip("_") for o in session.get_outputs()] == ["label", "probabilities"]
+    assert label.tolist() == model.predict(data).tolist()
+    assert np.allclose(probabilities, model.predict_proba(data), rtol=1e-12)
+
+
+def test_onnx_refuses_a_column_without_a_name() -> None:
+    pytest.importorskip("onnx")
+    model = tb.count({"": ["u", "v"], "y": ["a", "b"]}, tb.Schema([tb.Column("", "category")], target="y")).model()
+    with pytest.raises(tb.SettingsError, match="called ''"):
+        model.export(None, "onnx")

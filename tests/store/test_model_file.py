@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from strategies import KINDS, examples, schema, tables, tallies
 
 import tallybayes as tb
 from tallybayes.store import model_file
+from tallybayes.store.sealed import seal
 
 RNG = np.random.default_rng(7)
 N = 60
@@ -257,6 +259,63 @@ def test_lone_surrogates_are_refused() -> None:
     tally = tally + tb.count({"v": ["a"], "y": ["b"]}, tally.schema)
     with pytest.raises(tb.SchemaError, match="half a character"):
         model_file.tally_to_bytes(tally)
+
+
+# ---- a file is read back before it takes the place of another
+
+ODD_NAMES = ["", " ", "\n", "a.b", "(rows)", "é" * 200, "\0", '"', "name", "0"]
+
+
+@pytest.mark.parametrize("name", ODD_NAMES)
+@pytest.mark.parametrize("kind", ["category", "number", "date", "text", "bag"])
+def test_a_column_of_any_name_is_saved_and_loaded(name: str, kind: str, tmp_path: pathlib.Path) -> None:
+    dates = ["2024-01-01", "2024-05-31"]
+    columns = {"category": ["u", "v"], "number": [1.0, 2.0], "date": dates, "text": ["red fish", "blue"]}
+    column = columns.get(kind, [["a"], ["b"]])
+    data = {name: column * 3, "y": ["p", "q"] * 3}
+    model = tb.count(data, tb.Schema([tb.Column(name, kind)], target="y")).model()
+    assert set(model.predict(data)) == {"p", "q"}
+    model.save(tmp_path / "m.tb.parquet")
+    model.tally.save(tmp_path / "t.tb.parquet")
+    model.schema.save(tmp_path / "s.json")
+    model.export(tmp_path / "m.sealed.parquet")
+    assert tb.load(tmp_path / "m.tb.parquet").tally == model.tally == tb.Tally.load(tmp_path / "t.tb.parquet")
+    assert tb.Schema.load(tmp_path / "s.json") == model.schema
+    again = tb.load_sealed(tmp_path / "m.sealed.parquet")
+    assert np.array_equal(again.predict_proba(data), seal(model).predict_proba(data))
+
+
+def test_what_could_not_be_read_back_replaces_nothing(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = {"x": ["u", "v"], "y": ["p", "q"]}
+    model = tb.count(data, tb.Schema([tb.Column("x", "category")], target="y")).model()
+    paths = {end: tmp_path / f"kept.{end}" for end in ("tb.parquet", "json", "sealed.parquet")}
+    for path in paths.values():
+        path.write_bytes(b"the old file")
+    honest = tb.Column.to_dict
+    monkeypatch.setattr(tb.Column, "to_dict", lambda self: {k: v for k, v in honest(self).items() if k != "name"})
+    for save in (
+        lambda: model.save(paths["tb.parquet"]),
+        lambda: model.tally.save(paths["tb.parquet"]),
+        lambda: model.schema.save(paths["json"]),
+        lambda: model.export(paths["sealed.parquet"]),
+    ):
+        with pytest.raises(tb.TallybayesError, match="Hint: "):
+            save()
+    monkeypatch.setattr(tb.Column, "to_dict", lambda self: {**honest(self), "name": "another"})
+    with pytest.raises(tb.TallybayesError, match="Hint: "):
+        model.save(paths["tb.parquet"])
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted(p.name for p in paths.values())
+    assert all(path.read_bytes() == b"the old file" for path in paths.values())
+
+
+def test_a_disk_that_keeps_other_bytes_is_noticed(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = tb.count({"x": ["u"], "y": ["p"]}, tb.Schema([tb.Column("x", "category")], target="y")).model()
+    model.save(path := tmp_path / "m.tb.parquet")
+    before, write = path.read_bytes(), os.write
+    monkeypatch.setattr(os, "write", lambda file, view: write(file, bytes(view)[:-20] + bytes(20)))
+    with pytest.raises(tb.ModelFileError):
+        model.save(path)
+    assert path.read_bytes() == before
 
 
 # ---- a fresh process

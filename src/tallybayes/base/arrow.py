@@ -15,8 +15,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from . import canon, times
+
 _FEW = 10_000  # values: for more of them pyarrow's own loop repays the import
 _LARGE = 1 << 62
+_WHOLE = 1 << 53  # whole numbers up to here are the same as floats
+_EXACT_POWERS = 22  # of ten are floats themselves
 _TIME = pa.timestamp("us")
 _EPOCH = dt.datetime(1970, 1, 1)
 
@@ -123,6 +127,70 @@ def _runs(*keys: Any) -> Any:
     for key in keys:
         apart |= key[1:] != key[:-1]
     return np.concatenate(([0], np.cumsum(apart)))[: len(keys[0])]
+
+
+def texts(column: Any) -> list[str | None]:
+    """The canonical text of each value, None for null: what `canon.text` has for the same value in Python.
+
+    >>> texts(pa.array([0, None, 1], pa.timestamp("ns")))
+    ['1970-01-01', None, '1970-01-01T00:00:00.000000001']
+    """
+    kind = column.type
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        out: list[str | None] = column.to_pylist()
+        return out
+    if not pa.types.is_temporal(kind) or pa.types.is_interval(kind):
+        return [canon.text(v) for v in column.to_pylist()]
+    unit: Any = "D" if pa.types.is_date(kind) else kind.unit
+    ticks = whole_ticks(column).to_pylist()
+    if pa.types.is_time(kind):
+        return [None if t is None else times.clock_text(t, unit) for t in ticks]
+    if pa.types.is_duration(kind):
+        return [None if t is None else times.duration_text(t, unit) for t in ticks]
+    aware = pa.types.is_timestamp(kind) and kind.tz is not None
+    return [None if t is None else times.stamp_text(np.datetime64(t, unit), aware=aware) for t in ticks]
+
+
+def whole_ticks(column: Any) -> Any:
+    """The whole numbers that stand for dates, times or durations in their unit; those of dates in days."""
+    kind = column.type
+    if pa.types.is_date64(kind):
+        milliseconds = column.view(pa.int64())
+        days = numpy_of(milliseconds.fill_null(0)) // 86_400_000
+        return pa.array(days, mask=~numpy_of(column.is_valid())) if column.null_count else array(days)
+    return column.view(pa.int32() if kind.bit_width == 32 else pa.int64())
+
+
+def floats(column: Any) -> Any:
+    """The numbers of a column, each the nearest float64, NaN for null.
+
+    Arrow's own cast from decimals goes by way of a product that is rounded, and so by the scale of the column. A whole
+    number below 2^53 divided by a power of ten up to 10^22 is rounded once; other decimals are asked one by one.
+
+    >>> floats(pa.array([canon.decimal.Decimal("94.8"), canon.decimal.Decimal("0.001")])).tolist()
+    [94.8, 0.001]
+    """
+    kind = column.type
+    if not pa.types.is_decimal(kind):
+        return numpy_of(column.cast(pa.float64(), safe=False))
+    words = kind.bit_width // 64
+    if len(column) == 0 or kind.bit_width % 64:
+        return np.array([np.nan if v is None else float(v) for v in column.to_pylist()], dtype=np.float64)
+    limbs = np.frombuffer(column.buffers()[1], dtype=np.int64)[words * column.offset :][: words * len(column)]
+    limbs = limbs.reshape(-1, words)
+    low = limbs[:, 0]
+    there = numpy_of(column.is_valid()) if column.null_count else None
+    small = (np.abs(low) <= _WHOLE) & (limbs[:, 1:] == (low >> 63)[:, None]).all(axis=1)
+    power = 10.0 ** abs(kind.scale)
+    exact = abs(kind.scale) <= _EXACT_POWERS
+    values = (low / power if kind.scale >= 0 else low * power) if exact else np.full(len(low), np.nan)
+    odd = np.flatnonzero(~small if there is None else ~small & there) if exact else range(len(column))
+    for row in odd:
+        value = column[int(row)].as_py()
+        values[row] = np.nan if value is None else float(value)
+    if there is not None:
+        values[~there] = np.nan
+    return values
 
 
 def _flags(bits: Any, count: int) -> Any:

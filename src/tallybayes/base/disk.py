@@ -23,7 +23,10 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any
 
+from .errors import DataError
+
 _NEW = os.O_RDWR | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_OWN = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
 _MODE = 0o666  # less what the umask takes away, as for any new file
 _OPEN_FILES = "/proc/self/fd"  # Linux lists them there, by number
 _NO_FOLDER_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EACCES, errno.EPERM)  # some network file systems refuse
@@ -31,6 +34,17 @@ _PIECE = 1 << 24  # bytes written at once; a single write of more than 2^31 is c
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL)  # some network file systems
 _BUSY = (errno.EACCES, errno.EAGAIN, errno.EDEADLK)
 _OFTEN = 0.05  # seconds between two tries where the system cannot wait by itself
+
+
+def named(path: str | os.PathLike[str]) -> str:
+    """The path as it was given; refused where no system has such a name."""
+    given = os.fspath(path)
+    if isinstance(given, str) and "\0" in given:
+        raise DataError(
+            f"the path {given!r} has a character of value 0 in it, which no file can have in its name",
+            hint="look where the path comes from: it may be cut wrongly out of a longer text.",
+        )
+    return given
 
 
 def names_beside(path: str | os.PathLike[str]) -> list[str]:
@@ -41,12 +55,20 @@ def names_beside(path: str | os.PathLike[str]) -> list[str]:
         return []
 
 
-def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
-    """Put the content in the place of whatever the path names; see `replacing`."""
+def write_atomically(
+    path: str | os.PathLike[str], content: bytes, check: Callable[[bytes], None] | None = None
+) -> None:
+    """Put the content in the place of whatever the path names; see `replacing`.
+
+    `check` is given what was written, read back; where it raises, nothing is replaced.
+    """
     with replacing(path) as file:
         view = memoryview(content)
         while len(view):
             view = view[os.write(file, view[:_PIECE]) :]
+        if check is not None:
+            os.lseek(file, 0, os.SEEK_SET)
+            check(b"".join(iter(lambda: os.read(file, _PIECE), b"")))
 
 
 @contextlib.contextmanager
@@ -55,7 +77,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[int]:
 
     A symbolic link is followed, permissions are kept.
     """
-    target = os.path.realpath(os.fspath(path))
+    target = os.path.realpath(named(path))
     folder, name = os.path.split(target)
     temporary = os.path.join(folder, f".{name[:100]}.{os.urandom(8).hex()}.tmp")
     nameless = _nameless(folder)
@@ -121,10 +143,10 @@ def locked(path: str | os.PathLike[str], waiting: Callable[[], None] = lambda: N
 
     Where the file system has no locks there is none, and the last of two processes to write wins.
     """
-    folder, name = os.path.split(os.path.realpath(os.fspath(path)))
+    folder, name = os.path.split(os.path.realpath(named(path)))
     beside, told = os.path.join(folder, f".{name[:100]}.lock"), False
     while True:
-        file = os.open(beside, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), _MODE)
+        file = _lock_file(beside)
         try:
             if not _taken(file, waiting=False):
                 if not told:
@@ -148,10 +170,20 @@ def locked(path: str | os.PathLike[str], waiting: Callable[[], None] = lambda: N
             os.close(file)
 
 
+def _lock_file(path: str) -> int:
+    """The lock file, open. A symbolic link of its name could make a file of somebody else's, and is not followed."""
+    try:
+        return os.open(path, os.O_RDWR | os.O_CREAT | _OWN, _MODE)
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+        raise OSError(errno.ELOOP, "the lock is a symbolic link, which is not followed: take it away", path) from None
+
+
 def _is_at(file: int, path: str) -> bool:
     """Whether an open file is still the one of this name."""
     try:
-        there = os.stat(path)
+        there = os.lstat(path)
     except FileNotFoundError:
         return False
     return os.path.samestat(os.fstat(file), there)

@@ -43,6 +43,7 @@ class TallybayesError(Exception):
     """The root of everything that tallybayes raises on purpose."""
 
     def __init__(self, found: str, *, hint: str) -> None:
+        found, hint = (s.encode("utf-8", "backslashreplace").decode() for s in (found, hint))  # can be printed
         super().__init__(f"{found}\n\nHint: {hint}")
         self.found = found
         self.hint = hint

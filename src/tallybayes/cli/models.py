@@ -91,8 +91,12 @@ def save_bytes(path: str, content: bytes) -> None:
 
 def save_model(model: Any, path: str) -> str:
     """Write the model; a line that says so."""
-    from ..store.model_file import to_bytes
+    from ..store import model_file
 
-    raw = to_bytes(model)
-    save_bytes(path, raw)
+    raw = model_file.to_bytes(model)
+    if path == "-":
+        model_file.check(raw)
+        save_bytes(path, raw)
+    else:
+        model_file.save(path, raw)
     return f"{path}: {len(raw):,} bytes"

@@ -3,5 +3,6 @@
 Imports `exact` and `base`. Begin with `sources` (data → batches), then `schema` (what a column is), `kinds` (one record
 for each kind of column), `encode` (batch → blocks). A *source* gives batches; a *batch* is some rows, column by column,
 as they came; a *block* is one column of a batch as codes, numbers or entries, ready to be added or scored; `infer`
-proposes a schema, `look` takes the first look at one column, `values` turns a raw column into texts, numbers or dates.
+proposes a schema, `look` takes the first look at one column. `columns` takes a column from whatever holds it, `values`
+turns it into texts or numbers, `dates` into parts of dates: value by value, so that neighbours change nothing.
 """

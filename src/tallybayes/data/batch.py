@@ -17,15 +17,15 @@ import pyarrow as pa
 
 from ..base.arrow import array
 from ..base.errors import DataError, excerpt
-from ..base.lazy import scipy
 from ..base.threads import threads
+from .columns import as_column, plain
 
 BATCH_ROWS = 1 << 18
 BATCH_CELLS = 1 << 23  # of a batch, a matrix counted by its positions: 64 MB of float64
 _SHARES = 2  # a long batch is cut into a multiple of so many pieces for each thread
+WEIGHTS = "\0weights"  # weights given beside the data; the columns of a frame have other names
 MATRIX = "x"  # a matrix is one column of this name, and its columns are also x0, x1, …
 
-_WHOLE = 1 << 53  # whole numbers up to here are the same as floats
 _MATRIX_COLUMN = re.compile(rf"{MATRIX}(0|[1-9]\d*)\Z")
 
 
@@ -78,7 +78,7 @@ class Batch:
         for name, column in self.columns.items():
             if name == MATRIX and isinstance(column, np.ndarray) and column.ndim == 2:
                 out += [f"{MATRIX}{j}" for j in range(column.shape[1])]
-            else:
+            elif name != WEIGHTS:
                 out.append(name)
         return out
 
@@ -170,15 +170,6 @@ def arrow_batches(reader: Any) -> Iterator[Batch]:
         yield Batch({n: array([], f.type) for n, f in zip(names, reader.schema, strict=True)}, 0)
 
 
-def plain(column: Any) -> Any:
-    """An Arrow array of an ordinary type: string views become strings, extension arrays their storage."""
-    if isinstance(column.type, pa.BaseExtensionType):
-        column = column.storage
-    if pa.types.is_string_view(column.type):
-        column = column.cast(pa.large_string())
-    return column
-
-
 def batch_of_rows(rows: Sequence[Any], start: int) -> Batch:
     """A batch of dicts, one per row."""
     names: dict[Any, None] = {}
@@ -205,39 +196,6 @@ def batches_of_rows(rows: Iterable[Any]) -> Iterator[Batch]:
         if len(piece) < BATCH_ROWS:
             return
         start += len(piece)
-
-
-def as_column(values: Any) -> Any:
-    """An Arrow array if Arrow has one type for all values, else what was given: a matrix, or a list of objects."""
-    if isinstance(values, (pa.Array, pa.ChunkedArray)):
-        return plain(values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values)
-    if scipy.sparse.issparse(values):
-        return values.tocsr()
-    if isinstance(values, np.ndarray) and values.ndim == 2:
-        return values
-    if hasattr(values, "to_arrow"):  # a polars series
-        return plain(values.to_arrow())
-    if isinstance(values, np.ndarray) and values.dtype.kind in "fiub":
-        return array(values if values.dtype.itemsize <= 8 else values.astype(np.float64))
-    if getattr(values, "dtype", None) is not None and values.dtype != object:  # a typed pandas series
-        return _arrow(values)
-    items = values.tolist() if hasattr(values, "tolist") else list(values)
-    kinds = {str if issubclass(kind, str) else kind for kind in set(map(type, items)) - {type(None)}}
-    if kinds == {str, float} and all(v != v for v in items if type(v) is float):  # pandas' NaN among texts
-        items, kinds = [None if type(v) is float else v for v in items], {str}
-    if kinds == {int, float} and all(abs(v) <= _WHOLE for v in items if type(v) is int):
-        items, kinds = [float(v) if type(v) is int else v for v in items], {float}
-    # Values of several types are kept as they are: Arrow would turn some into others, and which depends on the batch
-    return _arrow(items) if len(kinds) <= 1 and not any(issubclass(k, Mapping) for k in kinds) else items
-
-
-def _arrow(values: Any) -> Any:
-    """An Arrow array, or the values themselves where Arrow has no type for them."""
-    try:
-        made = array(values, from_pandas=True)
-    except (pa.ArrowException, TypeError, ValueError, OverflowError):
-        return list(values)
-    return plain(made.combine_chunks() if isinstance(made, pa.ChunkedArray) else made)
 
 
 def refuse_repeated(names: Sequence[str], where: str = "") -> None:

@@ -12,15 +12,17 @@ from typing import Any
 
 import numpy as np
 
+from ..base import canon
 from ..base.arrays import Floats, Ints
 from ..base.errors import DataError, did_you_mean, excerpt, unknown, warn
 from .blocks import Block, Codes, Numbers
+from .dates import date_part
 from .matrices import whole_columns
 from .pairs import PairColumn, paired
 from .schema import Column, Schema, column_of
 from .sources import MATRIX, WEIGHTS, Batch, Wanted
 from .texts import Texts
-from .values import NotPlain, Where, category, check_flat, date_part, number
+from .values import NotPlain, Where, category, check_flat, number
 
 _LIGHT = 2.0**-12  # in units of 2⁻³² a lighter weight could be off by more than 1e-6 of itself
 
@@ -48,16 +50,16 @@ class BatchContext:
         return Where(column.reads, self.batch.start, self.batch.place)
 
     def missing(self, column: Column) -> Sequence[str]:
-        """The texts that mean "missing" in a column."""
-        return (*self.marks, *column.missing)
+        """The texts that mean "missing" in a column; a part of a date is missing where the date is."""
+        return () if column.part is not None else (*self.marks, *column.missing)
 
     def block(self, column: Column) -> Block:
         """The block of one column; a column that the batch does not have is missing in every row."""
         raw, encode = self.batch.get(column.reads), column.about.encode
         assert encode is not None
         if column.part is not None and raw is not None:
-            check_flat(raw, column.reads)
-            raw = date_part(raw, column.part, self.where(column), self.missing(column))
+            check_flat(raw, self.where(column))
+            raw = date_part(raw, column.part, self.where(column), (*self.marks, *column.missing))
         return encode(column, raw, self)
 
     def paired(self, sides: tuple[PairColumn, PairColumn]) -> Codes:
@@ -121,7 +123,7 @@ def wanted(schema: Schema, *, labelled: bool = True) -> Wanted:
             look(read.reads, read.about.read_as, read.part, read.missing)
     if labelled:
         look(schema.target, "category")
-        if schema.weights:
+        if schema.weights is not None:
             look(schema.weights, "number")
     return kinds
 
@@ -132,8 +134,9 @@ def labels(schema: Schema, batch: Batch) -> Codes:
         found = f"there is no target column {schema.target!r}; the data have {excerpt(batch.names()) or 'no columns'}"
         hint = "name the column to predict with target='…'."
         raise unknown(DataError, found, schema.target, batch.names(), hint)
-    check_flat(batch[schema.target], schema.target)
-    return category(batch[schema.target], schema.missing, written=batch.written)
+    raw = batch[schema.target]
+    check_flat(raw, Where(schema.target, batch.start, batch.place))
+    return category(raw, schema.missing, written=batch.written)
 
 
 @dataclass(frozen=True)
@@ -207,27 +210,33 @@ def weights(schema: Schema, batch: Batch) -> Floats | None:
 
 
 def is_row(schema: Schema, given: Mapping[Any, Any]) -> bool:
-    """Whether a dict is one row, told from a dict of columns by what stands in the columns of the schema."""
-    values = ((c.about.lists, given[n]) for c in schema.counted for n in c.inputs if given.get(n) is not None)
-    return any(_is_one_value(lists, value) for lists, value in values)
+    """Whether a dict is one row, told from a dict of columns by what stands in the columns of the schema.
+
+    Columns of lone values and the target tell it for sure; bags and vectors, of which a row has a list, if it has none.
+    """
+    flat = [given.get(n) for c in schema.counted if not c.about.lists for n in c.inputs]
+    there = [v for v in (*flat, given.get(schema.target)) if v is not None]
+    if there:
+        return any(map(canon.is_one, there))
+    lists = (given.get(c.reads) for c in schema.counted if c.about.lists)
+    return any(_is_one_list(value) for value in lists if value is not None)
 
 
-def _is_one_value(lists: bool, value: Any) -> bool:
-    """Whether this is the value of one row: a lone number or text; for a bag or vector a flat list, or a dict."""
-    if isinstance(value, (str, bytes)) or not hasattr(value, "__len__"):
+def _is_one_list(value: Any) -> bool:
+    """Whether this is the bag or vector of one row: a dict, or a flat list; a list of nothing but None is a column."""
+    if isinstance(value, Mapping) or canon.is_one(value):
         return True
-    if not lists:
+    if len(getattr(value, "shape", (0,))) != 1:
         return False
-    if isinstance(value, Mapping):
+    if isinstance(value, np.ndarray) and value.dtype != object:
         return True
-    if hasattr(value, "shape"):
-        return len(value.shape) == 1
-    return all(isinstance(v, str) or not hasattr(v, "__len__") for v in value if v is not None)
+    items = [v for v in value if v is not None]
+    return all(map(canon.is_one, items)) and (len(items) > 0 or len(value) == 0)
 
 
 def block_of_one(column: Column, value: Any, missing: Sequence[str]) -> Any:
     """Any other value as a block of one row."""
     several = column.like == "bag" and type(value) is dict
-    if hasattr(value, "__len__") and not isinstance(value, (str, bytes)) and not several:
+    if not canon.is_one(value) and not several:
         raise NotPlain  # a column of a table, perhaps
     return BatchContext(Batch({column.reads: [value]}, 1), missing).block(column)

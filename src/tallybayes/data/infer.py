@@ -18,6 +18,7 @@ from ..base.lazy import scipy
 from ..exact.cells import Cells
 from . import encode
 from .blocks import Codes
+from .dates import date_part
 from .kinds import KINDS
 from .look import (
     Looked,
@@ -35,8 +36,8 @@ from .look import (
     warn_of_other,
 )
 from .schema import Column, Schema, date_columns
-from .sources import LABELS, MATRIX, Batch, Source, on_engine, open_source
-from .values import Where, date_part, number
+from .sources import LABELS, MATRIX, WEIGHTS, Batch, Source, on_engine, open_source
+from .values import Where, is_bytes, number
 
 LOOK = 100_000  # rows looked at: every row of a small table, every k-th of a large one
 MATRIX_COLUMNS = 256  # a matrix of more columns than this is one vector column
@@ -68,7 +69,7 @@ def infer(
       Wind  number    numbers from 2 to 7.25
     """
     target, y = labels_or_name(target, y)
-    name = target or LABELS
+    name = LABELS if target is None else target
     look = typed(first_look(on_engine(open_source(data, y, target=name), engine)))
     labels, label_type = _target(look, name)
     if weights is not None and weights not in look:
@@ -156,7 +157,7 @@ def _joined(batches: list[Batch]) -> Batch:
         pieces = [b.columns[name] if name in b.columns else pa.nulls(b.rows) for b in batches]
         kind = _one_type(pieces)
         if kind is not None:
-            columns[name] = pa.concat_arrays([p.cast(kind) for p in pieces])
+            columns[name] = pa.concat_arrays([p if p.type == kind else p.cast(kind) for p in pieces])
         elif all(isinstance(p, np.ndarray) for p in pieces):
             columns[name] = np.concatenate(pieces)
         elif all(scipy.sparse.issparse(p) for p in pieces):
@@ -180,7 +181,7 @@ def _columns_of(look: Batch, skip: Iterable[str | None]) -> list[str]:
     matrix = look.columns.get(MATRIX)
     wide = isinstance(matrix, np.ndarray) and matrix.ndim == 2 and matrix.shape[1] > MATRIX_COLUMNS
     names = list(look.columns) if wide else look.names()
-    return [n for n in names if n not in skip and not n.startswith("(weights)")]
+    return [n for n in names if n not in skip and n != WEIGHTS]
 
 
 def _target(look: Batch, name: str) -> tuple[Codes, str]:
@@ -224,7 +225,9 @@ def _target(look: Batch, name: str) -> tuple[Codes, str]:
             hint=f"naive Bayes predicts classes. Cut the quantity into some, e.g. "
             f"data['high'] = data[{name!r}] >= {middle}, and take that as the target (without the quantity itself).",
         )
-    return labels, "int" if whole else "float"
+    if whole:
+        return labels, "int"
+    return labels, "float" if all(canon.number_text(float(t)) == t for t in labels.slots) else "text"
 
 
 def _warn_of_no_label(labels: Codes, name: str) -> None:
@@ -249,6 +252,10 @@ def _propose(name: str, looked: Looked, written: bool) -> list[Column]:
         first = next((v for v in raw if v is not None), None)
         if isinstance(first, Mapping):
             return [Column(name, "bag", reason="dicts of word and count")]
+        if not all(map(canon.is_one, raw)):
+            if all(v is None or isinstance(v, (list, tuple)) for v in raw):
+                return [Column(name, "bag", reason="lists of words")]
+            return [Column(name, "ignore", reason=f"values of several types, one of them {type(first).__name__}")]
         return [_texts(name, looked.codes(), "values of several types")]
     kind = raw.type.value_type if pa.types.is_dictionary(raw.type) else raw.type
     if raw.null_count == len(raw):
@@ -257,7 +264,7 @@ def _propose(name: str, looked: Looked, written: bool) -> list[Column]:
         return [_lists(name, raw)]
     if pa.types.is_map(kind):
         return [Column(name, "bag", reason="maps of word and count")]
-    if pa.types.is_struct(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+    if pa.types.is_struct(kind) or pa.types.is_interval(kind) or is_bytes(kind):
         return [Column(name, "ignore", reason=f"values of type {kind}"[:80])]
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
         return _dates(name, raw, "dates")
@@ -292,7 +299,7 @@ def _lists(name: str, raw: Any) -> Column:
 def _dates(name: str, raw: Any, what: str) -> list[Column]:
     where = Where(name, 0)
     hours = date_part(raw, "hour", where, ("",))
-    has_hours = len(set(hours.drop_null().to_pylist())) > 1
+    has_hours = len(set(hours.indices.drop_null().to_pylist())) > 1
     days = number(date_part(raw, "days", where, ("",)), where)
     out = date_columns(name, hour=has_hours, reason=f"{what}, split into parts")
     cells = Cells.fitted(days[~np.isnan(days)])

@@ -124,7 +124,7 @@ def check_fields(column: Column) -> None:
 def _category(column: Column, raw: Any, rows: BatchContext) -> Codes:
     if raw is None:
         return Codes([], np.full(rows.count, -1, dtype=np.int64))
-    check_flat(raw, column.reads)
+    check_flat(raw, rows.where(column))
     return category(raw, rows.missing(column), written=rows.written)
 
 
@@ -134,6 +134,8 @@ def _number(column: Column, raw: Any, rows: BatchContext) -> Numbers:
 
 
 def _text(column: Column, raw: Any, rows: BatchContext) -> Texts:
+    if raw is not None:
+        check_flat(raw, rows.where(column))
     texts = pa.nulls(rows.count, pa.large_string()) if raw is None else text_array(raw, rows.missing(column))
     assert column.text is not None
     return Texts(texts, column.text, column.levels)

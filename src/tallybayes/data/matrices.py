@@ -222,7 +222,8 @@ def bag(raw: Any, column: Column, where: Where) -> Bag:
     for i, item in enumerate(items):
         if isinstance(item, Mapping) or mapped:
             given_pairs = item.items() if isinstance(item, Mapping) else item or ()
-            pairs = [(canon.text(word), _amount(n, word, i, where)) for word, n in given_pairs if n is not None]
+            each = [(canon.text(word), _amount(n, word, i, where)) for word, n in given_pairs if n is not None]
+            pairs = [(word, n) for word, n in each if n != 0]  # none of a word is no word
         elif item is None or (isinstance(item, Sequence) and not isinstance(item, (str, bytes))):
             pairs = [(canon.text(word), 1.0) for word in item or ()]
         else:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 import os
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 from ..base import canon
-from ..base.disk import write_atomically
+from ..base.disk import named, write_atomically
 from ..base.errors import SchemaError, excerpt, unknown, warn
 from ..base.show import Page
 from ..exact.cells import Cells
@@ -90,7 +90,7 @@ class Column:
     @property
     def reads(self) -> str:
         """The name of the column of the data that this one reads."""
-        return self.source or self.name
+        return self.name if self.source is None else self.source
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -111,7 +111,8 @@ class Column:
 
     def to_dict(self) -> dict[str, Any]:
         """A form that JSON can hold, without what is not set."""
-        return {k: v for k, v in asdict(self).items() if v not in (None, "", ())}
+        empty = {"name": (), "source": (None,), "values": (None,)}  # else '' and () are what is not set, too
+        return {k: v for k, v in asdict(self).items() if v not in empty.get(k, (None, "", ()))}
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> Column:
@@ -152,10 +153,18 @@ def column_of(side: PairColumn) -> Column:
     return Column(side.source, side.kind, part=side.part, missing=side.missing)
 
 
-def date_columns(name: str, *, hour: bool = True, reason: str = "") -> list[Column]:
+def date_columns(
+    name: str, *, hour: bool = True, reason: str = "", source: str | None = None, missing: Sequence[str] = ()
+) -> list[Column]:
     """The columns that a date or time is counted as: a number of days, and weekday, month and hour."""
     parts = [p for p in DATE_PARTS if hour or p != "hour"]
-    return [Column(f"{name}.{p}", DATE_PARTS[p], source=name, part=p, reason=reason) for p in parts]
+    more: dict[str, Any] = {"source": name if source is None else source, "missing": tuple(missing), "reason": reason}
+    return [Column(f"{name}.{p}", DATE_PARTS[p], part=p, **more) for p in parts]
+
+
+def _parts(column: Column) -> list[Column]:
+    """The columns that a declared date becomes."""
+    return date_columns(column.name, source=column.source, missing=column.missing, reason=column.reason)
 
 
 @dataclass(frozen=True)
@@ -188,7 +197,7 @@ class Schema:
         unicode: str | None = UNICODE,
     ) -> None:
         put = object.__setattr__
-        put(self, "columns", tuple(p for c in columns for p in (date_columns(c.name) if c.about.parts else [c])))
+        put(self, "columns", tuple(p for c in columns for p in (_parts(c) if c.about.parts else [c])))
         put(self, "target", str(target))
         put(self, "label_type", label_type)
         put(self, "weights", weights)
@@ -336,12 +345,16 @@ class Schema:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the schema as JSON; a file of that name is replaced at once or not at all."""
-        write_atomically(path, json.dumps(self.to_dict(), ensure_ascii=False, indent=1).encode())
+        given = self.to_dict()
+        raw = json.dumps(given, ensure_ascii=False, indent=1).encode(
+            "utf-8", "backslashreplace"
+        )  # as JSON escapes, too
+        write_atomically(path, raw, partial(_check, given))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Schema:
         """Read a schema that `save` wrote."""
-        with open(path, encoding="utf-8") as file:
+        with open(named(path), encoding="utf-8") as file:
             try:
                 given = json.load(file)
             except ValueError as error:
@@ -355,6 +368,12 @@ class Schema:
         title = f"Schema: target {canon.printable(self.target)!r}, {len(self.counted)} columns counted"
         lines = [[canon.printable(c.name, 40), f"{c.kind:<8}", canon.printable(c.reason, 160)] for c in self.columns]
         return str(Page(title, lines, left=3, indent=2))
+
+
+def _check(given: Mapping[str, Any], raw: bytes) -> None:
+    """Refuse to leave a file that would be read back as another schema."""
+    if json.dumps(Schema.from_dict(json.loads(raw)).to_dict()) != json.dumps(given):
+        raise SchemaError("the schema would be read back as another", hint="give columns texts and whole numbers.")
 
 
 def _apart(difference: str) -> SchemaError:

@@ -16,27 +16,27 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ..base import threads
+from ..base import canon, threads
 from ..base.errors import DataError, SettingsError, unknown
 from ..base.lazy import scipy
 from .batch import (
     BATCH_ROWS,
     MATRIX,
+    WEIGHTS,
     Batch,
     Source,
     Wanted,
     arrow_batches,
-    as_column,
     batch_of_rows,
     batches_of_rows,
     refuse_repeated,
 )
+from .columns import as_column, odd_in_polars
 
 __all__ = ["LABELS", "MATRIX", "WEIGHTS", "Batch", "Source", "Wanted", "on_engine", "open_source", "read"]
 
 LABELS = "y"  # labels given beside the data are a column of this name unless the caller names another
 _MANY_CELLS = 1 << 20  # of a frame: converting so many takes longer than starting threads
-WEIGHTS = "(weights)"  # weights given beside the data; no frame has a column of this name by chance
 
 
 def open_source(data: Any, y: Any = None, *, weights: Any = None, target: str | None = None) -> Source:
@@ -56,7 +56,7 @@ def open_source(data: Any, y: Any = None, *, weights: Any = None, target: str | 
         )
     beside: dict[str, Any] = {}
     if y is not None:
-        beside[target or LABELS] = y
+        beside[LABELS if target is None else target] = y
     if weights is not None:
         beside[WEIGHTS] = weights
     return _beside(source, beside)
@@ -135,6 +135,8 @@ def _open(data: Any) -> Source:
         return read(data)
     if module == "pandas" and hasattr(data, "columns"):
         return _memory(_from_pandas(data))
+    if module == "polars" and any(map(odd_in_polars, getattr(data, "dtypes", ()))):
+        return _memory(_from_mapping({c.name: c for c in data.get_columns()}))
     if isinstance(data, pa.RecordBatchReader):
         return Source(lambda: arrow_batches(data), once=True, arrow=True)
     if hasattr(data, "__arrow_c_stream__") and not hasattr(data, "dtype"):
@@ -184,8 +186,14 @@ def _from_array(data: np.ndarray[Any, Any]) -> Batch:
 def _from_mapping(data: Mapping[Any, Any]) -> Batch:
     names = [str(n) for n in data]
     refuse_repeated(names)
-    if names and all(_is_scalar(v) for v in data.values()):
+    if names and all(canon.is_one(v) for v in data.values()):
         return batch_of_rows([data], 0)
+    for name, value in data.items():
+        if canon.is_one(value) and (isinstance(value, (str, bytes)) or not hasattr(value, "__iter__")):
+            raise DataError(
+                f"column {str(name)!r} is one value, {canon.printable(repr(value))}, beside columns of many",
+                hint="give every column one value per row; rows are given as a list of dicts: [{'a': 1, 'b': 2}, …].",
+            )
     columns = {n: as_column(v) for n, v in zip(names, data.values(), strict=True)}
     lengths = {n: _length(c) for n, c in columns.items()}
     if len(set(lengths.values())) > 1:
@@ -194,10 +202,6 @@ def _from_mapping(data: Mapping[Any, Any]) -> Batch:
             hint="give every column one value per row; None stands for a missing one.",
         )
     return Batch(columns, next(iter(lengths.values()), 0))
-
-
-def _is_scalar(value: Any) -> bool:
-    return value is None or isinstance(value, (str, bytes)) or not hasattr(value, "__len__")
 
 
 def _length(column: Any) -> int:

@@ -1,4 +1,4 @@
-"""One raw column with a value per row → canonical texts, numbers or parts of dates, with missing values marked.
+"""One raw column with a value per row → canonical texts or numbers, with missing values marked.
 
 `plain_text` and `plain_number` read one value in plain Python, as a column of many would read it; whatever is not plain
 is left to the column.
@@ -6,7 +6,6 @@ is left to the column.
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,18 +16,15 @@ import pyarrow.compute as pc
 
 from ..base import canon
 from ..base.arrays import Floats, has_infinity
-from ..base.arrow import array, numpy_of, scalar
+from ..base.arrow import array, floats, numpy_of, scalar, texts
 from ..base.errors import DataError
 from ..exact.kernels import gate
 from .blocks import Codes
 
-_DAY = 86400.0
 _FIRST, _MISSING = np.zeros(1, dtype=np.int64), np.full(1, -1, dtype=np.int64)  # the codes of a single row
 _LONG = 1 << 12  # rows of a column of texts: fewer are numbered by Arrow
 _DIFFERENT = 1 << 11  # texts: more are, too, since their table does not stay in the near cache
 SMALL_RANGE = 1 << 16  # of whole numbers that are counted without a hash table
-_WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
-_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
 @dataclass(frozen=True)
@@ -47,12 +43,26 @@ class Where:
         return DataError(f"column {self.column!r}, row {number} (the first is row 0): {found}", hint=hint)
 
 
-def check_flat(raw: Any, column: str) -> None:
-    """Refuse a matrix where one value per row is wanted."""
-    if getattr(raw, "ndim", 1) != 1:
+def check_flat(raw: Any, where: Where) -> None:
+    """Refuse a column where one value per row is wanted and a row has none or several."""
+    if getattr(raw, "ndim", 1) != 1 or not isinstance(raw, (pa.Array, np.ndarray, list)):
         raise DataError(
-            f"column {column!r} is a matrix of shape {raw.shape}, not one value per row",
+            f"column {where.column!r} is a matrix of shape {raw.shape}, not one value per row",
             hint="give its columns names of their own, or declare it as kind 'vector' or 'bag'.",
+        )
+    if isinstance(raw, pa.Array):
+        kind = raw.type.value_type if pa.types.is_dictionary(raw.type) else raw.type
+        if (pa.types.is_nested(kind) or pa.types.is_interval(kind)) and raw.null_count < len(raw):
+            raise DataError(
+                f"column {where.column!r} holds values of type {kind}, not one value per row",
+                hint="take a part of it as a column of its own, or declare lists and maps as kind 'bag' or 'vector'.",
+            )
+    elif isinstance(raw, list) and not all(map(canon.is_one, {type(v): v for v in raw}.values())):
+        row = next(i for i, v in enumerate(raw) if not canon.is_one(v))
+        raise where.error(
+            row,
+            f"{canon.printable(repr(raw[row]))} is a {type(raw[row]).__name__}, not one value",
+            "give its parts columns of their own, or declare the column as kind 'bag' or 'vector'.",
         )
 
 
@@ -66,44 +76,45 @@ def category(raw: Any, missing: Sequence[str] = (), *, written: bool = False) ->
         return Codes([], _MISSING) if text is None or text in missing else Codes([text], _FIRST)
     if isinstance(raw, np.ndarray):
         raw = array(raw)
+    if isinstance(raw, pa.Array) and pa.types.is_nested(raw.type):
+        raw = raw.to_pylist()  # all of them missing, or refused
     if isinstance(raw, pa.Array) and pa.types.is_integer(raw.type) and raw.null_count == 0:
         found = _small_range(numpy_of(raw), missing)
         if found is not None:
             return found
     numbered = _numbered(raw) if isinstance(raw, pa.Array) and is_text(raw.type) and len(raw) >= _LONG else None
     if numbered is not None:
-        texts, codes = numbered
+        spelled, codes = numbered
     elif isinstance(raw, pa.Array):
         if not pa.types.is_dictionary(raw.type):
             raw = raw.dictionary_encode()
-        values = raw.dictionary.to_pylist()
-        texts = values if is_text(raw.dictionary.type) else [canon.text(v) for v in values]
+        spelled = texts(raw.dictionary)
         indices = raw.indices if pa.types.is_int32(raw.indices.type) else raw.indices.cast(pa.int64())
         codes = numpy_of(indices.fill_null(scalar(-1, indices.type)) if indices.null_count else indices)
         if is_text(raw.dictionary.type) and raw.dictionary.null_count == 0:
-            named = list(map(canon.written, values)) if written else values
+            named = [canon.written(t) if written else t for t in spelled if t is not None]
             each = set(named)
             if len(each) == len(named) and each.isdisjoint(missing):
                 return Codes(named, codes)  # none is missing, and none twice
     else:
         seen: dict[Any, int] = {}
-        texts, numbers = [], []
+        spelled, numbers = [], []
         for value in raw:
             text = canon.text(value)
             if text not in seen:
-                seen[text] = len(texts)
-                texts.append(text)
+                seen[text] = len(spelled)
+                spelled.append(text)
             numbers.append(seen[text])
         codes = np.array(numbers, dtype=np.int64)
     slots: dict[str, int] = {}
-    new = np.empty(len(texts) + 1, dtype=np.int64)
+    new = np.empty(len(spelled) + 1, dtype=np.int64)
     new[-1] = -1
-    for i, text in enumerate(texts):
+    for i, text in enumerate(spelled):
         if text is None or text in missing:
             new[i] = -1
         else:
             new[i] = slots.setdefault(canon.written(text) if written else text, len(slots))
-    return Codes(list(slots), codes if len(slots) == len(texts) else new[codes])
+    return Codes(list(slots), codes if len(slots) == len(spelled) else new[codes])
 
 
 def _numbered(raw: Any) -> tuple[list[str | None], Any] | None:
@@ -146,8 +157,11 @@ def number(raw: Any, where: Where, missing: Sequence[str] = ()) -> Floats:
     """float64 values, NaN for missing; words and infinities are refused."""
     if isinstance(raw, pa.Array) and pa.types.is_dictionary(raw.type):
         raw = raw.dictionary_decode()
+    if isinstance(raw, pa.Array) and is_bytes(raw.type):
+        raw = array(texts(raw), pa.string())
     if isinstance(raw, pa.Array) and is_text(raw.type):
         raw = _numbers_from_text(raw, missing)
+    marks = [float(m) for m in missing if _is_float(m) and canon.text(float(m)) == m]  # such as -999
     if isinstance(raw, pa.Array):
         if pa.types.is_null(raw.type):
             return np.full(len(raw), np.nan)
@@ -158,12 +172,11 @@ def number(raw: Any, where: Where, missing: Sequence[str] = ()) -> Floats:
                 f"column {where.column!r} holds values of type {raw.type}, not numbers",
                 hint="declare the column as a category, or turn it into numbers first.",
             )
-        values = numpy_of(raw.cast(pa.float64(), safe=False))
-        marks = [float(m) for m in missing if _is_float(m) and canon.text(float(m)) == m]  # such as -999
-        if marks and (marked := np.isin(values, marks)).any():
-            values = np.where(marked, np.nan, values)
+        values = floats(raw)
     else:
         values = np.array([_one_number(v, i, where, missing) for i, v in enumerate(raw)], dtype=np.float64)
+    if marks and (marked := np.isin(values, marks)).any():
+        values = np.where(marked, np.nan, values)
     if has_infinity(values):
         row = int(np.argmax(np.isinf(values)))
         raise where.error(
@@ -180,13 +193,18 @@ def is_text(kind: Any) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
+def is_bytes(kind: Any) -> bool:
+    """Whether an Arrow type is one of bytes, which are counted by the text that they spell."""
+    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind))
+
+
 def _numbers_from_text(raw: Any, missing: Sequence[str]) -> Any:
     if any(map(_is_float, missing)):  # such as -999
-        raw = _without(raw, missing)
+        raw = without(raw, missing)
     try:
         return raw.cast(pa.float64())
     except pa.ArrowInvalid:
-        raw = _without(raw, missing)
+        raw = without(raw, missing)
     try:
         return raw.cast(pa.float64())
     except pa.ArrowInvalid:
@@ -201,7 +219,7 @@ def _is_float(text: str) -> bool:
     return True
 
 
-def _without(raw: Any, missing: Sequence[str]) -> Any:
+def without(raw: Any, missing: Sequence[str]) -> Any:
     """The texts with those that mean "missing" as null."""
     if not missing:
         return raw
@@ -209,16 +227,12 @@ def _without(raw: Any, missing: Sequence[str]) -> Any:
 
 
 def _one_number(value: Any, row: int, where: Where, missing: Sequence[str]) -> float:
-    text = canon.text(value)
+    text = canon.text(value) if canon.is_one(value) else canon.printable(repr(value))
     if text is None or text in missing:
         return np.nan
-    if isinstance(value, (bool, np.bool_)):
-        return float(value)
     try:
-        if "_" in text or isinstance(value, complex):  # Python reads 1_000, nobody else does
-            raise ValueError
-        return float(value)
-    except (TypeError, ValueError, OverflowError):
+        return canon.number(value)
+    except ValueError:
         comma = "," in text and text.replace(",", ".", 1).replace(".", "", 1).lstrip("+-").isdigit()
         raise where.error(
             row,
@@ -227,59 +241,6 @@ def _one_number(value: Any, row: int, where: Where, missing: Sequence[str]) -> f
             if comma
             else "mend the value, name it in the schema's missing=[…], or make the column a category.",
         ) from None
-
-
-def date_part(raw: Any, part: str, where: Where, missing: Sequence[str]) -> Any:
-    """Days since 1970 as numbers, or weekday, month or hour as text."""
-    times = _timestamps(raw, where, missing)
-    if part == "days":
-        return pc.divide(pc.cast(times, pa.int64()), scalar(_DAY * 1e6))
-    if part == "hour":
-        return pc.cast(pc.hour(times), pa.string())
-    number = pc.day_of_week(times) if part == "weekday" else pc.subtract(pc.month(times), scalar(1))
-    names = array(_WEEKDAYS if part == "weekday" else _MONTHS)
-    return pc.take(names, number)
-
-
-def _timestamps(raw: Any, where: Where, missing: Sequence[str]) -> Any:
-    if not isinstance(raw, pa.Array):
-        raw = array(list(raw), from_pandas=True)
-    if pa.types.is_dictionary(raw.type):
-        raw = raw.dictionary_decode()
-    if pa.types.is_null(raw.type):
-        return raw.cast(pa.timestamp("us"))
-    if is_text(raw.type):
-        raw = _times_from_text(raw, where, missing)
-    if not (pa.types.is_timestamp(raw.type) or pa.types.is_date(raw.type)):
-        raise DataError(
-            f"column {where.column!r} holds values of type {raw.type}, not dates",
-            hint="give dates, timestamps or ISO texts such as 2024-05-31.",
-        )
-    if pa.types.is_timestamp(raw.type) and raw.type.tz is not None:
-        raw = raw.cast(pa.timestamp("us", "UTC"), safe=False).cast(pa.timestamp("us"))
-    return raw.cast(pa.timestamp("us"), safe=False)
-
-
-def _times_from_text(raw: Any, where: Where, missing: Sequence[str]) -> Any:
-    raw = _without(raw, missing)
-    try:
-        return raw.cast(pa.timestamp("us"))  # what Arrow reads it reads as Python does, only faster
-    except pa.ArrowInvalid:
-        return array([_one_time(v, i, where) for i, v in enumerate(raw.to_pylist())], pa.timestamp("us"))
-
-
-def _one_time(value: str | None, row: int, where: Where) -> dt.datetime | None:
-    if value is None:
-        return None
-    try:
-        time = dt.datetime.fromisoformat(value)
-    except ValueError:
-        raise where.error(
-            row,
-            f"{value[:60]!r} is not a date",
-            "write dates as 2024-05-31 or 2024-05-31T18:00, or ignore the column.",
-        ) from None
-    return time.astimezone(dt.UTC).replace(tzinfo=None) if time.tzinfo else time
 
 
 _NUMBERS = frozenset((float, int, bool, np.float64, np.float32, np.int64, np.int32))

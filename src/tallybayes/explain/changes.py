@@ -11,6 +11,7 @@ import datetime as dt
 import math
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from scipy.special import gammaln
 
 from ..base.arrays import Floats
 from ..base.canon import number_text
+from ..base.times import stamp_text
 from ..data import encode
 from ..data.blocks import Bag, Block, N, Numbers, Vectors
 from ..data.sources import Batch
@@ -36,6 +38,7 @@ _WORST = np.array([1e9, 1e5])
 _GRID = np.linspace(-2.5, 2.5, 21)  # deviations from the mean at which a number without cells is tried
 _MOST_DAYS = 400
 _DAY = 86_400_000_000  # microseconds
+_FIRST_DAY, _LAST_DAY = -719_162, 2_932_896  # the days since 1970 that Python has dates for
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,25 @@ class Coupled:
     def score(self, core: Floats, tokens: int) -> Floats:
         """What the column adds to each class."""
         return self.scale(tokens) * core + self.extra(tokens)
+
+    @cached_property
+    def by_length(self) -> dict[int, tuple[list[Move], Floats]]:
+        """The moves by how many tokens longer the text gets, and their deltas as one array."""
+        groups: dict[int, list[Move]] = {}
+        for move in self.moves:
+            groups.setdefault(move.length, []).append(move)
+        return {length: (moves, np.stack([m.delta for m in moves])) for length, moves in groups.items()}
+
+    def at_length(self, tokens: int) -> tuple[float, Floats]:
+        """The scale and the extra of a text of so many tokens, worked out once."""
+        if tokens not in self._at_length:
+            extra = np.broadcast_to(self.extra(tokens), self.core.shape)
+            self._at_length[tokens] = (self.scale(tokens), extra)
+        return self._at_length[tokens]
+
+    @cached_property
+    def _at_length(self) -> dict[int, tuple[float, Floats]]:
+        return {}
 
 
 @dataclass(frozen=True)
@@ -163,7 +185,9 @@ def _shown(columns: Sequence[Column], blocks: Mapping[str, Block]) -> str | None
     for column in columns:
         text = blocks[column.name].text(0)
         if column.part == "days" and text is not None:
-            return str(_moment(float(text)))
+            days = float(text)
+            known = _FIRST_DAY <= days < _LAST_DAY
+            return str(_moment(days)) if known else stamp_text(np.datetime64(round(days), "D"))
         if column.part is None:
             return text
     return blocks[columns[0].name].text(0)

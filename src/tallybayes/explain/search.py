@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 
 import numpy as np
 
@@ -17,35 +18,41 @@ Best = list[tuple[float, list[Move]]]  # by number of changes: the gain, and the
 
 def best_words(text: Coupled, a: int, b: int) -> Best:
     """The best k changes of a coupled text for class a against b, k from 0 up."""
-    groups: dict[int, list[tuple[float, Move]]] = {}
-    for m in text.moves:
-        groups.setdefault(m.length, []).append((float(m.gain(a, b)), m))
-    tops = [sorted(members, key=lambda g: -g[0])[:_MOST_WORDS] for members in groups.values()]
-    sums = [np.concatenate(([0.0], np.cumsum([g for g, _ in top]))) for top in tops]
+    tops = {n: _top(moves, a, b) for n, moves in text.by_length.items()}
     # how many words of each group are taken, by their number and by the change of length
     states: dict[tuple[int, int], tuple[float, tuple[int, ...]]] = {(0, 0): (0.0, ())}
-    for length, total in zip(groups, sums, strict=True):
+    for length, top in tops.items():
+        total = [0.0, *accumulate(gain for gain, _ in top)]
         new: dict[tuple[int, int], tuple[float, tuple[int, ...]]] = {}
         for (k, moved), (gain, taken) in states.items():
             for j in range(min(len(total) - 1, _MOST_WORDS - k) + 1):
-                key, value = (k + j, moved + j * length), gain + float(total[j])
+                key, value = (k + j, moved + j * length), gain + total[j]
                 if key not in new or value > new[key][0]:
                     new[key] = (value, (*taken, j))
         states = new
     now = text.score(text.core, text.tokens)
+    core = float(text.core[0, a] - text.core[1, b])
+    best: dict[int, tuple[float, int, tuple[int, ...]]] = {}
+    for (k, moved), (gain, taken) in states.items():
+        scale, extra = text.at_length(text.tokens + moved)
+        reach = scale * (core + gain) + float(extra[0, a] - extra[1, b])
+        if k not in best or reach > best[k][0]:
+            best[k] = (reach, moved, taken)
     out: Best = [(0.0, [])]
-    for k in range(1, _MOST_WORDS + 1):
-        options = []
-        for (count, moved), (_, taken) in states.items():
-            if count == k:
-                chosen = [m for top, j in zip(tops, taken, strict=True) for _, m in top[:j]]
-                core = text.core + np.sum([m.delta for m in chosen], axis=0)
-                change = text.score(core, text.tokens + moved) - now
-                options.append((float(change[0, a] - change[1, b]), chosen))
-        if not options:
-            break
-        out.append(max(options, key=lambda g: g[0]))
+    for k in range(1, max(best) + 1):
+        _, moved, taken = best[k]
+        chosen = [m for top, j in zip(tops.values(), taken, strict=True) for _, m in top[:j]]
+        change = text.score(text.core + np.sum([m.delta for m in chosen], axis=0), text.tokens + moved) - now
+        out.append((float(change[0, a] - change[1, b]), chosen))
     return out
+
+
+def _top(moves: tuple[list[Move], Floats], a: int, b: int) -> list[tuple[float, Move]]:
+    """The changes that gain most for class a against b."""
+    each, deltas = moves
+    gains = deltas[:, 0, a] - deltas[:, 1, b]
+    order = np.argsort(-gains, kind="stable")[:_MOST_WORDS].tolist()
+    return [(float(gains[i]), each[i]) for i in order]
 
 
 def combined(texts: Sequence[Best]) -> Best:

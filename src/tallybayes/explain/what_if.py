@@ -10,14 +10,15 @@ numbers move no further than they must. Every answer is checked by predicting th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from ..base.arrays import Floats
+from ..base.arrays import Floats, Ints
 from ..base.canon import printable
 from ..base.show import Page, Shown, softmax
 from ..data.blocks import Bag, Block, Numbers, Vectors
@@ -29,6 +30,7 @@ from .search import Best, best_words, combined, smallest_set
 if TYPE_CHECKING:
     from ..model.model import Model
 
+_FEW = 8  # classes whose changes are remembered as arrays
 _MOST_STEPS = 12  # changes tried one after the other
 _ROUNDING = 1e-9  # a lead smaller than this share of the scores may be rounding
 
@@ -116,6 +118,7 @@ class _Search:
     def __init__(self, model: Model, batch: Batch, blocks: Mapping[str, Block]) -> None:
         self.model, self.batch, self.blocks = model, batch, blocks
         self.possible = possible(model, batch, blocks)
+        self._known: dict[tuple[int, int], Floats] = {}
         self.paired = any(c.of is not None for c in model.schema.counted)
         self.border = _border(model)
         self.scores = self._scores(())
@@ -194,11 +197,9 @@ class _Search:
     def _against(self, a: int, b: int, most: int | None = None) -> tuple[float, list[Move]] | None:
         """The fewest changes that put class a ahead of class b, with the lead that they give; at most so many."""
         need = float(self.scores[1, b] - self.scores[0, a]) + (self.border if a == 1 else -self.border)
-        best = [max(moves, key=lambda m: float(m.gain(a, b))) for moves in self.possible.units.values()]
-        gains = sorted(((float(m.gain(a, b)), m) for m in best), key=lambda g: -g[0])
         single: Best = [(0.0, [])]
-        for gain, move in gains:
-            if gain <= 0 or single[-1][0] > 2 * abs(need) + 1:
+        for gain, move in self._by_gain(a, b):
+            if single[-1][0] > 2 * abs(need) + 1:
                 break
             single.append((single[-1][0] + gain, [*single[-1][1], move]))
         texts = combined([best_words(c, a, b) for c in self.possible.coupled])
@@ -209,6 +210,32 @@ class _Search:
             if reach > need + self.slack or (reach >= need - self.slack and a < b and self.flips(chosen, None)):
                 return reach - need, chosen
         return None
+
+    def _by_gain(self, a: int, b: int) -> Iterator[tuple[float, Move]]:
+        """The best change of each unit for class a against b, the largest gain first, as far as they gain anything."""
+        gains = self._deltas(0, a) - self._deltas(1, b)
+        unit, moves = self._units
+        order = np.lexsort((-gains, unit))
+        order = order[np.concatenate(([True], np.diff(unit[order]) > 0))] if len(order) else order
+        for i in order[np.argsort(-gains[order], kind="stable")].tolist():
+            if gains[i] <= 0:
+                return
+            yield float(gains[i]), moves[i]
+
+    @cached_property
+    def _units(self) -> tuple[Ints, list[Move]]:
+        """All single changes, and the number of the unit of each."""
+        groups = self.possible.units.values()
+        return np.repeat(np.arange(len(groups)), [len(g) for g in groups]), [m for g in groups for m in g]
+
+    def _deltas(self, place: int, label: int) -> Floats:
+        """What each change adds to a class as a winner (place 0) or as a loser; the last few are remembered."""
+        if (place, label) not in self._known:
+            if len(self._known) > _FEW:
+                self._known.clear()
+            moves = self._units[1]
+            self._known[place, label] = np.fromiter((m.delta[place, label] for m in moves), np.float64, len(moves))
+        return self._known[place, label]
 
     def turn(self, to: int) -> tuple[list[Move], bool]:
         """The fewest changes after which a given class is ahead of all others, and whether fewer are ruled out."""
@@ -340,7 +367,8 @@ def _border(model: Model) -> float:
 def _with_words(block: Bag, moves: Iterable[Move]) -> Bag:
     """The bag of one row with words added or removed."""
     amounts = amounts_of(block)
-    order = [block.slots[i] for i in block.given[0]] if block.given is not None else list(amounts)
+    there = amounts if block.given is None else (block.slots[i] for i in block.given[0])
+    order = [word for word in there if word in amounts]  # an amount may be too small to be counted
     for m in moves:
         if m.after:
             amounts[m.value] = 1.0

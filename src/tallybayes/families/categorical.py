@@ -122,6 +122,8 @@ class CategoricalBelief(Belief):
     def sample(self, labels: Ints, rng: np.random.Generator) -> pa.Array:
         """Values by their probabilities, renormalised (epsilon smoothing does not sum to one)."""
         names = [*self.values, UNSEEN] if self.reserve else list(self.values)
+        if not names:  # no row of any class has a value
+            return pa.nulls(len(labels), pa.string())
         return pa.array(names, pa.string()).take(pa.array(draw(self.probabilities, labels, rng)))
 
     def parameters(self) -> tuple[int, int]:

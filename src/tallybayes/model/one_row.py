@@ -14,7 +14,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 from operator import add
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from ..base import canon
 from ..base.arrays import Floats
 from ..data.batch import MATRIX
 from ..data.blocks import Codes, Numbers
+from ..data.dates import plain_part
 from ..data.encode import block_of_one
 from ..data.pairs import PairColumn, pair_slot, stretch_names
 from ..data.schema import Column, Schema, column_of
@@ -57,7 +58,7 @@ def _is_column(given: Mapping[Any, Any], schema: Schema) -> bool:
         value = None if column.kind in _LISTED else given.get(column.reads)
         if value is not None:
             return hasattr(value, "__len__") and not isinstance(value, (str, bytes))
-    return False
+    return not canon.is_one(given.get(schema.target))
 
 
 class RowScorer:
@@ -176,12 +177,10 @@ def reader(column: Column, belief: Belief | None, settings: Settings, missing: S
     read: Reader | None = None
     if column.of is not None:
         read = _pair(column.of, belief, by, missing)
-    elif column.part is not None:
-        pass
     elif column.kind == "category":
-        read = _category(column.reads, belief, by, marks)
+        read = _category(column, belief, by, marks)
     elif column.kind == "number":
-        read = _of_number(column, belief, by, marks - {""})
+        read = _of_number(column, belief, by, marks if column.part else marks - {""})
     elif belief is not None:
         form = belief.form()
         if isinstance(form, BellForm) and form.freedom is None:
@@ -211,17 +210,17 @@ def _coded(slot: str | None, belief: Belief | None, by: float) -> Said | None:
     return None if slot is None or belief is None else _listed(belief.parts(Codes([slot], _ONE))[0], by)
 
 
-def _category(name: str, belief: Belief | None, by: float, marks: frozenset[str]) -> Reader:
+def _category(column: Column, belief: Belief | None, by: float, marks: frozenset[str]) -> Reader:
+    name, part = column.reads, column.part
     kept = _Kept(lambda value: _coded(plain_text(value, marks), belief, by))
 
     def read(row: Row) -> Said | None:
         value = row[name]
-        if type(value) is not str:
+        if part is not None:
+            value = plain_part(value, part, marks)
+        elif type(value) is not str:
             value = plain_text(value, marks)
-            if value is None:
-                return None
-        said: Said | None = kept[value]
-        return said
+        return None if value is None else cast(Said, kept[value])
 
     return read
 
@@ -233,10 +232,7 @@ def _pair(of: tuple[PairColumn, PairColumn], belief: Belief | None, by: float, m
 
     def read(row: Row) -> Said | None:
         u, v = one(row), other(row)
-        if u is None or v is None:
-            return None
-        said: Said | None = kept[u, v]
-        return said
+        return None if u is None or v is None else cast(Said, kept[u, v])
 
     return read
 
@@ -246,27 +242,31 @@ def _side(side: PairColumn, missing: Sequence[str]) -> Callable[[Row], str | Non
     numeric = marks - {""}
     if side.kind == "category" and side.part is None:
         return lambda row: plain_text(row[name], marks)
-    column, by_block = column_of(side), side.part is not None or side.kind != "number"
+    column, by_block = column_of(side), side.kind != "number"
 
     def read(row: Row) -> str | None:
         value = row[name]
-        if by_block and value is not None:
+        if side.part is not None:
+            value = plain_part(value, side.part, marks)
+            if by_block:
+                return cast(str | None, value)
+        elif by_block and value is not None:
             block = block_of_one(column, value, missing)
             if isinstance(block, Codes):
                 return block.text(0)
             value = float(block.values[0])
-        x = plain_number(value, numeric)
+        x = plain_number(value, frozenset() if side.part else numeric)
         return None if x is None else names[bisect_right(side.cuts, x)]
 
     return read
 
 
 def _of_number(column: Column, belief: Belief | None, by: float, marks: frozenset[str]) -> Reader:
-    name = column.reads
+    name, part = column.reads, column.part
     heard = None if belief is None else _heard(belief.form(), by, lambda: belief)
 
     def read(row: Row) -> Said | None:
-        x = plain_number(row[name], marks)
+        x: Any = plain_number(row[name], marks) if part is None else plain_part(row[name], part, marks)
         return None if x is None or heard is None else heard(x)
 
     return read

@@ -18,7 +18,8 @@ from ..base.arrow import array
 from ..base.disk import replacing
 from ..base.errors import DataError, SettingsError, unknown
 from ..data import encode
-from ..data.batch import Batch, as_column
+from ..data.batch import Batch
+from ..data.columns import as_column
 from ..data.outputs import PREDICTION, output_names
 from ..data.sources import open_source
 from .model import Model

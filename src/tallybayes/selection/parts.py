@@ -18,7 +18,7 @@ from ..data.encode import Labelled
 from ..data.infer import labels_or_name
 from ..data.schema import Column, Schema
 from ..data.sources import LABELS, Batch, Source, open_source
-from ..data.values import category
+from ..data.values import Where, category, check_flat
 from . import splits
 from .folds import Assign
 
@@ -51,7 +51,7 @@ def split(
             hint="choose one of by and groups.",
         )
     target, y = labels_or_name(target, y)
-    source = open_source(data, y, target=target or LABELS).repeatable()
+    source = open_source(data, y, target=LABELS if target is None else target).repeatable()
     if by is not None:
         names, part = column_codes(source, by, "says which part a row belongs to")
         return {name: _rows_of(data, y, part == i) for i, name in enumerate(names)}
@@ -64,7 +64,7 @@ def split(
         members = column_codes(source, groups, "holds the groups")[1]
         part = _groups_by_share(members, shares, seed)
     else:
-        labels = _labels(source, target or LABELS) if stratify else None
+        labels = _labels(source, LABELS if target is None else target) if stratify else None
         rows = sum(b.rows for b in source.batches()) if labels is None else len(labels)
         part = splits.shares(rows, shares, seed, None if labels is None else labels - labels.min(initial=0))
     return {name: _rows_of(data, y, part == i) for i, name in enumerate(names)}
@@ -152,6 +152,7 @@ def column_codes(source: Source, name: str, what: str) -> tuple[list[str], Ints]
     for batch in source.batches():
         if name not in batch:
             raise unknown(DataError, f"there is no column {name!r}, which {what}", name, batch.names())
+        check_flat(batch[name], Where(name, batch.start, batch.place))
         found = category(batch[name], ())
         gone = np.flatnonzero(found.codes < 0)
         if len(gone):

@@ -14,7 +14,7 @@ from ..model.model import Model
 from ..tally.tally import Tally
 from .json import scorer_json
 from .onnx import onnx_bytes
-from .sealed import seal, sealed_to_bytes
+from .sealed import check_sealed, seal, sealed_to_bytes
 
 _MOST_COLUMNS = 200
 _SMALL = 5  # a count below this may point at single people
@@ -123,5 +123,5 @@ def export(model: Model, path: str | os.PathLike[str] | None = None, format: str
     else:
         out = onnx_bytes(seal(model)) if format == "onnx" else scorer_json(seal(model)).encode()
     if path is not None:
-        write_atomically(path, out)
+        write_atomically(path, out, check_sealed if format == "sealed" else None)
     return out

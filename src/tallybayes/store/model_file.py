@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from ..base import canon
-from ..base.disk import write_atomically
+from ..base.disk import named, write_atomically
 from ..base.errors import ModelFileError, SettingsError, TallybayesError
 from ..data.schema import Column, Schema
 from ..families import Auto, Family, default_family, family_for
@@ -126,9 +126,10 @@ def metadata_of(kind: str, schema: Schema, **more: Any) -> dict[str, str]:
     return {PREFIX + name: text for name, text in {**texts, **{n: _json(v) for n, v in more.items()}}.items()}
 
 
-def _packed(stored: Stored) -> bytes:
+def _texts(stored: Stored) -> dict[str, str]:
+    """What the metadata say of what is stored, the digest aside."""
     tally = stored.tally
-    texts = {
+    return {
         **{k.removeprefix(PREFIX): v for k, v in metadata_of(stored.kind, stored.schema).items()},
         "sheets": _json({} if tally is None else sheets_of(tally)),
         "settings": _json(settings_to_json(stored.settings)),
@@ -136,6 +137,10 @@ def _packed(stored: Stored) -> bytes:
         **({} if stored.written is None else {"written": _json(stored.written)}),
         "notes": _notes(stored.notes),
     }
+
+
+def _packed(stored: Stored) -> bytes:
+    tally, texts = stored.tally, _texts(stored)
     texts["digest"] = _digest(texts, tally)
     table = table_of(Tally.zero(stored.schema) if tally is None else tally)
     return pack(table, {PREFIX + name: text for name, text in texts.items()})
@@ -210,15 +215,30 @@ def _interpreted(texts: Mapping[str, str], parts: Parts) -> Stored:
 
 
 def save(path: str | os.PathLike[str], raw: bytes) -> None:
-    """Put the bytes of a file in its place, at once or not at all."""
-    write_atomically(path, raw)
+    """Put the bytes of a file in its place, at once or not at all, once they were read back."""
+    write_atomically(path, raw, check)
+
+
+def check(raw: bytes) -> None:
+    """Refuse the bytes of a file that would not be read back as what they were made of."""
+    parts = unpack(raw, trusted=True)
+    stored = stored_from_bytes(raw, trusted=True)
+    if stored.tally is None:
+        stored.model()
+    again = _texts(stored)
+    for name in ("schema", "settings", "families", "written", "notes", "sheets"):
+        if again.get(name) != parts.metadata.get(PREFIX + name):
+            raise ModelFileError(
+                f"the {name} would be read back from the file as something else, so it was not written",
+                hint="what cannot be kept is most likely a name or value of an unusual type: use texts and numbers.",
+            )
 
 
 def load_stored(
     path: str | os.PathLike[str], *, like: Model | str | os.PathLike[str] | None = None, trusted: bool = False
 ) -> Stored:
     """What the file at a path holds; with `like`, the rows of any Parquet file under that model's schema."""
-    with open(path, "rb") as file:
+    with open(named(path), "rb") as file:
         raw = file.read()
     try:
         return stored_from_bytes(raw, trusted=trusted) if like is None else _like(raw, like, trusted=trusted)

@@ -1,7 +1,8 @@
 """A scorer as an ONNX graph in float64, for number, category and vector columns.
 
 Inputs are one tensor per column: strings for a category ("" for missing), doubles for a number (NaN for missing),
-rows × positions for a vector. Outputs are `label` and `probabilities`. Only standard operators are used.
+rows × positions for a vector. Outputs are `label` and `probabilities`, in this order, with an underscore behind a name
+that a column has. Only standard operators are used.
 """
 
 from __future__ import annotations
@@ -31,10 +32,10 @@ def onnx_bytes(sealed: Sealed) -> bytes:
         raise MissingExtra(
             "exporting to ONNX needs the package onnx", hint="install it: pip install 'tallybayes[onnx]'."
         ) from None
-    graph = _Graph(onnx)
-    start = sealed._model.start
+    start, all_pieces = sealed._model.start, list(pieces(sealed, "ONNX"))
+    graph = _Graph(onnx, [name for column in sealed.schema.counted for name in column.inputs])
     total = graph.constant(start[None, :])
-    for piece in pieces(sealed, "ONNX"):
+    for piece in all_pieces:
         if piece["kind"] not in ("category", "number", "vector", "pair"):
             raise SettingsError(
                 f"column {piece['name']!r} is a {piece['kind']}, which ONNX has no standard operators for",
@@ -52,21 +53,31 @@ def onnx_bytes(sealed: Sealed) -> bytes:
 class _Graph:
     """Nodes, constants and inputs as they are put together; names of columns appear only as names of inputs."""
 
-    def __init__(self, onnx: Any) -> None:
-        self.onnx = onnx
+    def __init__(self, onnx: Any, columns: Sequence[str]) -> None:
+        if "" in columns:
+            raise SettingsError(
+                "ONNX has no inputs without a name, and a column is called ''", hint="rename the column."
+            )
+        self.onnx, self.columns = onnx, set(columns)
         self.nodes: list[Any] = []
         self.inputs: list[Any] = []
         self.outputs: list[Any] = []
         self.constants: list[Any] = []
 
     def constant(self, value: Any) -> str:
-        name = f"c{len(self.constants)}"
+        name = self.own(f"c{len(self.constants)}")
         if isinstance(value, np.ndarray):
             tensor = self.onnx.numpy_helper.from_array(value, name)
         else:
             raw = [str(v).encode() for v in value]
             tensor = self.onnx.helper.make_tensor(name, self.onnx.TensorProto.STRING, [len(raw)], raw)
         self.constants.append(tensor)
+        return name
+
+    def own(self, name: str) -> str:
+        """The name, with underscores behind it if a column has it."""
+        while name in self.columns:
+            name += "_"
         return name
 
     def whole(self, *values: int) -> str:
@@ -77,7 +88,7 @@ class _Graph:
         **attributes: Any,
     ) -> str:  # fmt: skip
         """The name of the first output; `beside` names further ones that the operator must have."""
-        names = [out or f"t{len(self.nodes)}", *beside]
+        names = [out or self.own(f"t{len(self.nodes)}"), *map(self.own, beside)]
         self.nodes.append(self.onnx.helper.make_node(operator, list(inputs), names, domain=domain, **attributes))
         return names[0]
 
@@ -234,10 +245,11 @@ def _answers(graph: _Graph, total: str, sealed: Sealed) -> None:
     total = graph.node("Where", graph.node("Less", top, least), prior, total)
     above = graph.node("Exp", graph.node("Sub", total, graph.node("ReduceMax", total, axis, keepdims=1)))
     kind = graph.onnx.TensorProto
-    graph.node("Div", above, graph.node("ReduceSum", above, axis, keepdims=1), out="probabilities")
-    best = graph.node("ArgMax", "probabilities", axis=1, keepdims=0)
+    label, probabilities = graph.own("label"), graph.own("probabilities")
+    graph.node("Div", above, graph.node("ReduceSum", above, axis, keepdims=1), out=probabilities)
+    best = graph.node("ArgMax", probabilities, axis=1, keepdims=0)
     whole = sealed.schema.label_type == "int" and all(type(c) is int for c in sealed.classes)
     labels = graph.whole(*sealed.classes) if whole else graph.constant([str(canon.text(c)) for c in sealed.classes])
-    graph.node("Gather", labels, best, out="label", axis=0)
-    graph.output("label", kind.INT64 if whole else kind.STRING, ["rows"])
-    graph.output("probabilities", kind.DOUBLE, ["rows", n])
+    graph.node("Gather", labels, best, out=label, axis=0)
+    graph.output(label, kind.INT64 if whole else kind.STRING, ["rows"])
+    graph.output(probabilities, kind.DOUBLE, ["rows", n])

@@ -19,6 +19,7 @@ import pyarrow as pa
 from ..base import canon
 from ..base.arrays import Floats
 from ..base.arrow import array, numpy_of
+from ..base.disk import named
 from ..base.errors import ModelFileError, SettingsError
 from ..data.schema import Column, Schema
 from ..families.base import Belief
@@ -104,6 +105,15 @@ def sealed_to_bytes(sealed: Sealed) -> bytes:
     }
     texts = metadata_of("sealed", model.schema, settings=settings_to_json(model.settings), scorer=scorer)
     return pack(rows.table(), texts)
+
+
+def check_sealed(raw: bytes) -> None:
+    """Refuse the bytes of a file that would not be read back as the scorer they were made of."""
+    if sealed_to_bytes(sealed_from_bytes(raw, trusted=True)) != raw:
+        raise ModelFileError(
+            "the sealed scorer would be read back as another, so it was not written",
+            hint="what cannot be kept is most likely a name or value of an unusual type: use texts and numbers.",
+        )
 
 
 class _Rows:
@@ -203,6 +213,6 @@ def _beliefs(given: Mapping[str, Any], table: pa.Table) -> dict[str, Belief]:
 
 def load_sealed(path: str | os.PathLike[str], *, trusted: bool = False) -> Sealed:
     """The sealed scorer that `model.export(path, "sealed")` wrote, after every check."""
-    with open(path, "rb") as file:
+    with open(named(path), "rb") as file:
         raw = file.read()
     return sealed_from_bytes(raw, trusted=trusted)

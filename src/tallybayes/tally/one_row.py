@@ -18,6 +18,7 @@ import numpy as np
 from ..data import encode
 from ..data.batch import one_row
 from ..data.blocks import Groups
+from ..data.dates import plain_part
 from ..data.schema import Column, Schema
 from ..data.values import NotPlain, plain_text
 from ..exact.counts import Counts
@@ -55,9 +56,14 @@ def checked(schema: Schema, row: Mapping[Any, Any]) -> dict[str, Any]:
         for column in schema.counted:
             _read(column, out.get(column.reads), schema)
     except NotPlain:
-        out |= {name: deepcopy(out[name]) for name in inputs & out.keys()}
+        out |= {name: _own(out[name]) for name in inputs & out.keys()}
         encode.blocks(schema, one_row(out))
     return out
+
+
+def _own(value: Any) -> Any:
+    """A value that nobody else can change."""
+    return bytes(value) if isinstance(value, (bytearray, memoryview)) else deepcopy(value)
 
 
 def label_of(schema: Schema, row: Mapping[str, Any]) -> str | None:
@@ -88,12 +94,12 @@ def row_amounts(schema: Schema, row: Mapping[str, Any]) -> list[Added]:
 
 def _read(column: Column, value: Any, schema: Schema) -> Any:
     """A text, number or words of a plain column; None if missing. Everything else is not plain."""
-    if column.part is not None or column.of is not None:
+    plain, marks = column.about.plain, frozenset((*schema.missing, *column.missing))
+    if column.part is not None:
+        return plain_part(value, column.part, marks)
+    if plain is None or column.of is not None:
         raise NotPlain
-    plain = column.about.plain
-    if plain is None:
-        raise NotPlain
-    return plain(column, value, frozenset((*schema.missing, *column.missing)))
+    return plain(column, value, marks)
 
 
 def _plain_amounts(column: Column, value: Any) -> Iterator[Added]:

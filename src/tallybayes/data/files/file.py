@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from ...base.disk import names_beside
+from ...base import canon
+from ...base.disk import named, names_beside
 from ...base.errors import DataError, SettingsError, unknown, warn
 from ...base.threads import threads
 
@@ -276,18 +277,28 @@ def _cannot_open(path: str, error: OSError) -> DataError:
 
 def find(given: str | os.PathLike[str]) -> list[str]:
     """The files that a path or a pattern means, in the order of their names; a path that exists is never a pattern."""
-    path = os.path.expanduser(os.fspath(given))
+    path = os.path.expanduser(named(given))
     if "://" in path:
         raise DataError(
             f"{path[:80]} is an address, not a file",
             hint="fetch it first, or open it with DuckDB's httpfs and give the relation: con.sql('FROM …').",
         )
     if os.path.lexists(path) or not glob.has_magic(path):
-        return [path]
+        return [_openable(path)]
     found = sorted(p for p in glob.glob(path, recursive=True) if not os.path.isdir(p))
     if not found:
         raise DataError(f"no file matches {path}", hint="check the pattern; it is relative to the current directory.")
-    return found
+    return [_openable(p) for p in found]
+
+
+def _openable(path: str) -> str:
+    """The path, refused if its name is no text that Arrow and DuckDB could open it by."""
+    if canon.text(path) != path and os.path.lexists(path):
+        raise DataError(
+            f"the name of {path!r} is not UTF-8, and such a file cannot be opened by Arrow or DuckDB",
+            hint="rename the file, or make a link of another name to it: os.symlink(path, 'rows.csv').",
+        )
+    return path
 
 
 def out_of_memory(file: File) -> DataError:

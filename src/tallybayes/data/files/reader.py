@@ -10,7 +10,8 @@ import duckdb
 import pyarrow as pa
 
 from ...base.errors import DataError, excerpt
-from ..batch import Batch, Source, Wanted, arrow_batches, as_column, refuse_repeated
+from ..batch import Batch, Source, Wanted, arrow_batches, refuse_repeated
+from ..columns import as_column
 from . import duckdb as duck
 from .csv import CSV, TSV, CsvFile
 from .file import FORMATS as FORMATS

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ...base.errors import DataError
-from ..batch import Wanted, batch_of_rows, plain, refuse_repeated
+from ..batch import Wanted, batch_of_rows, refuse_repeated
+from ..columns import plain
 from .file import File, Format
 
 _ROWS = 1 << 15

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from ...base import canon
 from ...base.arrays import Ints
 from ...base.arrow import array, scalar, utf8
+from ...base.arrow import texts as spelled
 from ...exact.kernels import gate
 from .tokeniser import Tokeniser, clean
 
@@ -133,8 +134,7 @@ def text_array(raw: Any, missing: Sequence[str]) -> pa.Array:
     if isinstance(raw, pa.Array) and (pa.types.is_string(raw.type) or pa.types.is_large_string(raw.type)):
         texts = raw
     else:
-        values = raw.to_pylist() if isinstance(raw, pa.Array) else list(raw)
-        given = [canon.text(v) for v in values]
+        given = spelled(raw) if isinstance(raw, pa.Array) else [canon.text(v) for v in raw]
         texts = array([None if t is None else clean(t) for t in given], pa.large_string())
     marked = [m for m in missing if m != ""]  # an empty text is a text without words, not a missing one
     if marked:

@@ -51,7 +51,7 @@ def categories(names: Sequence[str], batch: Batch) -> list[Codes]:
     if absent:
         return [Codes([], np.zeros(0, dtype=np.int64)) for _ in names]
     for c in names:
-        reading.check_flat(batch[c], c)
+        reading.check_flat(batch[c], reading.Where(c, batch.start, batch.place))
     return [reading.category(batch[c], ("",)) for c in names]
 
 

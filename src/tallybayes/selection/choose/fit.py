@@ -75,7 +75,7 @@ def fit(
     target, y = labels_or_name(target, y)
     column = weights if isinstance(weights, str) else None
     beside = None if isinstance(weights, str) else weights
-    name = target or (schema.target if schema is not None else LABELS)
+    name = target if target is not None else schema.target if schema is not None else LABELS
     source = on_engine(open_source(data, y, weights=beside, target=name), engine).repeatable()
     choosing = settings is None if calibrate is None else calibrate
     named = not isinstance(pairs, (bool, str))

@@ -143,7 +143,7 @@ def opened(data: Any, schema: Any, y: Any, weights: Any, plan: Plan) -> tuple[So
         target, given = schema.target, True
     else:
         name, y = labels_or_name(schema, y)
-        target, given = name or LABELS, False
+        target, given = LABELS if name is None else name, False
     if target in plan.columns:
         raise SettingsError(
             f"folds by {target!r}, which is the column to predict",

@@ -21,6 +21,7 @@ import pyarrow as pa
 from ...base import canon
 from ...base.errors import TallybayesError, TallybayesWarning
 from ...data.batch import BATCH_ROWS, Batch
+from ...data.columns import plain
 from ...data.schema import Schema
 from ..table import from_ipc, to_ipc
 from ..tally import Tally, sum_tallies
@@ -39,7 +40,8 @@ def read(pieces: list[pa.RecordBatch], names: Iterable[str], start: int = 0) -> 
     """Arrow batches as one batch of the library, with the columns' own names."""
     table = pa.Table.from_batches(pieces).combine_chunks()
     columns = {
-        n: c.chunk(0) if c.num_chunks else pa.array([], c.type) for n, c in zip(names, table.columns, strict=True)
+        n: plain(c.chunk(0) if c.num_chunks else pa.array([], c.type))
+        for n, c in zip(names, table.columns, strict=True)
     }
     return Batch(columns, table.num_rows, start)
 
@@ -176,7 +178,7 @@ class ScorePartition:
         return pa.array(list(self.model.classes))
 
     def _score(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        rows = Batch({name: batch.column(at) for name, at in self.names.items()}, batch.num_rows)
+        rows = Batch({name: plain(batch.column(at)) for name, at in self.names.items()}, batch.num_rows)
         log = self.model.predict_log_proba(rows, prior=self.prior)
         best = self._labels.take(pa.array(np.argmax(log, axis=1)))
         p = np.exp(log)

@@ -1,0 +1,146 @@
+"""Dates, read value by value as a day since 1970 and a microsecond of the day, and the parts that are counted of them.
+
+Whole numbers reach from the first to the last time that any type holds; times with a zone count in UTC.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ..base import canon
+from ..base.arrays import Bools, Ints
+from ..base.arrow import array, numpy_of, texts, whole_ticks
+from ..base.errors import DataError
+from ..base.times import DAY, PER_SECOND
+from .values import NotPlain, Where, is_bytes, is_text, without
+
+_WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_NAMES = {"weekday": _WEEKDAYS, "month": _MONTHS, "hour": tuple(map(str, range(24)))}
+_NEAR = (1 << 53) // DAY  # days about 1970 whose microseconds are floats
+
+
+def date_part(raw: Any, part: str, where: Where, missing: Sequence[str]) -> Any:
+    """Days since 1970 as numbers, or weekday, month or hour as text."""
+    day, clock, there = _instants(raw, where, missing)
+    if part == "days":
+        return array(np.where(there, _days(day, clock), np.nan))
+    number = _numbers(day, clock, part).astype(np.int32)
+    codes = array(number) if there.all() else pa.array(number, mask=~there)
+    return pa.DictionaryArray.from_arrays(codes, array(list(_NAMES[part])))
+
+
+def plain_part(value: Any, part: str, marks: frozenset[str]) -> float | str | None:
+    """The part of one date, as a column of them would have it; None if missing."""
+    if value is None or (marks and type(value) is str and value in marks):
+        return None
+    try:
+        found = canon.instant(value)
+    except ValueError:
+        raise NotPlain from None
+    if found is None or (marks and (found in _marked(tuple(marks)) or canon.text(value) in marks)):
+        return None
+    day, clock = found
+    if part == "days":
+        return (day * DAY + clock) / DAY
+    if part == "month":
+        return _MONTHS[int(_numbers(np.array([day]), np.array([clock]), part)[0])]
+    return _WEEKDAYS[(day + 3) % 7] if part == "weekday" else str(clock * 24 // DAY)
+
+
+def _days(day: Ints, clock: Ints) -> Any:
+    """Days and their fractions, each the nearest float64."""
+    near = np.abs(day) < _NEAR
+    out = np.where(near, (np.where(near, day, 0) * DAY + clock) / DAY, day)
+    for row in np.flatnonzero(~near & (clock != 0)).tolist():
+        out[row] = (int(day[row]) * DAY + int(clock[row])) / DAY  # Python divides whole numbers of any size exactly
+    return out
+
+
+def _numbers(day: Ints, clock: Ints, part: str) -> Ints:
+    out: Ints
+    if part == "hour":
+        out = clock // (DAY // 24)
+    elif part == "weekday":
+        out = (day + 3) % 7  # 1970 began on a Thursday
+    else:
+        out = day.astype("M8[D]").astype("M8[M]").astype(np.int64) % 12
+    return out
+
+
+def _instants(raw: Any, where: Where, missing: Sequence[str]) -> tuple[Ints, Ints, Bools]:
+    """The day and the microsecond of the day of each value, and which values are there."""
+    if isinstance(raw, pa.Array) and pa.types.is_dictionary(raw.type):
+        raw = raw.dictionary_decode()
+    if isinstance(raw, pa.Array) and (is_text(raw.type) or is_bytes(raw.type)):
+        raw = _times_from_text(raw, missing)
+    if not isinstance(raw, pa.Array):
+        return _one_by_one(raw, where, missing)
+    if pa.types.is_null(raw.type):
+        none = np.zeros(len(raw), dtype=np.int64)
+        return none, none, none != 0
+    if not (pa.types.is_timestamp(raw.type) or pa.types.is_date(raw.type)):
+        raise DataError(
+            f"column {where.column!r} holds values of type {raw.type}, not dates",
+            hint="give dates, timestamps or ISO texts such as 2024-05-31.",
+        )
+    whole = whole_ticks(raw)
+    there = numpy_of(raw.is_valid()) if raw.null_count else np.ones(len(raw), dtype=bool)
+    ticks = numpy_of(whole.fill_null(0) if raw.null_count else whole).astype(np.int64, copy=False)
+    if pa.types.is_date(raw.type):
+        day, clock = ticks, np.zeros(len(ticks), dtype=np.int64)
+    else:
+        per_day = 86_400 * PER_SECOND[raw.type.unit]
+        day, rest = np.divmod(ticks, per_day)
+        clock = rest * (DAY // per_day) if per_day <= DAY else rest // (per_day // DAY)
+    for at, moment in _marked(tuple(missing)):
+        there &= (day != at) | (clock != moment)
+    return day, clock, there
+
+
+def _marked(missing: tuple[str, ...]) -> list[tuple[int, int]]:
+    """The dates among the texts that mean "missing"."""
+    out = []
+    for mark in missing:
+        try:
+            found = canon.instant(mark)
+        except ValueError:
+            continue
+        if found is not None:
+            out.append(found)
+    return out
+
+
+def _times_from_text(raw: Any, missing: Sequence[str]) -> Any:
+    """Texts as timestamps, or as they are where Arrow cannot read one; what it reads it reads as Python does."""
+    if not is_text(raw.type):
+        return texts(raw)
+    raw = without(raw, missing)
+    try:
+        return raw.cast(pa.timestamp("us"))
+    except pa.ArrowInvalid:
+        return raw.to_pylist()
+
+
+def _one_by_one(values: Any, where: Where, missing: Sequence[str]) -> tuple[Ints, Ints, Bools]:
+    day, clock = np.zeros(len(values), dtype=np.int64), np.zeros(len(values), dtype=np.int64)
+    there, marked = np.zeros(len(values), dtype=bool), _marked(tuple(missing))
+    for row, value in enumerate(values):
+        text = canon.text(value)
+        if text is None or text in missing:
+            continue
+        try:
+            found = canon.instant(value)
+        except ValueError:
+            raise where.error(
+                row,
+                f"{text[:60]!r} is not a date",
+                "write dates as 2024-05-31 or 2024-05-31T18:00, or ignore the column.",
+            ) from None
+        if found is not None and found not in marked:
+            (day[row], clock[row]), there[row] = found, True
+    return day, clock, there
