@@ -90,12 +90,12 @@ class Column:
     @property
     def reads(self) -> str:
         """The name of the column of the data that this one reads."""
-        return self.inputs[0] if self.about.of == 1 else self.name if self.source is None else self.source
+        return self.inputs[0] if self.of is None or len(self.of) == 1 else self.name
 
     @property
     def inputs(self) -> tuple[str, ...]:
         """The columns of the data that this one reads: one, or the two of a pair."""
-        return (self.source or self.name,) if self.of is None else tuple(side.source for side in self.of)
+        return tuple(c.source for c in self.of) if self.of else (self.name if self.source is None else self.source,)
 
     def counting(self) -> dict[str, Any]:
         """What decides the numbers that are counted, cells aside: equal for tallies that may be added."""
