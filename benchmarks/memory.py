@@ -26,7 +26,7 @@ import tallybayes as tb
 
 DATA = Path(os.environ.get("TALLYBAYES_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
 MOST = 14 << 30  # bytes that a process may ask for: an error, not a machine at a standstill
-LIMITS = {"made": 1000, "letter": 400}  # megabytes
+LIMITS = {"made": 1000, "letter": 400, "udhr_languages": 1000}  # megabytes
 
 
 def made(rows: int, columns: int, classes: int) -> pd.DataFrame:

@@ -30,6 +30,7 @@ from .settings_at_once import Answer, Asked, FoldScorer
 from .word_grid import TrainingWords, WordGrid
 
 KEPT_BYTES = 1 << 29  # of encoded rows held between counting and scoring; beyond that the source is read again
+_MANY_CELLS = 1 << 23  # words × classes: of more each thread would hold a table, so one fold comes after the other
 Assign = Callable[[Labelled, int], Ints]  # the labelled rows of a batch, and where it starts → a fold for each
 
 
@@ -182,7 +183,13 @@ class Folds:
         else:
             together = Asked(self.schema, settings, classes)
             rounds = [([k], range(len(settings)), together, self.pieces) for k in folds]
-        for answered in threads.each(lambda r: list(self._round(*r, parts)), rounds):
+        words = sum(len(grid.sheet.slots) for grid in self.words.values() if grid is not None)
+        many = words * len(self._counted_classes) > _MANY_CELLS
+
+        def of_round(one: tuple[Sequence[int], Sequence[int], Asked, Iterable[_Piece]]) -> list[Any]:
+            return list(self._round(*one, parts))
+
+        for answered in map(of_round, rounds) if many else threads.each(of_round, rounds):
             for i, k, piece, at, answer in answered:
                 found[i].add(k, piece, at, *answer)
         return [f.joined(self.schema.label_type, parts) for f in found]
