@@ -13,6 +13,7 @@ __version__ = "0.1.0"
 # saved model costs no more than the modules it needs; `__init__.pyi` says the same to type checkers.
 _HOMES = {
     "AbsoluteDiscount": "families.smoothing",
+    "BackOff": "families.smoothing",
     "Calibrated": "families.settings",
     "CannotEstimate": "base.errors",
     "CannotForget": "base.errors",

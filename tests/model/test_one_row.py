@@ -251,7 +251,7 @@ def test_a_model_that_has_answered_can_be_copied() -> None:
 
 
 def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tallybayes.model.one_row._MOST_KEPT", 4)
+    monkeypatch.setattr("tallybayes.model.row_readers._MOST_KEPT", 4)
     schema = tb.Schema([tb.Column("t", "text"), tb.Column("c", "category")], target="y")
     model = tb.count({"t": ["ant bee", "cat"], "c": ["u", "v"], "y": ["a", "b"]}, schema).model()
     for i in range(30):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,8 @@ from tallybayes.data.blocks import Codes, Numbers
 from tallybayes.data.sources import open_source
 from tallybayes.exact.kernels import gate
 from tallybayes.families.blend import bounded
-from tallybayes.selection.choose.columns import Category, DealtRows, Number, all_tables, cells_for
+from tallybayes.families.smoothing import BackOff, Laplace
+from tallybayes.selection.choose.columns import Category, DealtRows, Number, all_tables, back_off, cells_for
 from tallybayes.selection.choose.joint import Dense, Joint, Solution, against_first, both_classes, posterior
 from tallybayes.selection.choose.ladder import Ladder, Problem, coded_pairs, merged
 from tallybayes.selection.choose.pairs import ColumnPair
@@ -40,7 +42,9 @@ def table(n: int, classes: int, seed: int = 0) -> dict[str, list[Any]]:
     }
 
 
-def problem(n: int = 240, classes: int = 2, seed: int = 0, dense: bool = False) -> tuple[Problem, tb.Schema, Any]:
+def problem(
+    n: int = 240, classes: int = 2, seed: int = 0, dense: bool = False, given: Laplace | BackOff | None = None
+) -> tuple[Problem, tb.Schema, Any]:
     """The columns of a table whose rows stand fold by fold."""
     data = table(n, classes, seed)
     schema = tb.infer(data, target="y")
@@ -54,7 +58,7 @@ def problem(n: int = 240, classes: int = 2, seed: int = 0, dense: bool = False) 
             coded.append(Number.of(column, block, rows))
         else:
             assert isinstance(block, Codes)
-            coded.append(Category.of(column, block, rows, 1.0))
+            coded.append(Category.of(column, block, rows, given))
     pairs: list[ColumnPair] = coded_pairs(list(zip(schema.counted, coded, strict=True)), schema.counted)
     rng = np.random.default_rng(1)
     parts = against_first(rng.normal(0, 1, (n, classes)))
@@ -73,8 +77,11 @@ def some_solution(joint: Joint, seed: int = 3) -> Solution:
 
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("whole", [False, True], ids=["without a fold and a split", "all rows"])
-def test_tables_are_what_the_families_say_of_the_folds_that_are_counted(classes: int, whole: bool) -> None:
-    one, schema, read = problem(classes=classes)
+@pytest.mark.parametrize("given", [Laplace(), BackOff(7.0)], ids=str)
+def test_tables_are_what_the_families_say_of_the_folds_that_are_counted(
+    classes: int, whole: bool, given: Laplace | BackOff
+) -> None:
+    one, schema, read = problem(classes=classes, given=given)
     training = np.ones((1, FOLDS), dtype=bool) if whole else one.training(2)
     data = table(240, classes)
     for column, coded in zip(schema.counted, one.coded, strict=True):
@@ -86,13 +93,55 @@ def test_tables_are_what_the_families_say_of_the_folds_that_are_counted(classes:
             for r, family in enumerate(READ_BY if isinstance(coded, Number) else (None,)):
                 if isinstance(family, tb.families.Bins) and not whole:
                     continue  # a family cuts its bins by the rows it has counted, a table by all of them
-                settings = tb.Settings(families={} if family is None else {column.name: family})
+                by = given if isinstance(coded, Category) else Laplace()
+                settings = tb.Settings(families={} if family is None else {column.name: family}, smoothing=by)
                 said = tally.model(settings).beliefs[column.name].parts(block)
                 found = coded.tables(training)[r, k][coded.codes]
                 assert (found[~there] == 0).all()
                 own = there & np.isin(coded.codes, _alone(coded)) if isinstance(coded, Number) else there
                 expected = said if family is None else bounded(said)
                 np.testing.assert_allclose(against_first(found[own]), against_first(expected[own]), atol=1e-6)
+
+
+def left_out(n: np.ndarray, m: float) -> float:
+    """What the other rows of a value say of each row's class, one after the other; with what is believed before."""
+    total, share = -0.5 * np.log(m / 4) ** 2, n.sum(axis=0) / n.sum()
+    for v, y in np.argwhere(n):
+        for _ in range(int(n[v, y])):
+            others = n[v] - np.eye(n.shape[1])[y]
+            total += np.log((others[y] + m * share[y]) / (others.sum() + m))
+    return total
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_values_back_off_as_rows_that_are_left_out_find_best(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    spread = 2.0 ** rng.integers(-3, 8)
+    chances = rng.dirichlet(spread * rng.dirichlet([5.0] * 3), 40)
+    n = np.array([rng.multinomial(rng.integers(0, 12), p) for p in chances]).astype(float)
+    found = back_off(n)
+    each = {m: left_out(n, m) for m in 2.0 ** np.arange(7)}
+    assert each[found] == pytest.approx(max(each.values()), abs=1e-9)
+
+
+def test_noise_backs_off_and_a_law_does_not() -> None:
+    rng = np.random.default_rng(0)
+    assert back_off(rng.multinomial(10, [0.8, 0.2], 300).astype(float)) == 64
+    assert back_off(np.repeat(np.eye(2) * 10, 150, axis=0)) == 1
+    assert back_off(np.zeros((4, 2))) == back_off(np.zeros((0, 2))) == 1
+    assert np.isfinite(back_off(rng.random((30, 3))))  # rows that weigh less than one
+
+
+def test_a_strength_is_found_without_the_rows_that_judge() -> None:
+    one, _, _ = problem()
+    column = next(c for c in one.coded if isinstance(c, Category))
+    rows = one.rows
+    judged = np.flatnonzero(one.splits == 2)
+    labels = rows.labels.copy()
+    labels[judged] = 1 - labels[judged]
+    other = replace(column, rows=replace(rows, labels=labels))
+    fitting = one.training(2)[rows.folds[one.splits != 2]]
+    assert np.array_equal(column.tables(fitting), other.tables(fitting))
 
 
 def _alone(coded: Number) -> np.ndarray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import math
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -228,7 +229,7 @@ def problem(data: dict[str, list[Any]], labels: np.ndarray, folds: np.ndarray) -
     schema = tb.infer(data, target="y")
     read = blocks(schema, first_look(open_source(data)))
     rows = DealtRows(labels, folds, np.ones(len(labels)), 2, 5)
-    named = [(c, Category.of(c, read[c.name], rows, 1.0)) for c in schema.counted]  # type: ignore[arg-type]
+    named = [(c, Category.of(c, read[c.name], rows, None)) for c in schema.counted]  # type: ignore[arg-type]
     pairs = possible(halves(named), schema.counted)
     return Problem(rows, [c for _, c in named], [], pairs), pairs
 
@@ -398,3 +399,97 @@ def test_sql_and_sealed_answers_are_the_models(tmp_path: Any) -> None:
     found = con.execute(written.query).fetchnumpy()
     for k, label in enumerate(model.classes):
         np.testing.assert_allclose(np.sort(found[f"P({label})"]), np.sort(p[:, k]), atol=1e-9)
+
+
+# ---- categories of many values
+
+
+def schools(n: int, seed: int) -> dict[str, Any]:
+    """Of which school a pupil is says how much the mark counts."""
+    rng = np.random.default_rng(seed)
+    effect = np.random.default_rng(99).normal(0, 1, 120)
+    school, mark = rng.integers(0, 120, n), rng.normal(0, 1, n)
+    odds = effect[school] * (1 + mark)
+    y = rng.random(n) < 1 / (1 + np.exp(-odds))
+    return {"school": [f"s{i}" for i in school], "mark": mark, "y": np.where(y, "passed", "failed")}
+
+
+def test_many_values_enter_pairs_by_groups(tmp_path: Path) -> None:
+    data, fresh = schools(5000, 0), schools(4000, 1)
+    model, alone = (tb.fit(data, target="y", pairs=pairs) for pairs in ("auto", False))
+    (pair,) = [c for c in model.schema.counted if c.kind == "pair"]
+    side = next(s for s in pair.of or () if s.source == "school")
+    assert 8 <= len(side.groups) <= 16 and sum(map(len, side.groups)) == len(set(data["school"]))
+    own, other = (tb.evaluate(m, fresh)["log_loss"] for m in (model, alone))
+    assert own < other - 0.03
+    judged = model.settings.calibrated
+    assert judged is not None and abs(judged.losses[judged.form] - own) < 3 * judged.errors[judged.form]
+    rows = {"school": [None, "never seen", *fresh["school"][2:50]], "mark": fresh["mark"][:50].tolist()}
+    p = model.predict_proba(rows)
+    for i in range(50):
+        assert np.allclose(model.predict_proba([{k: v[i] for k, v in rows.items()}]), p[i], rtol=0, atol=1e-12)
+    model.save(tmp_path / "m.tb.parquet")
+    assert np.array_equal(tb.load(tmp_path / "m.tb.parquet").predict_proba(rows), p)
+    assert tb.count(data, model.schema).digest == model.tally.digest
+    assert model.recalibrate(data).schema == model.schema
+
+
+def test_a_row_has_no_say_in_its_own_group() -> None:
+    data = schools(900, 3)
+    column = tb.Column("school", "category")
+    read = blocks(tb.Schema([column], target="y"), first_look(open_source(data, target="y")))["school"]
+    labels = (np.asarray(data["y"]) == "passed").astype(np.int64)
+    folds = np.arange(900) * 10 // 900
+    training = ~np.eye(10, dtype=bool)
+
+    def codes(given: np.ndarray) -> np.ndarray:
+        rows = DealtRows(given, folds, np.ones(900), 2, 10)
+        (half,) = halves([(column, Category.of(column, read, rows, None))])  # type: ignore[arg-type]
+        assert half.groups and half.ordered
+        return half.under(training).codes
+
+    assert schools_said(codes(labels), labels) > 0.1
+    rng = np.random.default_rng(0)
+    noise = [schools_said(codes(given), given) for given in (rng.permutation(labels) for _ in range(20))]
+    assert abs(np.mean(noise)) < 0.03  # by groups of its own label it would be 0.3
+
+
+def schools_said(codes: np.ndarray, labels: np.ndarray) -> float:
+    """How far the classes of the upper half of the groups are from those of the lower: 0 where groups say nothing."""
+    upper = codes >= np.median(codes)
+    return float(labels[upper].mean() - labels[~upper].mean())
+
+
+@pytest.mark.parametrize("groups", [[["a"], ["a", "b"]], [[]], [["a", "a"]]])
+def test_what_are_no_groups_is_refused(groups: list[list[str]]) -> None:
+    with pytest.raises(tb.SchemaError, match="groups"):
+        tb.PairColumn("x", groups=groups)  # type: ignore[arg-type]
+
+
+def test_a_rare_value_says_no_more_than_its_rows_can_carry() -> None:
+    """Fourteen rows, all of one class, in a column that ten others repeat: they speak once, not eleven times."""
+    rng = np.random.default_rng(5)
+    n = 6000
+    y = rng.random(n) < 0.3
+    job = np.where(
+        y, rng.choice(["a", "b", "c"], n, p=[0.6, 0.3, 0.1]), rng.choice(["a", "b", "c"], n, p=[0.3, 0.3, 0.4])
+    )
+    job = job.astype(object)
+    job[np.flatnonzero(~y)[:14]] = "unpaid"
+    data = {"job": job, "y": np.where(y, "rich", "poor")}
+    for k in range(10):
+        data[f"copy {k}"] = np.where(rng.random(n) < 0.9, job, rng.choice(["a", "b", "c"], n))
+    model = tb.fit(data, target="y", pairs=True)
+    names = [c.name for c in model.schema.counted if c.kind == "pair"]
+    assert names
+    row = {"job": "unpaid"} | {f"copy {k}": "unpaid" for k in range(10)}
+    (own,), prior = model.log_joint(row), model.log_joint(dict.fromkeys(row, "never seen"))[0]
+    poor = list(model.classes).index("poor")
+    told = own[poor] - own[1 - poor] - (prior[poor] - prior[1 - poor])
+    assert 1 < told < np.log(14 + 1) + 2
+
+
+def test_groups_are_told_apart_whatever_values_are_called() -> None:
+    side = tb.PairColumn("x", groups=(("a and 1 more",), ("a", "b"), ("c",)))
+    assert len({side.group_of[v] for v in ("a and 1 more", "a", "c")}) == 3
+    assert side.group_of["a"] == side.group_of["b"]

@@ -55,6 +55,20 @@ PAIRED = SCHEMA.with_column(
 PAIRED = PAIRED.with_column(
     "month × count", kind="pair", of=(tb.Side("day", part="month"), tb.Side("count", "number", cuts=(2.5, 100.0)))
 )
+PAIRED = PAIRED.with_column(
+    "colours × month",
+    kind="pair",
+    of=(
+        tb.Side("colour", groups=[["red", "blue"], ["green", "mauve"]]),
+        tb.Side("day", part="month", groups=[["January", "March"]]),
+    ),
+)
+for side in (
+    tb.PairColumn("colour", missing=("grey",)),
+    tb.PairColumn("size", "number"),
+    tb.PairColumn("day", part="month"),
+):
+    PAIRED = PAIRED.with_column(f"{side.source} (missing)", kind="gap", of=(side,))
 FITTED = tb.Settings(
     families={"size": F.Blend(shares=(0.5, 0.25, 0.125, 0.125, 0.0)), "count": F.Blend((F.Poisson(), F.Levels()))},
     weights={"size": 0.75, "colour × size": 0.5, "note": 0.8, "words": 1.25},
@@ -172,12 +186,15 @@ def test_steps_say_what_the_cells_say_everywhere_on_the_line(family: Any, shape:
 def part_by_hand(piece: dict[str, Any], value: Any, classes: int) -> list[float]:
     """What docs/model_file.md says, in plain Python."""
     none, form = [0.0] * classes, piece["form"]
+    if piece["kind"] == "gap":
+        value = "yes" if value is None or value in piece["of"]["missing"] else "no"
     if form == "pair":
         places = []
         for side, own in zip(piece["sides"], value, strict=True):
             if own is None or ("values" in side and own not in side["values"]):
                 return none
-            places.append(side["values"].index(own) if "values" in side else bisect_right(side["cuts"], own))
+            place = side["values"].index(own) if "values" in side else bisect_right(side["cuts"], own)
+            places.append(side["places"][place] if "places" in side else place)
         return piece["logs"][places[0]][places[1]]
     if value is None:
         return none
@@ -225,7 +242,8 @@ def part_by_hand(piece: dict[str, Any], value: Any, classes: int) -> list[float]
 def proba_by_hand(scorer: dict[str, Any], row: dict[str, Any]) -> list[float]:
     score = list(scorer["log_prior"])
     for piece in scorer["columns"]:
-        value = [row[side["name"]] for side in piece["sides"]] if "sides" in piece else row[piece["name"]]
+        own = piece["of"]["name"] if "of" in piece else piece["name"]
+        value = [row[side["name"]] for side in piece["sides"]] if "sides" in piece else row[own]
         part = part_by_hand(piece, value, len(score))
         weight = piece["weight"]
         if "length_exponent" in piece:

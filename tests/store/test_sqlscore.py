@@ -249,6 +249,14 @@ def blends_and_pairs(table: pa.Table) -> tb.Model:
     ]
     for i, (one, other) in enumerate([(0, 1), (2, 0), (1, 3), (2, 2)]):
         schema = schema.with_column(f"pair {i}", kind="pair", of=(sides[one], sides[other]))
+    grouped = tb.Side("few\"`'", groups=[["v1", HOSTILE], ["v2", "v3", "never"], ["v4"]])
+    schema = schema.with_column("pair of groups", kind="pair", of=(grouped, sides[1]))
+    for side in (
+        tb.PairColumn("few\"`'", missing=("v1",)),
+        sides[1],
+        tb.PairColumn("marked", "number", missing=("?",)),
+    ):
+        schema = schema.with_column(f"{side.source} (missing)", kind="gap", of=(side,))
     families = {
         "bell": Blend(),
         "far": Blend(shares=(0.5, 0.0, 0.2, 0.0, 0.1)),

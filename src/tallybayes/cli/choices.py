@@ -17,6 +17,7 @@ _SMOOTHINGS = {
     "maximum-likelihood": "MaximumLikelihood",
     "epsilon": "Epsilon",
     "laplace": "Laplace",
+    "back-off": "BackOff",
     "jelinek-mercer": "JelinekMercer",
     "absolute-discount": "AbsoluteDiscount",
     "good-turing": "GoodTuring",

@@ -43,6 +43,7 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="Print the figures 
     "--no-calibrate", is_flag=True, help="Believe the counts as they are: choose no weights on held-out rows."
 )
 @click.option("--pairs", multiple=True, metavar="auto|no|A:B", help="Columns counted together where that helps (auto).")
+@click.option("--no-gaps", is_flag=True, help="Do not count whether a value is missing as evidence.")
 @_WEIGHTS
 @click.option("--receipts", is_flag=True, help="Count a hash of each row, so that forget knows every row.")
 @click.option(
@@ -66,6 +67,7 @@ def fit(
     prior: str | None,
     no_calibrate: bool,
     pairs: Sequence[str],
+    no_gaps: bool,
     weights: str | None,
     receipts: bool,
     folds: int | None,
@@ -108,7 +110,7 @@ def fit(
     def fitted(rows: Source, progress: Any = False) -> Model:
         return fit_rows(
             rows, schema=schema, settings=settings, calibrate=not no_calibrate, pairs=wanted, effort=effort,
-            groups=groups, order=order == "yes" or order, progress=progress,
+            groups=groups, order=order == "yes" or order, progress=progress, gaps=not no_gaps,
         )  # fmt: skip
 
     with watched(data, "counting and choosing", hidden=no_progress) as (source, progress):
@@ -179,9 +181,10 @@ def _what_was_chosen(model: Model, schema: Schema) -> list[Any]:
     if model.settings.calibrated is not None:
         out.append(f"chosen on held-out rows: {model.settings.calibrated}")
         out += [model.settings.calibrated.note] if model.settings.calibrated.note else []
-    added = [c.name for c in model.schema.counted if c.of is not None and c.name not in schema.names]
-    if added:
-        out.append(f"counted together: {', '.join(added[:12])}{', …' if len(added) > 12 else ''}")
+    for kind, what in (("pair", "counted together"), ("gap", "whether a value is missing is counted")):
+        added = [c.inputs[0] if kind == "gap" else c.name for c in model.schema.counted if c.kind == kind]
+        if added := [name for name in added if kind == "gap" or name not in schema.names]:
+            out.append(f"{what}: {', '.join(added[:12])}{', …' if len(added) > 12 else ''}")
     return out
 
 

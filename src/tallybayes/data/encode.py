@@ -33,7 +33,7 @@ class BatchContext:
 
     batch: Batch
     marks: Sequence[str]  # texts that mean "missing" in every column
-    _sides: dict[PairColumn, Codes | Numbers] = field(default_factory=dict)  # one column may be in many pairs
+    _sides: dict[PairColumn, Codes | Numbers] = field(default_factory=dict)  # one column may be part of many
 
     @property
     def count(self) -> int:
@@ -62,14 +62,17 @@ class BatchContext:
             raw = date_part(raw, column.part, self.where(column), (*self.marks, *column.missing))
         return encode(column, raw, self)
 
-    def paired(self, sides: tuple[PairColumn, PairColumn]) -> Codes:
-        """Two columns as one, each read as it would be by itself."""
-        for side in sides:
-            if side not in self._sides:
-                block = self.block(column_of(side))
-                assert isinstance(block, (Codes, Numbers))
-                self._sides[side] = block
-        return paired(self._sides[sides[0]], self._sides[sides[1]], sides)
+    def side(self, side: PairColumn) -> Codes | Numbers:
+        """A column that another is made of, read as it would be by itself."""
+        if side not in self._sides:
+            block = self.block(column_of(side))
+            assert isinstance(block, (Codes, Numbers))
+            self._sides[side] = block
+        return self._sides[side]
+
+    def paired(self, sides: tuple[PairColumn, ...]) -> Codes:
+        """Two columns as one."""
+        return paired(self.side(sides[0]), self.side(sides[1]), sides)
 
 
 def blocks(schema: Schema, batch: Batch) -> dict[str, Block]:

@@ -19,6 +19,7 @@ import pyarrow as pa
 from ..base.errors import SchemaError
 from ..base.lazy import scipy
 from .blocks import Bag, Block, Codes, Numbers
+from .dates import plain_part
 from .matrices import bag, vector
 from .text.tokens import text_array
 from .texts import Texts
@@ -43,6 +44,7 @@ class Kind:
     sheets:     the names of the sheets that its blocks add
     each:       those of them in which every slot may hold all rows of a class; else slots share out the rows
     fields:     the fields of a `Column` that only some kinds have: values, cells, text, levels, width, of
+    of:         how many other columns it is made of
     plain:      one value in plain Python, as text or number, None for missing; it may refuse with `NotPlain`
     lists:      whether one value is itself a list, an array or a dict
     read_as:    what files, databases and other programs may read it as; empty: only `encode` can
@@ -57,6 +59,7 @@ class Kind:
     sheets: tuple[str, ...] = ()
     each: tuple[str, ...] = ()
     fields: tuple[str, ...] = ()
+    of: int = 0
     plain: Callable[[Column, Any, frozenset[str]], Any] | None = None
     lists: bool = False
     read_as: str = ""
@@ -114,10 +117,11 @@ def check_fields(column: Column) -> None:
         )
     if column.text is not None and "text" not in may:
         raise SchemaError(f"column {name!r} is a {kind} and has a tokeniser", hint="take kind='text' for it.")
-    if (column.of is not None) != ("of" in may) or len(column.of or (0, 0)) != 2:
+    if len(column.of or ()) != KINDS[kind].of:
         raise SchemaError(
             f"column {name!r} is a {kind} of {len(column.of or ())} columns",
-            hint="a pair names two: Column('a × b', 'pair', of=(tb.PairColumn('a'), tb.PairColumn('b'))).",
+            hint="a pair names two: Column('a × b', 'pair', of=(tb.PairColumn('a'), tb.PairColumn('b'))); a gap names "
+            "one, whose missing values it counts; other kinds name none.",
         )
 
 
@@ -157,6 +161,30 @@ def _pair(column: Column, raw: Any, rows: BatchContext) -> Codes:
     return rows.paired(column.of)
 
 
+GAP = ("no", "yes")  # what a gap says of a value: whether it is missing
+
+
+def _gap(column: Column, raw: Any, rows: BatchContext) -> Codes:
+    """Whether the value of another column is missing; nothing where the data do not have that column."""
+    if raw is None:
+        return Codes([], np.full(rows.count, -1, dtype=np.int64))
+    assert column.of is not None
+    gone = ~rows.side(column.of[0]).present()
+    there = np.flatnonzero(np.array([not gone.all(), gone.any()]))  # slots that no row has are not counted
+    return Codes([GAP[i] for i in there.tolist()], np.searchsorted(there, gone.astype(np.int64)))
+
+
+def _plain_gap(column: Column, value: Any, marks: frozenset[str]) -> str:
+    assert column.of is not None
+    side = column.of[0]
+    plain, all_marks = KINDS[side.kind].plain, marks | frozenset(side.missing)
+    if side.part is not None:
+        return GAP[plain_part(value, side.part, all_marks) is None]
+    if plain is None:
+        raise NotPlain
+    return GAP[plain(column, value, all_marks) is None]
+
+
 def _plain_words(column: Column, value: Any, marks: frozenset[str]) -> str | None:
     """The text itself, which the tokeniser cuts; hashed tokens and levels of them are counted by a block."""
     cut = column.text
@@ -181,7 +209,8 @@ for _kind in (
     ),
     Kind("vector", _vector, sheets=("moments",), each=("moments",), fields=("width",), lists=True, read_as="vector"),
     Kind("bag", _bag, sheets=_WORD_SHEETS, each=_EVERY_WORD, fields=("levels", "width"), lists=True, read_as="bag"),
-    Kind("pair", _pair, sheets=("values",), fields=("of",), read_as="pair"),
+    Kind("pair", _pair, sheets=("values",), of=2, read_as="pair"),
+    Kind("gap", _gap, like="category", of=1, plain=_plain_gap, read_as="gap"),
     Kind("date", parts={"days": "number", "weekday": "category", "month": "category", "hour": "category"}),
     Kind("ignore"),
 ):  # fmt: skip

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -20,7 +22,7 @@ _LIKE = ("category", "number")
 
 @dataclass(frozen=True)
 class PairColumn:
-    """One of the two columns of a pair: which column of the data, and where its numbers are cut.
+    """A column that another is made of, one of the two of a pair: which column of the data, where numbers are cut.
 
     `tb.Side` is the same class, by the name it had before.
     """
@@ -30,17 +32,35 @@ class PairColumn:
     part: str | None = None  # of a date
     missing: tuple[str, ...] = ()
     cuts: tuple[float, ...] = ()
+    groups: tuple[tuple[str, ...], ...] = ()  # values of a category that are taken together; others take no part
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "missing", tuple(self.missing))
         object.__setattr__(self, "cuts", tuple(float(c) for c in self.cuts))
+        object.__setattr__(self, "groups", tuple(tuple(map(str, g)) for g in self.groups))
         rising = all(a < b for a, b in pairwise(self.cuts)) and bool(np.isfinite(self.cuts).all())
-        like = KINDS[self.kind].like if self.kind in KINDS else ""
+        like = KINDS[self.kind].like if self.kind in KINDS and not KINDS[self.kind].of else ""
         if like not in _LIKE or not rising or (self.cuts and like != "number"):
             raise SchemaError(
                 f"the column {self.source!r} of a pair has kind {self.kind!r} and cuts {list(self.cuts)}",
                 hint="a pair is of categories and numbers; cuts are rising numbers, of a number only.",
             )
+        grouped = [value for group in self.groups for value in group]
+        if self.groups and (like != "category" or not all(self.groups) or len(set(grouped)) < len(grouped)):
+            raise SchemaError(
+                f"the groups of the column {self.source!r} of a pair are not groups of different values of a category",
+                hint="give each value of a category once: groups=[['a', 'b'], ['c']].",
+            )
+
+    def to_dict(self) -> dict[str, Any]:
+        """A form that JSON can hold; groups only where there are any."""
+        return {k: v for k, v in asdict(self).items() if k != "groups" or v}
+
+    @cached_property
+    def group_of(self) -> dict[str, str]:
+        """The name of each value's group."""
+        named = zip(self.groups, group_names(self.groups), strict=True)
+        return {value: name for group, name in named for value in group}
 
 
 Side = PairColumn
@@ -57,7 +77,7 @@ def pair_values(slot: str) -> tuple[str, str]:
     return u, v
 
 
-def paired(one: Codes | Numbers, other: Codes | Numbers, sides: tuple[PairColumn, PairColumn]) -> Codes:
+def paired(one: Codes | Numbers, other: Codes | Numbers, sides: tuple[PairColumn, ...]) -> Codes:
     """Both columns as one; missing where either is."""
     u, v = (_codes(block, side) for block, side in zip((one, other), sides, strict=True))
     there = u.present() & v.present()
@@ -71,11 +91,30 @@ def paired(one: Codes | Numbers, other: Codes | Numbers, sides: tuple[PairColumn
 
 def _codes(block: Codes | Numbers, side: PairColumn) -> Codes:
     if isinstance(block, Codes):
-        return block
+        return _grouped(block, side) if side.groups else block
     there = block.present()
     codes = np.full(block.rows, -1, dtype=np.int64)
     codes[there] = np.searchsorted(side.cuts, block.values[there], side="right")
     return Codes(stretch_names(side.cuts), codes)
+
+
+def _grouped(block: Codes, side: PairColumn) -> Codes:
+    """The groups of values; a value that is in none takes no part."""
+    names = group_names(side.groups)
+    place = {name: i for i, name in enumerate(names)}
+    of = [place[side.group_of[slot]] if slot in side.group_of else -1 for slot in block.slots]
+    return Codes(names, np.array([*of, -1], dtype=np.int64)[block.codes])
+
+
+def group_names(groups: Sequence[Sequence[str]]) -> list[str]:
+    """What groups of values are called: by the first of them and how many more, each otherwise."""
+    out: dict[str, None] = {}
+    for group in groups:
+        name = group[0] if len(group) == 1 else f"{group[0]} and {len(group) - 1} more"
+        while name in out:  # a value may be called so
+            name += " "
+        out[name] = None
+    return list(out)
 
 
 def stretch_names(cuts: Any) -> list[str]:

@@ -45,7 +45,7 @@ class Column:
     width: int | None = None  # vector: how many positions
     source: str | None = None  # the column of the data, if it has another name
     part: str | None = None  # of a date: days, weekday, month or hour
-    of: tuple[PairColumn, PairColumn] | None = None  # pair: the two columns counted together
+    of: tuple[PairColumn, ...] | None = None  # pair: the two columns counted together; gap: the one with gaps
     missing: str | tuple[str, ...] = ()  # further texts that mean "missing" in this column
     reason: str = field(default="", compare=False)  # why `infer` chose this
 
@@ -90,17 +90,17 @@ class Column:
     @property
     def reads(self) -> str:
         """The name of the column of the data that this one reads."""
-        return self.name if self.source is None else self.source
+        return self.inputs[0] if self.about.of == 1 else self.name if self.source is None else self.source
 
     @property
     def inputs(self) -> tuple[str, ...]:
         """The columns of the data that this one reads: one, or the two of a pair."""
-        return (self.reads,) if self.of is None else tuple(side.source for side in self.of)
+        return (self.source or self.name,) if self.of is None else tuple(side.source for side in self.of)
 
     def counting(self) -> dict[str, Any]:
         """What decides the numbers that are counted, cells aside: equal for tallies that may be added."""
         return {
-            **({} if self.of is None else {"of": [asdict(side) for side in self.of]}),
+            **({} if self.of is None else {"of": [side.to_dict() for side in self.of]}),
             **({} if self.text is None else {"text": asdict(self.text)}),
             "kind": self.kind,
             "levels": self.levels,
@@ -112,7 +112,8 @@ class Column:
     def to_dict(self) -> dict[str, Any]:
         """A form that JSON can hold, without what is not set."""
         empty = {"name": (), "source": (None,), "values": (None,)}  # else '' and () are what is not set, too
-        return {k: v for k, v in asdict(self).items() if v not in empty.get(k, (None, "", ()))}
+        own = {k: v for k, v in asdict(self).items() if v not in empty.get(k, (None, "", ()))}
+        return own if self.of is None else {**own, "of": tuple(side.to_dict() for side in self.of)}
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> Column:

@@ -108,7 +108,7 @@ def _smoothing(value: Any) -> None:
             raise SettingsError(
                 f"smoothing={each!r} is not a smoothing",
                 hint="take tb.Laplace(1.0), tb.MaximumLikelihood(), tb.Epsilon(), tb.Dirichlet({…}), "
-                "tb.JelinekMercer(l), tb.AbsoluteDiscount(d) or tb.GoodTuring().",
+                "tb.BackOff(m), tb.JelinekMercer(l), tb.AbsoluteDiscount(d) or tb.GoodTuring().",
             )
 
 

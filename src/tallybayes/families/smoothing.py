@@ -109,6 +109,39 @@ class Laplace(Smoothing):
 
 
 @dataclass(frozen=True)
+class BackOff(Smoothing):
+    """(n + m·P(y)) / (N + m·P(y)·K): m imagined rows of every value, in which classes are as frequent as in all rows.
+
+    So what a value says of the class is drawn to what is known without it, n + m·P(y) of n + m rows, and a value that
+    was seen once or twice says little. Laplace(1) imagines one row of each class instead, however rare the class.
+
+    >>> n = np.array([[1.0, 0.0], [19.0, 80.0]])  # seen once, and never in the frequent class
+    >>> p = BackOff(4).probabilities(n, ["rare", "usual"], ["few", "many"], 100)
+    >>> (p * [0.2, 0.8] / (p * [0.2, 0.8]).sum(axis=1, keepdims=True)).round(2)[0].tolist()  # 1.8 and 3.2 of 5 rows
+    [0.36, 0.64]
+    """
+
+    rows: float = 2.0
+
+    def __post_init__(self) -> None:
+        if not (self.rows > 0 and np.isfinite(self.rows)):
+            raise SettingsError(f"rows is {self.rows!r}", hint="it counts imagined rows: take a number above 0.")
+
+    def amounts(self, n: Floats) -> Floats:
+        """m·P(y), for each class."""
+        total = n.sum(axis=0, keepdims=True)
+        of_all = total.sum(axis=-1, keepdims=True)
+        share = np.where(total > 0, total, 0.5) / np.maximum(of_all, 0.5)  # an empty class is worth half a row
+        return np.asarray(self.rows * share)
+
+    def probabilities(self, n: Floats, slots: Sequence[str], classes: Sequence[str], rows: float) -> Floats:
+        """(n + m·P(y)) / (N + m·P(y)·K)."""
+        amount = self.amounts(n)
+        out: Floats = (n + amount) / (n.sum(axis=0, keepdims=True) + amount * len(n))
+        return out
+
+
+@dataclass(frozen=True)
 class Dirichlet(Smoothing):
     """(n + a_slot) / (N + Σa): prior knowledge as imagined rows per value, for all classes or for each its own.
 

@@ -26,7 +26,7 @@ from ..base.arrays import Floats
 from ..base.lazy import special
 from ..data.blocks import WORDS, N
 from ..exact.counts import Counts
-from .smoothing import Dirichlet, Laplace, Smoothing
+from .smoothing import BackOff, Dirichlet, Laplace, Smoothing
 
 if TYPE_CHECKING:
     from .base import Belief
@@ -105,6 +105,8 @@ class ColumnTally:
             return total + self.smoothing.alpha * len(slots)
         if isinstance(self.smoothing, Dirichlet):
             return np.asarray(total + self.smoothing.amounts_for(slots, self.classes).sum(axis=0))
+        if isinstance(self.smoothing, BackOff):
+            return np.asarray(total + self.smoothing.amounts(total[None])[0] * len(slots))
         return total + 1.0
 
 

@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ..base import canon
 from ..base.arrays import Floats, Ints, log_sum_exp, safe_log
 from ..base.errors import SettingsError, unknown
 from ..base.show import Page
 from ..data.blocks import Block
+from ..data.kinds import GAP
 from ..data.schema import Schema
 from ..data.sources import open_source
 from ..families import Belief, Family
@@ -186,6 +188,10 @@ class Model(Learning, Scoring):
         for name, write in ((name, self.schema[name].about.write) for name in drawn):
             if write is not None:
                 columns[name] = pa.array([write(v) for v in columns[name].to_pylist()])
+        for gap in (c for c in self.schema.counted if c.kind == "gap" and c.name in self.beliefs):
+            gone = pc.equal(self.beliefs[gap.name].sample(labels, rng), GAP[1])
+            for name in (name for name in drawn if self.schema[name].reads == gap.reads):
+                columns[name] = pc.if_else(gone, None, columns[name])
         return pa.table({**columns, self.schema.target: pa.array(list(self.classes)).take(pa.array(labels))})
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -18,7 +18,7 @@ import numpy as np
 
 from ..base import canon
 from ..base.errors import SettingsError
-from ..data.pairs import stretch_names
+from ..data.pairs import PairColumn, stretch_names
 from ..data.schema import Column, Schema
 from ..families.calibration import LEAST
 from ..families.forms import BlendForm, Form, PairForm
@@ -51,6 +51,7 @@ def pieces(sealed: Sealed, format: str) -> list[dict[str, Any]]:
             "kind": column.kind,
             **({} if column.part is None else {"part": column.part}),
             "missing": sorted({*sealed.schema.missing, *column.missing}),
+            **({"of": _side(column.of[0], sealed.schema)} if column.of is not None and column.kind == "gap" else {}),
             "weight": float(settings.weights.get(name, 1.0)),
             **({"length_exponent": float(settings.lengths[name])} if name in settings.lengths else {}),
             **({} if column.text is None else {"tokens": asdict(column.text)}),
@@ -73,18 +74,27 @@ def _pair(form: PairForm, column: Column, schema: Schema) -> dict[str, Any]:
     assert column.of is not None
     logs, sides = form.logs, []
     for axis, (side, names) in enumerate(zip(column.of, (form.us, form.vs), strict=True)):
-        own = (c.name for c in schema.counted if (c.reads, c.part, c.kind) == (side.source, side.part, side.kind))
-        here = next(own, side.source if side.part is None else f"{side.source}.{side.part}")
-        about = {"name": here, "kind": side.kind, "missing": sorted({*schema.missing, *side.missing})}
+        about = _side(side, schema)
         if side.kind == "number":
             known = {name: i for i, name in enumerate(names)}
             order = [known.get(name, len(names)) for name in stretch_names(side.cuts)]
             nothing = np.zeros_like(np.take(logs, [0], axis=axis)) if len(names) else np.zeros((1, 1, logs.shape[2]))
             logs = np.take(np.concatenate([logs, nothing], axis=axis), order, axis=axis)
             sides.append({**about, "cuts": list(side.cuts)})
+        elif side.groups:  # several values have one place
+            place = {name: i for i, name in enumerate(names)}
+            values = {value: place[name] for value, name in side.group_of.items() if name in place}
+            sides.append({**about, "values": list(values), "places": list(values.values())})
         else:
             sides.append({**about, "values": list(names)})
     return {"form": form.name, "sides": sides, "logs": logs}
+
+
+def _side(side: PairColumn, schema: Schema) -> dict[str, Any]:
+    """A column that another is made of: by the name it has in the scorer, if it is there."""
+    own = (c.name for c in schema.counted if (c.reads, c.part, c.kind) == (side.source, side.part, side.kind))
+    here = next(own, side.source if side.part is None else f"{side.source}.{side.part}")
+    return {"name": here, "kind": side.kind, "missing": sorted({*schema.missing, *side.missing})}
 
 
 def scorer_json(sealed: Sealed) -> str:

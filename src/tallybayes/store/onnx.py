@@ -15,6 +15,7 @@ import numpy as np
 from ..base import canon
 from ..base.arrays import Floats
 from ..base.errors import MissingExtra, SettingsError
+from ..data.kinds import GAP
 from ..families.calibration import LEAST, MarginScaling
 from ..families.forms import FAR, BellForm
 from .json import pieces
@@ -36,7 +37,7 @@ def onnx_bytes(sealed: Sealed) -> bytes:
     graph = _Graph(onnx, [name for column in sealed.schema.counted for name in column.inputs])
     total = graph.constant(start[None, :])
     for piece in all_pieces:
-        if piece["kind"] not in ("category", "number", "vector", "pair"):
+        if piece["kind"] not in ("category", "number", "vector", "pair", "gap"):
             raise SettingsError(
                 f"column {piece['name']!r} is a {piece['kind']}, which ONNX has no standard operators for",
                 hint="export to 'sealed' or 'json', or leave the column out of the model.",
@@ -115,6 +116,8 @@ class _Graph:
 
 def _table(graph: _Graph, piece: dict[str, Any], n_classes: int) -> str:
     """One row of the table per value, one for values never seen, one of zeros for missing."""
+    if piece["kind"] == "gap":
+        return _gap(graph, piece, n_classes)
     values = piece["values"]
     missing = sorted({"", *piece["missing"]} - set(values))
     rows = graph.constant(np.vstack([piece["logs"].reshape(-1, n_classes), piece["unseen"], np.zeros(n_classes)]))
@@ -122,6 +125,21 @@ def _table(graph: _Graph, piece: dict[str, Any], n_classes: int) -> str:
         "LabelEncoder", graph.input(piece), domain="ai.onnx.ml", default_int64=len(values),
         keys_strings=[*values, *missing], values_int64s=[*range(len(values)), *[len(values) + 1] * len(missing)],
     )  # fmt: skip
+    return graph.node("Gather", rows, at, axis=0)
+
+
+def _gap(graph: _Graph, piece: dict[str, Any], n_classes: int) -> str:
+    """The row of the table for a missing value, or for one that is there."""
+    x = graph.input(piece["of"])
+    logs = dict(zip(piece["values"], piece["logs"].reshape(-1, n_classes), strict=True))
+    rows = graph.constant(np.stack([logs.get(value, piece["unseen"]) for value in GAP]))
+    if piece["of"]["kind"] == "number":
+        at = graph.node("Cast", graph.node("IsNaN", x), to=graph.onnx.TensorProto.INT64)
+    else:
+        marks = sorted({"", *piece["of"]["missing"]})
+        at = graph.node(
+            "LabelEncoder", x, domain="ai.onnx.ml", default_int64=0, keys_strings=marks, values_int64s=[1] * len(marks)
+        )
     return graph.node("Gather", rows, at, axis=0)
 
 
@@ -201,18 +219,20 @@ def _blend(graph: _Graph, piece: dict[str, Any], n_classes: int) -> str | None:
 def _pair(graph: _Graph, piece: dict[str, Any], n_classes: int) -> str:
     """A table over two places, with one more place of zeros on each side: missing, or never seen."""
     logs = np.pad(piece["logs"], ((0, 1), (0, 1), (0, 0)))
-    u, v = (_place(graph, side) for side in piece["sides"])
+    u, v = (_place(graph, side, size) for side, size in zip(piece["sides"], piece["logs"].shape, strict=False))
     at = graph.node("Add", graph.node("Mul", u, graph.whole(logs.shape[1])), v)
     return graph.node("Gather", graph.constant(logs.reshape(-1, n_classes)), at, axis=0)
 
 
-def _place(graph: _Graph, side: dict[str, Any]) -> str:
+def _place(graph: _Graph, side: dict[str, Any], other: int) -> str:
+    """The place of a value, or one more than there are."""
     if side["kind"] == "number":
         return _passed(graph, graph.input(side), np.array(side["cuts"], dtype=np.float64))
-    values = side["values"]
+    values = side["values"] or [""]
+    places = side.get("places") or list(range(len(values)))
     return graph.node(
-        "LabelEncoder", graph.input(side), domain="ai.onnx.ml", default_int64=len(values),
-        keys_strings=[*values, *([] if values else [""])], values_int64s=[*range(max(len(values), 1))],
+        "LabelEncoder", graph.input(side), domain="ai.onnx.ml", default_int64=other, keys_strings=values,
+        values_int64s=places,
     )  # fmt: skip
 
 

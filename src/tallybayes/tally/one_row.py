@@ -79,7 +79,8 @@ def row_amounts(schema: Schema, row: Mapping[str, Any]) -> list[Added]:
     out, others = [Added("", "rows", ("",), dict.fromkeys(ROWS, _ONE))], []
     for column in schema.counted:
         try:
-            out += _plain_amounts(column, _read(column, row.get(column.reads), schema))
+            absent = column.of is not None and column.reads not in row  # not there is not the same as missing
+            out += () if absent else _plain_amounts(column, _read(column, row.get(column.reads), schema))
         except NotPlain:
             others.append(column.name)
     if others:
@@ -97,7 +98,7 @@ def _read(column: Column, value: Any, schema: Schema) -> Any:
     plain, marks = column.about.plain, frozenset((*schema.missing, *column.missing))
     if column.part is not None:
         return plain_part(value, column.part, marks)
-    if plain is None or column.of is not None:
+    if plain is None:
         raise NotPlain
     return plain(column, value, marks)
 

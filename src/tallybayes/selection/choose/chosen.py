@@ -18,12 +18,13 @@ from ...data.blocks import Block, Codes, Numbers
 from ...data.encode import Labelled
 from ...data.files.file import size_of
 from ...data.infer import first_look
+from ...data.pairs import PairColumn
 from ...data.schema import Column, Schema
 from ...data.sources import Batch, Source, open_source
 from ...families import Blend
 from ...families.blend import READERS
 from ...families.settings import Calibrated, Settings
-from ...families.smoothing import Laplace
+from ...families.smoothing import BackOff, Laplace
 from ..folds import Folds, count_folds
 from ..settings_at_once import for_column
 from .columns import AskedColumn, Category, Coded, DealtRows, Number, cells_for
@@ -43,6 +44,8 @@ _MOST_WORK = 40_000_000  # rows × columns × classes; of more rows some are tak
 _ARRAYS = 12  # of rows × classes that a fit holds at a time
 _LEAST_PART = -60.0  # nats below the best class: a held-out value that a class cannot have is strong, not infinite
 _MEMORY = 1 << 30  # bytes beyond the data, unless TALLYBAYES_MEMORY says otherwise
+_FEWEST_GAPS = 3  # rows, and
+_SHARE_OF_GAPS = 0.01  # of all rows: where fewer have no value, that is not counted
 _SMALL = 2_000  # rows, below which ten folds leave more of them to count by
 Pairs = bool | str | Sequence[tuple[str, str]]
 _PAIRS_HINT = "take 'auto', True, False, or a list of two different columns each: [('sex', 'class')]."
@@ -51,13 +54,16 @@ _PAIRS_HINT = "take 'auto', True, False, or a list of two different columns each
 def choose(
     look: Batch, schema: Schema, base: Settings, pairs: Pairs = "auto", form: str = "auto", *, effort: str = "default",
     groups: str | None = None, order: str | bool | None = None, watch: Callable[[str], None] = lambda what: None,
+    gaps: bool = True,
 ) -> tuple[Schema, Settings]:  # fmt: skip
-    """The schema with pairs added, and settings with families, weights and corrections, that held-out rows support."""
+    """The schema with gaps and pairs added, and the families, weights and corrections that held-out rows support."""
     _one_of("calibrate", form, FORMS)
     check_effort(effort)
     look = thinned(look, schema)
     schema = with_pairs(schema, look, pairs)
     rows = encode.labelled(schema, look, first=True)
+    if gaps and form == "auto" and effort != "quick":
+        schema = with_gaps(schema, rows)
     counted, n_classes = len(rows.labels), len(rows.classes)
     if form == "isotonic" and n_classes != 2:
         raise SettingsError(
@@ -107,7 +113,7 @@ def _chosen(
     proposed = coded_pairs(named, schema.counted) if pairs in (True, "auto") and len(named) > 1 else []
     problem = Problem(
         dealt_rows, list(made.coded.values()), list(made.dense.values()), proposed,
-        frozenset(c.name for c, _ in named if c.of is not None), **({"enough": np.inf} if thorough else {}),
+        frozenset(c.name for c, _ in named if c.kind == "pair"), **({"enough": np.inf} if thorough else {}),
     )  # fmt: skip
     if len(problem.judges()) < 2:
         return None
@@ -179,10 +185,10 @@ class _Columns:
         base = self.base
         usual = not base.predictive and base.unseen == "no evidence" and base.floor.kind == "column"
         smooth = base.smoothing_of(column.name)
-        if not usual or not isinstance(smooth, Laplace) or column.name in base.families or column.of is not None:
+        if not usual or column.name in base.families or column.kind == "pair":
             return None
-        if isinstance(block, Codes) and column.like == "category":
-            return Category.of(column, block, self.dealt, smooth.alpha)
+        if isinstance(block, Codes) and column.like == "category" and isinstance(smooth, (Laplace, BackOff)):
+            return Category.of(column, block, self.dealt, None if smooth == Laplace() else smooth)
         if isinstance(block, Numbers) and column.like == "number" and column.cells is not None and smooth == Laplace():
             return Number.of(column, block, self.dealt, cells_for(len(self.schema.counted), self.dealt.n_classes))
         return None
@@ -218,7 +224,7 @@ class _Columns:
         """A column of cells under settings of its own: the family is asked for each of them."""
         like: Category | Number
         if isinstance(block, Codes):
-            like = Category.of(column, block, self.dealt, 1.0)
+            like = Category.of(column, block, self.dealt, None)
             cells: Block = Codes(like.slots, np.arange(like.size))
         else:
             like = Number.of(column, block, self.dealt)
@@ -257,7 +263,7 @@ def _readings(found: Settings, base: Settings) -> dict[str, Any]:
 
 
 def unfitted(settings: Settings) -> Settings:
-    """The settings as they were before rows chose weights, corrections and blends."""
+    """The settings as they were before rows chose weights, corrections and blends; smoothings stay."""
     blends = {n for n, f in settings.families.items() if isinstance(f, Blend) and f.families in (READERS, READ_BY)}
     families = {n: f for n, f in settings.families.items() if n not in blends}
     return replace(settings.without(fitted=True), families=families)
@@ -278,13 +284,35 @@ def recalibrated(
     out = free
     if enough:
         form = "isotonic" if curve else "auto"
-        out = choose(look, schema, free, False, form, effort=effort, groups=groups, order=order)[1]
+        out = choose(look, schema, free, False, form, effort=effort, groups=groups, order=order, gaps=False)[1]
     if out.calibrated is None:
         raise DataError(
             "these rows are too few to fit weights to: fewer than 10, or of one class",
             hint="give more labelled rows; the model as it is has not been changed.",
         )
     return out
+
+
+def with_gaps(schema: Schema, rows: Labelled) -> Schema:
+    """The schema with a column for each whose values are missing in some rows; of those missing together the first."""
+    known: set[Any] = {c.of[0].source for c in schema.counted if c.of is not None and c.kind == "gap"}
+    names, added = {c.name for c in schema.columns}, []
+    for column in schema.counted:
+        name = f"{column.name} (missing)"
+        if column.like not in ("category", "number") or column.of is not None:
+            continue
+        if column.reads in known or name in names:
+            continue
+        there = rows.blocks[column.name].present()
+        missing = len(there) - int(np.count_nonzero(there))
+        pattern = np.packbits(there).tobytes()
+        if min(missing, len(there) - missing) < max(_FEWEST_GAPS, _SHARE_OF_GAPS * len(there)) or pattern in known:
+            continue
+        known |= {column.reads, pattern}
+        side = PairColumn(column.reads, column.kind, column.part, tuple(column.missing))
+        reason = f"{column.name} is missing in {100 * missing / len(there):.0f} % of the rows"
+        added.append(Column(name, "gap", of=(side,), reason=reason))
+    return schema._with(columns=[*schema.columns, *added])
 
 
 def with_pairs(schema: Schema, look: Batch, pairs: Pairs) -> Schema:
@@ -295,7 +323,7 @@ def with_pairs(schema: Schema, look: Batch, pairs: Pairs) -> Schema:
         return schema
     columns = {c.name: c for c in schema.counted}
     blocks = encode.blocks(schema, look)
-    known = {frozenset(c.of) for c in schema.counted if c.of is not None}
+    known = {frozenset(c.of) for c in schema.counted if c.of is not None and len(c.of) == 2}
     added = []
     for pair in pairs:
         if not isinstance(pair, (list, tuple)) or len(pair) != 2 or pair[0] == pair[1]:

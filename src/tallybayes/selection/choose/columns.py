@@ -1,9 +1,10 @@
 """Columns as cells: which cell of its column each row falls into, and what the counts of any folds say of every cell.
 
-A category has a cell for each value. The line of a number is cut into at most 256 cells, at quantiles of the rows and
-at quantiles of the distinct values, so that the tails have cells too. All that choosing does is then arithmetic on
-small tables, cell × class: counting by fold is one pass, and what a reader (a family) says of a cell when some folds
-are left out follows from the counts by subtraction, for all folds at once:
+A category has a cell for each value; what a value says is drawn to what is known without it (`BackOff`), as strongly as
+rows that are left out, each by itself, find best. The line of a number is cut into at most 256 cells, at quantiles of
+the rows and at quantiles of the distinct values, so that the tails have cells too. All that choosing does is then
+arithmetic on small tables, cell × class: counting by fold is one pass, and what a reader (a family) says of a cell when
+some folds are left out follows from the counts by subtraction, for all folds at once:
 
     n(cell, class) = Σ_folds n − n_fold − n_split
 
@@ -25,6 +26,7 @@ from ...data.blocks import Codes, Numbers
 from ...data.schema import Column
 from ...exact.cells import Cells
 from ...families.bins import equally_filled
+from ...families.smoothing import BackOff, Laplace
 from .number_tables import tables_of
 
 Small = NDArray[np.int32]
@@ -32,6 +34,8 @@ CELLS = 256  # of a number, at most
 _FEWEST_CELLS = 16
 _ENTRIES = 1 << 19  # columns × cells × classes: with more of them cells are fewer
 READ_BY_BINS = (10, 25)
+_STRENGTHS = 2.0 ** np.arange(7)  # imagined rows of a category's value
+_USUAL = 4.0  # of them
 
 
 def cells_for(columns: int, classes: int) -> int:
@@ -125,7 +129,7 @@ class Category:
     name: str
     codes: Small
     slots: tuple[str, ...]
-    alpha: float  # imagined rows for each value
+    given: Laplace | BackOff | None  # a smoothing that somebody chose
     known: Bools  # values that the schema names, counted or not
     rows: DealtRows
 
@@ -138,7 +142,7 @@ class Category:
         return len(self.slots)
 
     @classmethod
-    def of(cls, column: Column, block: Codes, rows: DealtRows, alpha: float) -> Category:
+    def of(cls, column: Column, block: Codes, rows: DealtRows, given: Laplace | BackOff | None) -> Category:
         """The column's values in the order of their texts."""
         used = np.unique(block.codes[block.codes >= 0])
         texts = [block.slots[i] for i in used.tolist()]
@@ -147,20 +151,44 @@ class Category:
         place[used[order]] = np.arange(len(used))
         slots = tuple(texts[i] for i in order.tolist())
         known = np.isin(np.array(slots, dtype=object), list(column.values or ())) if slots else np.zeros(0, dtype=bool)
-        return cls(column.name, place[block.codes], slots, alpha, known, rows)
+        return cls(column.name, place[block.codes], slots, given, known, rows)
 
     @cached_property
     def counts(self) -> Floats:
         """Cell × class × fold."""
         return self.rows.counts(self.codes, self.size)
 
+    def smoothing(self, counted: Bools | None = None) -> Laplace | BackOff:
+        """By the rows of some folds, or of all."""
+        n = self.counts.sum(axis=2) if counted is None else self.counts @ counted.astype(float)
+        return self.given or BackOff(back_off(n))
+
     def tables(self, training: Bools) -> Floats:
-        """log (n + α) / (N + α·K), 0 for a value that the training rows have not seen."""
+        """log (n + a) / (N + a·K), 0 for a value that the training rows have not seen."""
         n = _of_folds(training, self.counts)
         seen = (n.sum(axis=2) > 0) | self.known
-        of = n.sum(axis=1, keepdims=True) + self.alpha * np.maximum(seen.sum(axis=1), 1)[:, None, None]
-        logs = np.where(seen[:, :, None], np.log(n + self.alpha) - np.log(of), 0.0)
+        often = training.sum(axis=0)  # the folds of a split that judges are counted for few others
+        smoothing = self.smoothing(often == often.max(initial=0))
+        a = smoothing.alpha if isinstance(smoothing, Laplace) else smoothing.amounts(np.moveaxis(n, 1, 0))[0][:, None]
+        of = n.sum(axis=1, keepdims=True) + a * np.maximum(seen.sum(axis=1), 1)[:, None, None]
+        logs = np.where(seen[:, :, None], np.log(n + a) - np.log(of), 0.0)
         return _silent(logs)[None]
+
+
+def back_off(n: Floats) -> float:
+    """How many imagined rows of every value let the others forecast the class of each row best; n is values × classes.
+
+    P(y given v) = (n_vy − 1 + m·P(y)) / (n_v − 1 + m)
+    """
+    v, y = np.nonzero(n)
+    if not len(v):
+        return 1.0
+    own, of_class = n[v, y], n.sum(axis=0)
+    others, of_value = own - np.minimum(own, 1.0), n.sum(axis=1)[v] - np.minimum(own, 1.0)
+    share = of_class[y] / of_class.sum()
+    m = _STRENGTHS[:, None]
+    usual = -0.5 * np.log(_STRENGTHS / _USUAL) ** 2
+    return float(_STRENGTHS[np.argmax((np.log(others + m * share) - np.log(of_value + m)) @ own + usual)])
 
 
 @dataclass(frozen=True, eq=False)

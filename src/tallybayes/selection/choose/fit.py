@@ -45,6 +45,7 @@ def fit(
     receipts: bool = False,
     calibrate: bool | str | None = None,
     pairs: Pairs = "auto",
+    gaps: bool = True,
     engine: str | None = None,
     effort: str = "default",
     groups: str | None = None,
@@ -58,7 +59,7 @@ def fit(
     `calibrate=False`, or settings of your own, leave the choosing out; `calibrate=True` fits weights to your settings;
     "temperature", "weights" or "isotonic" (for two classes) ask for one form.
     `pairs` are columns counted together where that helps: "auto", False, or a list of two names each.
-    `engine` is as for `count`.
+    `gaps=False` does not ask whether a value being missing tells something. `engine` is as for `count`.
 
     `effort` is "quick" (one temperature, no second look), "default" or "thorough" (ten folds, and all of them judge).
     `groups` names a column whose equal values are held out together, such as a patient; it is no evidence. `order` is a
@@ -104,7 +105,7 @@ def fit(
             return with_pairs(found, look, pairs), settings
         form = "auto" if isinstance(choosing, bool) else choosing
         base = settings or Settings()
-        return choose(look, found, base, pairs, form, effort=effort, groups=groups, order=order, watch=share)
+        return choose(look, found, base, pairs, form, effort=effort, groups=groups, order=order, watch=share, gaps=gaps)
 
     with progress_line(progress) as tell:
         share = _Share(tell)

@@ -8,8 +8,10 @@ rows. Then one rung after the other is tried, each starting from the last:
 
 A rung is judged split by split, each with several strengths of the pull towards simplicity (`joint`). The rows that fit
 are scored by counts that have seen neither themselves nor the split that judges, `total − fold − split`; the rows that
-judge by counts without their fold. A rung is taken if it gains more than two standard errors of the paired difference
-and at least 0.0005 nats. So noise is refused, and a large table takes what helps.
+judge by counts without their fold. A rung is taken if its gain is beyond chance: by the standard error of the paired
+difference (two of them where rows are few), at least 0.0005 nats, and in all splits but one. Tables of pure noise have
+said how much that has to be: at most one in ten may take a richer form. So noise is refused, and a large table takes
+what helps.
 """
 
 from __future__ import annotations
@@ -29,8 +31,8 @@ from .penalised import Pull, fitted, tempered
 from .placed import Placed, Summand
 
 GAIN = 0.0005  # nats: less is not worth a richer form
-ERRORS = 2.0  # standard errors that a gain must exceed
-FEW = 50  # rows: of so few a standard error is believed half
+ERRORS = 1.2  # standard errors that a gain must exceed
+FEW = 75  # rows: of so few a standard error is believed half
 TEMPERATURE, WEIGHTS, CORRECTIONS, PAIRS = "one temperature", "column weights", "corrections", "pairs"
 OF_WEIGHTS = (30.0, 3.0, 0.3)  # λ_w
 OF_COLUMNS = (30.0, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01)  # λ; every second one where the work is much
@@ -284,7 +286,7 @@ class Ladder:
         return self._least([rung for rung, g in gains if self.mean(g) > self._chance(g) / 2])
 
     def _chance(self, gains: Floats) -> float:
-        """What a gain must exceed: two standard errors, more where rows are few, and GAIN."""
+        """What a gain must exceed: so many standard errors, more where rows are few, and GAIN."""
         n = int(np.count_nonzero(~np.isnan(gains)))
         return max(ERRORS * (1 + FEW / n) * self.error(gains), GAIN)
 
@@ -359,5 +361,5 @@ def listed(form: Sequence[str]) -> str:
 
 def coded_pairs(columns: Sequence[tuple[Any, Coded]], taken: Sequence[Any]) -> list[ColumnPair]:
     """The pairs that could be proposed."""
-    plain = [(column, coded) for column, coded in columns if isinstance(coded, (Category, Number))]
+    plain = [(c, coded) for c, coded in columns if isinstance(coded, (Category, Number)) and c.of is None]
     return possible(halves(plain), taken)

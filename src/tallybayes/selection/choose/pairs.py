@@ -6,7 +6,9 @@ of P(1 − P), h, a step of Newton's along the pair's cells would gain about
     ½ Σ_cells,y r² / (h + λ)
 
 nats; by chance it gains ½ Σ h / (h + λ), which is taken off. One pass over the rows for each pair tells all of them
-apart. A number takes part in 16 stretches, of a category the 32 most frequent values.
+apart. A number takes part in 16 stretches, a category by its values, or, where there are many of them (a school, a
+postcode), by groups of those that say much the same of the class. Groups are learnt from classes, so each row is put
+into one by what other folds say of its value.
 """
 
 from __future__ import annotations
@@ -19,23 +21,26 @@ from typing import Any
 
 import numpy as np
 
-from ...base.arrays import Floats, Ints, log_ratio_sum
+from ...base.arrays import Bools, Floats, Ints, log_ratio_sum
 from ...base.errors import SettingsError
 from ...data.blocks import Block, Codes, Numbers
-from ...data.pairs import PairColumn, coarse_cuts, pair_slot, stretch_names
+from ...data.pairs import PairColumn, coarse_cuts, group_names, pair_slot, stretch_names
 from ...data.schema import Column
 from ...exact.kernels import gate
-from .columns import Category, Number, Small
+from ...families.smoothing import BackOff
+from .columns import Category, Number, Small, back_off
 from .joint import Joint, Solution
 from .placed import Summand
 
 MOST_COLUMNS = 80  # that are paired with each other: those that say most by themselves
 MOST_PAIRS = 30
 STRETCHES = 16  # of a number
-MOST_VALUES = 32  # of a category
+MOST_VALUES = 32  # of a category; more of them are put into groups,
+_MOST_GROUPED = 2_000  # or, where there are more than this, the most frequent take part
 _MANY = 32  # classes, from which numbers take part in half as many stretches
 FEWEST = 3  # rows of a cell that gets a correction
 _LEVEL = 0.3  # of the pull on jumps between neighbouring cells also holds their level
+_EQUAL = 2.0**30
 _PULL = 10.0  # λ of the step that is imagined
 _FEW = 5  # stretches of a number in a pair that somebody asks for
 
@@ -50,6 +55,12 @@ class Half:
     cuts: tuple[float, ...]
     ordered: bool
     information: float  # nats that the column has about the class
+    groups: tuple[tuple[str, ...], ...] = ()  # of values, where there are many
+    grouped: Category | None = None  # whose values they are
+
+    def under(self, training: Bools) -> Half:
+        """The same for a fit of some folds by others: groups are those of the rows that fit."""
+        return self if self.grouped is None else _grouped_half(self.column, self.grouped, training, self.information)
 
     @property
     def size(self) -> int:
@@ -60,7 +71,7 @@ class Half:
     def side(self) -> PairColumn:
         """What the schema says of it."""
         c = self.column
-        return PairColumn(c.reads, c.kind, c.part, tuple(c.missing), self.cuts)
+        return PairColumn(c.reads, c.kind, c.part, tuple(c.missing), self.cuts, self.groups)
 
 
 def halves(columns: Sequence[tuple[Column, Category | Number]]) -> list[Half]:
@@ -79,6 +90,8 @@ def _half(column: Column, coded: Category | Number) -> Half | None:
         group = stretches(rows, STRETCHES if counts.shape[1] <= _MANY else STRETCHES // 2)
         cuts = tuple(coded.cuts[np.flatnonzero(np.diff(group))].tolist())
         names = tuple(stretch_names(cuts))
+    elif MOST_VALUES < coded.size <= _MOST_GROUPED:
+        return _grouped_half(column, coded, ~np.eye(counts.shape[2], dtype=bool), information(counts.sum(axis=2)))
     else:
         kept = np.sort(np.argsort(-rows, kind="stable")[:MOST_VALUES])
         group = np.full(len(rows), len(kept))
@@ -88,6 +101,43 @@ def _half(column: Column, coded: Category | Number) -> Half | None:
         return None
     place = np.append(group, len(names)).astype(np.int32)
     return Half(column, place[coded.codes], names, cuts, coded.ordered, information(counts.sum(axis=2)))
+
+
+def _grouped_half(column: Column, coded: Category, training: Bools, told: float) -> Half:
+    """Values by what they say of the class, drawn to what is known without them, along the line where they differ most.
+
+    Where the groups part is decided once, by the folds that most others are scored by; which side a value is on, fold
+    by fold. A value that those folds have not seen takes no part.
+    """
+    often = training.sum(axis=0)
+    n = coded.counts @ (often == often.max(initial=0)).astype(float)  # values × classes
+    smoothing = BackOff(back_off(n))
+
+    def say(counted: Floats) -> Floats:
+        drawn: Floats = counted + smoothing.amounts(n)
+        return np.asarray(drawn / drawn.sum(axis=1, keepdims=True) - smoothing.amounts(n) / smoothing.rows)
+
+    rows = n.sum(axis=1)
+    line = np.linalg.svd(np.sqrt(rows)[:, None] * say(n), full_matrices=False)[2][0]
+    line *= np.sign(line[np.argmax(np.abs(line))]) or 1.0
+    seen = np.flatnonzero(rows)
+    place, which = np.unique(_told_apart(say(n[seen]) @ line), return_inverse=True)
+    most = STRETCHES if n.shape[1] <= _MANY else STRETCHES // 2
+    group = stretches(np.bincount(which, rows[seen], len(place)).astype(np.float64), most)
+    cuts = place[np.flatnonzero(np.diff(group)) + 1]
+    groups = [tuple(coded.slots[v] for v in seen[group[which] == g].tolist()) for g in range(len(cuts) + 1)]
+    codes = np.empty((len(training), coded.size + 1), dtype=np.int32)
+    for k, counted in enumerate(training):
+        own = coded.counts @ counted.astype(float)
+        at = np.searchsorted(cuts, _told_apart(say(own) @ line), side="right")
+        codes[k] = np.append(np.where(own.any(axis=1), at, len(groups)), len(groups))
+    names = tuple(group_names(groups) if len(seen) else ["any"])
+    return Half(column, codes[coded.rows.folds, coded.codes], names, (), True, told, tuple(groups), coded)
+
+
+def _told_apart(amounts: Floats) -> Floats:
+    """To 1/_EQUAL: what values say is equal, or clearly not."""
+    return np.asarray(np.rint(amounts * _EQUAL) / _EQUAL)
 
 
 def stretches(rows: Floats, most: int) -> Ints:
@@ -158,6 +208,8 @@ def possible(found: Sequence[Half], taken: Sequence[Column]) -> list[ColumnPair]
 
 def best_pairs(pairs: Sequence[ColumnPair], joint: Joint, fitted: Solution, most: int = MOST_PAIRS) -> list[ColumnPair]:
     """The pairs that explain most of what a fit has left over, the best first; only the rows that fit are asked."""
+    known = {h: h.under(joint.training) for p in pairs for h in (p.one, p.other)}
+    pairs = [ColumnPair(known[p.one], known[p.other]) for p in pairs]
     left = joint.left_over(fitted)
     kernels = gate.kernels("joint", 2 * len(pairs) * left[0].size)
     gains = np.array([_gain(p, *left, joint.fitting, kernels) for p in pairs])
@@ -203,6 +255,8 @@ def pair_of(a: str, b: str, columns: Mapping[str, Column], blocks: Mapping[str, 
 
 def _side(column: Column, block: Block) -> PairColumn | None:
     cuts: tuple[float, ...] = ()
+    if column.of is not None:
+        return None
     if isinstance(block, Numbers):
         there = block.present()
         cuts = coarse_cuts(block.values[there], _FEW) if there.any() else ()

@@ -4,7 +4,7 @@
                + λ Σ δ² over cells, or over the jumps between neighbouring cells of a number
 
 t is a reader's even share of its column, τ what the weights have in common, columns and pairs apart. With λ_w = ∞ there
-is one temperature: w = τ·t, and 0.05·log² τ keeps it from running away.
+is one temperature: w = τ·t, and a little of log² τ keeps it from running away, more of it above τ = 1.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .joint import Joint, Solution
 
 OFFSET_PENALTY = 10.0
 _NONE = 1e9  # the most that anything is pulled by
-_TEMPERED = 0.05  # of log² τ
+_TEMPERED = (0.05, 1.0)  # of log² τ, below and above τ = 1
 _MIDDLE = -0.5  # of the exponents of lengths, which stay within one of it
 
 
@@ -31,6 +31,12 @@ class Pull(NamedTuple):
     pairs: float = np.inf
 
 
+def _held(log_tau: float) -> tuple[float, float]:
+    """What keeps a temperature near 1, and its slope; columns often say the same twice, seldom less than they know."""
+    by = _TEMPERED[int(log_tau > 0)]
+    return by * log_tau**2, 2 * by * log_tau
+
+
 def tempered(joint: Joint) -> Solution:
     """One temperature for everything that counts say (and an exponent for columns of words)."""
     at = joint.start()
@@ -40,7 +46,7 @@ def tempered(joint: Joint) -> Solution:
     said = joint.scores(at) - prior
 
     def loss(log_tau: float) -> float:
-        return joint.loss(prior + np.exp(log_tau) * said)[0] + _TEMPERED * log_tau**2
+        return joint.loss(prior + np.exp(log_tau) * said)[0] + _held(log_tau)[0]
 
     from scipy.optimize import minimize_scalar
 
@@ -129,8 +135,9 @@ class _Packed:
         g_b += x.exponents
         if self.tied:
             tau = float(x.weights[0] / joint.even[0])
-            value += _TEMPERED * np.log(tau) ** 2
-            g_v = np.array([float(g_w @ joint.even) + 2 * _TEMPERED * np.log(tau) / tau])
+            held, slope = _held(np.log(tau))
+            value += held
+            g_v = np.array([float(g_w @ joint.even) + slope / tau])
             return value, np.concatenate([self._of_root(u, g_v), g_b * self._of_tanh(x)])
         even = joint.even
         squares = np.bincount(self.group, even * even, 2)

@@ -13,8 +13,9 @@ from ...data.schema import Schema
 from ...families import Bins, Blend, Family, Gaussian
 from ...families.calibration import Correction, Isotonic
 from ...families.settings import Settings
+from ...families.smoothing import Smoothing
 from ..measure.metrics import Scored, calibration_error
-from .columns import Coded, DealtRows, Number
+from .columns import Category, Coded, DealtRows, Number
 from .joint import both_classes
 from .ladder import SHARED, Choice, listed
 
@@ -85,8 +86,16 @@ class Written:
                 lengths[dense.name] = float(x.exponents[joint.lengths.index(i)])
         weights = {c.name: weights[c.name] for c in self._schema.counted if c.name in weights}
         return replace(
-            base, families=families, weights=weights, lengths=lengths, offsets=self._offsets(), corrections=corrections
-        )
+            base, families=families, smoothing=self._smoothing(), weights=weights,
+            lengths=lengths, offsets=self._offsets(), corrections=corrections,
+        )  # fmt: skip
+
+    def _smoothing(self) -> Smoothing | Mapping[str, Smoothing]:
+        """How strongly the values of each category are drawn to what is known without them, unless somebody said so."""
+        found = {name: c.smoothing() for name, c in self.coded.items() if isinstance(c, Category) and c.given is None}
+        if not found:
+            return self.base.smoothing
+        return {**(self.base.smoothing if isinstance(self.base.smoothing, Mapping) else {}), **found}
 
     def _correction(self, coded: Coded, weight: float) -> Correction | None:
         rows = self.rows[coded.name]

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...base.arrays import Floats
 from ...base.errors import SettingsError
+from ...data.kinds import GAP, KINDS
 from ...data.pairs import PairColumn, stretch_names
 from ...data.schema import Column
 from ...exact.cells import MIDDLE
@@ -83,6 +84,8 @@ def _part_of(
         raise _cannot(column, f"a {column.kind}, which is read by Python code", _INSTEAD)
     if isinstance(form, forms.PairForm) and column.of is not None:
         return _pair(d, column, form, marks)
+    if column.kind == "gap" and isinstance(form, forms.TableForm):
+        return _gap(d, column, form, marks)
     if column.part is not None or column.kind == "vector":
         raise _cannot(column, "a part of a date" if column.part else "a vector", _INSTEAD)
     raw = f"t.{d.name(column.reads)}"
@@ -119,6 +122,20 @@ def _value(d: Dialect, raw: str, values: Iterable[str]) -> str:
     return text
 
 
+def _gap(d: Dialect, column: Column, form: forms.TableForm, marks: Iterable[str]) -> SlotWeights:
+    """Whether a value is missing."""
+    assert column.of is not None
+    side = column.of[0]
+    if side.part is not None:
+        raise _cannot(column, "about a part of a date", _INSTEAD)
+    raw = f"t.{d.name(side.source)}"
+    value = d.to_number(raw) if KINDS[side.kind].like == "number" else d.canonical(raw)
+    there = d.without(value, raw, {*marks, *side.missing})
+    no, yes = map(d.text, GAP)
+    weights = written(form.logs), written(form.unseen)
+    return SlotWeights(f"CASE WHEN ({there}) IS NULL THEN {yes} ELSE {no} END", "{x}", list(form.values), *weights)
+
+
 def _pair(d: Dialect, column: Column, form: forms.PairForm, marks: Iterable[str]) -> SlotWeights:
     """The numbers of both values as one text; NULL where one is missing or was never seen."""
     assert column.of is not None
@@ -140,8 +157,10 @@ def _side(d: Dialect, column: Column, side: PairColumn, known: tuple[str, ...], 
         x = d.without(d.to_number(raw), raw, all_marks)
         found = _search(f"({x})", [d.number(c) for c in side.cuts], answers)
         return f"CASE WHEN ({x}) IS NOT NULL THEN {found} END"
-    each = " ".join(f"WHEN {d.text(name)} THEN '{i}'" for i, name in enumerate(known))
-    return d.without(f"CASE {_value(d, raw, known)} {each} END" if known else "NULL", raw, all_marks)
+    values = {v: n for v, n in side.group_of.items() if n in known} if side.groups else {name: name for name in known}
+    place = {name: i for i, name in enumerate(known)}
+    each = " ".join(f"WHEN {d.text(value)} THEN '{place[name]}'" for value, name in values.items())
+    return d.without(f"CASE {_value(d, raw, values)} {each} END" if values else "NULL", raw, all_marks)
 
 
 def _steps(d: Dialect, x: str, form: forms.StepsForm | forms.CellsForm) -> SlotWeights:
