@@ -119,7 +119,7 @@ class _Search:
         self.model, self.batch, self.blocks = model, batch, blocks
         self.possible = possible(model, batch, blocks)
         self._known: dict[tuple[int, int], Floats] = {}
-        self.paired = any(c.of is not None for c in model.schema.counted)
+        self.paired = any(len(c.inputs) > 1 for c in model.schema.counted)
         self.border = _border(model)
         self.scores = self._scores(())
         self.answer = int(np.argmax(self.chances(())))
