@@ -9,8 +9,8 @@ import pytest
 
 import tallybayes as tb
 from tallybayes.mail.filter import Filter
+from tallybayes.mail.learnt import Learnt
 from tallybayes.mail.message import read_message
-from tallybayes.mail.store import Learnt
 
 LETTER = (
     b"From: Ann <ann@example.org>\nTo: me@home.example\nSubject: Lunch on Friday\nMessage-ID: <1@example.org>\n"

@@ -21,9 +21,10 @@ from ..explain.explanation import Explanation
 from ..families.settings import Settings
 from ..model.model import Model
 from ..tally.tally import Tally
+from .learnt import Learnt, pack, unpack
 from .message import Message, mail_schema, read_message
 from .parts import MailSettings
-from .store import Learnt, StateChange, StateError, Store, pack, unpack
+from .store import StateChange, StateError, Store
 
 SPAM, HAM, UNSURE = "spam", "ham", "unsure"
 LABELS = (HAM, SPAM)
