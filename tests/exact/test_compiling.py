@@ -74,3 +74,50 @@ def test_a_directory_that_cannot_be_written(tmp_path: Path) -> None:
     assert run(False, PYTHONPATH=str(package.parent), HOME=str(home)) == ([], "")
     (tmp_path / "nowhere").write_text("a file, so that there is no home either")
     assert run(False, PYTHONPATH=str(package.parent), HOME=str(tmp_path / "nowhere"))[0] == compiled
+
+
+RACE = """
+import threading
+import numpy as np
+from tallybayes.exact.kernels.compiling import lazy
+
+@lazy("int64(const {i}[::1])", i=("int32", "int64", "uint8", "float32", "float64"))
+def length(numbers):
+    out = 0
+    for x in numbers:
+        out += 1
+    return out
+
+kinds, wrong, over = ["int32", "int64", "uint8", "float32", "float64"], [], threading.Event()
+assert length(np.zeros(3, kinds[0])) == 3
+
+def call():
+    while not over.is_set():
+        try:
+            assert length(np.zeros(3, kinds[0])) == 3
+        except Exception as error:
+            wrong.append(repr(error))
+            return
+
+threads = [threading.Thread(target=call) for _ in range(4)]
+for thread in threads:
+    thread.start()
+for kind in kinds[1:]:
+    assert length(np.zeros(3, kind)) == 3
+over.set()
+for thread in threads:
+    thread.join()
+assert not wrong, wrong
+"""
+
+
+def test_a_kernel_answers_some_threads_while_it_is_compiled_for_another(tmp_path: Path) -> None:
+    """Twice: compiling takes long the first time, and the second time each signature is read from the cache."""
+    (tmp_path / "race.py").write_text(RACE)
+    env = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, str(tmp_path / "race.py")], capture_output=True, text=True, env=env, timeout=180
+        )
+        assert done.returncode == 0, done.stderr[-2000:]
+    assert list((tmp_path / "cache").rglob("*length*.nbi"))

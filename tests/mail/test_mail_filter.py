@@ -24,9 +24,10 @@ import tallybayes as tb
 from tallybayes.cli.mail import with_header
 from tallybayes.mail import store as store_module
 from tallybayes.mail.filter import Filter, FilterSettings
+from tallybayes.mail.learnt import Learnt, rows_tally
 from tallybayes.mail.message import mail_schema, read_message
 from tallybayes.mail.parts import MailSettings
-from tallybayes.mail.store import Learnt, StateError, Store, rows_tally
+from tallybayes.mail.store import StateError, Store
 
 ROOT = Path(__file__).resolve().parents[2]
 FULL = os.environ.get("TALLYBAYES_TESTS") == "all"
@@ -521,6 +522,10 @@ def test_a_damaged_state_is_refused(trained, tmp_path):
         bad.write_bytes(content)
         db = sqlite3.connect(bad, isolation_level=None)
         db.execute(change)
+        if "user_version" not in change:
+            with pytest.raises(StateError, match="damaged"):
+                Filter(bad)
+            db.execute("PRAGMA user_version = 1")  # a file without check sums
         db.close()
         with pytest.raises(StateError, match=says), Filter(bad) as box:
             assert box.digest

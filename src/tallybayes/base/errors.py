@@ -18,7 +18,8 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from itertools import islice
 from typing import TypeVar
 
@@ -34,6 +35,7 @@ __all__ = [
     "TallybayesWarning",
     "did_you_mean",
     "excerpt",
+    "in_our_words",
     "unknown",
     "warn",
 ]
@@ -119,6 +121,34 @@ def unknown(error: type[E], found: str, name: object, known: Iterable[object], h
     names = list(map(str, known))
     listed = f"take one of {excerpt(names, _MOST_LISTED)}." if names else "there are none."
     return error(found, hint=did_you_mean(name, names) + (hint or listed))
+
+
+# What JSON that nobody wrote in earnest can end in: wrong types, missing keys, huge numbers, deep nesting
+_MEANINGLESS: tuple[type[Exception], ...] = (
+    *(ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, NotImplementedError),
+    *(RecursionError, TypeError, ValueError),
+)
+
+
+@contextmanager
+def in_our_words(
+    error: type[TallybayesError], found: str, *, hint: str, more: tuple[type[Exception], ...] = ()
+) -> Iterator[None]:
+    """Raise `error` for whatever goes wrong while sense is made of a file's content, which may be anything.
+
+    >>> with in_our_words(ModelFileError, "it means nothing", hint="save it again."):
+    ...     {}["classes"]
+    Traceback (most recent call last):
+    tallybayes.ModelFileError: it means nothing: KeyError: 'classes'
+    <BLANKLINE>
+    Hint: save it again.
+    """
+    try:
+        yield
+    except TallybayesError:
+        raise
+    except _MEANINGLESS + more as wrong:
+        raise error(f"{found}: {type(wrong).__name__}: {str(wrong)[:200]}", hint=hint) from wrong
 
 
 def did_you_mean(name: object, known: Iterable[object]) -> str:

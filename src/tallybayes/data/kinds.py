@@ -11,11 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
+from ..base.canon import printable
 from ..base.errors import SchemaError
 from ..base.lazy import scipy
 from .blocks import Bag, Block, Codes, Numbers
@@ -102,6 +104,15 @@ def register_kind(kind: Kind) -> None:
     EACH.update(kind.each)
 
 
+# A file may name any number, and room is made for it before a value is seen
+MOST_POSITIONS = 1 << 24
+_MOST_LEVELS = 1_000
+
+
+def _whole(number: Any, least: int, most: int) -> bool:
+    return type(number) is not bool and isinstance(number, Integral) and least <= int(number) <= most
+
+
 def check_fields(column: Column) -> None:
     """Refuse a column that has what its kind has not, or has not what its kind needs."""
     name, kind, may = column.name, column.kind, KINDS[column.kind].fields
@@ -110,10 +121,16 @@ def check_fields(column: Column) -> None:
             f"column {name!r} is a {kind} and declares values",
             hint="only a category declares the values it can take: kind='category'.",
         )
-    if column.levels is not None and ("levels" not in may or column.levels < 1):
+    if column.levels is not None and ("levels" not in may or not _whole(column.levels, 1, _MOST_LEVELS)):
         raise SchemaError(
-            f"column {name!r} ({kind}) has levels={column.levels}",
-            hint="levels belong to a bag or a text and are at least 1.",
+            f"column {name!r} ({kind}) has levels={printable(column.levels, 40)}",
+            hint=f"levels belong to a bag or a text and are a whole number from 1 to {_MOST_LEVELS:,}.",
+        )
+    if column.width is not None and not _whole(column.width, 0, MOST_POSITIONS):
+        raise SchemaError(
+            f"column {name!r} has width={printable(column.width, 40)}",
+            hint=f"a width is a whole number of positions, at most {MOST_POSITIONS:,}: each takes room in every class. "
+            "Take a sparse matrix of fewer columns, or hash words into fewer slots.",
         )
     if column.text is not None and "text" not in may:
         raise SchemaError(f"column {name!r} is a {kind} and has a tokeniser", hint="take kind='text' for it.")

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 from ..base import canon
 from ..base.disk import named, write_atomically
-from ..base.errors import SchemaError, excerpt, unknown, warn
+from ..base.errors import SchemaError, excerpt, in_our_words, unknown, warn
 from ..base.show import Page
 from ..exact.cells import Cells
 from .kinds import KINDS, Kind, check_fields
@@ -342,14 +342,14 @@ class Schema:
             raise SchemaError(
                 f"a schema with unicode={values['unicode']!r}", hint="leave it out, or write a version: '15.0.0'."
             )
-        return cls(columns=[Column.from_dict(c) for c in given["columns"]], **values)
+        with in_our_words(SchemaError, "a schema that means nothing", hint="write it with schema.save(path)."):
+            return cls(columns=[Column.from_dict(c) for c in given["columns"]], **values)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the schema as JSON; a file of that name is replaced at once or not at all."""
         given = self.to_dict()
-        raw = json.dumps(given, ensure_ascii=False, indent=1).encode(
-            "utf-8", "backslashreplace"
-        )  # as JSON escapes, too
+        # half characters are written as JSON escapes them, too
+        raw = json.dumps(given, ensure_ascii=False, indent=1).encode("utf-8", "backslashreplace")
         write_atomically(path, raw, partial(_check, given))
 
     @classmethod
@@ -358,7 +358,7 @@ class Schema:
         with open(named(path), encoding="utf-8") as file:
             try:
                 given = json.load(file)
-            except ValueError as error:
+            except (RecursionError, ValueError) as error:
                 raise SchemaError(
                     f"{os.fspath(path)} is not JSON: {error}",
                     hint="give a file that schema.save(path) wrote.",

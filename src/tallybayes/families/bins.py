@@ -27,6 +27,7 @@ from .categorical import draw
 from .histogram import GroupBelief, Histogram, cauchy_mass, left_out, middles, read_cells
 
 METHODS = ("mdl", "frequency", "width")
+MOST_BINS = 100_000  # room is made for each, however few values there are
 
 
 @dataclass(frozen=True)
@@ -40,10 +41,10 @@ class Bins(Family):
     kinds = ("number",)
 
     def __post_init__(self) -> None:
-        if self.method not in METHODS or (self.bins is not None and self.bins < 1):
+        if self.method not in METHODS or (self.bins is not None and not 1 <= self.bins <= MOST_BINS):
             raise SettingsError(
                 f"bins of method {self.method!r}, number {self.bins!r}",
-                hint="take the method 'mdl', 'frequency' or 'width', and at least one bin.",
+                hint=f"take the method 'mdl', 'frequency' or 'width', and from 1 to {MOST_BINS:,} bins.",
             )
 
     def estimate(self, counts: Counts, context: Context) -> BinsBelief:

@@ -29,6 +29,7 @@ from .support import ColumnTally, Support, share, sum_of
 from .vocabulary import bag_rows
 
 _MOST_COUNT = 255  # a largest value above this is no count of anything that repeats
+_MOST_LEVELS = 100_000  # room is made for each, however few values there are
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,12 @@ class Levels(Family):
 
     name = "levels"
     kinds = ("number", "bag", "text")
+
+    def __post_init__(self) -> None:
+        if self.top is not None and not 0 <= self.top <= _MOST_LEVELS:
+            raise SettingsError(
+                f"levels up to {self.top!r}", hint=f"take a largest level from 0 to {_MOST_LEVELS:,}, or none."
+            )
 
     def estimate(self, counts: Counts, context: Context) -> Belief:
         """The smoothed table of levels."""

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from ..base import canon
 from ..base.canon import printable
 from ..base.errors import CannotForget, DataError, SettingsError
 from ..data.schema import Schema
@@ -20,9 +21,10 @@ from ..explain.explanation import Explanation
 from ..families.settings import Settings
 from ..model.model import Model
 from ..tally.tally import Tally
+from .learnt import Learnt, pack, unpack
 from .message import Message, mail_schema, read_message
 from .parts import MailSettings
-from .store import Learnt, StateChange, StateError, Store, pack
+from .store import StateChange, StateError, Store
 
 SPAM, HAM, UNSURE = "spam", "ham", "unsure"
 LABELS = (HAM, SPAM)
@@ -150,12 +152,13 @@ class Filter:
         """Forget a learnt message as if it had never come; the label it had."""
         message = self._read(raw)
         with self.store.change() as change:
-            gone = change.forget(message.id)
+            gone = self._find(message)
             if gone is None:
                 raise CannotForget(
                     f"the message {printable(message.id)} has not been learnt; nothing has been forgotten",
-                    hint="give the message with the headers it had when it was learnt.",
+                    hint="give the message with the headers and the text that it had when it was learnt.",
                 )
+            change.forget(gone.id)
         return gone.label
 
     def train(self, messages: Iterable[Sequence[Any]]) -> Trained:
@@ -169,11 +172,11 @@ class Filter:
         return total
 
     def _learn(self, change: StateChange, label: str, message: Message) -> Trained:
-        found = self.store.find(message.id)
+        found = self._find(message)
         if found is not None and found.label == label:
             return Trained(known=1)
         if found is not None:
-            change.forget(message.id)
+            change.forget(found.id)
         row = self._with_facts(message)
         change.learn(Learnt(message.id, label, row, message.sender, message.fingerprint))
         return Trained(new=found is None, moved=found is not None)
@@ -181,12 +184,27 @@ class Filter:
     def _read(self, raw: bytes) -> Message:
         return read_message(raw, self.settings.mail)
 
+    def _find(self, message: Message) -> Learnt | None:
+        """The message as it was learnt, or None. What a file of an older release knows by its Message-ID alone is this
+        message only if it says the same: anybody can write another's Message-ID.
+        """
+        found = self.store.find(message.id)
+        if found is not None or not message.header_id:
+            return found
+        older = self.store.find(message.header_id)
+        if older is None or older.sender != canon.text(message.sender):
+            return None
+        read = unpack(pack(message.row))
+        return older if all(older.row.get(name) == read[name] for name in ("subject", "body", "hour")) else None
+
     def _with_facts(self, message: Message) -> dict[str, Any]:
         """The row with what only the state knows, from all learnt messages but this one."""
+        found = self._find(message)
+        own = message.id if found is None else found.id
         return {
             **message.row,
-            "sender_known": self.store.sender_known(message.sender, HAM, besides=message.id),
-            "seen_before": self.store.seen_before(message.fingerprint, besides=message.id),
+            "sender_known": self.store.sender_known(message.sender, HAM, besides=own),
+            "seen_before": self.store.seen_before(message.fingerprint, besides=own),
         }
 
     # ---- answers

@@ -27,12 +27,14 @@ _USUAL = MailSettings()
 class Message:
     """A message as it is counted.
 
-    id           its Message-ID, or "sha256:…" of its bytes, as far as they were read, if it has none
+    id           its Message-ID and a hash of sender, date, subject and text, since a Message-ID is only the sender's
+                 word; or "sha256:…" of its bytes, as far as they were read, if it has none
     row          a value for every column of `mail_schema`, None where it is missing
     sender       the address it says it comes from, in lower case; "" if there is none
     fingerprint  equal for messages that differ only in digits, spaces, links or the greeting, and mostly for long ones
                  that differ in a few words
     notes        what was cut or odd, in plain words
+    header_id    its Message-ID alone, by which older state files know it; "" if it has none
     """
 
     id: str
@@ -40,6 +42,7 @@ class Message:
     sender: str
     fingerprint: str
     notes: tuple[str, ...] = ()
+    header_id: str = ""
 
 
 def read_message(
@@ -93,7 +96,10 @@ def read_message(
     }
     fingerprint = _fingerprint(body or "", [subject or "", domain_of(sender), *content.attachments])
     own = read[read.find(b"\n") + 1 :] if start else read  # whether or not a mailbox has put its line before it
-    return Message(_id(head.get("message-id", ""), own), row, sender, fingerprint, tuple(content.notes))
+    name = _header_id(head.get("message-id", ""))
+    same = [sender, head.get("date", ""), subject or "", *content.plain, "", *content.html, "", *content.attachments]
+    unique = f"{name} sha256:{_same_on_the_way(same)}" if name else "sha256:" + hashlib.sha256(own).hexdigest()
+    return Message(unique, row, sender, fingerprint, tuple(content.notes), name)
 
 
 def mail_schema(**words: Any) -> Schema:
@@ -137,6 +143,7 @@ _GREETING = re.compile(
     re.IGNORECASE,
 )
 _LETTERS = re.compile(r"[^\W_]+")
+_QUOTED_FROM = re.compile(r"^>+(?=From )", re.MULTILINE)
 _LONG_WORDS, _SKETCH_WORDS = 30, 8  # different ones
 
 
@@ -167,13 +174,23 @@ def _says_more(page: str, text: str) -> bool:
     return len(shown) >= 8 and len(shown - set(_LETTERS.findall(text[:40_000].lower()))) > len(shown) / 2
 
 
-def _id(header: str, data: bytes) -> str:
-    """The Message-ID, printable, the end of a very long one as a hash; or a hash of the bytes."""
+def _header_id(header: str) -> str:
+    """The Message-ID, printable, the end of a very long one as a hash; "" if it names nothing."""
     name = "".join(ch if ch.isprintable() else "\ufffd" for ch in header.strip())
     if not name.strip("<> "):
-        return "sha256:" + hashlib.sha256(data).hexdigest()
+        return ""
     most = 200
     return name if len(name) <= most else f"{name[:most]}… sha256:{hashlib.sha256(name.encode()).hexdigest()}"
+
+
+def _same_on_the_way(texts: list[str]) -> str:
+    """A hash of what nobody changes who carries or stores a message.
+
+    Received, Status and X- lines come and go, lines are folded and ended anew, a mailbox writes ">From " for "From ",
+    and a relay may encode the text in another way: so texts are taken decoded, without spaces and such marks.
+    """
+    plain = (" ".join(_QUOTED_FROM.sub("", text).split()) for text in texts)
+    return hashlib.sha256("\n".join(plain).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _domains_agree(sender: str, head: dict[str, str]) -> bool | None:

@@ -6,7 +6,8 @@
 
 A change is one transaction: it adds a small tally to `counts` and writes `messages`, or does neither. SQLite's
 rollback journal makes that true under kill -9, and its locks under several processes; threads that share a store take
-turns. Counts that become zero leave the file, and `secure_delete` overwrites what leaves it.
+turns. Counts that become zero leave the file, and `secure_delete` overwrites what leaves it. Check sums (`sums`) of
+all of it are kept in the file and compared when it is opened.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import weakref
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -33,40 +34,12 @@ from ..data.schema import Schema
 from ..exact.counts import Counts
 from ..exact.sheet import Sheet
 from ..tally.tally import Tally
-
-
-@dataclass(frozen=True)
-class Learnt:
-    """One learnt message: its id and class, and the row exactly as it was counted."""
-
-    id: str
-    label: str
-    row: Mapping[str, Any]
-    sender: str = ""
-    fingerprint: str = ""
-
-
-def rows_tally(schema: Schema, messages: Sequence[Learnt]) -> Tally:
-    """The tally of some learnt messages."""
-    return Tally.of(schema, [{**m.row, schema.target: m.label} for m in messages])
-
-
-def pack(row: Mapping[str, Any]) -> bytes:
-    """A row as compressed JSON with its keys in order.
-
-    >>> unpack(pack({"b": 1.5, "a": ["x", None]}))
-    {'a': ['x', None], 'b': 1.5}
-    """
-    return zlib.compress(json.dumps(row, sort_keys=True, separators=(",", ":")).encode("ascii"))
-
-
-def unpack(packed: bytes) -> dict[str, Any]:
-    """The inverse of `pack`."""
-    return dict(json.loads(zlib.decompress(packed)))
-
+from .learnt import Learnt, pack, rows_tally, unpack
+from .sums import add_to_sums, all_sums, counts_sum, damage, messages_sum, write_sums
 
 APPLICATION = 0x54427935  # "TBy5" in the file's header, so that `file` and we can tell it from other SQLite files
-FORMAT = 1
+FORMAT = 2
+_WITHOUT_SUMS = 1  # the format before: it is read, and becomes the other with the next change
 AMOUNTS = 4  # integers per entry; the sheets in use have one to three
 CARRY_EVERY = 1 << 28  # a change adds less than 2^32 to an entry, so after this many it is below 2^60: time to carry
 BUSY_SECONDS = 60.0
@@ -90,6 +63,7 @@ _ADD = (
     f"INSERT INTO counts VALUES (?, ?, ?, ?{', ?' * AMOUNTS}) ON CONFLICT (sheet, slot, limb, class) DO UPDATE SET "
     + ", ".join(f"a{i} = a{i} + excluded.a{i}" for i in range(AMOUNTS))
 )
+_DAMAGE = ("no such table", "no such column", "Could not decode", "malformed")  # SQLite's words for it, and Python's
 _LEARNT = "SELECT id, class, row, sender, fingerprint FROM messages"
 
 
@@ -127,6 +101,7 @@ class Store(AbstractContextManager["Store"]):
                     self._db.execute(f"PRAGMA {pragma}")
             if self._is_new():
                 self._create(schema, settings or {})
+            self._check()
             self.schema, self.settings = self._read_meta()
         except BaseException:
             self._db.close()
@@ -186,31 +161,35 @@ class Store(AbstractContextManager["Store"]):
     def change(self) -> Iterator[StateChange]:
         """A transaction to learn and forget in: all of it happens, or, after an error or a kill, nothing."""
         with self._transaction("IMMEDIATE"):
-            change = StateChange(self, [], [])
+            change = StateChange(self)
             yield change
             change.write()
 
-    def add(self, tally: Tally) -> None:
-        """Add a (signed) tally to the counts; inside a change only."""
+    def add(self, tally: Tally) -> int:
+        """Add a (signed) tally to the counts, inside a change only; by how much their check sum grows."""
+        grown = 0
         for column, counts in [(_ROWS, tally.labels), *tally.columns.items()]:
             for name, sheet in counts.sheets.items():
-                self._add_sheet(column, name, sheet.in_order, tally.classes)
+                grown += self._add_sheet(column, name, sheet.in_order, tally.classes)
         additions = int(self._meta("additions")) + 1
         self._set_meta("additions", str(additions % CARRY_EVERY))
         if additions >= CARRY_EVERY:
             carried = self._load()
             self._db.execute("DELETE FROM counts")
             self.add(carried)
+        return grown
 
-    def _add_sheet(self, column: str, name: str, sheet: Sheet, classes: Sequence[str]) -> None:
+    def _add_sheet(self, column: str, name: str, sheet: Sheet, classes: Sequence[str]) -> int:
         known = (column, name, json.dumps(sheet.amounts))
         self._db.execute('INSERT INTO sheets ("column", sheet, amounts) VALUES (?, ?, ?) ON CONFLICT DO NOTHING', known)
         find = 'SELECT number FROM sheets WHERE "column" = ? AND sheet = ? AND amounts = ?'
         (number,) = self._db.execute(find, known).fetchone()
         slots = sheet.slot_names
         amounts = np.pad(sheet.amount, ((0, 0), (0, AMOUNTS - len(sheet.amounts)))).tolist()
-        entries = zip(sheet.slot.tolist(), sheet.limb.tolist(), sheet.label.tolist(), amounts, strict=True)
-        self._db.executemany(_ADD, [(number, slots[s], limb, classes[c], *a) for s, limb, c, a in entries])
+        places = zip(sheet.slot.tolist(), sheet.limb.tolist(), sheet.label.tolist(), amounts, strict=True)
+        entries = [(number, slots[s], limb, classes[c], *a) for s, limb, c, a in places]
+        self._db.executemany(_ADD, entries)
+        return counts_sum(entries)
 
     # ---- inside
 
@@ -268,7 +247,7 @@ class Store(AbstractContextManager["Store"]):
         ours, version = self._pragma("application_id"), self._pragma("user_version")
         if ours != APPLICATION:
             raise self._foreign("is another program's SQLite file")
-        if version != FORMAT:
+        if version not in (_WITHOUT_SUMS, FORMAT):
             found = f"{self.path} has the format {version}; this release reads format {FORMAT}"
             raise StateError(found, hint="update tallybayes, or train a new file.")
         return False
@@ -287,15 +266,23 @@ class Store(AbstractContextManager["Store"]):
                 self._db.execute(statement)
             for key, value in (("schema", schema.to_dict()), ("settings", dict(settings)), ("additions", 0)):
                 self._set_meta(key, json.dumps(value))
+            write_sums(self._db, all_sums(self._db))
             self._db.execute(f"PRAGMA application_id = {APPLICATION}")
             self._db.execute(f"PRAGMA user_version = {FORMAT}")
+
+    def _check(self) -> None:
+        """Refuse a file in which a bit has changed since it was written."""
+        with self._transaction():
+            found = None if self._pragma("user_version") == _WITHOUT_SUMS else damage(self._db)
+        if found is not None:
+            raise self._damaged(found)
 
     def _read_meta(self) -> tuple[Schema, dict[str, Any]]:
         with self._explained():
             schema, settings = self._meta("schema"), self._meta("settings")
         try:
             return Schema.from_dict(json.loads(schema)), dict(json.loads(settings))
-        except ValueError as error:
+        except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
             raise self._damaged(f"its schema cannot be read: {error}") from None
 
     def _meta(self, key: str) -> str:
@@ -327,12 +314,14 @@ class Store(AbstractContextManager["Store"]):
                 yield
         except sqlite3.Error as error:
             raise self._error(error) from error
+        except UnicodeDecodeError as error:  # of a name that SQLite quotes in its own error
+            raise self._damaged(str(error)) from error
 
     def _error(self, error: sqlite3.Error) -> StateError:
         name = getattr(error, "sqlite_errorname", "")
         if name.startswith("SQLITE_NOTADB"):
             return self._foreign("is not a state file of tallybayes mail")
-        if name.startswith("SQLITE_CORRUPT") or "no such table" in str(error):
+        if name.startswith("SQLITE_CORRUPT") or any(sign in str(error) for sign in _DAMAGE):
             return self._damaged(str(error))
         hint = "make room on the disk, or mend the rights of the file and its folder; nothing has been changed."
         if isinstance(error, sqlite3.ProgrammingError):
@@ -353,14 +342,16 @@ class StateChange:
     """What one transaction learns and forgets: messages at once, their counts as one tally at the end."""
 
     store: Store
-    added: list[Learnt]
-    removed: list[Learnt]
+    added: list[Learnt] = field(default_factory=list)
+    removed: list[Learnt] = field(default_factory=list)
+    grown: list[int] = field(default_factory=list)  # what is added to the check sum of the messages
 
     def learn(self, message: Learnt) -> None:
         """Remember a message and count its row; its id must not be known."""
         packed = pack(message.row)
         texts = [_text(t) for t in (message.id, message.label, message.sender, message.fingerprint)]
         self.store._db.execute("INSERT INTO messages VALUES (?, ?, ?, ?, ?)", (*texts, packed))
+        self.grown.append(messages_sum([(*texts, packed)]))
         # what is counted is what comes back, so that forgetting subtracts exactly that
         self.added.append(Learnt(texts[0], texts[1], unpack(packed), texts[2], texts[3]))
 
@@ -368,6 +359,8 @@ class StateChange:
         """Take back a learnt message and its counts; None if there is none of this id."""
         found = self.store.find(message)
         if found is not None:
+            kept = self.store._db.execute("SELECT * FROM messages WHERE id = ?", (found.id,))
+            self.grown.append(-messages_sum(kept.fetchall()))
             self.store._db.execute("DELETE FROM messages WHERE id = ?", (found.id,))
             self.removed.append(found)
         return found
@@ -377,10 +370,15 @@ class StateChange:
         if not (self.added or self.removed):
             return
         store = self.store
-        store.add(rows_tally(store.schema, self.added) - rows_tally(store.schema, self.removed))
+        grown = store.add(rows_tally(store.schema, self.added) - rows_tally(store.schema, self.removed))
         for label in {m.label for m in self.removed} - set(store.learnt()):
             # the numbers are zero now, but after a carry not yet limb by limb
             store._db.execute("DELETE FROM counts WHERE class = ?", (label,))
+        if store._pragma("user_version") == FORMAT:
+            add_to_sums(store._db, counts=grown, messages=sum(self.grown))
+        else:
+            write_sums(store._db, all_sums(store._db))
+            store._db.execute(f"PRAGMA user_version = {FORMAT}")
 
 
 def _text(value: str) -> str:

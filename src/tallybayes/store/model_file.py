@@ -22,7 +22,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +31,7 @@ import pyarrow as pa
 
 from ..base import canon
 from ..base.disk import named, write_atomically
-from ..base.errors import ModelFileError, SettingsError, TallybayesError
+from ..base.errors import ModelFileError, SettingsError, in_our_words
 from ..data.schema import Column, Schema
 from ..families import Auto, Family, default_family, family_for
 from ..families.settings import Settings
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
     from ..model.model import Model
 
 FORMAT = 1
-_MEANINGLESS = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError, pa.ArrowException)
 _RELEASE_HINT = "a newer release of tallybayes wrote the file: update tallybayes to read it."
 
 
@@ -64,11 +64,19 @@ class Stored:
         from ..model.estimate import estimate
         from ..model.written import written_from_json
 
-        if self.tally is None:
-            model = written_from_json(self.schema, self.settings, self.written)
-        else:
-            model = estimate(self.tally, self.settings, known=self.families)
+        with understood():
+            if self.tally is None:
+                model = written_from_json(self.schema, self.settings, self.written)
+            else:
+                model = estimate(self.tally, self.settings, known=self.families)
         return replace(model, notes=dict(self.notes)) if self.notes else model
+
+
+def understood() -> AbstractContextManager[None]:
+    """Within it, whatever goes wrong with the content of a file is said in our words."""
+    found = "the file has the right checksum, but means nothing"
+    hint = "it was not written by tallybayes: save or export the model again."
+    return in_our_words(ModelFileError, found, hint=hint, more=(pa.ArrowException,))
 
 
 # ---- bytes
@@ -182,15 +190,8 @@ def stored_from_bytes(raw: bytes, *, trusted: bool = False) -> Stored:
         raise ModelFileError("a sealed scorer, which has no tally", hint="read it with tb.load_sealed(path).")
     if texts.get("kind") not in ("model", "tally"):
         raise ModelFileError(f"a file that holds a {texts.get('kind', '')[:40]!r}", hint=_RELEASE_HINT)
-    try:
+    with understood():
         stored = _interpreted(texts, parts)
-    except TallybayesError:
-        raise
-    except _MEANINGLESS as error:
-        raise ModelFileError(
-            f"the file has the right checksum, but means nothing: {type(error).__name__}: {str(error)[:200]}",
-            hint="it was not written by tallybayes: save the model again with model.save(path).",
-        ) from None
     if texts.get("digest") != _digest(texts, stored.tally):
         raise ModelFileError(
             "the content of the file does not have the digest that it names",
@@ -240,8 +241,14 @@ def load_stored(
     """What the file at a path holds; with `like`, the rows of any Parquet file under that model's schema."""
     with open(named(path), "rb") as file:
         raw = file.read()
-    try:
+    with _naming(path):
         return stored_from_bytes(raw, trusted=trusted) if like is None else _like(raw, like, trusted=trusted)
+
+
+@contextmanager
+def _naming(path: str | os.PathLike[str]) -> Iterator[None]:
+    try:
+        yield
     except ModelFileError as error:
         raise ModelFileError(f"{canon.printable(os.fspath(path), 200)}: {error.found}", hint=error.hint) from None
 
@@ -264,4 +271,6 @@ def load(
     `like` takes the schema and settings from another model or its file: for a table that SQL has summed, which knows
     neither. `trusted=True` lifts the limits on how much memory a small file may ask for.
     """
-    return load_stored(path, like=like, trusted=trusted).model()
+    stored = load_stored(path, like=like, trusted=trusted)
+    with _naming(path):
+        return stored.model()

@@ -27,7 +27,7 @@ from ..families.forms import NoForm
 from ..families.plain import TYPES
 from ..families.settings_json import settings_from_json, settings_to_json
 from ..model.model import Model
-from .model_file import FORMAT, metadata_of
+from .model_file import FORMAT, metadata_of, understood
 from .parquet import PREFIX, pack, unpack
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ def sealed_from_bytes(raw: bytes, *, trusted: bool = False) -> Sealed:
             f"a file that holds a {given.get('kind', 'table')[:40]!r} of format {given.get('format', '')[:20]!r}",
             hint="tb.load(path) reads a model; tb.load_sealed(path) reads what model.export(path) sealed.",
         )
-    try:
+    with understood():
         schema = Schema.from_dict(json.loads(given["schema"]))
         scorer = json.loads(given["scorer"])
         labels = tuple(canon.from_text(c, schema.label_type) for c in scorer["classes"])
@@ -173,13 +173,8 @@ def sealed_from_bytes(raw: bytes, *, trusted: bool = False) -> Sealed:
         if set(beliefs) != set(schema.names) or len(log_prior) != len(labels):
             raise ValueError("columns, classes and schema do not fit each other")
         beliefs = {name: beliefs[name] for name in schema.names}
-    except (LookupError, TypeError, ValueError, AttributeError, pa.ArrowException) as error:
-        if isinstance(error, ModelFileError):
-            raise
-        raise ModelFileError(
-            f"the sealed scorer cannot be read: {str(error)[:200]}", hint="export the model again."
-        ) from None
-    return Sealed(Model(schema, labels, log_prior, beliefs, {}, settings))
+        model = Model(schema, labels, log_prior, beliefs, {}, settings)
+    return Sealed(model)
 
 
 def _beliefs(given: Mapping[str, Any], table: pa.Table) -> dict[str, Belief]:

@@ -15,7 +15,9 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
 
+from ...base.canon import printable
 from ...base.errors import MissingExtra, SchemaError, unknown
+from .patterns import Unbounded, check_pattern
 
 WORDS = "words"  # Unicode words of two or more characters
 AUTO = "auto"  # the same, but scripts written without spaces are cut into pairs of characters
@@ -75,10 +77,17 @@ class Tokeniser:
             raise SchemaError(f"the pattern {self.pattern!r}", hint=r"take 'words', 'auto' or a text such as r'\w+'.")
         if self.pattern not in (WORDS, AUTO):
             try:
+                check_pattern(self.pattern)
                 re.compile(self.pattern)
             except re.error as error:
                 raise SchemaError(
                     f"the pattern {self.pattern!r} is no regular expression: {error}", hint=r"take e.g. r'\w+'."
+                ) from None
+            except Unbounded as error:
+                raise SchemaError(
+                    f"the pattern {printable(self.pattern, 80)!r} may take very long on some texts: {error}",
+                    hint=r"let what is repeated end with a character that cannot begin it again: r'\w+(?:-\w+)*', not "
+                    r"r'(?:\w+-?)+'.",
                 ) from None
         if isinstance(self.stop, str):
             if self.stop not in STOP_WORDS:

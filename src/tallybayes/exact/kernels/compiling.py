@@ -42,25 +42,34 @@ def helper(function: Callable[..., Any]) -> Any:
 
 
 class LazyKernel:
-    """A function of arrays with fixed signatures, each compiled or read from the cache at the first call it fits."""
+    """A function of arrays with fixed signatures, each compiled or read from the cache at the first call it fits.
+
+    Every signature has a compiled function of its own, which no thread sees before it is finished: while Numba adds a
+    signature to a function, calls of the others from other threads fail.
+    """
 
     def __init__(self, function: Callable[..., Any], signatures: Sequence[str]) -> None:
-        self.compiled = kernel(function)
+        self.function = function
         # Arrow's arrays are read-only, which is a type of its own, and one that takes both
         self.signatures = [re.sub(r"const (\w+)\[(.*?)::1\]", _read_only, s) for s in signatures]
-        self.ready: set[tuple[np.dtype[Any], ...]] = set()
+        self.ready: dict[tuple[np.dtype[Any], ...], Any] = {}
         self.__doc__ = function.__doc__
 
     def __call__(self, *given: Any) -> Any:
         """The function's answer."""
         types = tuple([a.dtype for a in given if type(a) is np.ndarray])
-        if types not in self.ready:
+        compiled = self.ready.get(types)
+        if compiled is None:
             with _LOCK:
-                self.compiled.disable_compile(False)
-                self.compiled.compile(self._fitting(types))
-                self.compiled.disable_compile()  # arrays that differ only in being writable are no new signature
-                self.ready.add(types)
-        return self.compiled(*given)
+                compiled = self.ready.get(types) or self._compiled(types)
+                self.ready[types] = compiled
+        return compiled(*given)
+
+    def _compiled(self, types: tuple[np.dtype[Any], ...]) -> Any:
+        compiled = kernel(self.function)
+        compiled.compile(self._fitting(types))
+        compiled.disable_compile()  # arrays that differ only in being writable are no new signature
+        return compiled
 
     def _fitting(self, types: tuple[np.dtype[Any], ...]) -> Any:
         for signature in self.signatures:

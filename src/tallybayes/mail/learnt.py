@@ -1,0 +1,42 @@
+"""One learnt message as the state keeps it, and the tally of several."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..data.schema import Schema
+from ..tally.tally import Tally
+
+
+@dataclass(frozen=True)
+class Learnt:
+    """One learnt message: its id and class, and the row exactly as it was counted."""
+
+    id: str
+    label: str
+    row: Mapping[str, Any]
+    sender: str = ""
+    fingerprint: str = ""
+
+
+def rows_tally(schema: Schema, messages: Sequence[Learnt]) -> Tally:
+    """The tally of some learnt messages."""
+    return Tally.of(schema, [{**m.row, schema.target: m.label} for m in messages])
+
+
+def pack(row: Mapping[str, Any]) -> bytes:
+    """A row as compressed JSON with its keys in order.
+
+    >>> unpack(pack({"b": 1.5, "a": ["x", None]}))
+    {'a': ['x', None], 'b': 1.5}
+    """
+    return zlib.compress(json.dumps(row, sort_keys=True, separators=(",", ":")).encode("ascii"))
+
+
+def unpack(packed: bytes) -> dict[str, Any]:
+    """The inverse of `pack`."""
+    return dict(json.loads(zlib.decompress(packed)))
