@@ -13,6 +13,7 @@ from ..data.sources import open_source
 from ..families.settings import Settings
 from ..tally.tally import Tally
 from ..tally.waiting import Pending
+from .forgotten import without_traces
 
 _ESTIMATED = ("classes", "log_prior", "beliefs", "families")
 
@@ -32,7 +33,7 @@ class Learning:
         pending = self.__dict__.get("_pending")
         if pending is None or name not in (*_ESTIMATED, "tally"):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        self.__dict__["tally"] = pending.tally
+        self.__dict__.update(tally=pending.tally, schema=pending.tally.schema)
         if name != "tally":
             model = pending.tally.model(self.settings)
             self.__dict__.update({n: getattr(model, n) for n in _ESTIMATED})
@@ -46,12 +47,17 @@ class Learning:
         return self._changed(self._tally("updated").update(data, y, weights=weights))
 
     def forget(self, data: Any, y: Any = None, *, weights: Any = None) -> Self:
-        """The model as if these rows had never been counted; the settings stay."""
+        """The model as if these rows had never been counted; of the settings goes what only these rows had.
+
+        Weights stay as they were fitted: `recalibrate` renews them.
+        """
         pending = self._waiting(data, y, weights)
         less = None if pending is None else pending.forget(data)
         if less is not None:
             return self._later(less)
-        return self._changed(self._tally("made to forget").forget(data, y, weights=weights))
+        before = self._tally("made to forget")
+        after = before.forget(data, y, weights=weights)
+        return self._changed(after, without_traces(self.settings, before, after))
 
     def recalibrate(
         self, data: Any, y: Any = None, *, weights: Any = None, effort: str = "default", groups: str | None = None,
@@ -70,9 +76,9 @@ class Learning:
         fitted: Any = self._tally("recalibrated").model(settings)
         return cast(Self, replace(fitted, notes=self.notes))
 
-    def _changed(self, tally: Tally) -> Self:
+    def _changed(self, tally: Tally, settings: Settings | None = None) -> Self:
         """The model of a changed tally, whose fitted weights are a little older."""
-        settings = self.settings.after(abs(tally.rows - self._tally("changed").rows))
+        settings = (settings or self.settings).after(abs(tally.rows - self._tally("changed").rows))
         out: Any = replace(tally.model(settings), notes=self.notes)
         if settings.isotonic is not None and len(out.classes) > 2 >= len(self.classes):
             warn(
@@ -89,7 +95,8 @@ class Learning:
         pending: Pending | None = self.__dict__.get("_pending")
         if pending is not None and not pending.full:
             return pending
-        return None if self.tally is None else Pending(self.tally)
+        known = {name: correction.cells for name, correction in self.settings.corrections.items()}
+        return None if self.tally is None else Pending(self.tally, known=known)
 
     def _later(self, pending: Pending) -> Self:
         """The model of a tally that nobody has read yet, whose fitted weights are a little older."""
