@@ -43,7 +43,9 @@ class Pending:
         self.base, self.waiting = base, len(self._journal.steps)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Pending, (self.base, self._journal.steps[: self.waiting], dict(self._journal.known))
+        steps, known = self._journal.steps[: self.waiting], dict(self._journal.known)
+        gone = any(sign < 0 for sign, _ in steps)  # rows to be forgotten are kept nowhere
+        return Pending, (self.tally, [], known) if gone else (self.base, steps, known)
 
     def update(self, row: Mapping[Any, Any]) -> Pending:
         """The same with one row more; refuses what cannot be read."""
