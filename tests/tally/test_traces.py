@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import tallybayes as tb
+from tallybayes.tally.table import table_of
 from tallybayes.tally.traces import REASON
 
 SEEDS = range(500 if os.environ.get("TALLYBAYES_TESTS") == "all" else 40)
@@ -220,3 +221,18 @@ def test_a_row_that_waits_to_be_forgotten_leaves_no_trace() -> None:
     for value in (b"qwxyz", struct.pack("<d", 98765432.125), b"98765432"):
         assert value in pickle.dumps(model)
         assert value not in pickle.dumps(rest)
+    texts = tb.infer({k: rows[k] for k in "ty"}, "y").with_column("t", kind="text")
+    model = tb.count(rows, texts).model().update({"t": "new words", "y": "v"})
+    rest = model.forget({"t": "qwxyz ant", "y": "u"})
+    kept = pickle.loads(raw := pickle.dumps(rest))
+    assert b"qwxyz" not in raw
+    assert kept.tally == rest.tally == model.tally - tb.count([{"t": "qwxyz ant", "y": "u"}], texts)
+
+
+def test_a_file_has_no_bytes_of_the_memory_of_the_process() -> None:
+    """Parquet's writer leaves room for each text of a dictionary, and writes those that are there twice only once."""
+    rows = {**{f"c{i}": ["a", "b"] for i in range(20)}, "n": [1.0, 2.0], "y": ["u", "v"]}
+    table = table_of(tb.count(rows, tb.infer(rows, "y")))
+    for name in ("column", "sheet", "class"):
+        texts = table[name].combine_chunks().dictionary
+        assert len(texts.unique()) == len(texts)

@@ -30,12 +30,17 @@ def slots_of(tally: Tally, column: str, sheet: str) -> set[str]:
 
 def renewed_schema(schema: Schema) -> Schema:
     """The schema without what `infer` said about the rows: reasons, and the cells of columns that nobody counts."""
-    columns = [
-        replace(c, reason=c.reason if c.reason in _KEPT else REASON, cells=None if c.about.encode is None else c.cells)
-        for c in schema.columns
-    ]
-    same = all(a.reason == b.reason and a.cells == b.cells for a, b in zip(columns, schema.columns, strict=True))
-    return schema if same else schema._with(columns=columns)
+    columns = [_renewed(c) for c in schema.columns]
+    return (
+        schema if all(a is b for a, b in zip(columns, schema.columns, strict=True)) else schema._with(columns=columns)
+    )
+
+
+def _renewed(column: Column) -> Column:
+    said, left = column.reason not in _KEPT, column.cells is not None and column.about.encode is None
+    if not said and not left:
+        return column
+    return replace(column, reason=REASON if said else column.reason, cells=None if left else column.cells)
 
 
 def renewed(before: Tally, after: Tally) -> Tally:
