@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 
 import numpy as np
@@ -156,6 +156,16 @@ class Cells:
 
     def _slot_name(self, code: int) -> str:
         return f"={number_text(self.points[code - _POINT])}" if code >= _POINT else str(code)
+
+    def slot_of(self, value: float) -> str:
+        """The slot of one value's cell."""
+        (name,) = self.slot_names(np.array([self.code(value)]))
+        return name
+
+    def with_points(self, points: Iterable[float]) -> Cells:
+        """The same general cells with other points; without any, no column is discrete."""
+        kept = tuple(points)
+        return replace(self, points=kept, discrete=self.discrete and len(kept) > 0)
 
     def slot_codes(self, names: Iterable[str]) -> Ints:
         """The inverse of `slot_names`."""

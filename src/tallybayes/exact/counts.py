@@ -54,6 +54,13 @@ class Counts:
         """The counts less one sheet."""
         return Counts({n: s for n, s in self.sheets.items() if n != name})
 
+    def rename(self, name: str, new: Callable[[str], str]) -> Counts:
+        """The counts with the slots of one sheet called otherwise; slots of one name are put together."""
+        if name not in self.sheets:
+            return self
+        sheet = self.sheets[name].rename(new)
+        return Counts({n: sheet if n == name else s for n, s in self.sheets.items() if n != name or sheet})
+
     def sheet(self, name: str, amounts: tuple[str, ...]) -> Sheet:
         """The sheet of this name, zero where nothing was counted."""
         return self.sheets.get(name) or Sheet.empty(amounts)

@@ -8,7 +8,7 @@ sheets form a commutative group under `add_sheets` in which `==` means equal, no
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -135,6 +135,13 @@ class Sheet:
         label = new[self.label]
         kept = label >= 0
         return _collect(self.amounts, self.slots, self.slot[kept], self.limb[kept], label[kept], self.amount[kept])
+
+    def rename(self, new: Callable[[str], str]) -> Sheet:
+        """The same entries with every slot called otherwise; slots that get one name are added."""
+        names = list(map(new, self.slot_names))
+        number = {name: i for i, name in enumerate(dict.fromkeys(names))}
+        slot = np.array([number[name] for name in names], dtype=np.int64)[self.slot]
+        return _collect(self.amounts, array(list(number), pa.string()), slot, self.limb, self.label, self.amount)
 
     def limbs(self, amount: str, n_labels: int) -> Limbs:
         """One amount as a full table of exact numbers: group slot · n_labels + label."""

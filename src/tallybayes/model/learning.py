@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self, cast
+
+import numpy as np
 
 from ..base.errors import CannotEstimate, warn
 from ..data import encode
 from ..data.schema import Schema
 from ..data.sources import open_source
+from ..families.calibration import Correction
 from ..families.settings import Settings
 from ..tally.tally import Tally
+from ..tally.traces import new_slot, renewed_schema, slots_of
 from ..tally.waiting import Pending
 
 _ESTIMATED = ("classes", "log_prior", "beliefs", "families")
@@ -32,7 +36,7 @@ class Learning:
         pending = self.__dict__.get("_pending")
         if pending is None or name not in (*_ESTIMATED, "tally"):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        self.__dict__["tally"] = pending.tally
+        self.__dict__.update(tally=pending.tally, schema=pending.tally.schema)
         if name != "tally":
             model = pending.tally.model(self.settings)
             self.__dict__.update({n: getattr(model, n) for n in _ESTIMATED})
@@ -46,12 +50,17 @@ class Learning:
         return self._changed(self._tally("updated").update(data, y, weights=weights))
 
     def forget(self, data: Any, y: Any = None, *, weights: Any = None) -> Self:
-        """The model as if these rows had never been counted; the settings stay."""
+        """The model as if these rows had never been counted; of the settings goes what only these rows had.
+
+        Weights stay as they were fitted: `recalibrate` renews them.
+        """
         pending = self._waiting(data, y, weights)
         less = None if pending is None else pending.forget(data)
         if less is not None:
-            return self._later(less)
-        return self._changed(self._tally("made to forget").forget(data, y, weights=weights))
+            return self._later(less, renewed_schema(self.schema))
+        before = self._tally("made to forget")
+        after = before.forget(data, y, weights=weights)
+        return self._changed(after, _without_traces(self.settings, before, after))
 
     def recalibrate(
         self, data: Any, y: Any = None, *, weights: Any = None, effort: str = "default", groups: str | None = None,
@@ -70,9 +79,9 @@ class Learning:
         fitted: Any = self._tally("recalibrated").model(settings)
         return cast(Self, replace(fitted, notes=self.notes))
 
-    def _changed(self, tally: Tally) -> Self:
+    def _changed(self, tally: Tally, settings: Settings | None = None) -> Self:
         """The model of a changed tally, whose fitted weights are a little older."""
-        settings = self.settings.after(abs(tally.rows - self._tally("changed").rows))
+        settings = (settings or self.settings).after(abs(tally.rows - self._tally("changed").rows))
         out: Any = replace(tally.model(settings), notes=self.notes)
         if settings.isotonic is not None and len(out.classes) > 2 >= len(self.classes):
             warn(
@@ -89,12 +98,14 @@ class Learning:
         pending: Pending | None = self.__dict__.get("_pending")
         if pending is not None and not pending.full:
             return pending
-        return None if self.tally is None else Pending(self.tally)
+        known = {name: correction.cells for name, correction in self.settings.corrections.items()}
+        return None if self.tally is None else Pending(self.tally, known=known)
 
-    def _later(self, pending: Pending) -> Self:
+    def _later(self, pending: Pending, schema: Schema | None = None) -> Self:
         """The model of a tally that nobody has read yet, whose fitted weights are a little older."""
         out = object.__new__(type(self))
-        out.__dict__.update(schema=self.schema, settings=self.settings.after(1), notes=self.notes, _pending=pending)
+        known = {"schema": schema or self.schema, "settings": self.settings.after(1), "notes": self.notes}
+        out.__dict__.update(known, _pending=pending)
         return out
 
     def _tally(self, verb: str) -> Tally:
@@ -104,3 +115,50 @@ class Learning:
                 hint="say how many rows it is worth: tb.Model.written(prior, tables, strength=100).",
             )
         return self.tally
+
+
+# ---- what settings that were fitted to rows know by name
+
+
+def _without_traces(settings: Settings, before: Tally, after: Tally) -> Settings:
+    """The settings without the classes and the cells of corrections that only the forgotten rows had."""
+    lost = {*before.classes} - {*after.classes}
+    offsets = {c: nats for c, nats in settings.offsets.items() if c not in lost}
+    corrections = {
+        name: _of_slots(name, _of_classes(correction, lost, after.classes), before, after)
+        for name, correction in settings.corrections.items()
+    }
+    if offsets == settings.offsets and corrections == settings.corrections:
+        return settings
+    return replace(settings, offsets=offsets, corrections=corrections)
+
+
+def _of_classes(correction: Correction, lost: set[str], left: Sequence[str]) -> Correction:
+    """The correction without what it adds to some classes."""
+    kept = [i for i, name in enumerate(correction.classes) if name not in lost]
+    if len(kept) == len(correction.classes):
+        return correction
+    if not kept:  # a correction has a class: one that is left, to which it adds nothing
+        return replace(correction, classes=tuple(left[:1]) or ("",), added=np.zeros((len(correction.added), 1)))
+    return replace(correction, classes=tuple(correction.classes[i] for i in kept), added=correction.added[:, kept])
+
+
+def _of_slots(name: str, correction: Correction, before: Tally, after: Tally) -> Correction:
+    """The correction without cells that have lost their last row, the others called as their slots are called now."""
+    if not correction.cells or name not in after.columns:
+        return correction
+    old, new = before.schema[name].of, after.schema[name].of
+    there, cells = _slots(after, name), list(correction.cells)
+    if old is not None and new is not None and old != new:
+        cells = list(map(new_slot(old, new), cells))
+        kept = [i for i, slot in enumerate(cells) if slot in there]
+    else:
+        gone = _slots(before, name) - there
+        kept = [i for i, slot in enumerate(cells) if slot not in gone]
+    if kept == [*range(len(cells))] and cells == [*correction.cells]:
+        return correction
+    return replace(correction, cells=tuple(cells[i] for i in kept), added=correction.added[kept])
+
+
+def _slots(tally: Tally, name: str) -> set[str]:
+    return {slot for sheet in tally.columns[name].sheets for slot in slots_of(tally, name, sheet)}

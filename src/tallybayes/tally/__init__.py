@@ -1,6 +1,7 @@
 """Counting: the tally, its table, the guard of forgetting, and rows that wait.
 
 Imports `data`, `exact` and `base`. Begin with `tally`. `table` lays a tally out as rows for files, `guard` says what no
-rows can have, `waiting` and `one_row` keep the changes of a few single rows until counting them together repays it.
-A *receipt* is a hash of a row; a *delta* is what waiting rows add. `spark` counts where a cluster has the rows.
+rows can have, `traces` renews a schema once rows are forgotten, `waiting` and `one_row` keep the changes of a few
+single rows until counting them together repays it. A *receipt* is a hash of a row; a *delta* is what
+waiting rows add. `spark` counts where a cluster has the rows.
 """

@@ -78,7 +78,10 @@ def _concatenated(parts: list[tuple[str, str, Sheet]], classes: list[str], amoun
         return pa.concat_arrays(pieces) if pieces else array([], kind)
 
     def named(texts: list[str], codes: Ints) -> Any:
-        return pa.DictionaryArray.from_arrays(array(codes.astype(np.int32)), array(texts, pa.string()))
+        # each text once: where one is there twice, Parquet's writer fills its room with whatever was in memory
+        number = {text: i for i, text in enumerate(dict.fromkeys(texts))}
+        once = np.array([number[text] for text in texts], dtype=np.int32)
+        return pa.DictionaryArray.from_arrays(array(once[codes]), array(list(number), pa.string()))
 
     label = np.concatenate([np.zeros(0, dtype=np.int64), *(s.label for s in ordered)]) % max(len(classes), 1)
     which = np.repeat(np.arange(len(parts)), sizes)

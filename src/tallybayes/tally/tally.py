@@ -32,6 +32,7 @@ from ..exact.sheet import Sheet
 from ..exact.sums import exact_sums
 from . import guard
 from .guard import ROWS, class_weights, why_impossible
+from .traces import in_common, renewed
 
 if TYPE_CHECKING:
     from ..families.settings import Settings
@@ -134,19 +135,20 @@ class Tally:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Tally):
             return NotImplemented
+        a, b = in_common((self, other))
         return (
-            _counting(self.schema) == _counting(other.schema)
-            and self.classes == other.classes
-            and self.labels == other.labels
-            and dict(self.columns) == dict(other.columns)
-            and self.skipped == other.skipped
+            _counting(a.schema) == _counting(b.schema)
+            and a.classes == b.classes
+            and a.labels == b.labels
+            and dict(a.columns) == dict(b.columns)
+            and a.skipped == b.skipped
         )
 
     __hash__ = None  # type: ignore[assignment]
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the logical content: equal for equal tallies, on every machine."""
+        """SHA-256 of the logical content: equal for equal tallies of one schema, on every machine."""
         out = hashlib.sha256(b"tallybayes tally 1\n")
         out.update(json.dumps([_counting(self.schema), self.classes, self.skipped], sort_keys=True).encode())
         self.labels.update_digest(out)
@@ -171,14 +173,15 @@ class Tally:
         """The tally as if these rows had never been counted; refused if they cannot all have been.
 
         Counts alone notice a row that makes a count negative or moments impossible. With `receipts=True` in the
-        schema every row is known, and any row that was never counted is refused by its number.
+        schema every row is known, and any row that was never counted is refused by its number. What the schema had
+        learnt only from these rows is taken out of it, too (see `traces`); `tally - part` leaves the schema as it is.
         """
         source = open_source(data, y, weights=weights, target=self.schema.target).repeatable()
         gone = Tally.of(self.schema, source)
         rest = self - gone
         problem = rest.impossible()
         if problem is None:
-            return rest
+            return renewed(self, rest)
         hint = "these rows were never counted as they are now: check their labels, weights and values."
         if self.schema.receipts:
             row = guard.first_unknown(self.schema, self.classes, self.labels, source.batches())
@@ -240,6 +243,7 @@ def add_tallies(tallies: Sequence[Tally]) -> Tally:
     """The sum of one or more tallies: classes and slots are united, cells that differ are left out."""
     if len(tallies) == 1:
         return tallies[0]
+    tallies = in_common(tallies)
     schema = tallies[0].schema
     for t in tallies[1:]:
         if t.schema is not schema:

@@ -8,22 +8,26 @@ forgotten is seen from the slots it touches; where that is not plain to see, the
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
 from functools import cached_property, partial
 from itertools import repeat
 from operator import add, sub
 from threading import Lock
+from types import MappingProxyType
 from typing import Any
 
 from ..data.kinds import EACH
 from .guard import how_often
 from .one_row import TOP, Added, SlotIndex, checked, label_of, row_amounts, slot_index
 from .tally import Tally, add_tallies
+from .traces import renewed_schema, watched
 
 MOST_ROWS = 1000  # that wait; counting so many at once takes less than adding them
 _SLOTS_PER_ROW = 32  # where there are more slots, a row for each so many may wait: folding in takes as long as they do
 _PLAIN = frozenset((str, int, float, bool, type(None)))  # types of values that are the same where they are equal
 
 Row = Mapping[str, Any]
+Known = Mapping[str, Collection[str]]  # slots by column
 Step = tuple[int, Row]  # +1 for a row that was added, −1 for one that was taken away
 
 
@@ -34,12 +38,14 @@ class Pending:
     an older state begins a new one with the rows up to there.
     """
 
-    def __init__(self, base: Tally, steps: Iterable[Step] = ()) -> None:
-        self._journal = _Journal(base, steps)
+    def __init__(self, base: Tally, steps: Iterable[Step] = (), known: Known = MappingProxyType({})) -> None:
+        self._journal = _Journal(base, steps, known)
         self.base, self.waiting = base, len(self._journal.steps)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Pending, (self.base, self._journal.steps[: self.waiting])
+        steps, known = self._journal.steps[: self.waiting], dict(self._journal.known)
+        gone = any(sign < 0 for sign, _ in steps)  # rows to be forgotten are kept nowhere
+        return Pending, (self.tally, [], known) if gone else (self.base, steps, known)
 
     def update(self, row: Mapping[Any, Any]) -> Pending:
         """The same with one row more; refuses what cannot be read."""
@@ -57,7 +63,9 @@ class Pending:
     def _own_journal(self) -> _Journal:
         """A journal that ends with this state."""
         steps = self._journal.steps
-        return self._journal if len(steps) == self.waiting else _Journal(self.base, steps[: self.waiting])
+        if len(steps) == self.waiting:
+            return self._journal
+        return _Journal(self.base, steps[: self.waiting], self._journal.known)
 
     def _after(self, journal: _Journal, step: Step) -> Pending:
         journal.steps.append(step)
@@ -80,7 +88,8 @@ class Pending:
         for sign, row in self._journal.steps[: self.waiting]:
             rows[sign].append(row)
         added, gone = (Tally.of(self.base.schema, rows[sign]) if rows[sign] else None for sign in (1, -1))
-        return add_tallies([self.base, *([added] if added else []), *([-gone] if gone else [])])
+        total = add_tallies([self.base, *([added] if added else []), *([-gone] if gone else [])])
+        return replace(total, schema=renewed_schema(total.schema)) if gone else total
 
 
 class _Change:
@@ -116,11 +125,12 @@ class _Journal:
     """Rows that were added to a base and taken from it, one after the other, and what some of them have changed.
 
     Rows that were added are read only when a row cannot be taken away without them: what rows can have, they can have
-    with more rows. A row that is the same as one of them goes with it, and neither has to be read.
+    with more rows. A row that is the same as one of them goes with it, and neither has to be read. The last row of a
+    class, and of a slot by which the schema or the settings know rows (`known`: by column), is left to the whole tally.
     """
 
-    def __init__(self, base: Tally, steps: Iterable[Step]) -> None:
-        self.base, self.steps, self.turn = base, list(steps), Lock()
+    def __init__(self, base: Tally, steps: Iterable[Step], known: Known) -> None:
+        self.base, self.steps, self.known, self.turn = base, list(steps), known, Lock()
         self._seen = 0  # steps that were looked at
         self._unread: dict[Any, list[Row]] = {}  # rows that were added, the same ones together
         self._needed = False  # whether rows that were added have been asked for
@@ -198,11 +208,13 @@ class _Journal:
                 rest.append([*map(add, held, less)])
                 if amount != "x" and min(rest[-1], default=0) < 0:
                     return None
+            if added.column in self._watched and self._last(label, added, rest[0]):
+                return None
             if added.sheet == "moments" and not all(map(_is_possible, *rest)):
                 return None
             if added.column == "":
                 (weight,), (rows,) = rest
-                if (weight > 0) != (rows > 0):
+                if not (weight > 0 and rows > 0):
                     return None
             out.append(new)
             gone[added.column, added.sheet] = looked, added.slots
@@ -218,9 +230,30 @@ class _Journal:
         index = slot_index(counts, sheet, self.base.classes.index(label))
         return index, self._since.get((column, sheet, label), _NONE)
 
+    def _last(self, label: str, added: Added, rest: list[Any]) -> bool:
+        """Whether a slot by which rows are known has no row left: `rest` of this class, and none of another."""
+        known = self._watched[added.column]
+        ends = [slot for slot, n in zip(added.slots, rest, strict=True) if n == 0 and slot in known]
+        others = [self._look(c, added.column, added.sheet) for c in self.base.classes if c != label] if ends else []
+        amount = next(iter(added.amounts))
+        return any(all(_held(index, change, amount, slot) == 0 for index, change in others) for slot in ends)
+
+    @cached_property
+    def _watched(self) -> dict[str, set[str]]:
+        out = watched(self.base.schema)
+        for column, slots in self.known.items():
+            out.setdefault(column, set()).update(slots)
+        return out
+
     @cached_property
     def _places(self) -> list[tuple[str, str]]:
         return [(column, sheet) for column, counts in self.base.columns.items() for sheet in counts.sheets]
+
+
+def _held(index: SlotIndex, change: _Change, amount: str, slot: str) -> Any:
+    """What a class has in a slot now."""
+    number = index.number.get(slot, -1)
+    return index.values.get(amount, _NOTHING)[number] + change.amounts.get(amount, {}).get(slot, 0)
 
 
 def _has_room(index: SlotIndex, change: _Change, sheet: str, rows: Any, gone: Collection[str]) -> bool:

@@ -311,9 +311,12 @@ def _ends(distinct: Floats, times: Ints, cells: Cells | None, most: int) -> Ints
 
 
 def between(distinct: Floats, last: Ints) -> Floats:
-    """Cuts between each of these values and the next, with few digits where that parts the same values."""
+    """Cuts between each of these values and the next, with few digits where that parts the same values.
+
+    A cut is no value of a row, unless two values have no number between them: it stays when the row is forgotten.
+    """
     low, high = distinct[last], distinct[last + 1] if len(last) else distinct[:0]
     middle = low / 2 + high / 2
-    cuts = np.where((middle > low) & (middle <= high), middle, high)
+    cuts = np.where((middle > low) & (middle < high), middle, high)
     short = np.array([float(f"{c:.4g}") for c in cuts.tolist()])
-    return np.asarray(np.where((short > low) & (short <= high), short, cuts)) if len(cuts) else cuts
+    return np.asarray(np.where((short > low) & (short < high), short, cuts)) if len(cuts) else cuts
