@@ -95,7 +95,7 @@ class Column:
     @property
     def inputs(self) -> tuple[str, ...]:
         """The columns of the data that this one reads: one, or the two of a pair."""
-        return (self.source or self.name,) if self.of is None else tuple(side.source for side in self.of)
+        return tuple(s.source for s in self.of) if self.of else (self.name if self.source is None else self.source,)
 
     def counting(self) -> dict[str, Any]:
         """What decides the numbers that are counted, cells aside: equal for tallies that may be added."""
