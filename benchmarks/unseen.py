@@ -134,7 +134,7 @@ WAYS: dict[str, Any] = {
         lambda: LogisticRegression(max_iter=2000),
     ),
     "boosting": _peer(lambda: "passthrough", _codes, lambda: HistGradientBoostingClassifier(random_state=0)),
-    "boosting, regularised": _peer(
+    "boosting regularised": _peer(
         lambda: "passthrough",
         _codes,
         lambda: HistGradientBoostingClassifier(

@@ -158,3 +158,11 @@ def test_gaps_are_no_half_of_a_pair() -> None:
     model = tb.fit(table(300), target="y", pairs=True)
     names = [c.name for c in model.schema.counted if c.kind == "pair"]
     assert not any("(missing)" in name for name in names)
+
+
+def test_a_date_is_asked_once() -> None:
+    frame = table(300)
+    frame["day"] = np.where(np.arange(300) % 3 == 0, None, "2024-02-29")
+    frame.loc[1::3, "day"] = "2024-05-31"
+    names = [c.name for c in tb.fit(frame, target="y").schema.counted if c.kind == "gap"]
+    assert names == ["income (missing)", "job (missing)", "day (missing)"]

@@ -298,7 +298,8 @@ def with_gaps(schema: Schema, rows: Labelled) -> Schema:
     known: set[Any] = {c.of[0].source for c in schema.counted if c.of is not None and c.kind == "gap"}
     names, added = {c.name for c in schema.columns}, []
     for column in schema.counted:
-        name = f"{column.name} (missing)"
+        asked = column.name if column.part is None else column.reads
+        name = f"{asked} (missing)"
         if column.like not in ("category", "number") or column.of is not None:
             continue
         if column.reads in known or name in names:
@@ -310,7 +311,7 @@ def with_gaps(schema: Schema, rows: Labelled) -> Schema:
             continue
         known |= {column.reads, pattern}
         side = PairColumn(column.reads, column.kind, column.part, tuple(column.missing))
-        reason = f"{column.name} is missing in {100 * missing / len(there):.0f} % of the rows"
+        reason = f"{asked} is missing in {100 * missing / len(there):.0f} % of the rows"
         added.append(Column(name, "gap", of=(side,), reason=reason))
     return schema._with(columns=[*schema.columns, *added])
 
