@@ -576,6 +576,12 @@ def test_postgresql_answers_as_the_model_does(psql, tally, asked, settings):
         check_postgres(psql, tally.model(settings), near(asked), backslashes)
 
 
+def test_postgresql_knows_corrections(psql, table, tally, asked):
+    check_postgres(psql, corrected(blends_and_pairs(table), 3), near(asked))
+    for name in ("gaussian", "student", "kernel", "levels", "poisson"):
+        check_postgres(psql, corrected(tally.model(SETTINGS[name]), len(name)), near(asked))
+
+
 def test_postgresql_knows_blends_pairs_and_curves(psql, table, asked):
     check_postgres(psql, blends_and_pairs(table), near(asked))
     model, rows = bent(table)

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 import test_docs
+from corrected import corrected
 from strategies import ALL
 
 import tallybayes as tb
@@ -288,19 +289,26 @@ def test_sql_in_spark_answers_as_the_model_does(spark, table, schema):
         tb.Column("A", "category"), tb.Column("flag", "category"), tb.Column("whole", "category"),
         tb.Column("body", "text"), *(tb.infer(plain, "label")[n] for n in ("a.`b", "number")),
     ]  # fmt: skip
-    model = tb.count(plain, tb.Schema(columns, target="label")).model(tb.Settings(families={"a.`b": "kernel"}))
+    grouped = tb.PairColumn("A", groups=[["v1", hostile], ["v2", "v4"]])
+    columns += [
+        tb.Column("A × number", "pair", of=(grouped, tb.PairColumn("number", "number", cuts=(0.0,)))),
+        tb.Column("number (missing)", "gap", of=(tb.PairColumn("number", "number"),)),
+        tb.Column("A (missing)", "gap", of=(tb.PairColumn("A"),)),
+    ]
+    counted = tb.count(plain, tb.Schema(columns, target="label")).model(tb.Settings(families={"a.`b": "kernel"}))
     spark.createDataFrame(plain).createOrReplaceTempView("plain_rows")
     tokens = [(i, t) for i, text in enumerate(plain["body"].to_pylist()) for t in tb.Tokeniser().tokens(text or "")]
     spark.createDataFrame([(i, t, 1) for i, t in tokens], "row long, token string, count int").createOrReplaceTempView(
         "tok"
     )
-    scorer = model.to_sql("plain_rows", "spark", keep=["id"], tokens={"body": "tok"})
-    for statement in scorer.setup:
-        spark.sql(statement)
-    got = spark.sql(scorer.query).toArrow().sort_by("id")
-    found = np.stack([got.column(2 + i).to_numpy() for i in range(len(model.classes))], axis=1)
-    assert np.abs(found - model.predict_proba(plain)).max() < 1e-9
-    assert got["prediction"].to_pylist() == model.predict(plain).tolist()
+    for model in (counted, corrected(counted, 1)):
+        scorer = model.to_sql("plain_rows", "spark", keep=["id"], tokens={"body": "tok"})
+        for statement in scorer.setup:
+            spark.sql(statement)
+        got = spark.sql(scorer.query).toArrow().sort_by("id")
+        found = np.stack([got.column(2 + i).to_numpy() for i in range(len(model.classes))], axis=1)
+        assert np.abs(found - model.predict_proba(plain)).max() < 1e-9
+        assert got["prediction"].to_pylist() == model.predict(plain).tolist()
 
 
 def test_the_page_about_clusters_tells_the_truth(spark, monkeypatch, tmp_path):
