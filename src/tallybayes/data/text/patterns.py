@@ -58,7 +58,7 @@ def check_pattern(pattern: str) -> None:
     >>> check_pattern(r"\\w+(?:-\\w+)*")
     >>> check_pattern(r"(a+)+$")
     Traceback (most recent call last):
-    tallybayes.data.text.patterns.Unbounded: a repeat within a repeat that can go on in two ways
+    tallybayes.data.text.patterns.Unbounded: a repeat that can go on in two ways, before or within another repeat
     """
     if len(pattern) > LONGEST:
         raise Unbounded(f"it has {len(pattern):,} characters, more than {LONGEST:,}")
