@@ -249,7 +249,7 @@ def test_words_are_smoothed_in_one_pass_as_in_many(alpha: float, presence: bool,
 def test_a_longer_file_takes_no_more_memory(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     block = "".join(f"{v:.6f},{'abcdef'[i % 6] * 8},{'pq'[i % 2]}\n" for i, v in enumerate(rng.normal(size=40_000)))
-    for name, times in (("short", 8), ("long", 64)):
+    for name, times in (("short", 16), ("long", 160)):
         (tmp_path / f"{name}.csv").write_text("x,c,y\n" + block * times)
     program = """
         import sys, tallybayes as tb
@@ -264,5 +264,5 @@ def test_a_longer_file_takes_no_more_memory(tmp_path: Path) -> None:
         env={**os.environ, "TALLYBAYES_MEMORY": "64MB", "TALLYBAYES_THREADS": "2", "TALLYBAYES_KERNELS": "on"},
     )  # fmt: skip
     short, long = map(float, done.stdout.split())
-    assert (tmp_path / "long.csv").stat().st_size > 50 << 20
-    assert long - short < 40
+    assert (tmp_path / "long.csv").stat().st_size > 120 << 20
+    assert long - short < 80  # what is on its way may come at a bad time; all of the file would be much more
