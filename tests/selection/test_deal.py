@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from test_splits import SCHEMA as PLAIN
 
 import tallybayes as tb
 from tallybayes.data import encode
@@ -15,17 +16,8 @@ from tallybayes.data.sources import Batch, open_source
 from tallybayes.selection.choose.deal import Deal, canonical_order, copies, deal, dealt, in_blocks, row_hashes
 from tallybayes.selection.folds import count_folds
 
-SCHEMA = tb.Schema(
-    [
-        tb.Column("n", "number"),
-        tb.Column("c", "category"),
-        tb.Column("t", "text"),
-        tb.Column("w", "bag"),
-        tb.Column("v", "vector", width=2),
-        tb.Column("c × n", "pair", of=(tb.Side("c"), tb.Side("n", "number", cuts=(0.0,)))),
-    ],
-    target="y",
-    weights="weight",
+SCHEMA = PLAIN.with_column("c × n", kind="pair", of=(tb.Side("c"), tb.Side("n", "number", cuts=(0.0,)))).with_weights(
+    "weight"
 )
 
 

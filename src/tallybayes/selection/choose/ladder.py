@@ -74,7 +74,7 @@ class Problem:
         for c in self.coded:
             enough = np.bincount(c.codes, minlength=c.size + 1)[: c.size] >= (1 if c.ordered else 2)
             term = Summand.of_column(c.name, c.codes, c.size, enough, c.ordered)
-            out.append(term if c.name not in self.paired else Summand(**{**vars(term), "pair": True}))
+            out.append(term if c.name not in self.paired else replace(term, pair=True))
         return Placed.of(self.rows, out, [True] * len(out))
 
     def training(self, split: int | None) -> Bools:

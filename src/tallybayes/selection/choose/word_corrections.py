@@ -28,13 +28,13 @@ import numpy as np
 from ...base.arrays import Bools, Floats, Ints
 from .descent import descend
 from .joint import log_sum
+from .ladder import GAIN
 from .text_columns import ALL, TextColumn, judging
 from .word_effects import FEW_CLASSES, Multiplied, Shared, of_two, words_of
 
 STRENGTHS = (100.0, 30.0, 10.0, 3.0, 1.0)  # λ
 STRENGTHS_OF_MANY = (3.0, 1.0)  # λ of u
 ROOT = -0.5  # b of a text weighed by the root of its length
-GAIN = 0.0005  # nats; less is not worth a form of its own
 MOST = 50_000  # numbers kept; the smallest are dropped
 MOST_OF_MANY = 400_000  # the same of many classes: a number of a word is one for each class where it is written down
 LEAST = 0.01  # nats in a text of usual length: less is dropped
