@@ -28,6 +28,7 @@ FIGURES = {
 _COMPARED = ("accuracy", "log_loss", "calibration_error")
 MOST_CLASSES = 6  # beside each other on a page
 _LEAST_ROWS, _LEAST_SHARE = 5, 0.02  # of a class, behind a value that is called telling
+_CERTAIN = 1e6  # times likelier: more says no more
 _OF_A_COLUMN = 2  # values of a category or number among the telling ones, so that others have a say
 _WORDS_OF_A_ROW = 10  # a word's share of all words is about so much less than the share of rows that have it
 
@@ -135,13 +136,19 @@ def confusion_page(evaluation: Evaluation) -> Any:
 
 
 def telling(model: Model, label: Any, top: int) -> list[tuple[str, Odds]]:
-    """The values and words most telling for a class, of all columns, that enough rows stand behind."""
+    """The values, words and stretches most telling for a class, of all columns, that enough rows stand behind."""
+    from ..model.odds import best_stretch
+
     found: list[tuple[str, Odds]] = []
-    for column, belief in model.beliefs.items():
-        table = belief.table()
-        if table.title.startswith("P(") and model.settings.weight_of(column) > 0 and len(model.classes) > 1:
-            found += [(column, o) for o in model.odds(column, label, top=top, least=_least(model, column, label))]
-    found.sort(key=lambda item: (-item[1].ratio, -item[1].inside))
+    asked = [name for name in model.beliefs if model.settings.weight_of(name) > 0 and len(model.classes) > 1]
+    for column in asked:
+        stretch = best_stretch(model, column, model.class_number(label))
+        if stretch is not None:
+            found.append((column, stretch))
+        elif (table := model.table(column)).title.startswith("P("):
+            least = _least(model, column, label)
+            found += [(column, o) for o in model.odds(column, label, top=len(table.rows), least=least)]
+    found.sort(key=lambda item: -_says(model, *item))
     kept: dict[str, int] = {}
     out = []
     for column, o in found:
@@ -149,7 +156,13 @@ def telling(model: Model, label: Any, top: int) -> list[tuple[str, Odds]]:
         words = model.schema[column].about.words
         if o.ratio > 1 and (words or kept[column] <= _OF_A_COLUMN):
             out.append((column, o))
-    return out[:top]
+    return sorted(out[:top], key=lambda item: (-item[1].ratio, -item[1].inside))
+
+
+def _says(model: Model, column: str, o: Odds) -> float:
+    """How much a value says in a row of the class on average, so that a rare one does not stand before all."""
+    often = _WORDS_OF_A_ROW if model.schema[column].about.words else 1
+    return model.settings.weight_of(column) * often * o.inside * float(np.log(min(o.ratio, _CERTAIN)))
 
 
 def _least(model: Model, column: str, label: Any) -> float:

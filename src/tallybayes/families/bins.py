@@ -10,8 +10,8 @@ where gain > [log₂(N − 1) + log₂(3^k − 2) − k·E + k₁·E₁ + k₂·
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +20,7 @@ from ..base.arrays import Floats, Ints, safe_log
 from ..base.canon import number_text
 from ..base.errors import SettingsError
 from ..data.blocks import Numbers
+from ..data.pairs import stretch_names
 from ..exact.cells import MIDDLE
 from ..exact.counts import Counts
 from .base import Context, Family, Table
@@ -27,6 +28,7 @@ from .categorical import draw
 from .histogram import GroupBelief, Histogram, cauchy_mass, left_out, middles, read_cells
 
 METHODS = ("mdl", "frequency", "width")
+_DIGITS = 6  # of a cut in the name of a bin, where they are enough
 MOST_BINS = 100_000  # room is made for each, however few values there are
 
 
@@ -50,32 +52,33 @@ class Bins(Family):
     def estimate(self, counts: Counts, context: Context) -> BinsBelief:
         """The cuts and the smoothed table."""
         h = read_cells(counts, context, self.name)
-        cuts = self._cuts(h)
-        n = _by_bin(h, cuts)
-        names = _names(cuts)
+        cuts = self.cuts(h)
+        n = by_bin(h, cuts)
+        names = _names(cuts, h.middle)
         return BinsBelief(h.cells, context.n_classes, context.probabilities(n, names), cuts, h)
 
     def leave_one_out(self, h: Histogram, counts: Counts, context: Context) -> tuple[Floats, Floats]:
         """log P of each cell's bin: as counted, and with one row of the cell taken out (the cuts stay)."""
         belief = self.estimate(counts, context)
-        left = left_out(context, _by_bin(h, belief.cuts), _names(belief.cuts), belief.which(h.middle))
+        left = left_out(context, by_bin(h, belief.cuts), _names(belief.cuts, h.middle), belief.which(h.middle))
         return belief.log_cells(h.codes), left
 
-    def _cuts(self, h: Histogram) -> Floats:
+    def cuts(self, h: Histogram) -> Floats:
         """Values between cells at which bins part."""
-        if len(h.codes) < 2:
+        if len(h.gaps) == 0:
             return np.zeros(0)
-        between = middles(h.high[:-1], h.low[1:])
+        first = np.append(0, h.gaps + 1)  # of cells that no cut parts
+        n = np.add.reduceat(h.n, first, axis=0)
         if self.method == "mdl":
-            return between[_mdl_cuts(h.n)]
-        total = h.n.sum(axis=1)
+            return h.cuts(h.gaps[_mdl_cuts(n)])
+        total = n.sum(axis=1)
         bins = self.bins or int(np.clip(np.sqrt(total.sum()), 2, 30))
         if self.method == "width":
             edges = np.linspace(h.middle[0], h.middle[-1], bins + 1)[1:-1]
-            at = np.searchsorted(h.middle, edges, side="left") - 1
+            at = np.searchsorted(h.middle[first], edges, side="left") - 1
         else:
             at = equally_filled(total, bins)
-        return between[np.unique(np.clip(at, 0, len(between) - 1))]
+        return h.cuts(h.gaps[np.unique(np.clip(at, 0, len(h.gaps) - 1))])
 
 
 def equally_filled(total: Floats, bins: int) -> Ints:
@@ -90,9 +93,15 @@ def equally_filled(total: Floats, bins: int) -> Ints:
     return np.unique(np.searchsorted(below[:-1], below[nearer]))  # of cells without rows the first
 
 
-def _by_bin(h: Histogram, cuts: Floats) -> Floats:
+def which_bin(cuts: Floats | Sequence[float], x: Floats) -> Ints:
+    """The bin of each value."""
+    return np.searchsorted(cuts, x, side="right").astype(np.int64)
+
+
+def by_bin(h: Histogram, cuts: Floats) -> Floats:
+    """Rows of each class in each bin."""
     n = np.zeros((len(cuts) + 1, h.n.shape[1]))
-    np.add.at(n, np.searchsorted(cuts, h.middle, side="right"), h.n)
+    np.add.at(n, which_bin(cuts, h.middle), h.n)
     return n
 
 
@@ -139,11 +148,15 @@ def _mdl_cuts(n: Floats) -> list[int]:
     return sorted(found)
 
 
-def _names(cuts: Floats) -> list[str]:
-    if len(cuts) == 0:
-        return ["any"]
-    text = [number_text(float(f"{c:.6g}")) for c in cuts]
-    return [f"< {text[0]}", *(f"{a} to {b}" for a, b in pairwise(text)), f"≥ {text[-1]}"]
+def _names(cuts: Floats, middle: Floats) -> list[str]:
+    """Names of bins: cuts in full where that is short, else in as many digits as part the counted cells likewise."""
+    short, same = cuts, which_bin(cuts, middle)
+    for digits in range(_DIGITS, 18):
+        near = [c if len(number_text(c)) <= _DIGITS + 3 else float(f"{c:.{digits}g}") for c in cuts.tolist()]
+        if len(set(near)) == len(near) and np.array_equal(which_bin(near, middle), same):
+            short = np.array(near)
+            break
+    return stretch_names(short)
 
 
 @dataclass(frozen=True)
@@ -155,7 +168,7 @@ class BinsBelief(GroupBelief):
 
     def which(self, x: Floats) -> Ints:
         """The bin of each value."""
-        return np.searchsorted(self.cuts, x, side="right").astype(np.int64)
+        return which_bin(self.cuts, x)
 
     def groups(self, codes: Ints) -> Ints:
         """The bin that holds the middle of each cell."""
@@ -207,4 +220,4 @@ class BinsBelief(GroupBelief):
 
     def table(self) -> Table:
         """P(bin given class)."""
-        return Table("P(bin given class)", _names(self.cuts), self.probabilities, "bins")
+        return Table("P(bin given class)", _names(self.cuts, self.h.middle), self.probabilities, "bins")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from .forms import CellsForm
 from .support import ColumnTally, Support, share
 
 _LARGEST = float(np.finfo(np.float64).max)
+_HARDLY = 1e-6  # of the way from one cell's middle to the next: as far as a cut may be from where they meet
 
 
 @dataclass(frozen=True)
@@ -37,10 +39,40 @@ class Histogram:
         """The middle of each cell; the value itself for a point."""
         return middles(self.low, self.high)
 
+    @cached_property
+    def gaps(self) -> Ints:
+        """The cells after which the line can be cut: none that lies on both sides, as one around a point would."""
+        reach, first = self._around
+        middle, cut = self.middle, np.maximum(middles(reach, first), np.minimum(np.nextafter(reach, np.inf), first))
+        return np.flatnonzero((reach <= first) & (middle[:-1] < cut) & (cut <= middle[1:]))
+
+    def cuts(self, after: Ints) -> Floats:
+        """Where to cut the line after some of `gaps`: near the middle of the gap, in as few digits as may be."""
+        reach, first = (each[after].tolist() for each in self._around)
+        middle = self.middle
+        ends = zip(reach, first, middle[after].tolist(), middle[after + 1].tolist(), strict=True)
+        return np.array([_cut(*each) for each in ends], dtype=np.float64)
+
+    @cached_property
+    def _around(self) -> tuple[Floats, Floats]:
+        """How far the cells up to each one reach, and where those after it begin."""
+        return np.maximum.accumulate(self.high)[:-1], np.minimum.accumulate(self.low[::-1])[::-1][1:]
+
     def only(self, which: Bools | Ints) -> Histogram:
         """The histogram of some of the cells, in the order of their numbers where these are given."""
         kept: Iterator[Any] = (each[which] for each in (self.codes, self.low, self.high, self.point, self.n))
         return Histogram(self.cells, *kept)
+
+
+def _cut(reach: float, first: float, left: float, right: float) -> float:
+    """A number above `reach`, or at it where two cells meet, and up to `first`, that parts their middles."""
+    middle = min(max(reach / 2 + first / 2, -_LARGEST), _LARGEST)
+    near = (first - reach) / 4 if reach < first else _HARDLY * (right - left)
+    for digits in range(1, 18):
+        short = float(f"{middle:.{digits}g}")
+        if abs(short - middle) <= near and left < short <= right and (reach == first or reach < short <= first):
+            return short
+    return first
 
 
 def middles(low: Floats, high: Floats) -> Floats:
@@ -61,10 +93,14 @@ def read_cells(counts: Counts, context: Context, family: str) -> Histogram:
 def _read_cells(counts: Counts, context: Context) -> Histogram:
     assert context.cells is not None
     sheet = counts.sheet("cells", N)
-    codes = context.cells.slot_codes(sheet.slot_names)
-    n = sheet.table("n", context.n_classes)
-    low, high = context.cells.edges(codes)
-    whole = Histogram(context.cells, codes, low, high, context.cells.is_point(codes), n)
+    return histogram(context.cells, sheet.slot_names, sheet.table("n", context.n_classes))
+
+
+def histogram(cells: Cells, slots: Sequence[str], n: Floats) -> Histogram:
+    """Counted cells by their place on the line."""
+    codes = cells.slot_codes(slots)
+    low, high = cells.edges(codes)
+    whole = Histogram(cells, codes, low, high, cells.is_point(codes), n)
     return whole.only(np.lexsort((high, whole.middle)))
 
 

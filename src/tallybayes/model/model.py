@@ -31,7 +31,7 @@ from . import one_row, posterior
 from .graph import Graph, model_html
 from .learning import Learning
 from .linear import LinearView, linear_view
-from .odds import OddsTable, odds_table
+from .odds import OddsTable, odds_table, stretches
 from .posterior import decide
 from .prior import natural_order, prior_probabilities
 from .scoring import Scoring
@@ -247,14 +247,18 @@ class Model(Learning, Scoring):
     def odds(self, column: str, label: Any, against: Any = None, *, top: int = 20, least: float = 0.0) -> OddsTable:
         """The most telling values or words for a class: how many times likelier they are there than elsewhere.
 
-        Ratios are infinite where another class has probability 0, as it may without smoothing.
+        Ratios are infinite where another class has probability 0, as it may without smoothing. A number that its
+        family reads as a curve is told by stretches of the line and the rows counted there.
         """
         table = self.table(column)
         if not table.title.startswith("P("):
-            raise SettingsError(
-                f"column {column!r} has no table of probabilities under its family",
-                hint="odds need a category, words, bins or levels.",
-            )
+            found = stretches(self, column)
+            if found is None:
+                raise SettingsError(
+                    f"column {column!r} has no table of probabilities under its family",
+                    hint="odds need a category, words, or a number whose cells were counted.",
+                )
+            table = found[1]
         at = [self.class_number(c) for c in ([label] if against is None else [label, against])]
         other = at[1] if len(at) == 2 else None
         return odds_table(column, table, np.exp(self.log_prior), at[0], other, top, least)

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..base.arrays import Floats
-from ..base.canon import printable
+from ..base.canon import printable, text
 from ..base.show import Page
+from ..data.blocks import N
+from ..data.pairs import stretch_names
 from ..families import Table
+from ..families.bins import Bins, by_bin
+from ..families.histogram import Histogram, histogram
+
+if TYPE_CHECKING:
+    from .model import Model
+
+_STRETCHES = 10  # of a number, equally filled
 
 
 @dataclass(frozen=True)
@@ -76,3 +85,61 @@ def odds_table(
     rows.sort(key=lambda r: (-r.ratio, -r.inside, r.value))
     name = "the others" if against is None else str(table.classes[against])
     return OddsTable(column, table.classes[label], name, tuple(rows[:top]))
+
+
+# ---- numbers, of which curves or blends say no probability: how many rows lie in a stretch of the line
+
+
+def class_counts(model: Model, column: str, sheet: str, amounts: tuple[str, ...] = N) -> tuple[list[str], Floats]:
+    """Slots and their counts in the order of the model's classes."""
+    assert model.tally is not None
+    found = model.tally.columns[column].sheet(sheet, amounts)
+    table = found.table("n", len(model.tally.classes))
+    at = {c: i for i, c in enumerate(model.tally.classes)}
+    own = [at.get(str(text(c)), -1) for c in model.classes]
+    return found.slot_names, np.hstack([table, np.zeros((len(table), 1))])[:, own]
+
+
+def counted_cells(model: Model, column: str) -> Histogram | None:
+    """The counted cells of a number, by class; None for other columns, and where none were counted."""
+    cells = model.schema[column].cells
+    if cells is None or model.tally is None or "cells" not in model.tally.columns[column].sheets:
+        return None
+    return histogram(cells, *class_counts(model, column, "cells"))
+
+
+def stretches(model: Model, column: str) -> tuple[Floats, Table] | None:
+    """A number's line in equally filled stretches: where they part, and P(stretch given class), smoothed by one row."""
+    found = counted_cells(model, column)
+    if found is None:
+        return None
+    cuts = Bins("frequency", _STRETCHES).cuts(found)
+    n = by_bin(found, cuts) + 1
+    return cuts, Table("P(stretch given class)", stretch_names(cuts), n / n.sum(axis=0), "stretches", model.classes)
+
+
+def best_stretch(model: Model, column: str, label: int) -> Odds | None:
+    """The stretch of a number, of any length, that says most for a class by P·log odds."""
+    found = stretches(model, column)
+    if found is None or len(model.classes) < 2:
+        return None
+    cuts, table = found
+    ends = np.concatenate(([-np.inf], cuts, [np.inf]))
+    below = np.vstack([np.zeros((1, 2)), np.cumsum(_both(table, np.exp(model.log_prior), label), axis=0)])
+    best, most = None, 0.0
+    for i in range(len(cuts) + 1):
+        for j in range(i + 1, len(cuts) + 2):
+            inside, outside = (below[j] - below[i]).tolist()
+            says = inside * float(np.log(inside / outside))
+            if j - i <= len(cuts) and says > most:
+                best, most = Odds(_between(ends[i], ends[j]), inside, outside), says
+    return best
+
+
+def _both(table: Table, prior: Floats, label: int) -> Floats:
+    return np.stack([table.values[:, label], elsewhere(table, prior, label)], axis=1)
+
+
+def _between(low: float, high: float) -> str:
+    inner = [e for e in (low, high) if np.isfinite(e)]
+    return stretch_names(inner)[1 if np.isfinite(low) else 0]

@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...base.arrays import Floats, Ints, safe_log, weighted_quantiles
-from ...base.canon import number_text, text
-from ...data.blocks import N, Numbers
-from ...exact.cells import Cells
+from ...base.canon import number_text
+from ...data.blocks import Numbers
 from ...families import Belief
 from ...families.forms import BellForm
-from ...families.histogram import middles
-from ...model.odds import Odds, OddsTable, elsewhere
+from ...model.odds import Odds, OddsTable, class_counts, counted_cells, elsewhere
 from .paper import axes, bare, class_colours, label, legend_above
 from .scores import Display
 
@@ -32,24 +30,6 @@ def frequent(model: Model) -> tuple[list[int], list[str], list[str]]:
     """The most frequent classes, as many as a picture can hold, in their order: numbers, names and colours."""
     shown = sorted(np.argsort(-model.log_prior, kind="stable")[:_MOST_CLASSES].tolist())
     return shown, [str(model.classes[i]) for i in shown], class_colours(shown, len(model.classes))
-
-
-def class_counts(model: Model, column: str, sheet: str, amounts: tuple[str, ...] = N) -> tuple[list[str], Floats]:
-    """Slots and their counts in the order of the model's classes."""
-    assert model.tally is not None
-    found = model.tally.columns[column].sheet(sheet, amounts)
-    table = found.table("n", len(model.tally.classes))
-    at = {c: i for i, c in enumerate(model.tally.classes)}
-    own = [at.get(str(text(c)), -1) for c in model.classes]
-    return found.slot_names, np.hstack([table, np.zeros((len(table), 1))])[:, own]
-
-
-def counted_cells(model: Model, column: str, cells: Cells) -> tuple[Floats, Floats]:
-    """The middles of the cells of a number column that hold anything, rising, and their counts by class."""
-    slots, n = class_counts(model, column, "cells")
-    places = middles(*cells.edges(cells.slot_codes(slots)))
-    order = np.argsort(places)
-    return places[order], n[order]
 
 
 @dataclass
@@ -135,14 +115,15 @@ class NumberDisplay(Display):
         """Bars over the middle 99 % of what was counted."""
         belief, cells, (shown, *look) = model.beliefs[column].by_counts, model.schema[column].cells, frequent(model)
         assert model.tally is not None
-        if cells is None or "cells" not in model.tally.columns[column].sheets:
+        counted = counted_cells(model, column)
+        if counted is None:
             known = [(m, np.sqrt(v)) for n, m, v in model.tally.moments(column).values() if n > 0]
             low, high = min(m - 3 * s for m, s in known), max(m + 3 * s for m, s in known)
             x = np.linspace(low, high if high > low else low + 1, 200)
             return cls(column, None, None, x, _density(belief, x, cells)[:, shown], False, *look)
-        places, n = counted_cells(model, column, cells)
+        places, n = counted.middle, counted.n
         share = n / np.maximum(n.sum(axis=0), 1e-300)
-        if cells.discrete and len(places) <= 2 * _BARS:
+        if counted.cells.discrete and len(places) <= 2 * _BARS:
             gap = float(np.min(np.diff(places))) if len(places) > 1 else 1.0
             scale = gap if isinstance(belief.form(), BellForm) else 1.0  # a density, read as the share of one value
             believed = scale * _density(belief, places, cells)

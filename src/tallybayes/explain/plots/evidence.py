@@ -14,9 +14,10 @@ from ...base.show import strongest
 from ...data.blocks import Numbers
 from ...families.forms import TableForm, WordsForm
 from ...model import posterior
+from ...model.odds import counted_cells
 from ..changes import counted_numbers
 from ..odds import Line, LogOdds
-from .columns import counted_cells, telling
+from .columns import telling
 from .paper import AGAINST, EVEN, FOR, axes, bare, label, spread
 from .scores import Display
 
@@ -199,10 +200,7 @@ def _scale(model: Model, name: str, at: int, other: int | None) -> Scale | None:
 
 def _places(model: Model, name: str) -> Floats:
     """Numbers to name: all of a few, or quantiles of what was counted."""
-    x = counted_numbers(model, name)
-    if len(x) <= 9 or model.tally is None or "cells" not in model.tally.columns[name].sheets:
+    x, counted = counted_numbers(model, name), counted_cells(model, name)
+    if len(x) <= 9 or counted is None:
         return x[:: max(len(x) // 9, 1)]
-    cells = model.schema[name].cells
-    assert cells is not None
-    places, n = counted_cells(model, name, cells)
-    return np.unique(weighted_quantiles(places, n.sum(axis=1), _QUANTILES))
+    return np.unique(weighted_quantiles(counted.middle, counted.n.sum(axis=1), _QUANTILES))
