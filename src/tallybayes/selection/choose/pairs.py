@@ -6,7 +6,7 @@ of P(1 − P), h, a step of Newton's along the pair's cells would gain about
     ½ Σ_cells,y r² / (h + λ)
 
 nats; by chance it gains ½ Σ h / (h + λ), which is taken off. One pass over the rows for each pair tells all of them
-apart. A number takes part in 16 stretches, a category by its values, or, where there are many of them (a school, a
+apart. A number takes part in 8 or 16 stretches, a category by its values, or, where there are many of them (a school, a
 postcode), by groups of those that say much the same of the class. Groups are learnt from classes, so each row is put
 into one by what other folds say of its value.
 """
@@ -28,16 +28,17 @@ from ...data.pairs import PairColumn, coarse_cuts, group_names, pair_slot, stret
 from ...data.schema import Column
 from ...exact.kernels import gate
 from ...families.smoothing import BackOff
-from .columns import Category, Number, Small, back_off
+from .columns import Category, DealtRows, Number, Small, back_off
 from .joint import Joint, Solution
 from .placed import Summand
 
 MOST_COLUMNS = 80  # that are paired with each other: those that say most by themselves
 MOST_PAIRS = 30
-STRETCHES = 16  # of a number
+STRETCHES = 16  # of a number, or of groups; half as many
+_MANY = 32  # from so many classes on,
+_FEW_ROWS = 4_000  # and below so many rows: cells that hardly anything falls into tell nothing
 MOST_VALUES = 32  # of a category; more of them are put into groups,
 _MOST_GROUPED = 2_000  # or, where there are more than this, the most frequent take part
-_MANY = 32  # classes, from which numbers take part in half as many stretches
 FEWEST = 3  # rows of a cell that gets a correction
 _LEVEL = 0.3  # of the pull on jumps between neighbouring cells also holds their level
 _EQUAL = 2.0**30
@@ -87,7 +88,7 @@ def _half(column: Column, coded: Category | Number) -> Half | None:
     counts = coded.counts
     rows = counts.sum(axis=(1, 2))
     if isinstance(coded, Number):
-        group = stretches(rows, STRETCHES if counts.shape[1] <= _MANY else STRETCHES // 2)
+        group = stretches(rows, _most(coded.rows))
         cuts = tuple(coded.cuts[np.flatnonzero(np.diff(group))].tolist())
         names = tuple(stretch_names(cuts))
     elif MOST_VALUES < coded.size <= _MOST_GROUPED:
@@ -122,8 +123,7 @@ def _grouped_half(column: Column, coded: Category, training: Bools, told: float)
     line *= np.sign(line[np.argmax(np.abs(line))]) or 1.0
     seen = np.flatnonzero(rows)
     place, which = np.unique(_told_apart(say(n[seen]) @ line), return_inverse=True)
-    most = STRETCHES if n.shape[1] <= _MANY else STRETCHES // 2
-    group = stretches(np.bincount(which, rows[seen], len(place)).astype(np.float64), most)
+    group = stretches(np.bincount(which, rows[seen], len(place)).astype(np.float64), _most(coded.rows))
     cuts = place[np.flatnonzero(np.diff(group)) + 1]
     groups = [tuple(coded.slots[v] for v in seen[group[which] == g].tolist()) for g in range(len(cuts) + 1)]
     codes = np.empty((len(training), coded.size + 1), dtype=np.int32)
@@ -138,6 +138,11 @@ def _grouped_half(column: Column, coded: Category, training: Bools, told: float)
 def _told_apart(amounts: Floats) -> Floats:
     """To 1/_EQUAL: what values say is equal, or clearly not."""
     return np.asarray(np.rint(amounts * _EQUAL) / _EQUAL)
+
+
+def _most(rows: DealtRows) -> int:
+    """How many stretches the rows can fill."""
+    return STRETCHES // 2 if rows.n_classes > _MANY or len(rows.labels) < _FEW_ROWS else STRETCHES
 
 
 def stretches(rows: Floats, most: int) -> Ints:
