@@ -149,7 +149,12 @@ def rows_for(schema: tb.Schema) -> dict[str, list[Any]]:
         ]:
             out.setdefault(source, VALUES["date" if part else "vector" if kind == "vector" else kind])
             if kind == "vector":
-                out[source] = [[0.5] * (column.width or 2), [1.0] * (column.width or 2), None, [0.0] * (column.width or 2)]
+                out[source] = [
+                    [0.5] * (column.width or 2),
+                    [1.0] * (column.width or 2),
+                    None,
+                    [0.0] * (column.width or 2),
+                ]
     return out
 
 

@@ -166,13 +166,16 @@ def sealed_from_bytes(raw: bytes, *, trusted: bool = False) -> Sealed:
     with understood():
         schema = Schema.from_dict(json.loads(given["schema"]))
         scorer = json.loads(given["scorer"])
-        labels = tuple(canon.from_text(c, schema.label_type) for c in scorer["classes"])
+        labels = canon.labels_of(scorer["classes"], schema.label_type)
         log_prior = np.array([float.fromhex(v) for v in scorer["log_prior"]])
         settings = settings_from_json(json.loads(given["settings"]))
         beliefs = _beliefs(scorer["beliefs"], parts.table(("column", "field")))
         if set(beliefs) != set(schema.names) or len(log_prior) != len(labels):
             raise ValueError("columns, classes and schema do not fit each other")
         beliefs = {name: beliefs[name] for name in schema.names}
+        for name, belief in beliefs.items():
+            if (wrong := belief.misfit(schema[name], len(labels))) is not None:
+                raise ValueError(wrong)
         model = Model(schema, labels, log_prior, beliefs, {}, settings)
     return Sealed(model)
 
