@@ -1,8 +1,9 @@
 """A model under a long load: `make soak`, for an hour unless SOAK_MINUTES says otherwise; tests run some seconds of it.
 
-Rows are learnt, forgotten, asked, saved, loaded, pickled and merged in a random order, with new words and values all the
-time. Beside the model stands its plain reference: the list of the rows that were not forgotten. Every so often these are
-counted anew, and digest and answers must be the same to the last bit. Memory, open files and threads must stay flat.
+Rows are learnt, forgotten, asked, saved, loaded, pickled and merged in a random order, with new words and values all
+the time. Beside the model stands its plain reference: the list of the rows that were not forgotten. Every so often
+these are counted anew, and digest and answers must be the same to the last bit. Memory, open files and threads must
+stay flat.
 """
 
 from __future__ import annotations

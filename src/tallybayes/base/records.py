@@ -64,7 +64,7 @@ def _within(value: Any, where: str) -> Iterator[tuple[str, Any]]:
 
 
 def _fits(value: Any, kind: Any) -> bool:
-    """Whether a value is of an annotated type; a list does for a tuple, a whole number for a float, 0 and 1 for bools."""
+    """Whether a value is of an annotated type; a list does for a tuple, an int for a float, 0 or 1 for a bool."""
     origin, inside = typing.get_origin(kind), typing.get_args(kind)
     if kind is Any or kind is object:
         return True

@@ -14,7 +14,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from itertools import zip_longest
 from typing import Any, ClassVar
 
 import numpy as np
@@ -137,13 +136,14 @@ class Belief(ABC):
         return misfit(self) or self._ill_sized({"classes": n_classes})
 
     def _ill_sized(self, known: dict[str, int]) -> str | None:
-        for name, axes in self.axes.items():
-            value = getattr(self, name)
+        for name, said in self.axes.items():
+            value, axes = getattr(self, name), said.split()
             shape = (len(value),) if isinstance(value, tuple) else np.shape(value)
-            wanted = [self._size(axis, known) for axis in axes.split()]
-            known |= {a: n for a, n, w in zip(axes.split(), shape, wanted, strict=False) if w is None}
-            if value is not None and shape != tuple(n if w is None else w for n, w in zip_longest(shape, wanted)):
-                return f"{name} of a {type(self).__name__} of {'×'.join(map(str, shape))} numbers, which are {axes}"
+            wanted = [self._size(axis, known) for axis in axes]
+            known |= {axis: n for axis, n, size in zip(axes, shape, wanted, strict=False) if size is None}
+            fits = len(shape) == len(axes) and all(size in (None, n) for n, size in zip(shape, wanted, strict=True))
+            if value is not None and not fits:
+                return f"{name} of a {type(self).__name__} of {'×'.join(map(str, shape))} numbers, which are {said}"
         return None
 
     def _size(self, axis: str, known: Mapping[str, int]) -> int | None:

@@ -64,8 +64,8 @@ class Scoring:
     @cached_property
     def _widths(self) -> dict[str, int]:
         """How many positions are believed of each vector whose width the schema leaves open."""
-        free = [c.name for c in self.schema.counted if c.like == "vector" and c.width is None and c.name in self.beliefs]
-        forms = {name: self.beliefs[name].form() for name in free}
+        free = {c.name for c in self.schema.counted if c.like == "vector" and c.width is None}
+        forms = {name: self.beliefs[name].form() for name in free & self.beliefs.keys()}
         places = {name: f.positions for name, f in forms.items() if isinstance(f, BellForm) and f.positions is not None}
         return {name: int(each.max(initial=-1)) + 1 for name, each in places.items()}
 
