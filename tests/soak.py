@@ -22,6 +22,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,8 @@ import tallybayes as tb
 Row = dict[str, Any]
 TARGET, CLASSES = "play", ("yes", "no", "so")
 FEWEST, MOST = 150, 600  # rows that are counted at any time
-CHECK_EVERY = 100  # steps
+CHECK_EVERY = 50  # steps
+LEAST_ROUNDS = 2  # however long they take
 ROOM = 3 << 30  # bytes of addresses beyond those taken when the load begins; beyond them there is no memory
 WARM = 0.25  # of the time, in which caches fill
 MOST_GROWTH = 24 << 20  # bytes from the warm start to the end; a run of 25 minutes measured 3 MB
@@ -84,9 +86,9 @@ class Load:
     def new(self, most: int = 20) -> list[Row]:
         return [row(self.rng) for _ in range(self.rng.randint(1, most))]
 
-    def taken(self, count: int) -> list[Row]:
+    def taken(self, most: int) -> list[Row]:
         self.rng.shuffle(self.rows)
-        out, self.rows = self.rows[:count], self.rows[count:]
+        out, self.rows = self.rows[:most], self.rows[most:]
         return out
 
     def update_one(self) -> None:
@@ -194,13 +196,16 @@ def soak(seconds: float, seed: int, told: Callable[[str], None] = print) -> None
         start = next_told = time.monotonic()
         warm: tuple[int, int, int] | None = None
         done: dict[str, int] = {}
-        while (now := time.monotonic()) - start < seconds:
+        for number in count():
+            now = time.monotonic()
+            if now - start > seconds and number >= LEAST_ROUNDS:
+                break
             for load in loads:
                 for _ in range(CHECK_EVERY):
                     name = load.step()
                     done[name] = done.get(name, 0) + 1
                 load.check()
-            if warm is None and now - start > WARM * seconds:
+            if warm is None and time.monotonic() - start > WARM * seconds:
                 warm = taken_by_process()
             if now >= next_told:
                 next_told = now + 60
@@ -210,7 +215,7 @@ def soak(seconds: float, seed: int, told: Callable[[str], None] = print) -> None
                     f"{files} open files, {threads} threads"
                 )
     memory, files, threads = taken_by_process()
-    assert warm is not None, "not one round in the time given"
+    assert warm is not None
     assert set(done) == {s.__name__ for s in loads[0].steps}, f"only {sorted(done)} were done"
     told(f"{sum(done.values()):,} steps; {(memory - warm[0]) / 2**20:+.1f} MB since the warm start; {done}")
     assert memory - warm[0] < MOST_GROWTH, f"memory grew from {warm[0]:,} to {memory:,} bytes"

@@ -16,7 +16,7 @@ import tallybayes as tb
 
 def test_a_short_soak() -> None:
     env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    command = [sys.executable, soak.__file__, "--minutes", "0.05", "--seed", "7"]
+    command = [sys.executable, soak.__file__, "--minutes", "0.03", "--seed", "7"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
     assert done.returncode == 0, done.stdout[-1000:] + done.stderr[-2000:]
     assert "since the warm start" in done.stdout

@@ -33,11 +33,12 @@ def misfit(record: Any) -> str | None:
 
 
 def _wrong(record: Any) -> Iterator[str]:
-    declared = _declared(type(record))
+    kind: type = type(record)
+    declared = _declared(kind)
     for field in fields(record):
-        value, kind = getattr(record, field.name), declared.get(field.name, Any)
-        if not _fits(value, kind):
-            shown = getattr(kind, "__name__", "") if isinstance(kind, type) and not typing.get_args(kind) else kind
+        value, wanted = getattr(record, field.name), declared.get(field.name, Any)
+        if not _fits(value, wanted):
+            shown = wanted.__name__ if isinstance(wanted, type) and not typing.get_args(wanted) else wanted
             yield f"{field.name}={value!r:.60}, which is no {shown}"
         for where, inner in _within(value, field.name):
             yield from (f"{where}: {found}" for found in _wrong(inner))

@@ -15,7 +15,7 @@ from functools import cached_property, partial
 from typing import Any, ClassVar
 
 from ..base import canon
-from ..base.disk import named, write_atomically
+from ..base.disk import read_whole, write_atomically
 from ..base.errors import SchemaError, excerpt, in_our_words, unknown, warn
 from ..base.records import misfit
 from ..base.show import Page
@@ -354,14 +354,13 @@ class Schema:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Schema:
         """Read a schema that `save` wrote."""
-        with open(named(path), encoding="utf-8") as file:
-            try:
-                given = json.load(file)
-            except (RecursionError, ValueError) as error:
-                raise SchemaError(
-                    f"{os.fspath(path)} is not JSON: {error}",
-                    hint="give a file that schema.save(path) wrote.",
-                ) from None
+        raw = read_whole(path)
+        try:
+            given = json.loads(raw)
+        except (RecursionError, ValueError) as error:
+            raise SchemaError(
+                f"{os.fspath(path)} is not JSON: {error}", hint="give a file that schema.save(path) wrote."
+            ) from None
         return cls.from_dict(given)
 
     def __repr__(self) -> str:

@@ -19,7 +19,7 @@ import pyarrow as pa
 from ..base import canon
 from ..base.arrays import Floats
 from ..base.arrow import array, numpy_of
-from ..base.disk import named
+from ..base.disk import read_whole
 from ..base.errors import ModelFileError, SettingsError
 from ..data.schema import Column, Schema
 from ..families.base import Belief
@@ -211,6 +211,4 @@ def _beliefs(given: Mapping[str, Any], table: pa.Table) -> dict[str, Belief]:
 
 def load_sealed(path: str | os.PathLike[str], *, trusted: bool = False) -> Sealed:
     """The sealed scorer that `model.export(path, "sealed")` wrote, after every check."""
-    with open(named(path), "rb") as file:
-        raw = file.read()
-    return sealed_from_bytes(raw, trusted=trusted)
+    return sealed_from_bytes(read_whole(path), trusted=trusted)
