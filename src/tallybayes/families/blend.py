@@ -88,10 +88,13 @@ class BlendBelief(Belief):
 
     def misfit(self, column: Column, n_classes: int) -> str | None:
         """Also why one of its beliefs cannot."""
-        if self.n_classes != n_classes:
-            return f"a blend for {self.n_classes!r:.60} classes of {n_classes}"
-        each = (belief.misfit(column, n_classes) for belief in self.beliefs if isinstance(belief, Belief))
-        return super().misfit(column, n_classes) or next((wrong for wrong in each if wrong), None)
+        wrong = super().misfit(column, n_classes)
+        if wrong is not None:
+            return wrong
+        if self.n_classes != n_classes or not np.isfinite([self.most, *self.shares]).all():
+            return f"a blend for {self.n_classes} classes of {n_classes}, by shares {self.shares!r:.60}"
+        each = (belief.misfit(column, n_classes) for belief in self.beliefs)
+        return next((wrong for wrong in each if wrong), None)
 
     def parts(self, block: Any) -> Floats:
         """The weighted sum of what each belief says, against its best class."""
