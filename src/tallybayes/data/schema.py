@@ -356,7 +356,7 @@ class Schema:
         """Read a schema that `save` wrote."""
         raw = read_whole(path)
         try:
-            given = json.loads(raw)
+            given = json.loads(raw.decode("utf-8"))
         except (RecursionError, ValueError) as error:
             raise SchemaError(
                 f"{os.fspath(path)} is not JSON: {error}", hint="give a file that schema.save(path) wrote."
