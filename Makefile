@@ -2,14 +2,17 @@
 PYTHON ?= python3
 VENV ?= .venv
 RUN = $(VENV)/bin/python
+SOAK_MINUTES ?= 60
+SOAK_SEED ?= 0
 PIP = $(VENV)/bin/pip --disable-pip-version-check --quiet
 
-.PHONY: bench help demo test test-all check coverage requirements clean
+.PHONY: bench help demo test test-all soak check coverage requirements clean
 
 help:
 	@echo "make demo       install, fit a model on an example and show it"
 	@echo "make test       install what tests need and run them (a few minutes)"
 	@echo "make test-all   the same with full counts of random cases"
+	@echo "make soak       one model under load for an hour (SOAK_MINUTES=60): digests right, memory flat"
 	@echo "make bench      every benchmark beside its peer (about two minutes); renews docs/benchmarks.md"
 	@echo "make check      ruff, mypy, import-linter"
 	@echo "make coverage   tests with branch coverage of the core"
@@ -46,6 +49,9 @@ test: $(VENV)/.test
 test-all: $(VENV)/.test
 	TALLYBAYES_TESTS=all $(RUN) -m pytest -n 2 --dist loadgroup
 	TALLYBAYES_TESTS=all TALLYBAYES_KERNELS=off $(RUN) -m pytest -n 2 --dist loadgroup -m core
+
+soak: $(VENV)/.test
+	$(RUN) tests/soak.py --minutes $(SOAK_MINUTES) --seed $(SOAK_SEED)
 
 check: $(VENV)/.test
 	$(VENV)/bin/ruff format --check .

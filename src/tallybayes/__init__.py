@@ -26,6 +26,7 @@ _HOMES = {
     "Epsilon": "families.smoothing",
     "Evaluation": "selection.measure.evaluation",
     "Explanation": "explain.explanation",
+    "FileError": "base.errors",
     "Floor": "families.settings",
     "GoodTuring": "families.smoothing",
     "Isotonic": "families.calibration",

@@ -4,6 +4,7 @@ from . import families as families
 from .base.errors import CannotEstimate as CannotEstimate
 from .base.errors import CannotForget as CannotForget
 from .base.errors import DataError as DataError
+from .base.errors import FileError as FileError
 from .base.errors import MissingExtra as MissingExtra
 from .base.errors import ModelFileError as ModelFileError
 from .base.errors import SchemaError as SchemaError

@@ -109,6 +109,20 @@ def test_sparse_dense_and_words_are_one_bag() -> None:
     assert tb.count({"x": as_dicts, "y": y}, schema) == expected
 
 
+def test_a_vector_shorter_than_those_counted_misses_what_it_has_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = np.random.default_rng(0).normal(size=(400, 12))
+    labels = np.where(values[:, 11] > 0, "a", "b")
+    model = tb.count({"v": values, "y": labels}, tb.Schema([tb.Column("v", "vector")], target="y")).model()
+    short = values[:, :9]
+    padded = np.hstack([short, np.full((400, 3), np.nan)])
+    for kernels in ("on", "off"):
+        monkeypatch.setenv("TALLYBAYES_KERNELS", kernels)
+        np.testing.assert_allclose(model.predict_proba({"v": short}), model.predict_proba({"v": padded}), rtol=1e-12)
+        assert model.predict({"v": short}).tolist() == model.predict({"v": padded}).tolist()
+    assert model.predict({"v": list(short[0])}) == model.predict({"v": short[:1]})
+    assert str(model.explain({"v": list(short[0])})) == str(model.explain({"v": list(padded[0])}))
+
+
 def test_vectors_from_lists_and_matrices() -> None:
     x = RNG.normal(size=(50, 4))
     x[3, 2] = np.nan

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from strategies import ALL
 
@@ -129,13 +130,69 @@ def with_metadata(raw: bytes, rng: random.Random) -> bytes:
 
 
 def read(raw: bytes) -> bool:
-    """Whether the bytes are read; what is refused is refused in our words."""
+    """Whether the bytes are read; what is refused is refused in our words, and what is read is of use."""
     is_sealed = b"tallybayes.scorer" in raw
     try:
-        sealed.sealed_from_bytes(raw) if is_sealed else model_file.from_bytes(raw)
+        model = sealed.sealed_from_bytes(raw) if is_sealed else model_file.from_bytes(raw)
     except tb.TallybayesError:  # which no one can make without a hint
         return False
+    use(model)
     return True
+
+
+def rows_for(schema: tb.Schema) -> dict[str, list[Any]] | None:
+    """Four rows that a schema can read, one of them missing; None where it reads one column as two kinds."""
+    out: dict[str, list[Any]] = {}
+    for column in schema.counted:
+        sides = [(side.source, side.kind, side.part) for side in column.of or ()]
+        for source, kind, part in sides or [(column.reads, column.kind, column.part)]:
+            values = VALUES["date" if part else kind]
+            if kind == "vector":
+                values = [[x] * (column.width or 2) if x is not None else None for x in values]
+            if out.setdefault(source, values) != values:
+                return None
+    return out
+
+
+VALUES: dict[str, list[Any]] = {
+    "category": ["sunny", "x", None, "red"],
+    "number": [1.0, 3.0, None, 7],
+    "text": ["so good", "wet x", None, ""],
+    "vector": [0.5, 1.0, None, 0.0],
+    "bag": [["so", "x"], [], None, ["wet", "wet"]],
+    "date": ["2024-05-31", "2024-01-02T03:04:05", None, "1999-12-24"],
+}
+
+
+def use(model: Any) -> None:
+    """Everything that can be asked of a model."""
+    asked = rows_for(model.schema)
+    if asked is None:
+        return
+    row = {name: values[0] for name, values in asked.items()}
+    probabilities = model.predict_proba(asked)
+    assert probabilities.shape == (4, len(model.classes)) or not asked
+    model.predict(asked), model.predict(row), model.predict_proba(row)
+    str(model.explain(row)), repr(model), repr(model.schema)
+    if isinstance(model, sealed.Sealed):
+        sealed.check_sealed(sealed.sealed_to_bytes(model))
+        return
+    again = model_file.from_bytes(model_file.to_bytes(model))
+    np.testing.assert_array_equal(again.predict_proba(asked), probabilities)
+    if model.tally is None:
+        return
+    assert again.tally == model.tally and model.tally.digest == again.tally.digest
+    label, weight = model.classes[0], model.schema.weights
+    more = {weight: 1.0} if weight is not None else {}
+    one = {**row, model.schema.target: label, **more}
+    many = {**asked, model.schema.target: [label] * 4, **{n: [v] * 4 for n, v in more.items()}}
+    for rows in (one, many):
+        try:
+            after = model.update(rows)
+        except tb.TallybayesError:  # cells that no such numbers have, classes that no such label has
+            continue
+        after.predict_proba(asked)
+        assert after.forget(rows).tally == model.tally
 
 
 def run(start: int, count: int) -> None:

@@ -238,3 +238,12 @@ def from_text(label: str, kind: str) -> Any:
     except ValueError:
         return label  # a class met later that is not of the first ones' type stays text
     return label
+
+
+def labels_of(texts: Any, kind: str) -> tuple[Any, ...]:
+    """The labels that a file names, as they went in; refused where they are no list of different texts."""
+    if not isinstance(texts, list) or not texts or not all(isinstance(t, str) for t in texts):
+        raise ValueError(f"the classes are {texts!r:.60}, not texts")
+    if len(set(texts)) < len(texts):
+        raise ValueError("a class is named twice")
+    return tuple(from_text(t, kind) for t in texts)

@@ -23,7 +23,8 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any
 
-from .errors import DataError
+from .canon import printable
+from .errors import DataError, FileError
 
 _NEW = os.O_RDWR | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _OWN = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
@@ -55,6 +56,37 @@ def names_beside(path: str | os.PathLike[str]) -> list[str]:
         return []
 
 
+@contextlib.contextmanager
+def file_errors(path: str | os.PathLike[str], verb: str) -> Iterator[None]:
+    """Within it, what the system says about a file that is read or written is said in our words."""
+    try:
+        yield
+    except OSError as error:
+        raise FileError.of(error, printable(os.fspath(path), 200), verb) from error
+
+
+Stamp = tuple[int, int, int]  # what tells a file from what it becomes: its size, when it was written, which it is
+
+
+def stamp(status: os.stat_result) -> Stamp:
+    """How a file looks; one that looks otherwise after it was read may have been read in two states."""
+    return status.st_size, status.st_mtime_ns, status.st_ino
+
+
+def read_whole(path: str | os.PathLike[str]) -> bytes:
+    """The bytes of a file, refused if it was written to meanwhile."""
+    with file_errors(path, "read"), open(named(path), "rb") as file:
+        before = os.fstat(file.fileno())
+        raw = file.read()
+        same = stamp(os.fstat(file.fileno())) == stamp(before)
+    if not same or (stat.S_ISREG(before.st_mode) and len(raw) != before.st_size):
+        raise FileError(
+            f"{printable(os.fspath(path), 200)} changed while it was being read",
+            hint="wait until it is written, or take a copy, then try again.",
+        )
+    return raw
+
+
 def write_atomically(
     path: str | os.PathLike[str], content: bytes, check: Callable[[bytes], None] | None = None
 ) -> None:
@@ -62,7 +94,7 @@ def write_atomically(
 
     `check` is given what was written, read back; where it raises, nothing is replaced.
     """
-    with replacing(path) as file:
+    with replacing(path) as file, file_errors(path, "written"):
         view = memoryview(content)
         while len(view):
             view = view[os.write(file, view[:_PIECE]) :]
@@ -80,23 +112,29 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[int]:
     target = os.path.realpath(named(path))
     folder, name = os.path.split(target)
     temporary = os.path.join(folder, f".{name[:100]}.{os.urandom(8).hex()}.tmp")
-    nameless = _nameless(folder)
-    file = os.open(temporary, _NEW | os.O_CREAT | os.O_EXCL, _MODE) if nameless is None else nameless
+    with file_errors(path, "written"):
+        nameless = _nameless(folder)
+        file = os.open(temporary, _NEW | os.O_CREAT | os.O_EXCL, _MODE) if nameless is None else nameless
     try:
         try:
-            _keep_permissions(target, file)
+            with file_errors(path, "written"):
+                _keep_permissions(target, file)
             yield file
-            os.fsync(file)
-            if file == nameless:  # given as a folder, too: only then does Python follow the link
-                os.link(f"{_OPEN_FILES}/{file}", temporary, src_dir_fd=file, follow_symlinks=True)
+            with file_errors(path, "written"):
+                os.fsync(file)
+                if file == nameless:  # given as a folder, too: only then does Python follow the link
+                    os.link(f"{_OPEN_FILES}/{file}", temporary, src_dir_fd=file, follow_symlinks=True)
         finally:
-            os.close(file)
-        os.replace(temporary, target)
+            with file_errors(path, "written"):
+                os.close(file)
+        with file_errors(path, "written"):
+            os.replace(temporary, target)
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
-    _sync_folder(folder)
+    with file_errors(path, "brought to the disk, though it is in its place"):
+        _sync_folder(folder)
 
 
 def _nameless(folder: str) -> int | None:

@@ -7,6 +7,7 @@
     ├── CannotForget (ValueError)     the rows to forget were never counted
     ├── CannotEstimate (ValueError)   the tally is not one that a model can be asked of
     ├── ModelFileError (ValueError)   a model file is damaged, of another format, or claims what it cannot hold
+    ├── FileError (OSError)           a file cannot be read or written; it is as it was
     └── MissingExtra (ImportError)    an optional package is needed
 
     TallybayesWarning (UserWarning)   the answer stands, but a person should know something about it
@@ -16,6 +17,7 @@ Every message says what was found and where, then, after a blank line, ``Hint:``
 
 from __future__ import annotations
 
+import errno
 import sys
 import warnings
 from collections.abc import Iterable, Iterator
@@ -27,6 +29,7 @@ __all__ = [
     "CannotEstimate",
     "CannotForget",
     "DataError",
+    "FileError",
     "MissingExtra",
     "ModelFileError",
     "SchemaError",
@@ -80,6 +83,50 @@ class CannotEstimate(TallybayesError, ValueError):
 
 class ModelFileError(TallybayesError, ValueError):
     """A model file is damaged, of another format, or claims what it cannot hold."""
+
+
+class FileError(TallybayesError, OSError):
+    """A file cannot be read or written; it is as it was. It is also the system's own error, with its `errno`."""
+
+    @classmethod
+    def of(cls, error: OSError, path: object, verb: str) -> FileError:
+        """The system's error about a path, also a PermissionError or FileNotFoundError where that was one."""
+        if isinstance(error, cls):
+            return error
+        hint = _HINTS.get(error.errno or 0, "check the disk, then try again.")
+        return _file_error(f"{path} cannot be {verb}: {error.strerror or error}", hint, error.errno)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_file_error, (self.found, self.hint, self.errno))
+
+
+_HINTS = {
+    errno.ENOENT: "check the name of the file and of its folder.",
+    errno.ENOSPC: "make room on the disk, then try again.",
+    errno.EDQUOT: "make room within your quota, then try again.",
+    errno.EFBIG: "the system allows no file of this size here: take another place or lift the limit.",
+    errno.EACCES: "mend the permissions of the file and its folder, or take another place.",
+    errno.EPERM: "mend the permissions of the file and its folder, or take another place.",
+    errno.EROFS: "take a place that can be written to.",
+    errno.EISDIR: "name a file, not a folder.",
+}
+
+
+def _file_error(found: str, hint: str, number: int | None) -> FileError:
+    builtin = OSError if number is None else type(OSError(number, ""))  # the class that the system's error has
+    kind = (
+        FileError
+        if builtin is OSError
+        else _file_errors.setdefault(
+            builtin, type("FileError", (FileError, builtin), {"__module__": "tallybayes", "__doc__": FileError.__doc__})
+        )
+    )
+    out = kind(found, hint=hint)
+    out.errno = number
+    return out
+
+
+_file_errors: dict[type[OSError], type[FileError]] = {}
 
 
 class MissingExtra(TallybayesError, ImportError):

@@ -150,7 +150,7 @@ def _schema(
     source: Source, file: str | None, target: str | None, weights: str | None = None, receipts: bool = False
 ) -> Schema:
     """The schema of a file, or the inferred one."""
-    from ..base.errors import SchemaError
+    from ..base.errors import FileError, SchemaError
     from ..data.infer import infer
     from ..data.schema import Schema
 
@@ -160,10 +160,8 @@ def _schema(
         return infer(source, target=target, weights=weights, receipts=receipts)
     try:
         schema = Schema.load(file)
-    except OSError as error:
-        raise SchemaError(
-            f"the schema {file} cannot be read: {error.strerror}", hint="tallybayes fit --save-schema FILE writes one."
-        ) from None
+    except FileError as error:
+        raise SchemaError(f"the schema {error.found}", hint="tallybayes fit --save-schema FILE writes one.") from None
     if target not in (None, schema.target):
         raise SchemaError(f"the schema predicts {schema.target!r}, not {target!r}", hint="leave --target out.")
     schema = schema.with_weights(weights) if weights else schema

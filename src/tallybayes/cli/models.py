@@ -41,15 +41,16 @@ OUT_MODEL = output_to("The file to write; - for standard output.", metavar="MODE
 
 def load_model(path: str, *, sealed: bool = False) -> Model:
     """The model in a file; with `sealed` also that of a sealed scorer, which has no counts."""
-    from ..base.disk import names_beside
-    from ..base.errors import ModelFileError, unknown
+    from ..base.disk import file_errors, names_beside, read_whole
+    from ..base.errors import FileError, ModelFileError, unknown
     from ..store.model_file import from_bytes
     from ..store.sealed import sealed_from_bytes
 
     try:
-        raw = sys.stdin.buffer.read() if path == "-" else _read(path)
-    except OSError as error:
-        found = f"the model {path} cannot be read: {error.strerror or error}"
+        with file_errors("-", "read"):
+            raw = sys.stdin.buffer.read() if path == "-" else read_whole(path)
+    except FileError as error:
+        found = f"the model {error.found}"
         hint = "tallybayes fit DATA --target COLUMN -o MODEL makes one."
         raise unknown(ModelFileError, found, os.path.basename(path), names_beside(path), hint) from None
     try:
@@ -58,11 +59,6 @@ def load_model(path: str, *, sealed: bool = False) -> Model:
         if sealed and error.found.startswith("a sealed scorer"):
             return sealed_from_bytes(raw)._model
         raise ModelFileError(f"{path}: {error.found}", hint=error.hint) from None
-
-
-def _read(path: str) -> bytes:
-    with open(path, "rb") as file:
-        return file.read()
 
 
 @contextlib.contextmanager

@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 
 import click
 
-from ..base.errors import TallybayesError
+from ..base.errors import FileError, TallybayesError
 from .answers import evaluate, explain, predict
 from .counting import forget, merge, update
 from .fitting import compare, fit, tune
@@ -114,4 +114,5 @@ def _failed(error: BaseException, given: Sequence[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     if in_mail:
         return TRY_AGAIN if in_filter else ERROR
-    return BAD_INPUT if isinstance(error, (click.ClickException, TallybayesError)) else NOT_FINISHED
+    ours = isinstance(error, (click.ClickException, TallybayesError)) and not isinstance(error, FileError)
+    return BAD_INPUT if ours else NOT_FINISHED

@@ -161,13 +161,36 @@ def arrow_batches(reader: Any) -> Iterator[Batch]:
     names = [str(n) for n in reader.schema.names]
     refuse_repeated(names)
     start = 0
-    for piece in reader:
+    for piece in unbroken(reader, "the Arrow stream"):
         columns = {n: plain(c) for n, c in zip(names, piece.columns, strict=True)}
         batch = Batch(columns, piece.num_rows, start)
         start += piece.num_rows
         yield from batch.cut(BATCH_ROWS)
     if start == 0:
         yield Batch({n: array([], f.type) for n, f in zip(names, reader.schema, strict=True)}, 0)
+
+
+def unbroken(pieces: Iterable[Any], what: str, *errors: type[Exception]) -> Iterator[Any]:
+    """Arrow batches one after another; refused in our words where the next one cannot be had."""
+    rows, waiting = 0, iter(pieces)
+    while True:
+        try:
+            piece = next(waiting, None)
+        except (pa.ArrowException, OSError, *errors) as error:
+            raise broken_off(what, rows, error) from error
+        if piece is None:
+            return
+        rows += piece.num_rows
+        yield piece
+
+
+def broken_off(what: str, rows: int, error: Exception) -> DataError:
+    """The error of rows that end before their end: a pipe that was cut, a database that gave up."""
+    said = (str(error).splitlines() or [type(error).__name__])[0]
+    return DataError(
+        f"{what} breaks off after {rows:,} rows: {said[:300]}",
+        hint="nothing has been counted: mend what gives the rows, or save them to a file first, and start again.",
+    )
 
 
 def batch_of_rows(rows: Sequence[Any], start: int) -> Batch:

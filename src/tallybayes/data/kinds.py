@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..base.canon import printable
-from ..base.errors import SchemaError
+from ..base.errors import SchemaError, unknown
 from ..base.lazy import scipy
 from .blocks import Bag, Block, Codes, Numbers
 from .dates import plain_part
@@ -139,6 +139,19 @@ def check_fields(column: Column) -> None:
             f"column {name!r} is a {kind} of {len(column.of or ())} columns",
             hint="a pair names two: Column('a × b', 'pair', of=(tb.PairColumn('a'), tb.PairColumn('b'))); a gap names "
             "one, whose missing values it counts; other kinds name none.",
+        )
+
+
+def check_part(name: str, kind: str, part: Any) -> None:
+    """Refuse what is no part of a date, or cannot be read as the kind that is asked for: a weekday is no number."""
+    parts = KINDS["date"].parts
+    if part is None:
+        return
+    if not isinstance(part, str) or part not in parts:
+        raise unknown(SchemaError, f"column {name!r} asks for the part {part!r} of a date", part, parts)
+    if KINDS[kind].lists or (KINDS[kind].like == "number" and parts[part] != "number"):
+        raise SchemaError(
+            f"column {name!r} is a {kind} and asks for the {part} of a date", hint=f"take kind={parts[part]!r} for it."
         )
 
 

@@ -15,7 +15,7 @@ from ..base.arrays import Floats
 from ..base.canon import number_text
 from ..base.errors import SchemaError
 from .blocks import Codes, Numbers
-from .kinds import KINDS
+from .kinds import KINDS, check_part
 
 _LIKE = ("category", "number")
 
@@ -45,6 +45,7 @@ class PairColumn:
                 f"the column {self.source!r} of a pair has kind {self.kind!r} and cuts {list(self.cuts)}",
                 hint="a pair is of categories and numbers; cuts are rising numbers, of a number only.",
             )
+        check_part(self.source, self.kind, self.part)
         grouped = [value for group in self.groups for value in group]
         if self.groups and (like != "category" or not all(self.groups) or len(set(grouped)) < len(grouped)):
             raise SchemaError(

@@ -15,11 +15,12 @@ from functools import cached_property, partial
 from typing import Any, ClassVar
 
 from ..base import canon
-from ..base.disk import named, write_atomically
+from ..base.disk import read_whole, write_atomically
 from ..base.errors import SchemaError, excerpt, in_our_words, unknown, warn
+from ..base.records import misfit
 from ..base.show import Page
 from ..exact.cells import Cells
-from .kinds import KINDS, Kind, check_fields
+from .kinds import KINDS, Kind, check_fields, check_part
 from .pairs import PairColumn
 from .text.tokeniser import Tokeniser
 
@@ -58,9 +59,7 @@ class Column:
             object.__setattr__(self, "values", tuple(sorted(t for t in texts if t is not None)))
         if self.text is None and "text" in self.about.fields:
             object.__setattr__(self, "text", Tokeniser())
-        if self.part is not None and self.part not in DATE_PARTS:
-            found = f"column {self.name!r} asks for the part {self.part!r} of a date"
-            raise unknown(SchemaError, found, self.part, DATE_PARTS)
+        check_part(self.name, self.kind, self.part)
         marks = (self.missing,) if isinstance(self.missing, str) else self.missing
         object.__setattr__(self, "missing", tuple(sorted(set(marks))))
 
@@ -338,12 +337,12 @@ class Schema:
                 hint="a schema has columns, a list, and may have "
                 + ", ".join(f.name for f in fields(cls) if f.name != "columns") + ".",
             )  # fmt: skip
-        if not isinstance(values.setdefault("unicode", None), (str, type(None))):
-            raise SchemaError(
-                f"a schema with unicode={values['unicode']!r}", hint="leave it out, or write a version: '15.0.0'."
-            )
+        values.setdefault("unicode", None)
         with in_our_words(SchemaError, "a schema that means nothing", hint="write it with schema.save(path)."):
-            return cls(columns=[Column.from_dict(c) for c in given["columns"]], **values)
+            out = cls(columns=[Column.from_dict(c) for c in given["columns"]], **values)
+            if (wrong := misfit(out)) is not None:
+                raise ValueError(wrong)
+        return out
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the schema as JSON; a file of that name is replaced at once or not at all."""
@@ -355,14 +354,13 @@ class Schema:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Schema:
         """Read a schema that `save` wrote."""
-        with open(named(path), encoding="utf-8") as file:
-            try:
-                given = json.load(file)
-            except (RecursionError, ValueError) as error:
-                raise SchemaError(
-                    f"{os.fspath(path)} is not JSON: {error}",
-                    hint="give a file that schema.save(path) wrote.",
-                ) from None
+        raw = read_whole(path)
+        try:
+            given = json.loads(raw.decode("utf-8"))
+        except (RecursionError, ValueError) as error:
+            raise SchemaError(
+                f"{os.fspath(path)} is not JSON: {error}", hint="give a file that schema.save(path) wrote."
+            ) from None
         return cls.from_dict(given)
 
     def __repr__(self) -> str:

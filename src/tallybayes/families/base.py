@@ -12,7 +12,7 @@ says as plain numbers is its `form()`, which exports and the one-row scorer read
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
@@ -21,8 +21,10 @@ import numpy as np
 from ..base.arrays import Floats, Ints
 from ..base.canon import printable
 from ..base.errors import SettingsError, unknown
+from ..base.records import misfit
 from ..base.show import Page, Shown
 from ..data.kinds import KINDS
+from ..data.schema import Column
 from ..exact.cells import Cells
 from ..exact.counts import Counts
 from .forms import Form, NoForm
@@ -121,6 +123,38 @@ class Table(Shown):
 
 class Belief(ABC):
     """What a family believes about one column after estimating."""
+
+    # What a sealed file may claim: the kinds of columns whose blocks it can be asked of, and the size of each array
+    # along its axes, "classes", the length of a field (one more: "starts+1"), or any word for one size everywhere.
+    asked_of: ClassVar[tuple[str, ...]] = ()
+    axes: ClassVar[Mapping[str, str]] = {}
+
+    def misfit(self, column: Column, n_classes: int) -> str | None:
+        """Why it cannot be what is believed of a column, as far as types, kinds and sizes tell; None if it can."""
+        if column.like not in self.asked_of:
+            return f"a {type(self).__name__} of the {column.kind} {column.name!r:.60}"
+        return misfit(self) or self._ill_sized({"classes": n_classes})
+
+    def _ill_sized(self, known: dict[str, int]) -> str | None:
+        for name, said in self.axes.items():
+            value, axes = getattr(self, name), said.split()
+            shape = (len(value),) if isinstance(value, tuple) else np.shape(value)
+            wanted = [self._size(axis, known) for axis in axes]
+            known |= {axis: n for axis, n, size in zip(axes, shape, wanted, strict=False) if size is None}
+            fits = len(shape) == len(axes) and all(size in (None, n) for n, size in zip(shape, wanted, strict=True))
+            if value is not None and not fits:
+                return f"{name} of a {type(self).__name__} of {'×'.join(map(str, shape))} numbers, which are {said}"
+        return None
+
+    def _size(self, axis: str, known: Mapping[str, int]) -> int | None:
+        if axis in known:
+            return known[axis]
+        field_name, _, more = axis.partition("+")
+        if not hasattr(self, field_name):
+            return None
+        return len(getattr(self, field_name)) + (
+            int(more) if more.isdigit() else int(getattr(self, more)) if more else 0
+        )
 
     @property
     def density(self) -> bool:

@@ -12,13 +12,14 @@ the column weights (`selection.choose`), or are equal.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 
 from ..base.arrays import Floats, Ints
 from ..base.errors import SettingsError
+from ..data.schema import Column
 from ..exact.counts import Counts
 from .base import Belief, Context, Family, Table, named
 from .bins import Bins
@@ -82,6 +83,18 @@ class BlendBelief(Belief):
     most: float = field(default=MOST, metadata={"usual": True})  # files name it where it is another
 
     density = False  # a product of powers of densities is no density
+    asked_of = ("number",)
+    axes: ClassVar = {"shares": "beliefs"}
+
+    def misfit(self, column: Column, n_classes: int) -> str | None:
+        """Also why one of its beliefs cannot."""
+        wrong = super().misfit(column, n_classes)
+        if wrong is not None:
+            return wrong
+        if self.n_classes != n_classes or not np.isfinite([self.most, *self.shares]).all():
+            return f"a blend for {self.n_classes} classes of {n_classes}, by shares {self.shares!r:.60}"
+        each = (belief.misfit(column, n_classes) for belief in self.beliefs)
+        return next((wrong for wrong in each if wrong), None)
 
     def parts(self, block: Any) -> Floats:
         """The weighted sum of what each belief says, against its best class."""

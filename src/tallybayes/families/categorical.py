@@ -14,6 +14,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -76,6 +77,9 @@ class CategoricalBelief(Belief):
     values: tuple[str, ...]
     probabilities: Floats  # values (and the reserved slot) × classes
     reserve: bool = False
+
+    asked_of = ("category",)
+    axes: ClassVar = {"probabilities": "values+reserve classes"}
 
     @cached_property
     def _log(self) -> Floats:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -61,6 +62,7 @@ class ComplementBelief(WordsBelief):
 
     complement: Floats = field(kw_only=True)
 
+    axes: ClassVar = {**WordsBelief.axes, "complement": "words+reserve classes"}
     density = False  # a reading of the other classes' words is no distribution of this one's
 
     def sealed(self) -> ComplementBelief:

@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -113,6 +114,8 @@ class GaussianBelief(BellBelief):
     centre: Floats  # the mean over all classes, per position
     shared: bool
 
+    axes: ClassVar = {**BellBelief.axes, "centre": "positions"}
+
     def log_density(self, x: Floats, position: int | slice) -> Floats:
         """log N(x; μ_y, σ²_y)."""
         return log_normal(x, self.location[position], self.scale[position])
@@ -194,6 +197,8 @@ class StudentBelief(BellBelief):
     """Student's t per position and class."""
 
     freedom: Floats  # positions × classes
+
+    axes: ClassVar = {**BellBelief.axes, "freedom": "positions classes"}
 
     def log_density(self, x: Floats, position: int | slice) -> Floats:
         """log t(x)."""

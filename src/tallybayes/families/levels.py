@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -147,6 +148,9 @@ class BagLevelsBelief(Belief):
 
     words: tuple[str, ...]
     probabilities: Floats  # levels × words × classes
+
+    asked_of = ("bag", "text")
+    axes: ClassVar = {"probabilities": "levels words classes"}
 
     @cached_property
     def _log(self) -> Floats:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +13,7 @@ import pyarrow as pa
 from ..base.arrays import Bools, Floats, Ints
 from ..base.canon import number_text
 from ..data.blocks import Numbers, Vectors
+from ..data.schema import Column
 from ..exact.counts import Counts
 from ..exact.limbs import root_ratio
 from ..exact.moments import MOMENTS, moment_sums
@@ -107,6 +109,19 @@ class BellBelief(Belief):
     scale: Floats
     varies: Bools
     vector: bool
+
+    asked_of = ("number", "vector")
+    axes: ClassVar = {"location": "positions classes", "scale": "positions classes", "varies": "positions"}
+
+    def misfit(self, column: Column, n_classes: int) -> str | None:
+        """Also why it cannot: a number has one position, a vector those of its width."""
+        wrong, width = super().misfit(column, n_classes), column.width if column.like == "vector" else 1
+        if wrong is not None:
+            return wrong
+        within = (self.positions >= 0) & (self.positions < (np.inf if width is None else width))
+        if self.positions.ndim == 1 and self.vector == (column.like == "vector") and within.all():
+            return None
+        return f"positions {self.positions!r:.60} of the {column.kind} {column.name!r:.60}"
 
     @abstractmethod
     def log_density(self, x: Floats, position: int | slice) -> Floats:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -105,6 +105,9 @@ class InteractionBelief(Belief):
     us: tuple[str, ...]
     vs: tuple[str, ...]
     log: Floats  # u × v × classes
+
+    asked_of = ("pair",)
+    axes: ClassVar = {"log": "us vs classes"}
 
     density = False  # it corrects two distributions and is none itself
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -47,6 +47,8 @@ class StepsBelief(Belief):
     logs: Floats  # one more than starts × classes; the largest of each row is 0
 
     density = False  # what all classes share has been left out
+    asked_of = ("number",)
+    axes: ClassVar = {"starts": "starts", "logs": "starts+1 classes"}
 
     def parts(self, block: Numbers) -> Floats:
         """What the value's stretch says; 0 for missing."""
@@ -86,6 +88,8 @@ class RateBelief(Belief):
     offset: Floats
 
     density = False  # what all classes share may have been left out
+    asked_of = ("number",)
+    axes: ClassVar = {"rate": "classes", "offset": "classes"}
 
     def parts(self, block: Numbers) -> Floats:
         """What a count says; 0 for missing and for a negative number."""

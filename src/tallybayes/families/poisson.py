@@ -11,6 +11,7 @@ impossible. With `predictive` the rate is averaged over: a negative binomial wit
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -77,6 +78,9 @@ class PoissonBelief(Belief):
     shape: Floats
     rate: Floats
     predictive: bool
+
+    asked_of = ("number",)
+    axes: ClassVar = {"shape": "classes", "rate": "classes"}
 
     def log_prob(self, x: Floats) -> Floats:
         """log P(x) where x is rows × 1."""

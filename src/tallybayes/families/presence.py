@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -55,6 +55,9 @@ class BernoulliWordsBelief(Belief):
     words: tuple[str, ...]
     present: Floats
     absent: Floats
+
+    asked_of = ("bag", "text")
+    axes: ClassVar = {"present": "words classes", "absent": "words classes"}
 
     @cached_property
     def _view(self) -> WordsBelief:

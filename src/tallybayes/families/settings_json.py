@@ -23,6 +23,7 @@ import numpy as np
 
 from .. import families
 from ..base.errors import ModelFileError, SettingsError, TallybayesError, unknown
+from ..base.records import misfit
 from . import Family, calibration, family_names, named, smoothing, vocabulary
 from . import settings as settings_module
 from .settings import Settings
@@ -60,6 +61,7 @@ def settings_from_json(given: Any) -> Settings:
             found = f"the settings have a field {name[:60]!r}, which this release does not know"
             raise unknown(ModelFileError, found, name, known, _NEWER)
     out: Settings = _made(Settings, {name: _decoded(value, 0) for name, value in given.items()})
+    _refuse_misfit(out)
     return out
 
 
@@ -73,7 +75,14 @@ def families_from_json(given: Any) -> dict[str, Family]:
     out = {column: _decoded(value, 0) for column, value in given.items()}
     if not all(isinstance(family, Family) for family in out.values()):
         raise _unreadable(given)
+    for family in out.values():
+        _refuse_misfit(family)
     return out
+
+
+def _refuse_misfit(record: Any) -> None:
+    if is_dataclass(record) and (wrong := misfit(record)) is not None:
+        raise ModelFileError(f"the settings hold {wrong}", hint="the file was not written by tallybayes.")
 
 
 def _encoded(value: Any, where: str) -> Any:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -139,6 +139,9 @@ class WordsBelief(Belief):
     length: Floats
     presence: bool = False  # a word counts once per row, however often it occurs
     factor: Floats | None = None  # a weight per word
+
+    asked_of = ("bag", "text")
+    axes: ClassVar = {"probabilities": "words+reserve classes", "length": "classes", "factor": "words+reserve"}
 
     @property
     def _at(self) -> Mapping[str, int]:

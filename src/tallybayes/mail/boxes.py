@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from ..base.canon import printable
-from ..base.disk import names_beside
+from ..base.disk import Stamp, names_beside, stamp
 from ..base.errors import DataError, unknown
 from .parts import MailSettings
 
@@ -24,6 +24,7 @@ _FROM = re.compile(rb">?From .{0,200}?\d\d?:\d\d")
 _QUOTED_FROM = re.compile(rb">+From ")
 _HEADER = re.compile(rb"(?:>?From .{0,500}\n)?[!-9;-~]{1,200}[ \t]*:")
 _PIECE_BYTES = 1 << 16  # a longer line is read in pieces
+_INPUT = "standard input"
 _START_BYTES = 2000  # of a file, which tell what it is
 
 
@@ -98,7 +99,9 @@ def _messages(files: list[Path], most: int, kind: str = "", label: str | None = 
     for path in files:
         try:
             with open(path, "rb") as file:
+                before = stamp(os.fstat(file.fileno()))
                 data = file.read(most + 1)
+                _refuse_changed(file, before, str(path))
         except OSError as error:
             if kind == "maildir" and isinstance(error, FileNotFoundError):
                 continue
@@ -116,7 +119,7 @@ def _from_input(kind: str, most: int) -> Iterator[Found]:
     while first in (b"\n", b"\r\n") and len(before) < most:
         before, first = before + first, given.readline(_PIECE_BYTES)
     if kind == "mbox" or (kind == "auto" and first.startswith(b"From ") and _FROM.match(first)):
-        yield from _mbox(given, "standard input", most, first)
+        yield from _mbox(given, _INPUT, most, first)
     elif kind in ("auto", "message"):
         data = before + first
         data = (data + given.read(max(most + 1 - len(data), 0)))[: most + 1]
@@ -124,7 +127,7 @@ def _from_input(kind: str, most: int) -> Iterator[Found]:
             pass
         if not data:
             raise DataError("standard input holds no message: it is empty", hint="pipe a message in.")
-        yield None, data, "standard input"
+        yield None, data, _INPUT
     else:
         raise DataError(f"standard input is no {kind}", hint="pipe in one message, or an mbox with kind='mbox'.")
 
@@ -152,12 +155,14 @@ def _mbox(file: BinaryIO, where: str, most: int, first: bytes = b"") -> Iterator
     """The messages between "From " lines that follow an empty line, with ">From " unquoted; `first` was read before."""
     kept: list[bytes] = []
     size = number = 0
+    before = stamp(os.fstat(file.fileno())) if where != _INPUT else None
     blank, line_start = True, True  # whether the line before was empty, whether this piece begins a line
     while line := first or file.readline(_PIECE_BYTES):
         first = b""
         if line_start:
             if blank and line.startswith(b"From ") and _FROM.match(line):
                 if number:
+                    _refuse_changed(file, before, where)
                     yield None, _message(kept, most), f"{where}, message {number}"
                 number, kept, size = number + 1, [], 0
                 blank, line_start = False, line.endswith(b"\n")
@@ -173,7 +178,17 @@ def _mbox(file: BinaryIO, where: str, most: int, first: bytes = b"") -> Iterator
             size += len(line)
     if not number:
         raise DataError(f"{where} holds no message: it is empty", hint="give an mbox with mail in it.")
+    _refuse_changed(file, before, where)
     yield None, _message(kept, most), f"{where}, message {number}"
+
+
+def _refuse_changed(file: BinaryIO, before: Stamp | None, where: str) -> None:
+    """Refuse what was read of a file that somebody writes to: it may be half of a message, or halves of two."""
+    if before is not None and stamp(os.fstat(file.fileno())) != before:
+        raise DataError(
+            f"{printable(where, 200)!r} changed while it was being read",
+            hint="wait until mail has been delivered, or read a copy, and start again; what was learnt is known again.",
+        )
 
 
 def _message(lines: list[bytes], most: int) -> bytes:

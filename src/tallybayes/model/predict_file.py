@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from ..base import canon, threads
 from ..base.arrow import array
 from ..base.disk import replacing
-from ..base.errors import DataError, SettingsError, unknown
+from ..base.errors import DataError, FileError, SettingsError, unknown
 from ..data import encode
 from ..data.batch import Batch
 from ..data.columns import as_column
@@ -54,13 +54,11 @@ def predict_file(
     wanted = {**encode.wanted(model.schema, labelled=False), **dict.fromkeys(keep, "")}
     batches = _with(keep, open_source(model.table_of(data)).batches(wanted))
     scored = threads.each(lambda batch: (batch, model.predict_log_proba(batch, prior=prior)), batches)
-    rows = 0
-    with _file(out) as file, contextlib.ExitStack() as stack:
-        sink: Any = file
+    with _written(out) as (file, own), contextlib.ExitStack() as stack:
+        rows, sink, write = 0, file, None
         if packing:  # through a second handle, since it closes what it writes to
             sink = stack.enter_context(pa.CompressedOutputStream(os.fdopen(os.dup(file.fileno()), "wb"), packing))
-        write: Callable[[pa.RecordBatch], None] | None = None
-        for batch, log_p in scored:
+        for batch, log_p in own(scored):
             piece = _columns(model, batch, log_p, probabilities, keep)
             write = write or stack.enter_context(_writer(form, sink, piece.schema))
             write(piece)
@@ -125,18 +123,36 @@ def _lines(rows: Iterable[dict[str, Any]]) -> bytes:
     return "".join(json.dumps(row, ensure_ascii=False, default=canon.text) + "\n" for row in rows).encode()
 
 
+T = TypeVar("T")
+Own = Callable[[Iterable[T]], Iterator[T]]
+
+
 @contextlib.contextmanager
-def _file(out: str | os.PathLike[str] | IO[bytes]) -> Iterator[Any]:
-    """An open file; a path is replaced when all is written, and untouched if anything fails."""
-    if not isinstance(out, (str, os.PathLike)):
-        yield out
-        return
-    with contextlib.ExitStack() as stack:
+def _written(out: str | os.PathLike[str] | IO[bytes]) -> Iterator[tuple[Any, Own[Any]]]:
+    """An open file; a path is replaced when all is written, and untouched if anything fails.
+
+    What fails is the file, unless it is what a caller's own rows raise while they are given: those go through `own`.
+    """
+    theirs: list[OSError] = []
+
+    def own(rows: Iterable[T]) -> Iterator[T]:
         try:
-            number = stack.enter_context(replacing(out))
+            yield from rows
         except OSError as error:
-            raise DataError(
-                f"{os.fspath(out)} cannot be written: {error.strerror or error}",
-                hint="check the folder and its permissions.",
-            ) from None
-        yield stack.enter_context(open(number, "wb", closefd=False))
+            theirs.append(error)
+            raise
+
+    if not isinstance(out, (str, os.PathLike)):
+        yield out, own
+        return
+    try:
+        with contextlib.ExitStack() as stack:
+            try:
+                number = stack.enter_context(replacing(out))
+            except FileError as error:
+                raise DataError(error.found, hint=error.hint) from None
+            yield stack.enter_context(open(number, "wb", closefd=False)), own
+    except OSError as error:
+        if error in theirs:
+            raise
+        raise FileError.of(error, os.fspath(out), "written") from error

@@ -14,10 +14,11 @@ from ..base.arrays import Floats, Ints, safe_log
 from ..base.errors import DataError
 from ..data import encode
 from ..data.batch import one_row
-from ..data.blocks import Block
+from ..data.blocks import Block, Vectors
 from ..data.schema import Schema
 from ..data.sources import Batch, open_source
 from ..families import Belief
+from ..families.forms import BellForm
 from ..families.settings import Settings
 from ..tally.tally import Tally
 from . import fast, posterior
@@ -49,7 +50,24 @@ class Scoring:
 
     def _encoded(self, batch: Batch) -> dict[str, Block]:
         encode.check_columns(self.schema, batch)
-        return encode.bags(encode.blocks(self.schema, batch))
+        return encode.bags(self._read(batch))
+
+    def _read(self, batch: Batch) -> dict[str, Block]:
+        """The blocks of a batch; a vector that is shorter than those counted misses the positions that it has not."""
+        blocks = encode.blocks(self.schema, batch)
+        for name, width in self._widths.items():
+            block = blocks[name]
+            if isinstance(block, Vectors) and (short := width - block.unchecked.shape[1]) > 0:
+                blocks[name] = Vectors(np.pad(block.values, ((0, 0), (0, short)), constant_values=np.nan))
+        return blocks
+
+    @cached_property
+    def _widths(self) -> dict[str, int]:
+        """How many positions are believed of each vector whose width the schema leaves open."""
+        free = {c.name for c in self.schema.counted if c.like == "vector" and c.width is None}
+        forms = {name: self.beliefs[name].form() for name in free & self.beliefs.keys()}
+        places = {name: f.positions for name, f in forms.items() if isinstance(f, BellForm) and f.positions is not None}
+        return {name: int(each.max(initial=-1)) + 1 for name, each in places.items()}
 
     def _row(self, rows: Any, number: int) -> Batch:
         """One row as a batch of one."""
@@ -78,7 +96,7 @@ class Scoring:
             number, batch = item
             if number == 0 and batch.start == 0 and self.beliefs and (batch.rows or batch.columns):
                 encode.check_columns(self.schema, batch)
-            return answer(encode.blocks(self.schema, batch), batch.rows)
+            return answer(self._read(batch), batch.rows)
 
         source = open_source(self.table_of(rows))
         return threads.each(of_batch, enumerate(source.batches(encode.wanted(self.schema, labelled=False))))

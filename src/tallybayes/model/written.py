@@ -126,7 +126,7 @@ def written_from_json(schema: Schema, settings: Settings, given: Any) -> Model:
     from .model import Model
 
     try:
-        labels = tuple(canon.from_text(c, schema.label_type) for c in given["classes"])
+        labels = canon.labels_of(given["classes"], schema.label_type)
         log_prior = np.array([-np.inf if v is None else float(v) for v in given["log_prior"]])
         tables = {
             str(name): {str(v): np.array(p, dtype=np.float64) for v, p in table}

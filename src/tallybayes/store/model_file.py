@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from ..base import canon
-from ..base.disk import named, write_atomically
+from ..base.disk import read_whole, write_atomically
 from ..base.errors import ModelFileError, SettingsError, in_our_words
 from ..data.schema import Column, Schema
 from ..families import Auto, Family, default_family, family_for
@@ -239,8 +239,7 @@ def load_stored(
     path: str | os.PathLike[str], *, like: Model | str | os.PathLike[str] | None = None, trusted: bool = False
 ) -> Stored:
     """What the file at a path holds; with `like`, the rows of any Parquet file under that model's schema."""
-    with open(named(path), "rb") as file:
-        raw = file.read()
+    raw = read_whole(path)
     with _naming(path):
         return stored_from_bytes(raw, trusted=trusted) if like is None else _like(raw, like, trusted=trusted)
 

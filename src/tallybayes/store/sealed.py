@@ -19,7 +19,7 @@ import pyarrow as pa
 from ..base import canon
 from ..base.arrays import Floats
 from ..base.arrow import array, numpy_of
-from ..base.disk import named
+from ..base.disk import read_whole
 from ..base.errors import ModelFileError, SettingsError
 from ..data.schema import Column, Schema
 from ..families.base import Belief
@@ -166,13 +166,16 @@ def sealed_from_bytes(raw: bytes, *, trusted: bool = False) -> Sealed:
     with understood():
         schema = Schema.from_dict(json.loads(given["schema"]))
         scorer = json.loads(given["scorer"])
-        labels = tuple(canon.from_text(c, schema.label_type) for c in scorer["classes"])
+        labels = canon.labels_of(scorer["classes"], schema.label_type)
         log_prior = np.array([float.fromhex(v) for v in scorer["log_prior"]])
         settings = settings_from_json(json.loads(given["settings"]))
         beliefs = _beliefs(scorer["beliefs"], parts.table(("column", "field")))
         if set(beliefs) != set(schema.names) or len(log_prior) != len(labels):
             raise ValueError("columns, classes and schema do not fit each other")
         beliefs = {name: beliefs[name] for name in schema.names}
+        for name, belief in beliefs.items():
+            if (wrong := belief.misfit(schema[name], len(labels))) is not None:
+                raise ValueError(wrong)
         model = Model(schema, labels, log_prior, beliefs, {}, settings)
     return Sealed(model)
 
@@ -208,6 +211,4 @@ def _beliefs(given: Mapping[str, Any], table: pa.Table) -> dict[str, Belief]:
 
 def load_sealed(path: str | os.PathLike[str], *, trusted: bool = False) -> Sealed:
     """The sealed scorer that `model.export(path, "sealed")` wrote, after every check."""
-    with open(named(path), "rb") as file:
-        raw = file.read()
-    return sealed_from_bytes(raw, trusted=trusted)
+    return sealed_from_bytes(read_whole(path), trusted=trusted)

@@ -18,9 +18,12 @@ import pyarrow.compute as pc
 from ..base.arrays import Ints
 from ..base.arrow import array, numpy_of, scalar
 from ..base.errors import ModelFileError, SchemaError, excerpt
+from ..data.blocks import WORDS, N
 from ..data.schema import Schema
 from ..exact.counts import Counts
+from ..exact.moments import MOMENTS
 from ..exact.sheet import Sheet
+from .guard import ROWS
 from .tally import Tally, without_empty_classes
 
 KEYS = ("column", "sheet", "slot", "class", "limb")
@@ -28,6 +31,10 @@ AMOUNTS = ("n", "x", "xx", "documents", "rows")  # always there, empty where a s
 LABELS = "labels"  # the sheet, under the target's name, of the rows of each class
 SKIPPED = "skipped"  # likewise, how many rows had no label
 _OF_TARGET = {LABELS: "rows", "receipts": "receipts"}  # sheet in the file → sheet of Tally.labels
+_AMOUNTS_OF = {  # of the sheets that kinds of this package add; those of other kinds say it in the file
+    LABELS: ROWS, "receipts": N, SKIPPED: N, "values": N, "cells": N, "levels": N, "rows": N,
+    "words": WORDS, "moments": MOMENTS,
+}  # fmt: skip
 _FURTHEST = 256  # limbs: a product of two weights and two float64 values stays below 2^(32·200)
 _WHOLE = float(1 << 53)
 
@@ -153,11 +160,11 @@ def tally_of(schema: Schema, table: pa.Table, sheets: Mapping[str, list[str]] | 
     class_order, class_number = _sorted_numbers(classes.to_pylist())
     for rows in np.split(order, cuts) if len(order) else []:
         name, sheet = str(columns[int(column[rows[0]])]), str(kinds[int(kind[rows[0]])])
-        own = [a for a in (sheets or {}).get(sheet, ()) if a in names] or [
-            a for i, a in enumerate(names) if filled[rows, i].any()
-        ]
+        said = (sheets or {}).get(sheet) or [a for i, a in enumerate(names) if filled[rows, i].any()]
+        own = _AMOUNTS_OF.get(sheet, said)
         others = [i for i, a in enumerate(names) if a not in own]
-        if not own or amount[rows][:, others].any():
+        twice = len(set(own)) < len(own)
+        if not own or twice or not {*said} <= {*own} <= {*names} or amount[rows][:, others].any():
             raise ModelFileError(
                 f"the sheet {sheet[:60]!r} of column {name[:60]!r} has amounts that do not belong to it",
                 hint="keep the columns as they are in the file, and sum each by itself.",
@@ -187,6 +194,12 @@ def _assembled(schema: Schema, classes: tuple[str, ...], found: dict[tuple[str, 
         if name not in columns:
             raise ModelFileError(
                 f"the table has a column {name[:60]!r}, the schema has {excerpt(columns) or 'none'}",
+                hint="give the schema with which the tables were counted.",
+            )
+        adds = schema[name].about.sheets
+        if adds and sheet not in adds:
+            raise ModelFileError(
+                f"column {name[:60]!r} is a {schema[name].kind}, which adds no sheet {sheet[:60]!r}",
                 hint="give the schema with which the tables were counted.",
             )
         columns[name][sheet] = entries

@@ -86,7 +86,10 @@ class CsvFile:
         options, path = self.file.options, self._text or self.file.path
         if options.bad_lines != "error" or (self.file.compression and not self._text):
             return None
-        found = some_rows(path, self.dialect, rows, options)
+        try:
+            found = some_rows(path, self.dialect, rows, options)
+        except OSError as error:
+            raise self.file.unreadable(error) from None
         return None if found is None else self._read_decimals(dict(zip(self.names, found, strict=True)))
 
     def _strict(self, con: duck.Lazy, chosen: dict[str, str]) -> Iterator[dict[str, Any]]:
@@ -98,7 +101,7 @@ class CsvFile:
                 yield {chosen[n]: c for n, c in zip(batch.schema.names, batch.columns, strict=True)}
             if skips:
                 self.file.tell_skipped(*self._rejected(con()))
-        except duckdb.Error as error:
+        except (duckdb.Error, pa.ArrowException, OSError) as error:  # by way of Arrow its errors come as others
             raise self._explained(error, con()) from None
 
     def _table(self, rejects: bool) -> str:
@@ -173,9 +176,9 @@ class CsvFile:
                 f"if it is right, allow more: memory_limit='2GB'. If a quote is never closed, close it, {skip}",
                 line,
             )
-        if isinstance(error, duckdb.OutOfMemoryException):
+        if isinstance(error, duckdb.OutOfMemoryException) or said.startswith("Out of Memory"):
             return out_of_memory(self.file)
-        if isinstance(error, duckdb.IOException):
+        if isinstance(error, duckdb.IOException) or said.startswith("IO Error"):
             return self.file.unreadable(error)
         return self.file.error(said.splitlines()[0], f"mend the file, {skip}", line)
 

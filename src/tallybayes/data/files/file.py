@@ -13,12 +13,12 @@ import re
 import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from ...base import canon
-from ...base.disk import named, names_beside
+from ...base.disk import named, names_beside, stamp
 from ...base.errors import DataError, SettingsError, unknown, warn
 from ...base.threads import threads
 
@@ -146,7 +146,7 @@ class File:
         self.options = options
         status = _status(path)
         self.size = status.st_size
-        self._seen = (status.st_size, status.st_mtime_ns, status.st_ino)
+        self._seen = stamp(status)
         first, _, last = os.path.basename(path).lower().rpartition(".")
         self.compression = PACKED.get(last)
         ending = first.rpartition(".")[2] if self.compression else last
@@ -169,8 +169,7 @@ class File:
 
     def check_unchanged(self) -> None:
         """Refuse a file that is not the one first opened: what was counted would be of two files."""
-        status = _status(self.path)
-        if (status.st_size, status.st_mtime_ns, status.st_ino) != self._seen:
+        if stamp(_status(self.path)) != self._seen:
             raise self.error(
                 "the file changed while it was being read",
                 "wait until it is written, or work on a copy, and start again.",
@@ -224,8 +223,11 @@ class File:
         """Refuse a file that is empty, or whose first bytes belong to another format than its name says."""
         if self.size == 0:
             raise self.error("the file is empty", "give a file with a header line and at least one row.")
-        with _opened(self.path) as file:
-            head = file.read(16)
+        try:
+            with open(self.path, "rb") as file:
+                head = file.read(16)
+        except OSError as error:
+            raise _cannot_open(self.path, error) from None
         own = {f.magic: f for f in FORMATS.values() if f.magic}
         known = {**{magic: f.called for magic, f in own.items()}, **PACKED_MAGIC, **_OTHER_MAGIC}
         found = next((what for magic, what in known.items() if head.startswith(magic)), "")
@@ -257,13 +259,6 @@ def _status(path: str) -> os.stat_result:
             hint="save it to a file first, or read it yourself and give the rows.",
         )
     return status
-
-
-def _opened(path: str) -> Any:
-    try:
-        return open(path, "rb")
-    except OSError as error:
-        raise _cannot_open(path, error) from None
 
 
 def _cannot_open(path: str, error: OSError) -> DataError:

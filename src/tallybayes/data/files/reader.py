@@ -10,7 +10,7 @@ import duckdb
 import pyarrow as pa
 
 from ...base.errors import DataError, excerpt
-from ..batch import Batch, Source, Wanted, arrow_batches, refuse_repeated
+from ..batch import Batch, Source, Wanted, arrow_batches, broken_off, refuse_repeated, unbroken
 from ..columns import as_column
 from . import duckdb as duck
 from .csv import CSV, TSV, CsvFile
@@ -157,7 +157,7 @@ class _Place:
 
 def _streamed(relation: Any, options: Options) -> Iterator[Batch]:
     start = 0
-    for piece in duck.stream(relation, options):
+    for piece in unbroken(duck.stream(relation, options), "the query", duckdb.Error):
         for batch in arrow_batches(pa.RecordBatchReader.from_batches(piece.schema, [piece])):
             yield replace(batch, start=start + batch.start)
         start += piece.num_rows
@@ -197,7 +197,10 @@ def _rows(connection: Any, query: str, options: Options) -> Iterator[Batch]:
         refuse_repeated(names, "the query: ")
         start = 0
         while True:
-            rows = cursor.fetchmany(_FETCH)
+            try:
+                rows = cursor.fetchmany(_FETCH)
+            except Exception as error:  # each database has its own
+                raise broken_off("the query", start, error) from error
             if rows or start == 0:
                 columns = list(zip(*rows, strict=True)) if rows else [() for _ in names]
                 yield Batch({n: as_column(list(c)) for n, c in zip(names, columns, strict=True)}, len(rows), start)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -15,6 +15,7 @@ from ..columns import plain
 from .file import File, Format
 
 _ROWS = 1 << 15
+_COPIES = 4  # of a batch of an Arrow file that may be in memory at once
 
 
 class ParquetFile:
@@ -34,8 +35,9 @@ class ParquetFile:
     def _opened(self, dictionaries: Sequence[str] = ()) -> Any:
         try:
             return pq.ParquetFile(
-                self.file.path, read_dictionary=list(dictionaries), buffer_size=1 << 20, pre_buffer=False
-            )
+                self.file.path, read_dictionary=list(dictionaries), buffer_size=1 << 20, pre_buffer=False,
+                page_checksum_verification=True,  # of files that have any
+            )  # fmt: skip
         except (pa.ArrowException, OSError) as error:
             raise _broken(self.file, error, "Parquet") from None
 
@@ -63,26 +65,36 @@ PARQUET = Format("parquet", ("parquet", "pq"), ParquetFile, magic=b"PAR1")
 
 
 class ArrowFile:
-    """An Arrow file, also called Feather, mapped into memory."""
+    """An Arrow file, also called Feather. It is mapped into memory only where a batch would not fit there: whoever
+    cuts a file that is mapped ends the process that reads it.
+    """
 
     def __init__(self, file: File) -> None:
         self.file = file
-        with self._mapped() as reader:
-            self.names = tuple(reader.schema.names)
-            self.expected = float(sum(reader.get_batch(i).num_rows for i in range(reader.num_record_batches)))
+        try:
+            with self._opened(pa.memory_map) as reader:
+                self.names = tuple(reader.schema.names)
+                count = reader.num_record_batches
+                self.expected = float(sum(reader.get_batch(i).num_rows for i in range(count)))
+        except (pa.ArrowException, OSError) as error:
+            raise _broken(file, error, "Arrow") from None
+        self._open = pa.OSFile if file.size <= file.options.memory * max(count, 1) // _COPIES else pa.memory_map
         refuse_repeated(self.names, f"{file.path}: ")
 
-    def _mapped(self) -> Any:
+    def _opened(self, how: Callable[[str], Any]) -> Any:
         try:
-            return pa.ipc.open_file(pa.memory_map(self.file.path))
+            return pa.ipc.open_file(how(self.file.path))
         except (pa.ArrowException, OSError) as error:
             raise _broken(self.file, error, "Arrow") from None
 
     def pieces(self, con: Any, wanted: Wanted | None) -> Iterator[dict[str, Any]]:
         """The columns of each batch."""
-        with self._mapped() as reader:
+        with self._opened(self._open) as reader:
             for i in range(reader.num_record_batches):
-                batch = reader.get_batch(i)
+                try:
+                    batch = reader.get_batch(i)
+                except (pa.ArrowException, OSError) as error:
+                    raise _broken(self.file, error, "Arrow") from None
                 for start in range(0, max(batch.num_rows, 1), _ROWS):
                     yield {
                         n: plain(batch.column(j).slice(start, _ROWS))
