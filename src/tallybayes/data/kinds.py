@@ -91,6 +91,7 @@ class Reason(str):
     kept: str
 
     def __new__(cls, told: str, kept: str) -> Reason:
+        """A text that knows another."""
         out = super().__new__(cls, told)
         out.kept = kept
         return out
