@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from ..explain.plots import Plots
     from ..explain.what_if import WhatIf
     from ..store.reveals import Reveals
-    from ..store.share import Shared
+    from ..store.share import SharedCopy
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,14 +217,14 @@ class Model(Learning, Scoring):
 
         return revealed(self, below)
 
-    def share(self, at_least: int = 5) -> Shared:
+    def share(self, at_least: int = 5) -> SharedCopy:
         """A copy for others without what fewer rows have (see `Tally.at_least`), as `.model`; print what it has lost.
 
         `.measured(rows)` says how the answers to some rows change.
         """
-        from ..store.share import Shared
+        from ..store.share import SharedCopy
 
-        return Shared(self, self._with_least(at_least))
+        return SharedCopy(self, self._with_least(at_least))
 
     # ---- views
 

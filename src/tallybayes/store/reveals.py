@@ -42,7 +42,7 @@ _LINES = pa.schema([("column", pa.string()), ("what", pa.string()), ("value", pa
 
 
 @dataclass(frozen=True)
-class Line:
+class RevealedLine:
     """One thing that can be read: what it is, its text, and how many rows have it; None where nobody can tell."""
 
     what: str
@@ -56,7 +56,7 @@ class Revealed:
 
     column: str  # the target for the classes; "" for what concerns the whole model
     summary: tuple[str, ...]
-    lines: tuple[Line, ...]
+    lines: tuple[RevealedLine, ...]
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain values."""
@@ -98,7 +98,7 @@ class Reveals(Shown):
         return Page(self.title, lines, left=3)
 
 
-def rows_of(lines: Iterable[Line]) -> Iterator[tuple[str, str, str]]:
+def rows_of(lines: Iterable[RevealedLine]) -> Iterator[tuple[str, str, str]]:
     """Lines as the cells of a table."""
     for line in lines:
         yield line.what, canon.printable(line.value, 60), "" if line.rows is None else f"{line.rows:,.10g}"
@@ -139,7 +139,7 @@ class _Reader:
             return Revealed(self.schema.target, (), ())
         weights = self.tally.class_weights()
         rows = zip(self.classes, weights.tolist(), strict=True)
-        lines = [Line("label", name, n) for name, n in rows if n < self.below]
+        lines = [RevealedLine("label", name, n) for name, n in rows if n < self.below]
         summary = [self._sentence("label", weights)]
         hashes = self.tally.labels.sheets.get("receipts")
         if hashes is not None:
@@ -163,18 +163,18 @@ class _Reader:
                 lines += found
             elif list(sheet.slot_names) != [""]:
                 what, rows = SLOTS.get(name, "slot"), sheet.by_slot(how_often(name))
-                rare = np.flatnonzero(rows < self.below).tolist()
+                rare = [i for i in _in_order(column, name, sheet) if rows[i] < self.below]
                 texts = _texts(column, name, [sheet.slot_names[i] for i in rare])
                 summary.append(self._sentence(what, rows))
-                lines += [Line(what, text, float(rows[i])) for i, text in zip(rare, texts, strict=True)]
+                lines += [RevealedLine(what, text, float(rows[i])) for i, text in zip(rare, texts, strict=True)]
                 if name == "cells" and column.cells is not None:
                     lines += _ends(column, column.cells, sheet, rows)
         lines += self._learnt(column, counts)
         lines += self._set(column.name)
         if family is not None and column.name not in self.settings.families:
-            lines.append(Line("family", family.describe()))
+            lines.append(RevealedLine("family", family.describe()))
         if column.reason:
-            lines.append(Line("reason", kept(column.reason)))
+            lines.append(RevealedLine("reason", kept(column.reason)))
         return Revealed(column.name, tuple(summary), _sorted(lines))
 
     def whole(self, notes: Mapping[str, Any]) -> Revealed:
@@ -185,8 +185,8 @@ class _Reader:
             if f.name not in self.settings.changed() or (concern(f).by == "column" and isinstance(value, Mapping)):
                 continue
             each = value.items() if isinstance(value, Mapping) else [("", value)]
-            lines += [Line(f.name, f"{key}: {_shown(v)}" if key != "" else _shown(v)) for key, v in each]
-        lines += [Line("note", f"{key}: {canon.printable(value, 200)}") for key, value in notes.items()]
+            lines += [RevealedLine(f.name, f"{key}: {_shown(v)}" if key != "" else _shown(v)) for key, v in each]
+        lines += [RevealedLine("note", f"{key}: {canon.printable(value, 200)}") for key, value in notes.items()]
         return Revealed("", ("settings, and notes of your own",) if lines else (), tuple(lines))
 
     def _sentence(self, what: str, rows: Floats) -> str:
@@ -196,7 +196,7 @@ class _Reader:
             return f"{total}, none in fewer than {self.below} rows"
         return f"{total}: {one:,} in one row only, {few:,} in fewer than {self.below} rows"
 
-    def _sums(self, column: Column, sheet: Sheet) -> Iterator[Line]:
+    def _sums(self, column: Column, sheet: Sheet) -> Iterator[RevealedLine]:
         """Sums of few numbers. One number is its own sum, and two follow from their sum and that of their squares."""
         (n, n_exp), (x, x_exp), (xx, xx_exp) = (sheet.exact(a, len(self.classes)) for a in MOMENTS)
         square, exponent = spread(n, n_exp, x, x_exp, xx, xx_exp)
@@ -213,48 +213,55 @@ class _Reader:
                 text += " and ".join(_number(column, v) for v in (mean - deviation, mean + deviation))
             else:
                 text += f"mean {mean:.10g}, deviation {deviation:.6g}"
-            yield Line("sum", text, size)
+            yield RevealedLine("sum", text, size)
 
-    def _learnt(self, column: Column, counts: Counts) -> Iterator[Line]:
+    def _learnt(self, column: Column, counts: Counts) -> Iterator[RevealedLine]:
         """What the schema knows of the rows beside the counts."""
-        yield from (Line("declared value", value) for value in column.values or ())
-        yield from (Line("read as missing", mark) for mark in column.missing)
+        yield from (RevealedLine("declared value", value) for value in column.values or ())
+        yield from (RevealedLine("read as missing", mark) for mark in column.missing)
         if column.cells is not None:
             width, centre = canon.number_text(2.0**column.cells.exponent), canon.number_text(column.cells.centre)
-            yield Line("cells", f"{width} wide around {centre}")
+            yield RevealedLine("cells", f"{width} wide around {centre}")
             counted = counts.sheets["cells"].slot_numbers if "cells" in counts.sheets else {}
             uncounted = (p for p in column.cells.points if column.cells.slot_of(p) not in counted)
-            yield from (Line("point", canon.number_text(p), 0.0) for p in uncounted)
+            yield from (RevealedLine("point", canon.number_text(p), 0.0) for p in uncounted)
         for side in column.of or ():
             yield from _of_side(side)
 
-    def _set(self, name: str) -> Iterator[Line]:
+    def _set(self, name: str) -> Iterator[RevealedLine]:
         """What the settings say of a column by its name."""
         for setting, by_column in self.settings.by_column().items():
             if name in by_column and isinstance(own := by_column[name], Correction):
                 added = f"{np.count_nonzero(own.added):,} numbers that are added"
-                yield Line("correction", f"weight {own.weight:.6g}, {added}")
-                yield from (Line("cut of the correction", canon.number_text(c)) for c in own.cuts)
+                yield RevealedLine("correction", f"weight {own.weight:.6g}, {added}")
+                yield from (RevealedLine("cut of the correction", canon.number_text(c)) for c in own.cuts)
                 yield from self._corrected(name, own)
             elif name in by_column:
-                yield Line(setting, _shown(by_column[name]))
+                yield RevealedLine(setting, _shown(by_column[name]))
 
-    def _corrected(self, name: str, correction: Correction) -> Iterator[Line]:
+    def _corrected(self, name: str, correction: Correction) -> Iterator[RevealedLine]:
         rows: dict[str, float] = {}
         for sheet, found in self.tally.columns[name].sheets.items() if self.tally is not None else ():
             rows.update(zip(found.slot_names, found.by_slot(how_often(sheet)).tolist(), strict=True))
         few = [cell for cell in correction.cells if rows.get(cell, 0.0) < self.below]
         texts = _texts(self.schema[name], "values", few)
-        yield from (Line("corrected", text, rows.get(cell, 0.0)) for cell, text in zip(few, texts, strict=True))
+        yield from (RevealedLine("corrected", text, rows.get(cell, 0.0)) for cell, text in zip(few, texts, strict=True))
 
 
-def _sorted(lines: Iterable[Line]) -> tuple[Line, ...]:
+def _sorted(lines: Iterable[RevealedLine]) -> tuple[RevealedLine, ...]:
     return tuple(sorted(lines, key=lambda line: (line.rows is None, line.rows or 0.0)))
 
 
-def _of_side(side: PairColumn) -> Iterator[Line]:
-    yield from (Line("cut", f"{side.source}: {canon.number_text(c)}") for c in side.cuts)
-    yield from (Line("group", f"{side.source}: {', '.join(group)}") for group in side.groups)
+def _of_side(side: PairColumn) -> Iterator[RevealedLine]:
+    yield from (RevealedLine("cut", f"{side.source}: {canon.number_text(c)}") for c in side.cuts)
+    yield from (RevealedLine("group", f"{side.source}: {', '.join(group)}") for group in side.groups)
+
+
+def _in_order(column: Column, sheet: str, found: Sheet) -> list[int]:
+    """The numbers of the slots, cells from left to right and others by their names."""
+    if sheet == "cells" and column.cells is not None:
+        return np.argsort(column.cells.edges(column.cells.slot_codes(found.slot_names))[0], kind="stable").tolist()
+    return found.order.tolist()
 
 
 def _texts(column: Column, sheet: str, slots: list[str]) -> list[str]:
@@ -279,11 +286,11 @@ def _stretch(column: Column, low: float, high: float) -> str:
     return _number(column, low) if low == high else f"from {_number(column, low)} to {_number(column, high)}"
 
 
-def _ends(column: Column, cells: Cells, sheet: Sheet, rows: Floats) -> Iterator[Line]:
+def _ends(column: Column, cells: Cells, sheet: Sheet, rows: Floats) -> Iterator[RevealedLine]:
     """The cells that the smallest and the largest number lie in."""
     low, high = cells.edges(cells.slot_codes(sheet.slot_names))
     for what, at in (("lowest", int(np.argmin(low))), ("highest", int(np.argmax(high)))):
-        yield Line(what, _stretch(column, low[at], high[at]), float(rows[at]))
+        yield RevealedLine(what, _stretch(column, low[at], high[at]), float(rows[at]))
 
 
 def _shown(value: Any) -> str:
