@@ -260,8 +260,9 @@ def _of_side(side: PairColumn) -> Iterator[RevealedLine]:
 def _in_order(column: Column, sheet: str, found: Sheet) -> list[int]:
     """The numbers of the slots, cells from left to right and others by their names."""
     if sheet == "cells" and column.cells is not None:
-        return np.argsort(column.cells.edges(column.cells.slot_codes(found.slot_names))[0], kind="stable").tolist()
-    return found.order.tolist()
+        low, high = column.cells.edges(column.cells.slot_codes(found.slot_names))
+        return [int(i) for i in np.lexsort((high, low))]
+    return [int(i) for i in found.order]
 
 
 def _texts(column: Column, sheet: str, slots: list[str]) -> list[str]:
