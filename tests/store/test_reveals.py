@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import re
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -239,3 +241,74 @@ def test_the_change_of_answers_is_that_of_two_evaluations() -> None:
     assert found["log_loss_of_copy"] == tb.evaluate(shared.model, table)["log_loss"] > found["log_loss"]
     answers = [m.predict(table) for m in (shared.of, shared.model)]
     assert found["other_answers"] == float(np.mean(answers[0] != answers[1]))
+
+
+# ---- the page that says so
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "model_file.md"
+
+
+def documented(head: str) -> set[str]:
+    """The names in the first and second column of a table of the page."""
+    table = PAGE.read_text(encoding="utf-8").partition(f"| {head} |")[2].partition("\n\n")[0]
+    cells = [line.split("|")[1:3] for line in table.splitlines()[2:]]
+    return {*re.findall(r"`([\w]+)`", " ".join(cell for line in cells for cell in line))} - {
+        "infer",
+        "auto",
+        "model",
+        "tally",
+    }
+
+
+def keys(value: Any, depth: int) -> set[str]:
+    """The names of the fields of a record, and of records in it down to a depth."""
+    if isinstance(value, (list, tuple)):
+        return {key for item in value for key in keys(item, depth)}
+    if not isinstance(value, dict) or not depth:
+        return set()
+    return {*value, *(key for name, item in value.items() if name != "text" for key in keys(item, depth - 1))}
+
+
+def test_the_page_names_every_field_of_a_file_and_no_other() -> None:
+    sides = (
+        tb.PairColumn("c", groups=(("a",), ("b",)), missing=("?",)),
+        tb.PairColumn("day", "number", "days", cuts=(1.5,)),
+    )
+    columns = [
+        tb.Column("c", "category", values=("a", "b"), missing=("?",), reason="by hand"),
+        tb.Column("v", "vector", width=2),
+        tb.Column("t", "text", levels=2, source="text"),
+        *(tb.Column("day", "date"), tb.Column("p", "pair", of=sides)),
+        tb.Column("n", "number", cells=tb.Cells(0.0, 1, (1.0,), True)),
+    ]
+    rows = {
+        "c": ["a", "b"] * 9,
+        "v": [[1.0, 2.0]] * 18,
+        "text": ["ant bee"] * 18,
+        "n": [1.0, 2.0, 3.0] * 6,
+        "y": ["u", "v"] * 9,
+    }
+    tally = tb.count(rows | {"day": ["1970-01-02", "1970-01-05"] * 9}, tb.Schema(columns, "y"))
+    found = {k.decode().removeprefix("tallybayes."): v.decode() for m in (
+        to_bytes(tally.model().share(2).model), to_bytes(tb.Model.written({"a": 0.5, "b": 0.5})))
+        for k, v in pq.ParquetFile(io.BytesIO(m)).metadata.metadata.items() if k.startswith(b"tallybayes.")
+    }  # fmt: skip
+    assert documented("name") == {*found}
+    schema = tally.schema.to_dict()
+    assert documented("field of the schema") == keys(schema, 3)
+    assert {f.name for f in fields(tb.Column)} | {f.name for f in fields(tb.Schema)} <= documented(
+        "field of the schema"
+    )
+    settings = {f.name for cls in (tb.Settings, tb.Correction, tb.Calibrated) for f in fields(cls)}
+    assert documented("setting") == settings
+    sheets = {line["sheet"] for line in pq.read_table(io.BytesIO(to_bytes(tally.model()))).to_pylist()}
+    assert sheets | {"receipts", "skipped"} == documented("sheet") - {
+        "=3",
+        "receipts=True",
+        "n",
+        "x",
+        "xx",
+        "rows",
+        "documents",
+    } | {"rows"}

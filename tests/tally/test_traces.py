@@ -137,7 +137,7 @@ def found(raw: bytes, gone: Table, kept: Table) -> list[tuple[str, Any, Any]]:
     held, lone = content(raw), only_there(gone, kept)
     out: list[tuple[str, Any, Any]] = [(name, v, form) for name, v in lone for form in forms(v) if form in held]
     texts, numbers = read(raw)
-    every = np.unique(numbers)
+    every, fitted = np.unique(numbers), np.array(fitted_numbers(raw))
     for name, v in lone:
         if isinstance(v, str):
             out += [(name, v, "text")] if v in texts else []
@@ -147,8 +147,9 @@ def found(raw: bytes, gone: Table, kept: Table) -> list[tuple[str, Any, Any]]:
             v = float((v - dt.date(1970, 1, 1)).days)
         out += [(name, v, float(n)) for n in every[np.isclose(every, v, rtol=1e-12, atol=0)]]
         if name == "size":  # far from all others: a cut half-way to it is as good as the value
-            half = [(u + v) / 2 for u in {*kept[name]}]
-            out += [(name, v, n) for n in fitted_numbers(raw) for h in half if np.isclose(n, h, rtol=6e-4)]
+            half = np.array([(u + v) / 2 for u in {*kept[name]}])
+            near = np.isclose(fitted[:, None], half, rtol=6e-4).any(axis=1)
+            out += [(name, v, float(n)) for n in fitted[near]]
     return out
 
 

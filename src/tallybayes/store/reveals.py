@@ -64,7 +64,7 @@ class Revealed:
         return {"column": self.column, "summary": list(self.summary), "lines": lines}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Reveals(Shown):
     """What can be read out of a file: `.columns` of it, `.table` with a row per line; print it."""
 

@@ -31,7 +31,7 @@ _LOSS = pa.schema(
 )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SharedCopy(Shown):
     """A copy of a model for others, `.model`, and what it has lost against the model it is a copy `of`; print it."""
 
