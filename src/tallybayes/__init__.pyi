@@ -63,8 +63,10 @@ from .selection.rivals.logistic_twin import LogisticTwin as LogisticTwin
 from .selection.rivals.logistic_twin import Twin as Twin
 from .selection.rivals.logistic_twin import logistic_twin as logistic_twin
 from .store.model_file import load as load
+from .store.reveals import Reveals as Reveals
 from .store.sealed import Sealed as Sealed
 from .store.sealed import load_sealed as load_sealed
+from .store.share import SharedCopy as SharedCopy
 from .tally.tally import Tally as Tally
 
 __version__: str

@@ -354,6 +354,28 @@ def test_export_writes_what_the_library_writes(form, tmp_path):
         assert written == model.export(None, form)
 
 
+def test_show_reveals_what_few_rows_have(model):
+    page = good(run("show", model, "--reveals", "--top", "2", "--column", "rent"))
+    known = tb.load(model).reveals()
+    rent = next(c for c in known.columns if c.column == "rent")
+    assert known.title in page and all(line in page for line in rent.summary)
+    assert f"… {len(rent.lines) - 2:,} more lines" in page and "balcony" not in page
+    told = json.loads(good(run("show", model, "--reveals", "--json")))
+    assert told == json.loads(json.dumps(known.to_dict()))
+    bad(run("show", model, "--reveals", "--column", "rnet"), "rent")
+
+
+def test_share_writes_a_copy_and_says_what_is_lost(model, tmp_path):
+    said = good(run("share", model, FLATS, "--at-least", "8", "-o", tmp_path / "copy"))
+    shared = tb.load(model).share(8)
+    assert tb.load(tmp_path / "copy").tally == shared.model.tally and tb.Tally.load(tmp_path / "copy").least_rows == 8
+    assert shared.title in said and f"→ {shared.measured(FLATS)['log_loss_of_copy']:.4f}" in said
+    assert "without what fewer than 8 rows had" in good(run("show", tmp_path / "copy"))
+    assert run("share", model, "--at-least", "8", "-o", "-").stdout == (tmp_path / "copy").read_bytes()
+    bad(run("share", model, "-o", model), "would take the place of")
+    bad(run("forget", tmp_path / "copy", FLATS), "copy without what fewer than 8 rows had")
+
+
 def test_export_needs_to_know_what_to_write(model):
     bad(run("export", model), "--format sealed|json|onnx|card|sql")
     bad(run("export", model, "-o", "model.docx"), "there is no export to 'model.docx'")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
+import pickle
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -50,6 +52,42 @@ def test_kinds_and_reasons() -> None:
     assert found["words"] == ("bag", "lists of words")
     assert found["story"] == ("text", "free text, 8 words on average")
     assert found["place"] == ("vector", "vectors of 3 numbers")
+
+
+def test_a_file_gets_reasons_that_quote_no_value(tmp_path: Path) -> None:
+    """The screen shows a range in four digits and the values that most rows have; what is stored has neither."""
+    rows = {
+        "size": np.append(RNG.normal(2000, 300, N - 1), 98765432.125),
+        "rooms": np.append(RNG.integers(1, 5, N - 1), 7654321),
+        "town": [*RNG.choice(["Aal", "Bonn"], N - 1), "Aal"],
+        "marked": [*(str(v) for v in RNG.integers(10, 90, N - 2)), "?", "765432.5"],
+        "same": ["Zyxford"] * N,
+        "one": [43210.75] * N,
+        "late": [("paid", "part")[i % 4 == 1] if y == "no" and i < 80 else None for i, y in enumerate(Y)],
+        "y": Y,
+    }
+    with pytest.warns(tb.TallybayesWarning, match="late"):
+        schema = tb.infer(rows, "y")
+    told = {c.name: c.reason for c in schema.columns}
+    assert told["size"].endswith(" to 98770000") and told["rooms"].endswith(" to 7654000")
+    assert "Aal, Bonn" in told["town"] and "'Zyxford'" in told["same"] and "43210" in told["one"]
+    schema.save(tmp_path / "schema")
+    stored = tb.Schema.load(tmp_path / "schema")
+    reasons = {c.name: c.reason for c in stored.columns}
+    assert stored == schema and reasons == {
+        "size": "numbers",
+        "rooms": "whole numbers, 5 different",
+        "town": "text, 2 different values",
+        "marked": "numbers; '?' read as missing",
+        "same": "the same value in every row",
+        "one": "the same number in every row",
+        "late": "it gives the label away: where it has a value, the class is nearly always the same",
+    }
+    assert told["late"] == "it gives the label away: where it has a value, the class is 'no'"
+    again = pickle.loads(pickle.dumps(schema))
+    assert {c.name: c.reason for c in again.columns} == reasons
+    changed = schema.with_column("town", kind="category", reason="mine")
+    assert changed["town"].to_dict()["reason"] == "mine"
 
 
 def test_what_is_ignored_and_why() -> None:

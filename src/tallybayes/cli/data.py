@@ -109,18 +109,20 @@ def watched(data: Data, what: str, *, hidden: bool = False) -> Iterator[tuple[So
         yield data.source(read), step
 
 
-def reads_data(command: Callable[..., Any]) -> Callable[..., Any]:
-    """A command that takes DATA and the options about reading it; it is called with `data`."""
+def reads_data(command: Callable[..., Any], *, required: bool = True) -> Callable[..., Any]:
+    """A command that takes DATA and the options about reading it; it is called with `data`, None if not given."""
 
     @functools.wraps(command)
-    def wrapped(*arguments: Any, data: str, **options: Any) -> Any:
+    def wrapped(*arguments: Any, data: str | None, **options: Any) -> Any:
         given = {n: v for n in _NAMES if (v := options.pop(f"read_{n}")) is not None}
+        if data is None:
+            return command(*arguments, data=None, **options)
         with _named(Data(data, data, given)) as found:
             return command(*arguments, data=found, **options)
 
     for option in reversed(_OPTIONS):
         wrapped = option(wrapped)
-    return click.argument("data", type=click.Path())(wrapped)
+    return click.argument("data", type=click.Path(), required=required)(wrapped)
 
 
 @contextlib.contextmanager

@@ -1,13 +1,15 @@
-"""Commands that write a model down for others: `show`, `report`, `export`."""
+"""Commands that write a model down for others: `show`, `report`, `export`, `share`."""
 
 from __future__ import annotations
 
+import functools
+import os
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from .data import Data, reads_data
-from .models import MODEL, load_model, output_to, save_bytes
+from .models import MODEL, load_model, output_to, save_bytes, save_model
 from .terminal import heading, say, show, show_json
 
 if TYPE_CHECKING:
@@ -22,12 +24,16 @@ FORMATS = ("sealed", "json", "onnx", "card", "sql")
     "--column", "columns", multiple=True, metavar="COLUMN", help="The whole table of this column; repeatable."
 )
 @click.option("--top", default=5, show_default=True, help="How many of the most telling values per class.")
+@click.option("--reveals", is_flag=True, help="What others can read out of the file: --top lines of each column.")
 @click.option("--json", "as_json", is_flag=True, help="Print the same as JSON.")
-def show_(model: str, columns: tuple[str, ...], top: int, as_json: bool) -> None:
+def show_(model: str, columns: tuple[str, ...], top: int, reveals: bool, as_json: bool) -> None:
     """A model as a page to read: classes, columns, tables, and what is most telling."""
     from .screens import model_page, table_page
 
     found = load_model(model)
+    if reveals:
+        _show_revealed(found, columns, top, as_json)
+        return
     if as_json:
         show_json(_facts(found, columns))
         return
@@ -40,6 +46,24 @@ def show_(model: str, columns: tuple[str, ...], top: int, as_json: bool) -> None
         show(*model_page(found, top))
         if found.tally is not None:
             show(f"\nDigest of the counts: {found.tally.digest}")
+            if found.tally.least_rows:
+                show(f"A copy for others, without what fewer than {found.tally.least_rows} rows had.")
+
+
+def _show_revealed(model: Model, columns: tuple[str, ...], top: int, as_json: bool) -> None:
+    from .screens import reveals_page
+
+    found = model.reveals()
+    for column in columns:
+        if column != model.schema.target:
+            model.schema[column]  # an unknown name is an error with a hint
+    some = [c for c in found.columns if not columns or c.column in columns]
+    if as_json:
+        show_json(found.to_dict() | {"columns": [c.to_dict() for c in some]})
+        return
+    show(f"{found.title}\n(values, words and cells are listed where fewer than {found.below} rows have them)")
+    for each in some:
+        show(*reveals_page(each, top))
 
 
 def _facts(model: Model, columns: tuple[str, ...]) -> dict[str, Any]:
@@ -119,6 +143,39 @@ def export(model: str, out_format: str | None, output: str | None, table: str, d
     save_bytes(path, content)
     if path != "-":
         say(f"{path}: {len(content):,} bytes")
+
+
+@click.command(short_help="A copy for others, without what few rows have.")
+@MODEL
+@click.option(
+    "--at-least", default=5, show_default=True, type=click.IntRange(min=2), metavar="ROWS", help="What fewer have goes."
+)
+@output_to("The copy; - for standard output.", metavar="COPY", required=True)
+@functools.partial(reads_data, required=False)
+def share(model: str, data: Data | None, at_least: int, output: str) -> None:
+    """A copy of MODEL without classes, values, words, pairs and cells of numbers that few rows have.
+
+    It says what was left out and, with labelled rows as DATA, how the answers change. The copy can be updated and
+    merged; rows that had what was left out cannot be forgotten from it. `show MODEL --reveals` lists what a file gives
+    away.
+    """
+    if output != "-" and model != "-" and os.path.realpath(output) == os.path.realpath(model):
+        raise click.UsageError(f"the copy would take the place of {model}: give another file with -o")
+    shared = load_model(model).share(at_least)
+    lines = [str(shared)]
+    if data is not None:
+        with data.open("comparing") as source:
+            found = shared.measured(source)
+        lines.append(
+            f"{data.name}: {found['rows']:,} rows, log loss {found['log_loss']:.4f} → {found['log_loss_of_copy']:.4f}, "
+            f"{found['other_answers']:.2%} of the answers are others"
+        )
+    lines.append(save_model(shared.model, output))
+    if output == "-":
+        for line in "\n".join(lines).split("\n"):
+            say(line, error=True)
+    else:
+        show(*lines)
 
 
 def _ending(path: str) -> str:

@@ -22,7 +22,7 @@ from .answers import evaluate, explain, predict
 from .counting import forget, merge, update
 from .fitting import compare, fit, tune
 from .mail import ERROR, TRY_AGAIN, mail, pass_on
-from .pages import export, report, show_
+from .pages import export, report, share, show_
 from .reference import reference_
 from .terminal import complain, for_commands, say
 
@@ -55,7 +55,8 @@ def tallybayes() -> None:
 
 
 for _command in (
-    fit, predict, evaluate, explain, show_, report, tune, compare, update, forget, merge, export, mail, reference_,
+    fit, predict, evaluate, explain, show_, report, tune, compare, update, forget, merge, export, share, mail,
+    reference_,
 ):  # fmt: skip
     tallybayes.add_command(_command)
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ..selection.choose.tune import Tuned
     from ..selection.measure.evaluation import Evaluation
     from ..selection.rivals.compare import Comparison
+    from ..store.reveals import Revealed
 
 FIGURES = {
     "accuracy": "accuracy",
@@ -244,6 +245,19 @@ def _rows(table: Table, most: int) -> Iterator[tuple[str, ...]]:
         order.sort(key=lambda i: -float(table.values[i].max()))
     for i in order[:most]:
         yield (table.rows[i], *(f"{v:.4f}" if 1e-3 <= v <= 1 else f"{v:.4g}" for v in table.values[i][:MOST_CLASSES]))
+
+
+def reveals_page(of: Revealed, most: int) -> Iterator[Any]:
+    """What can be read of one column: sentences, and the lines that fewest rows stand behind."""
+    from ..store.reveals import rows_of
+
+    yield heading(of.column or "The whole model")
+    yield "\n".join(of.summary)
+    shown = list(rows_of(of.lines[:most] if len(of.lines) > most + 1 else of.lines))
+    if shown:
+        yield grid(("what", "value", "rows"), shown, left=2)
+    if len(of.lines) > len(shown):
+        yield f"… {len(of.lines) - len(shown):,} more lines: --top, or --json for all"
 
 
 def model_page(model: Model, top: int) -> Iterator[Any]:

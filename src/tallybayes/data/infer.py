@@ -19,7 +19,7 @@ from ..exact.cells import Cells
 from . import encode
 from .blocks import Codes
 from .dates import date_part
-from .kinds import KINDS
+from .kinds import KINDS, Reason
 from .look import (
     Looked,
     Ordered,
@@ -46,6 +46,7 @@ MARKS = ("?", "NA", "N/A", "na", "n/a", "NaN", "nan", "null", "NULL", "None", "-
 _ANY_MARK = frozenset(MARKS)
 _SURELY_TEXT = 3.5  # words on average of some texts: all have at least three
 _FEW_ROWS = 20  # below this nothing is called an id
+_DIGITS = 4  # of the ends of a range that is shown
 _ID_NAME = re.compile(r"(^|[_\W])(id|uuid|guid|key|index|idx|rowid|row)$|Id$|ID$", re.ASCII)
 
 
@@ -312,9 +313,10 @@ def _numbers(name: str, x: Ordered, missing: tuple[str, ...] = ()) -> Column:
         return Column(name, "ignore", reason="missing in every row")
     distinct = len(x.distinct())
     whole = bool(np.all(there == np.rint(there)))
-    low, high = (canon.number_text(float(v)) for v in (there[0], there[-1]))
+    low, high = (canon.number_text(float(f"{v:.{_DIGITS}g}")) for v in (there[0], there[-1]))
     if distinct == 1:
-        return Column(name, "ignore", reason=f"the same number, {low}, in every row")
+        told = Reason(f"the same number, {low}, in every row", "the same number in every row")
+        return Column(name, "ignore", reason=told)
     span = float(there[-1]) - float(there[0])
     if whole and distinct == rows >= _FEW_ROWS and (span < 2 * rows or _ID_NAME.search(name)):
         return Column(name, "ignore", reason=f"an id: a whole number of its own in each of {rows} rows")
@@ -327,7 +329,7 @@ def _numbers(name: str, x: Ordered, missing: tuple[str, ...] = ()) -> Column:
         "number",
         cells=Cells.fitted(there),
         missing=missing,
-        reason=f"{what} from {low} to {high}{share}{marks}",
+        reason=Reason(f"{what} from {low} to {high}", what) + share + marks,
     )
 
 
@@ -363,11 +365,9 @@ def _texts(name: str, codes: Codes, what: str, declared: bool = False) -> Column
     if distinct == 0:
         return Column(name, "ignore", reason="missing in every row")
     if distinct == 1:
-        return Column(
-            name,
-            "ignore",
-            reason=f"the same value, {codes.slots[int(np.argmax(count))][:40]!r}, in every row",
-        )
+        only = codes.slots[int(np.argmax(count))][:40]
+        told = Reason(f"the same value, {only!r}, in every row", "the same value in every row")
+        return Column(name, "ignore", reason=told)
     alone = int(np.count_nonzero(count == 1))
     if not declared and len(there) >= _FEW_ROWS and alone > 0.5 * len(there):
         some = some_of(codes.slots)
@@ -383,4 +383,5 @@ def _texts(name: str, codes: Codes, what: str, declared: bool = False) -> Column
     gone = codes.rows - len(there)
     share = f"; missing in {gone / codes.rows:.0%} of rows" if gone else ""
     listed = ", ".join(s[:24] for s in shown)
-    return Column(name, "category", reason=f"{what}, {distinct} different values: {listed}{more}{share}")
+    told = Reason(f"{what}, {distinct} different values: {listed}{more}", f"{what}, {distinct} different values")
+    return Column(name, "category", reason=told + share)

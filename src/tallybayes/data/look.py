@@ -21,6 +21,7 @@ from ..base.arrays import Floats, Ints, nearest_quantiles
 from ..base.arrow import array, utf8
 from ..base.errors import warn
 from .blocks import Codes
+from .kinds import Reason
 from .schema import Column
 from .sources import Batch
 from .text.tokeniser import AUTO, Tokeniser, without_spaces
@@ -326,7 +327,8 @@ def gives_away(looked: Looked, proposed: Sequence[Column], labels: Codes) -> str
         return f"it gives the label away: it alone names the class of {accuracy:.1%} of the rows"
     if absent.sum() / len(y) > 0.5 and there.sum() >= 30 and there.max() >= 0.99 * there.sum() and base < 0.9:
         name = labels.slots[int(np.argmax(there))]
-        return f"it gives the label away: where it has a value, the class is {name!r}"
+        why = "it gives the label away: where it has a value, the class is "
+        return Reason(f"{why}{name!r}", f"{why}nearly always the same")
     return None
 
 

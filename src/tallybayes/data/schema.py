@@ -20,7 +20,7 @@ from ..base.errors import SchemaError, excerpt, in_our_words, unknown, warn
 from ..base.records import misfit
 from ..base.show import Page
 from ..exact.cells import Cells
-from .kinds import KINDS, Kind, check_fields, check_part
+from .kinds import KINDS, Kind, check_fields, check_part, kept
 from .pairs import PairColumn
 from .text.tokeniser import Tokeniser
 
@@ -109,9 +109,10 @@ class Column:
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """A form that JSON can hold, without what is not set."""
+        """A form that JSON can hold, without what is not set; its reason quotes no value."""
         empty = {"name": (), "source": (None,), "values": (None,)}  # else '' and () are what is not set, too
-        own = {k: v for k, v in asdict(self).items() if v not in empty.get(k, (None, "", ()))}
+        told = {**asdict(self), "reason": kept(self.reason)}
+        own = {k: v for k, v in told.items() if v not in empty.get(k, (None, "", ()))}
         return own if self.of is None else {**own, "of": tuple(side.to_dict() for side in self.of)}
 
     @classmethod
@@ -358,9 +359,8 @@ class Schema:
         try:
             given = json.loads(raw.decode("utf-8"))
         except (RecursionError, ValueError) as error:
-            raise SchemaError(
-                f"{os.fspath(path)} is not JSON: {error}", hint="give a file that schema.save(path) wrote."
-            ) from None
+            found = f"{os.fspath(path)} is not JSON: {error}"
+            raise SchemaError(found, hint="give a file that schema.save(path) wrote.") from None
         return cls.from_dict(given)
 
     def __repr__(self) -> str:

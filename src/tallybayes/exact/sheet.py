@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..base.arrays import Floats, Ints, Objects
+from ..base.arrays import Bools, Floats, Ints, Objects
 from ..base.arrow import array, numpy_of, sorted_order
 from .limbs import Limbs, canonical, to_float, whole_numbers
 
@@ -142,6 +142,18 @@ class Sheet:
         number = {name: i for i, name in enumerate(dict.fromkeys(names))}
         slot = np.array([number[name] for name in names], dtype=np.int64)[self.slot]
         return _collect(self.amounts, array(list(number), pa.string()), slot, self.limb, self.label, self.amount)
+
+    def only(self, kept: Bools) -> Sheet:
+        """The sheet of some of its entries."""
+        if kept.all():
+            return self
+        slots, slot = _used(self.slots, self.slot[kept])
+        return Sheet(self.amounts, slots, slot, self.limb[kept], self.label[kept], self.amount[kept])
+
+    def by_slot(self, amount: str) -> Floats:
+        """One amount of each slot, all classes together."""
+        value = np.ldexp(self.amount[:, self.amounts.index(amount)].astype(np.float64), 32 * self.limb)
+        return np.asarray(np.bincount(self.slot, value, minlength=len(self.slots)), dtype=np.float64)
 
     def limbs(self, amount: str, n_labels: int) -> Limbs:
         """One amount as a full table of exact numbers: group slot · n_labels + label."""

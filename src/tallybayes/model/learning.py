@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self, cast
-
-import numpy as np
 
 from ..base.errors import CannotEstimate, warn
 from ..data import encode
 from ..data.schema import Schema
 from ..data.sources import open_source
-from ..families.calibration import Correction
 from ..families.settings import Settings
 from ..tally.tally import Tally
-from ..tally.traces import new_slot, renewed_schema, slots_of
+from ..tally.traces import renewed_schema
 from ..tally.waiting import Pending
+from .renewing import known_slots, with_wide_stretches, without_classes, without_traces
 
 _ESTIMATED = ("classes", "log_prior", "beliefs", "families")
 
@@ -26,6 +24,7 @@ class Learning:
 
     if TYPE_CHECKING:
         classes: tuple[Any, ...]
+        families: Mapping[str, Any]
         schema: Schema
         settings: Settings
         tally: Tally | None
@@ -60,7 +59,7 @@ class Learning:
             return self._later(less, renewed_schema(self.schema))
         before = self._tally("made to forget")
         after = before.forget(data, y, weights=weights)
-        return self._changed(after, _without_traces(self.settings, before, after))
+        return self._changed(after, without_traces(self.settings, before, after))
 
     def recalibrate(
         self, data: Any, y: Any = None, *, weights: Any = None, effort: str = "default", groups: str | None = None,
@@ -78,6 +77,18 @@ class Learning:
         settings = recalibrated(source, self.schema, self.settings, effort=effort, groups=groups, order=order)
         fitted: Any = self._tally("recalibrated").model(settings)
         return cast(Self, replace(fitted, notes=self.notes))
+
+    def _with_least(self, rows: int) -> Self:
+        """The copy for others that `share` speaks of: the same families on `tally.at_least(rows)`."""
+        from .estimate import estimate
+
+        before = self._tally("shared")
+        after = before.at_least(rows)
+        settings = without_classes(with_wide_stretches(self.settings, before, after), before, after)
+        settings = without_traces(settings, before, after, copied=True)
+        known = {name: family for name, family in self.families.items() if name in after.columns}
+        out: Any = replace(estimate(after, settings.about(after.schema.names), known=known), notes=self.notes)
+        return cast(Self, out)
 
     def _changed(self, tally: Tally, settings: Settings | None = None) -> Self:
         """The model of a changed tally, whose fitted weights are a little older."""
@@ -98,8 +109,7 @@ class Learning:
         pending: Pending | None = self.__dict__.get("_pending")
         if pending is not None and not pending.full:
             return pending
-        known = {name: correction.cells for name, correction in self.settings.corrections.items()}
-        return None if self.tally is None else Pending(self.tally, known=known)
+        return None if self.tally is None else Pending(self.tally, known=known_slots(self.settings, self.tally))
 
     def _later(self, pending: Pending, schema: Schema | None = None) -> Self:
         """The model of a tally that nobody has read yet, whose fitted weights are a little older."""
@@ -115,50 +125,3 @@ class Learning:
                 hint="say how many rows it is worth: tb.Model.written(prior, tables, strength=100).",
             )
         return self.tally
-
-
-# ---- what settings that were fitted to rows know by name
-
-
-def _without_traces(settings: Settings, before: Tally, after: Tally) -> Settings:
-    """The settings without the classes and the cells of corrections that only the forgotten rows had."""
-    lost = {*before.classes} - {*after.classes}
-    offsets = {c: nats for c, nats in settings.offsets.items() if c not in lost}
-    corrections = {
-        name: _of_slots(name, _of_classes(correction, lost, after.classes), before, after)
-        for name, correction in settings.corrections.items()
-    }
-    if offsets == settings.offsets and corrections == settings.corrections:
-        return settings
-    return replace(settings, offsets=offsets, corrections=corrections)
-
-
-def _of_classes(correction: Correction, lost: set[str], left: Sequence[str]) -> Correction:
-    """The correction without what it adds to some classes."""
-    kept = [i for i, name in enumerate(correction.classes) if name not in lost]
-    if len(kept) == len(correction.classes):
-        return correction
-    if not kept:  # a correction has a class: one that is left, to which it adds nothing
-        return replace(correction, classes=tuple(left[:1]) or ("",), added=np.zeros((len(correction.added), 1)))
-    return replace(correction, classes=tuple(correction.classes[i] for i in kept), added=correction.added[:, kept])
-
-
-def _of_slots(name: str, correction: Correction, before: Tally, after: Tally) -> Correction:
-    """The correction without cells that have lost their last row, the others called as their slots are called now."""
-    if not correction.cells or name not in after.columns:
-        return correction
-    old, new = before.schema[name].of, after.schema[name].of
-    there, cells = _slots(after, name), list(correction.cells)
-    if old is not None and new is not None and old != new:
-        cells = list(map(new_slot(old, new), cells))
-        kept = [i for i, slot in enumerate(cells) if slot in there]
-    else:
-        gone = _slots(before, name) - there
-        kept = [i for i, slot in enumerate(cells) if slot not in gone]
-    if kept == [*range(len(cells))] and cells == [*correction.cells]:
-        return correction
-    return replace(correction, cells=tuple(cells[i] for i in kept), added=correction.added[kept])
-
-
-def _slots(tally: Tally, name: str) -> set[str]:
-    return {slot for sheet in tally.columns[name].sheets for slot in slots_of(tally, name, sheet)}

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from ..explain.explanation import Explanation
     from ..explain.plots import Plots
     from ..explain.what_if import WhatIf
+    from ..store.reveals import Reveals
+    from ..store.share import SharedCopy
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,6 +207,24 @@ class Model(Learning, Scoring):
         from ..store.export import export
 
         return export(self, path, format)
+
+    def reveals(self, below: int = 5) -> Reveals:
+        """What can be read out of a file of this model, column by column, what fewest rows have first; print it.
+
+        Values, words and cells are listed by name where fewer than `below` rows have them.
+        """
+        from ..store.reveals import revealed
+
+        return revealed(self, below)
+
+    def share(self, at_least: int = 5) -> SharedCopy:
+        """A copy for others without what fewer rows have (see `Tally.at_least`), as `.model`; print what it has lost.
+
+        `.measured(rows)` says how the answers to some rows change.
+        """
+        from ..store.share import SharedCopy
+
+        return SharedCopy(self, self._with_least(at_least))
 
     # ---- views
 

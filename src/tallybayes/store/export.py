@@ -10,6 +10,7 @@ import numpy as np
 from ..base import canon
 from ..base.disk import write_atomically
 from ..base.errors import SettingsError, unknown
+from ..data.kinds import kept
 from ..model.model import Model
 from ..tally.tally import Tally
 from .json import scorer_json
@@ -40,7 +41,10 @@ def model_card(model: Model) -> str:
         lines.append(f"| … {len(model.beliefs) - _MOST_COLUMNS} more | | | |")
     ignored = [c for c in model.schema.columns if c.kind == "ignore"]
     if ignored:
-        lines += ["", "Left out: " + "; ".join(f"{_safe(c.name)} ({_safe(c.reason)})" for c in ignored[:20]) + "."]
+        lines += [
+            "",
+            "Left out: " + "; ".join(f"{_safe(c.name)} ({_safe(kept(c.reason))})" for c in ignored[:20]) + ".",
+        ]
     raw, free = model.parameters()
     lines += ["", f"Numbers in the model: {raw:,}, of which {free:,} are free.", "", "## Choices", ""]
     lines += [f"- smoothing: {_safe(model.settings.smoothing, 200)}", f"- prior: {_safe(model.settings.prior, 200)}"]

@@ -9,6 +9,7 @@ The rows are the tally (see `tally.table`), for any reader of Parquet to look at
     tallybayes.sheets     the amounts of each sheet, JSON
     tallybayes.settings   every choice made after counting, JSON (see `settings_json`)
     tallybayes.families   the families that "auto" chose, JSON: they stay chosen until the model is updated
+    tallybayes.least_rows of a copy for others: what fewer rows had was left out of it
     tallybayes.written    the tables of a model that was written by hand and has no tally, JSON
     tallybayes.notes      whatever else the model remembers, JSON
     tallybayes.digest     SHA-256 of the logical content, the same however the rows are stored
@@ -22,6 +23,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     from ..model.model import Model
 
 FORMAT = 1
+_HINT = "the file was not written by tallybayes."
 _RELEASE_HINT = "a newer release of tallybayes wrote the file: update tallybayes to read it."
 
 
@@ -143,6 +146,7 @@ def _texts(stored: Stored) -> dict[str, str]:
         "settings": _json(settings_to_json(stored.settings)),
         "families": _json(families_to_json(stored.families)),
         **({} if stored.written is None else {"written": _json(stored.written)}),
+        **({} if tally is None or not tally.least_rows else {"least_rows": str(tally.least_rows)}),
         "notes": _notes(stored.notes),
     }
 
@@ -159,6 +163,8 @@ def _digest(texts: Mapping[str, str], tally: Tally | None) -> str:
     out = hashlib.sha256(b"tallybayes file 1\n")
     for name in ("kind", "schema", "settings", "families", "written", "notes"):
         out.update(f"{name} {texts.get(name, '')}\n".encode())
+    if "least_rows" in texts:
+        out.update(f"least_rows {texts['least_rows']}\n".encode())
     out.update(b"" if tally is None else tally.digest.encode())
     return out.hexdigest()
 
@@ -184,7 +190,7 @@ def stored_from_bytes(raw: bytes, *, trusted: bool = False) -> Stored:
     version = texts.get("format", "")
     if version != str(FORMAT):
         newer = version.isdigit() and int(version[:9]) > FORMAT
-        hint = _RELEASE_HINT if newer else "the file was not written by tallybayes."
+        hint = _RELEASE_HINT if newer else _HINT
         raise ModelFileError(f"a model file of format {version[:20]!r}; this release reads format {FORMAT}", hint=hint)
     if texts.get("kind") == "sealed":
         raise ModelFileError("a sealed scorer, which has no tally", hint="read it with tb.load_sealed(path).")
@@ -204,12 +210,20 @@ def _interpreted(texts: Mapping[str, str], parts: Parts) -> Stored:
     schema = Schema.from_dict(json.loads(texts["schema"]))
     written = json.loads(texts["written"]) if "written" in texts else None
     tally = None if written is not None else tally_of(schema, parts.table(), json.loads(texts["sheets"]))
+    if tally is not None and "least_rows" in texts:
+        tally = replace(tally, least_rows=_least_rows(texts["least_rows"]))
     notes = json.loads(texts["notes"])
     if not isinstance(notes, dict):
-        raise ModelFileError("the notes are no JSON object", hint="the file was not written by tallybayes.")
+        raise ModelFileError("the notes are no JSON object", hint=_HINT)
     settings = settings_from_json(json.loads(texts["settings"]))
     families = families_from_json(json.loads(texts["families"]))
     return Stored(schema, settings, tally, families, written, notes, texts["kind"])
+
+
+def _least_rows(text: str) -> int:
+    if not re.fullmatch("[1-9][0-9]{0,17}", text):
+        raise ModelFileError(f"a copy without what fewer than {text[:20]!r} rows had", hint=_HINT)
+    return int(text)
 
 
 # ---- files
@@ -227,7 +241,7 @@ def check(raw: bytes) -> None:
     if stored.tally is None:
         stored.model()
     again = _texts(stored)
-    for name in ("schema", "settings", "families", "written", "notes", "sheets"):
+    for name in ("schema", "settings", "families", "written", "notes", "sheets", "least_rows"):
         if again.get(name) != parts.metadata.get(PREFIX + name):
             raise ModelFileError(
                 f"the {name} would be read back from the file as something else, so it was not written",
@@ -259,6 +273,8 @@ def _like(raw: bytes, like: Model | str | os.PathLike[str], *, trusted: bool) ->
         return replace(stored_from_bytes(raw, trusted=trusted), settings=pattern.settings, families={})
     sheets = {} if pattern.tally is None else sheets_of(pattern.tally)
     tally = tally_of(pattern.schema, parts.table(), sheets)
+    if pattern.tally is not None:
+        tally = replace(tally, least_rows=pattern.tally.least_rows)
     return Stored(pattern.schema, pattern.settings, tally, notes=pattern.notes)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -119,7 +120,11 @@ def to_ipc(tally: Tally) -> bytes:
     >>> from_ipc(to_ipc(tally)) == tally
     True
     """
-    about = {"schema": json.dumps(tally.schema.to_dict()), "sheets": json.dumps(sheets_of(tally))}
+    about = {
+        "schema": json.dumps(tally.schema.to_dict()),
+        "sheets": json.dumps(sheets_of(tally)),
+        "least_rows": str(tally.least_rows),
+    }
     table = table_of(tally).replace_schema_metadata(about)
     out = pa.BufferOutputStream()
     with pa.ipc.new_stream(out, table.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as writer:
@@ -133,7 +138,8 @@ def from_ipc(raw: bytes) -> Tally:
     with pa.ipc.open_stream(pa.py_buffer(raw)) as reader:
         table = reader.read_all()
     about = table.schema.metadata
-    return tally_of(Schema.from_dict(json.loads(about[b"schema"])), table, json.loads(about[b"sheets"]))
+    tally = tally_of(Schema.from_dict(json.loads(about[b"schema"])), table, json.loads(about[b"sheets"]))
+    return replace(tally, least_rows=int(about[b"least_rows"]))
 
 
 # ---- and back

@@ -12,7 +12,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -32,11 +32,12 @@ from ..exact.sheet import Sheet
 from ..exact.sums import exact_sums
 from . import guard
 from .guard import ROWS, class_weights, why_impossible
-from .traces import in_common, renewed
+from .traces import in_common, renewed, with_least
 
 if TYPE_CHECKING:
     from ..families.settings import Settings
     from ..model.model import Model
+    from ..store.reveals import Reveals
 
 _TOGETHER = 16  # tallies added at once: more are faster to add, fewer take less memory
 
@@ -55,6 +56,7 @@ class Tally:
     labels: Counts  # sheet "rows": the rows of each class; sheet "receipts": a hash per row, if asked for
     columns: Mapping[str, Counts]
     skipped: int = 0  # rows without a label
+    least_rows: int = 0  # of a copy for others: what fewer rows had was left out when it was made, see `at_least`
 
     @classmethod
     def zero(cls, schema: Schema) -> Tally:
@@ -114,7 +116,8 @@ class Tally:
         return add_tallies([self, -other]) if isinstance(other, Tally) else NotImplemented
 
     def __neg__(self) -> Tally:
-        return Tally(self.schema, self.classes, -self.labels, {n: -c for n, c in self.columns.items()}, -self.skipped)
+        columns = {n: -c for n, c in self.columns.items()}
+        return replace(self, labels=-self.labels, columns=columns, skipped=-self.skipped)
 
     def __mul__(self, times: int) -> Tally:
         if not isinstance(times, (int, np.integer)):
@@ -163,7 +166,7 @@ class Tally:
         number = {n: i for i, n in enumerate(classes)}
         new = np.array([-1 if n is None else number[n] for n in names], dtype=np.int64)
         columns = {name: counts.regroup(new) for name, counts in self.columns.items()}
-        return without_empty_classes(Tally(self.schema, classes, self.labels.regroup(new), columns, self.skipped))
+        return without_empty_classes(replace(self, classes=classes, labels=self.labels.regroup(new), columns=columns))
 
     def update(self, data: Any, y: Any = None, *, weights: Any = None) -> Tally:
         """The tally with more rows counted."""
@@ -183,6 +186,11 @@ class Tally:
         if problem is None:
             return renewed(self, rest)
         hint = "these rows were never counted as they are now: check their labels, weights and values."
+        if self.least_rows:
+            hint = (
+                f"this is a copy without what fewer than {self.least_rows} rows had, which may be theirs: forget them "
+                "in the model that it was made of, and share that again."
+            )
         if self.schema.receipts:
             row = guard.first_unknown(self.schema, self.classes, self.labels, source.batches())
             if row is not None:
@@ -191,6 +199,19 @@ class Tally:
                     hint=hint,
                 )
         raise CannotForget(f"forgetting would leave {problem}; nothing has been forgotten", hint=hint)
+
+    def at_least(self, rows: int) -> Tally:
+        """A copy for others: without classes, values, words, pairs and cells of numbers that fewer rows have.
+
+        Sums of numbers are left out class by class, hashes of rows altogether, and so are the points and groups of the
+        schema that nothing stands behind any more. `tally.least_rows` says of what size the rest is. The copy can be
+        updated and merged; rows that had what was left out cannot be forgotten from it.
+
+        >>> schema = Schema([Column("Sky", "category")], target="Play")
+        >>> Tally.of(schema, {"Sky": ["grey", "sunny", "sunny"], "Play": ["yes"] * 3}).at_least(2)
+        Tally: 3 rows · yes 3 · 1 column · a copy without what fewer than 2 rows have
+        """
+        return with_least(self, rows)
 
     def impossible(self) -> str | None:
         """Why no rows can have this tally (a negative count, impossible moments), or None."""
@@ -201,6 +222,12 @@ class Tally:
         from ..model.estimate import estimate
 
         return estimate(self, settings)
+
+    def reveals(self, below: int = 5) -> Reveals:
+        """What can be read out of a file of this tally; see `Model.reveals`."""
+        from ..store.reveals import revealed
+
+        return revealed(self, below)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the tally to a file; a file of that name is replaced at once or not at all."""
@@ -226,7 +253,8 @@ class Tally:
             for n, what in [(self.rows, "row"), (len(self.columns), "column"), (self.skipped, "row")]
         )
         out = f"Tally: {rows} · {labels or 'no classes'} · {columns}"
-        return f"{out} · {skipped} without a label skipped" if self.skipped else out
+        out += f" · {skipped} without a label skipped" if self.skipped else ""
+        return f"{out} · a copy without what fewer than {self.least_rows} rows have" if self.least_rows else out
 
 
 def sum_tallies(tallies: Iterable[Tally]) -> Tally | None:
@@ -259,7 +287,8 @@ def add_tallies(tallies: Sequence[Tally]) -> Tally:
         if column.name in lost:
             parts = [p.without("cells") for p in parts]
         columns[column.name] = add_counts(parts)
-    return without_empty_classes(Tally(schema, classes, labels, columns, sum(t.skipped for t in tallies)))
+    skipped, least = sum(t.skipped for t in tallies), max(t.least_rows for t in tallies)
+    return without_empty_classes(Tally(schema, classes, labels, columns, skipped, least))
 
 
 def _lost_cells(schema: Schema, tallies: Iterable[Tally]) -> set[str]:
@@ -282,13 +311,8 @@ def without_empty_classes(tally: Tally) -> Tally:
     new = np.full(len(tally.classes), -1, dtype=np.int64)
     kept = sorted(used)
     new[kept] = np.arange(len(kept))
-    return Tally(
-        tally.schema,
-        tuple(tally.classes[i] for i in kept),
-        tally.labels.relabel(new),
-        {n: c.relabel(new) for n, c in tally.columns.items()},
-        tally.skipped,
-    )
+    classes, columns = tuple(tally.classes[i] for i in kept), {n: c.relabel(new) for n, c in tally.columns.items()}
+    return replace(tally, classes=classes, labels=tally.labels.relabel(new), columns=columns)
 
 
 def _counting(schema: Schema) -> dict[str, Any]:

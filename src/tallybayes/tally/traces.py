@@ -1,25 +1,30 @@
-"""What a schema has learnt from rows, and how it is renewed once rows are forgotten.
+"""What a schema has learnt from rows, and how it is renewed once rows are forgotten or left out of a copy.
 
-A schema that `infer` made remembers more than kinds: reasons quote values, cells have points, a pair of columns has
-groups of values. `renewed` takes out of it whatever only the forgotten rows had. Tallies that were counted before still
-add to the renewed one: `in_common` brings both to the points and groups that both can have counted by.
+A schema that `infer` made remembers more than kinds: cells have points, a pair of columns has groups of values, reasons
+say how many values there were, and those of older files quote some. `renewed` takes out of it whatever only the
+forgotten rows had. Tallies that were counted before still add to the renewed one: `in_common` brings both to the points
+and groups that both can have counted by. `with_least` makes the copy in which nothing has fewer than so many rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from ..base.errors import CannotEstimate, SettingsError
 from ..data.pairs import PairColumn, group_names, pair_slot, pair_values
 from ..data.schema import Column, Schema
 from ..exact.counts import Counts
+from .guard import ROWS, how_often
 
 if TYPE_CHECKING:
     from .tally import Tally
 
-REASON = "chosen before rows were forgotten"
-_KEPT = frozenset(("", "chosen by hand", "added by hand", "written by hand", "asked for", REASON))  # quote no value
+REASON, OF_A_COPY = "chosen before rows were forgotten", "chosen before the copy was made"
+_KEPT = frozenset(("", "chosen by hand", "added by hand", "written by hand", "asked for", REASON, OF_A_COPY))
 
 
 def slots_of(tally: Tally, column: str, sheet: str) -> set[str]:
@@ -28,35 +33,42 @@ def slots_of(tally: Tally, column: str, sheet: str) -> set[str]:
     return set() if found is None else set(found.slot_names)
 
 
-def renewed_schema(schema: Schema) -> Schema:
+def renewed_schema(schema: Schema, reason: str = REASON) -> Schema:
     """The schema without what `infer` said about the rows: reasons, and the cells of columns that nobody counts."""
-    columns = [_renewed(c) for c in schema.columns]
+    columns = [_renewed(c, reason) for c in schema.columns]
     return (
         schema if all(a is b for a, b in zip(columns, schema.columns, strict=True)) else schema._with(columns=columns)
     )
 
 
-def _renewed(column: Column) -> Column:
+def _renewed(column: Column, reason: str) -> Column:
     said, left = column.reason not in _KEPT, column.cells is not None and column.about.encode is None
     if not said and not left:
         return column
-    return replace(column, reason=REASON if said else column.reason, cells=None if left else column.cells)
+    return replace(column, reason=reason if said else column.reason, cells=None if left else column.cells)
 
 
-def renewed(before: Tally, after: Tally) -> Tally:
-    """The tally `after` rows were forgotten, its schema without the points and groups that only they had."""
-    schema = renewed_schema(after.schema)
+def renewed(before: Tally | None, after: Tally) -> Tally:
+    """The tally `after` rows were forgotten, its schema without the points and groups that only they had.
+
+    Without a tally from before it is a copy for others: no point and no group stays that it has not counted.
+    """
+    schema = renewed_schema(after.schema, OF_A_COPY if before is None else REASON)
     columns, counts = {c.name: c for c in schema.columns}, dict(after.columns)
     for column in schema.counted:
         if column.cells is not None and column.cells.points:
-            gone = slots_of(before, column.name, "cells") - slots_of(after, column.name, "cells")
-            kept = tuple(p for p in column.cells.points if column.cells.slot_of(p) not in gone)
+            slots = {p: column.cells.slot_of(p) for p in column.cells.points}
+            gone = _gone(before, after, column.name, "cells", slots.values())
+            kept = tuple(p for p, slot in slots.items() if slot not in gone)
             columns[column.name] = replace(column, cells=column.cells.with_points(kept))
         if column.of is not None and any(side.groups for side in column.of):
             sides = tuple(_without(side, _lost(before, after, side)) for side in column.of)
+            if before is None and any(a.groups and not b.groups for a, b in zip(column.of, sides, strict=True)):
+                del columns[column.name], counts[column.name]  # it would have every value by itself
+                continue
             columns[column.name] = replace(column, of=sides)
-            counts[column.name] = counts[column.name].rename("values", new_slot(column.of, sides))
-    if all(columns[c.name] == c for c in schema.columns):
+            counts[column.name] = _regrouped(counts[column.name], column.of, sides)
+    if len(columns) == len(schema.columns) and all(columns[c.name] == c for c in schema.columns):
         return after if schema is after.schema else replace(after, schema=schema)
     return replace(after, schema=schema._with(columns=tuple(columns.values())), columns=counts)
 
@@ -66,14 +78,32 @@ def _counted_as(schema: Schema, side: PairColumn) -> Column | None:
     return next((c for c in schema.counted if c.of is None and (c.reads, c.part) == (side.source, side.part)), None)
 
 
-def _lost(before: Tally, after: Tally, side: PairColumn) -> set[str]:
+def _gone(before: Tally | None, after: Tally, column: str, sheet: str, known: Iterable[str]) -> set[str]:
+    """The slots, of those that were there or else of all that are known, that nothing is counted in any more."""
+    return ({*known} if before is None else slots_of(before, column, sheet)) - slots_of(after, column, sheet)
+
+
+def _lost(before: Tally | None, after: Tally, side: PairColumn) -> set[str]:
     own = _counted_as(after.schema, side)
-    return set() if own is None else slots_of(before, own.name, "values") - slots_of(after, own.name, "values")
+    if own is None:  # nobody knows how many rows have a value
+        return {*side.group_of} if before is None else set()
+    return _gone(before, after, own.name, "values", side.group_of)
 
 
 def _without(side: PairColumn, lost: set[str]) -> PairColumn:
     groups = tuple(tuple(v for v in group if v not in lost) for group in side.groups)
     return replace(side, groups=tuple(g for g in groups if g))
+
+
+def _regrouped(counts: Counts, old: Sequence[PairColumn], new: Sequence[PairColumn]) -> Counts:
+    """The counts of a pair by other groups of its sides, without the slots of groups that are none any more."""
+    sheet = counts.sheets.get("values")
+    if sheet is None:
+        return counts
+    sides = zip(old, new, strict=True)
+    gone = [{a.group_of[v] for v in a.group_of} - {a.group_of[v] for v in b.group_of} for a, b in sides]
+    kept = np.array([u not in gone[0] and v not in gone[1] for u, v in map(pair_values, sheet.slot_names)])
+    return Counts({**counts.sheets, "values": sheet.only(kept[sheet.slot])}).rename("values", new_slot(old, new))
 
 
 def new_slot(old: Sequence[PairColumn], new: Sequence[PairColumn]) -> Callable[[str], str]:
@@ -183,3 +213,57 @@ def _united(tallies: Sequence[Tally], sides: Sequence[PairColumn]) -> PairColumn
 def _changed(tally: Tally, column: Column, counts: Counts) -> Tally:
     columns = [column if c.name == column.name else c for c in tally.schema.columns]
     return replace(tally, schema=tally.schema._with(columns=columns), columns={**tally.columns, column.name: counts})
+
+
+# ---- a copy for others
+
+
+def with_least(tally: Tally, rows: int) -> Tally:
+    """The tally without what fewer rows have, see `Tally.at_least`."""
+    if isinstance(rows, bool) or not isinstance(rows, (int, np.integer)) or rows < 2:
+        raise SettingsError(f"at least {rows!r} rows", hint="take a whole number of 2 or more, usually 5 to 20.")
+    wrong = tally.impossible()
+    if wrong is not None:
+        raise CannotEstimate(f"this tally is a difference that no rows can have: {wrong}", hint="share a sum.")
+    if weighted(tally):
+        raise SettingsError(
+            "the rows have weights, and a sum of weights does not say how many rows stand behind it",
+            hint="count the rows without weights, or leave rare values out of the data before they are counted.",
+        )
+    by_class = tally.labels.sheet("rows", ROWS).table("rows", len(tally.classes)).sum(axis=0)
+    few = by_class < rows
+    if np.count_nonzero(~few) < min(2, len(few)):
+        raise SettingsError(
+            f"only {np.count_nonzero(~few)} of {len(few)} classes have at least {rows} rows: nothing is left to tell "
+            "apart",
+            hint="ask for fewer rows, or put small classes together before counting.",
+        )
+    kept = tally.regroup([None if small else name for small, name in zip(few.tolist(), tally.classes, strict=True)])
+    after = replace(
+        kept,
+        schema=kept.schema._with(receipts=False),
+        labels=kept.labels.without("receipts"),
+        columns={name: _with_least(counts, rows, len(kept.classes)) for name, counts in kept.columns.items()},
+        skipped=kept.skipped if kept.skipped >= rows else 0,
+        least_rows=max(int(rows), tally.least_rows),
+    )
+    return renewed(None, after)
+
+
+def weighted(tally: Tally) -> bool:
+    """Whether a row may have counted other than once; fractions of limbs are fractions of rows."""
+    n, rows = (tally.labels.sheet("rows", ROWS).table(a, len(tally.classes)).sum(axis=0) for a in ROWS)
+    sheets = (s for c in tally.columns.values() for s in c.sheets.values() if "x" not in s.amounts)
+    return tally.schema.weights is not None or (n != rows).any() or any((s.limb < 0).any() for s in sheets)
+
+
+def _with_least(counts: Counts, rows: int, n_labels: int) -> Counts:
+    """The slots that at least so many rows have, all classes together; sums of numbers class by class."""
+    out = {}
+    for name, sheet in counts.sheets.items():
+        if "x" in sheet.amounts:
+            kept = sheet.table(how_often(name), n_labels)[sheet.slot, sheet.label] >= rows
+        else:
+            kept = (sheet.by_slot(how_often(name)) >= rows)[sheet.slot]
+        out[name] = sheet.only(kept)
+    return Counts({name: sheet for name, sheet in out.items() if sheet})

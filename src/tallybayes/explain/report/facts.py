@@ -16,6 +16,7 @@ from ...base import canon
 from ...base.arrays import Floats, Ints, log_sum_exp
 from ...base.errors import DataError
 from ...data import encode
+from ...data.kinds import kept
 from ...data.sources import Batch, Source, open_source
 from ...model import posterior
 from ...model.model import Model
@@ -120,7 +121,7 @@ def report_facts(model: Model, data: Any, y: Any = None, *, seen: Judged | None 
         },
         "model": _model_facts(model),
         "columns": _column_facts(model, seen),
-        "ignored": [{"name": c.name, "reason": c.reason} for c in model.schema.columns if c.kind == "ignore"],
+        "ignored": [{"name": c.name, "reason": kept(c.reason)} for c in model.schema.columns if c.kind == "ignore"],
         "words": {name: _words(model, name) for name in _word_columns(model)},
     }
     if (found := seen.evaluation) is not None:
@@ -224,7 +225,7 @@ def _column_facts(model: Model, seen: Judged) -> list[dict[str, Any]]:
             "name": name,
             "kind": column.kind,
             "family": family,
-            "reason": column.reason,
+            "reason": kept(column.reason),
             "weight": float(model.settings.weight_of(name)),
             "corrections": _corrections(model, name),
             "bits": seen.information[name],
