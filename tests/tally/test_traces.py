@@ -125,11 +125,13 @@ def read(raw: bytes) -> tuple[str, list[float]]:
 
 
 def fitted_numbers(raw: bytes) -> list[float]:
-    """The numbers in the settings of a file; the cuts of pairs, by which tallies are counted, are not among them."""
+    """The numbers in the settings of a file, and the cuts of pairs."""
     if not raw.startswith(b"PAR1"):
         return []
-    settings = json.loads(pq.ParquetFile(io.BytesIO(raw)).metadata.metadata[b"tallybayes.settings"])
-    return [float(v) for v in leaves(settings) if isinstance(v, float)]
+    held = pq.ParquetFile(io.BytesIO(raw)).metadata.metadata
+    pairs = [c.get("of") for c in json.loads(held[b"tallybayes.schema"])["columns"]]
+    settings = json.loads(held.get(b"tallybayes.settings", b"{}"))
+    return [float(v) for v in leaves([settings, pairs]) if isinstance(v, float)]
 
 
 def found(raw: bytes, gone: Table, kept: Table) -> list[tuple[str, Any, Any]]:

@@ -13,6 +13,8 @@ Ints = NDArray[np.int64]
 Objects = NDArray[np.object_]
 Bools = NDArray[np.bool_]
 
+_DIGITS = 17  # that tell any two floats apart
+
 
 def log_sum_exp(scores: Floats) -> Floats:
     """log Σ exp(score) along the last axis; −inf where every score is −inf.
@@ -75,4 +77,25 @@ def weighted_quantiles(rising: Floats, weights: Floats, shares: Any, total: floa
     """
     below = np.cumsum(weights) / (weights.sum() if total is None else total)
     out: Floats = rising[np.minimum(np.searchsorted(below, shares), len(rising) - 1)]
+    return out
+
+
+def short_between(low: Floats, high: Floats) -> Floats:
+    """A number above each low and below the high beside it, near their middle, in as few digits as may be.
+
+    It is neither of the two, and hardly tells what they are; it is the high one where nothing lies between them.
+
+    >>> short_between(np.array([1.9, 1017.25, 1.0]), np.array([3.0, 65819210.125, 1 + 2**-52])).tolist()
+    [2.5, 30000000.0, 1.0000000000000002]
+    """
+    middle = low / 2 + high / 2
+    out, open_ = high.copy(), np.flatnonzero((middle > low) & (middle < high))
+    out[open_] = middle[open_]
+    for digits in range(1, _DIGITS):
+        if not len(open_):
+            break
+        short = np.array([float(f"{c:.{digits}g}") for c in middle[open_].tolist()])
+        near = np.abs(short - middle[open_]) <= (high / 4 - low / 4)[open_]
+        out[open_[near]] = short[near]
+        open_ = open_[~near]
     return out

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.arrays import Bools, Floats, Ints, safe_log
+from ..base.arrays import Bools, Floats, Ints, safe_log, short_between
 from ..base.errors import SettingsError
 from ..data.blocks import N, Numbers
 from ..exact.cells import Cells, distinct
@@ -48,10 +48,10 @@ class Histogram:
 
     def cuts(self, after: Ints) -> Floats:
         """Where to cut the line after some of `gaps`: near the middle of the gap, in as few digits as may be."""
-        reach, first = (each[after].tolist() for each in self._around)
-        middle = self.middle
-        ends = zip(reach, first, middle[after].tolist(), middle[after + 1].tolist(), strict=True)
-        return np.array([_cut(*each) for each in ends], dtype=np.float64)
+        reach, first = (each[after] for each in self._around)
+        meet = reach == first  # cells without a gap: their edge, but for what hardly anybody can see
+        side = _HARDLY * np.where(meet, self.middle[after + 1] - self.middle[after], 0.0)
+        return short_between(reach - side, first + side)
 
     @cached_property
     def _around(self) -> tuple[Floats, Floats]:
@@ -62,17 +62,6 @@ class Histogram:
         """The histogram of some of the cells, in the order of their numbers where these are given."""
         kept: Iterator[Any] = (each[which] for each in (self.codes, self.low, self.high, self.point, self.n))
         return Histogram(self.cells, *kept)
-
-
-def _cut(reach: float, first: float, left: float, right: float) -> float:
-    """A number above `reach`, or at it where two cells meet, and up to `first`, that parts their middles."""
-    middle = min(max(reach / 2 + first / 2, -_LARGEST), _LARGEST)
-    near = (first - reach) / 4 if reach < first else _HARDLY * (right - left)
-    for digits in range(1, 18):
-        short = float(f"{middle:.{digits}g}")
-        if abs(short - middle) <= near and left < short <= right and (reach == first or reach < short <= first):
-            return short
-    return first
 
 
 def middles(low: Floats, high: Floats) -> Floats:

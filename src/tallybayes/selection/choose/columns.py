@@ -21,7 +21,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ...base.arrays import Bools, Floats, Ints
+from ...base.arrays import Bools, Floats, Ints, short_between
 from ...data.blocks import Codes, Numbers
 from ...data.schema import Column
 from ...exact.cells import Cells
@@ -217,7 +217,7 @@ class Number:
         values = block.values[there]
         distinct, times = np.unique(values, return_counts=True)
         last = _ends(distinct, times, column.cells, most)
-        cuts = between(distinct, last)
+        cuts = short_between(distinct[last], distinct[last + 1] if len(last) else distinct[:0])
         codes = np.full(block.rows, len(cuts) + 1, dtype=np.int32)
         codes[there] = np.searchsorted(cuts, values, side="right")
         unit = max(float(np.abs(distinct).max(initial=0.0)), np.finfo(float).tiny)
@@ -308,15 +308,3 @@ def _ends(distinct: Floats, times: Ints, cells: Cells | None, most: int) -> Ints
     by_rows = np.searchsorted(below[last], wanted * below[-1])
     by_values = (wanted * len(last)).astype(np.int64)
     return np.asarray(last[np.unique(np.minimum(np.concatenate([by_rows, by_values]), len(last) - 1))])
-
-
-def between(distinct: Floats, last: Ints) -> Floats:
-    """Cuts between each of these values and the next, with few digits where that parts the same values.
-
-    A cut is no value of a row, unless two values have no number between them: it stays when the row is forgotten.
-    """
-    low, high = distinct[last], distinct[last + 1] if len(last) else distinct[:0]
-    middle = low / 2 + high / 2
-    cuts = np.where((middle > low) & (middle < high), middle, high)
-    short = np.array([float(f"{c:.4g}") for c in cuts.tolist()])
-    return np.asarray(np.where((short > low) & (short < high), short, cuts)) if len(cuts) else cuts
