@@ -185,10 +185,11 @@ def _by_dealing(s: Ints, a: Ints, b: Ints, by_s: Floats, x2: float) -> float:
     at_once, further = max((1 << 18) // over.size, 1), 0
     order = np.argsort(s, kind="stable")  # the rows of a stratum stand together
     first, b = (s[order] * shape[1] + a[order]) * shape[2], b[order]
+    ends = np.cumsum(by_s.astype(np.int64))
     for done in range(0, _DEALS, at_once):
         deals = min(at_once, _DEALS - done)
-        dealt = np.argsort(s[order] + rng.random((deals, len(s))), axis=1)
-        cells = first + b[dealt] + over.size * np.arange(deals)[:, None]
+        each = [rng.permuted(np.tile(part, (deals, 1)), axis=1) for part in np.split(b, ends[:-1])]
+        cells = first + np.concatenate(each, axis=1) + over.size * np.arange(deals)[:, None]
         n = np.bincount(cells.ravel(), minlength=deals * over.size).reshape(deals, -1)
         further += int(np.count_nonzero((n * n) @ factor - scale.sum() >= x2 - 1e-9 * max(x2, 1.0)))
     return (1 + further) / (1 + _DEALS)
@@ -243,7 +244,7 @@ def chance(rows: Floats, a: Floats, b: Floats) -> tuple[Floats, Floats, Floats]:
     had from sums over any rows by inclusion and exclusion, and a permutation takes k different rows to any k others
     equally often.
     """
-    out = []
+    out: list[Floats] = []
     for k in (1, 2, 3):
         graphs, signs, blocks, times = _partitions(k)
         different = 1.0
@@ -254,7 +255,7 @@ def chance(rows: Floats, a: Floats, b: Floats) -> tuple[Floats, Floats, Floats]:
         for j in range(2 * k):
             ways *= np.where(blocks[:, None] > j, np.maximum(rows - j, 0.0), 1.0)
         with np.errstate(divide="ignore", invalid="ignore"):
-            out.append(times @ np.where(ways > 0, different / ways, 0.0))
+            out.append((times[:, None] * np.where(ways > 0, different / ways, 0.0)).sum(axis=0))
     return out[0], out[1], out[2]
 
 
