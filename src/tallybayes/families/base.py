@@ -90,6 +90,7 @@ class Linear:
 
 
 _MOST_ROWS = 40  # of a table that is printed
+WORST = -50.0  # what a row that was held out costs at most, in nats, such as the only one of its class
 
 
 @dataclass(frozen=True, repr=False)
@@ -210,6 +211,13 @@ class Family(ABC):
         """For a number column, what each cell of the histogram says, as counted and with one of its rows left out.
 
         Up to what all classes share; None (the default) keeps the family out of the automatic choice.
+        """
+        return None
+
+    def held_out_score(self, h: Any, context: Context) -> float | None:
+        """Σ over rows of log P(class given value), estimated anew without them.
+
+        For a family that looks at the labels before it counts, which `leave_one_out` cannot undo; else None.
         """
         return None
 
