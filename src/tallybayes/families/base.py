@@ -132,9 +132,12 @@ class Belief(ABC):
     def parts(self, block: Any) -> Floats:
         """log P(value given class), rows × classes; 0 where the value is missing."""
 
-    @abstractmethod
     def sample(self, labels: Ints, rng: np.random.Generator) -> Any:
-        """A value for each row, drawn from the distribution of the row's class."""
+        """A value for each row, drawn from the distribution of the row's class; what has no `density` has none."""
+        raise SettingsError(
+            f"a {type(self).__name__} is no distribution, and has no values to draw",
+            hint="model.generative is the model beneath that has: model.generative.sample(n).",
+        )
 
     @abstractmethod
     def parameters(self) -> tuple[int, int]:
