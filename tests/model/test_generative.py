@@ -45,7 +45,9 @@ def test_the_probabilities_of_counts_add_up_to_one(family):
     model = one_column("k", COUNTS, family, kind="number", cells=tb.Cells.fitted(COUNTS))
     known = np.arange(COUNTS.max() + 1) if family == "levels" else np.arange(80.0)  # a value never seen is summed out
     total = math.fsum(np.exp(model.log_density({"k": known})).tolist())
-    assert total == pytest.approx(1.0, abs=1e-9 if family != "kernel" else 0.01)  # values beside the points have a share
+    assert total == pytest.approx(
+        1.0, abs=1e-9 if family != "kernel" else 0.01
+    )  # values beside the points have a share
 
 
 @pytest.mark.parametrize(
