@@ -131,7 +131,7 @@ def test_a_model_with_gaps_is_kept_and_drawn_from(tmp_path) -> None:
     model.save(tmp_path / "m.tb.parquet")
     again = tb.load(tmp_path / "m.tb.parquet")
     assert np.array_equal(again.predict_proba(frame), model.predict_proba(frame))
-    drawn = model.counted.sample(6000, seed=1).to_pandas()
+    drawn = model.generative.sample(6000, seed=1).to_pandas()
     for label, rows in frame.groupby("y"):
         there = drawn[drawn["y"] == label]
         for name in ("income", "job"):

@@ -164,7 +164,7 @@ def test_learning_and_forgetting_keep_corrections(model: tb.Model) -> None:
 
 def test_the_rest_of_a_belief(model: tb.Model) -> None:
     plain = TALLY.model(replace(model.settings, corrections={}))
-    assert model.sample(20, seed=1).num_rows == 20
+    assert model.generative.sample(20, seed=1).num_rows == 20
     raw = sum(int(np.count_nonzero(c.on(("a", "b", "c")))) for c in model.settings.corrections.values())
     assert model.parameters() == (plain.parameters()[0] + raw, plain.parameters()[1] + raw)
     for name in model.beliefs:

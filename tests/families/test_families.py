@@ -365,3 +365,49 @@ def test_log_density_follows_the_unit() -> None:
             model = tb.count({"x": x * unit, "y": y}, schema_).model(tb.Settings(families={"x": family}))
             densities.append(model.log_density({"x": x * unit}))
         np.testing.assert_allclose(densities[0] - densities[1], np.log(1024.0), atol=1e-9)
+
+
+def _chosen(seed: int, n: int, truth: str) -> str:
+    """What `auto` reads a column by, of which it is known how it came about."""
+    rng = np.random.default_rng([seed, n])
+    if truth == "bells":
+        y = rng.integers(0, 2, n)
+        x = rng.normal(y, 1.0)
+    elif truth == "steps":
+        x = rng.uniform(0, 1, n)
+        y = (rng.random(n) < np.where((x > 0.3) & (x < 0.6), 0.85, 0.2)).astype(int)
+    else:
+        y = rng.integers(0, 2, n)
+        x = rng.normal(np.where(y == 1, 0.0, rng.choice([-2.0, 2.0], n)), 0.6)
+    schema_ = tb.Schema([tb.Column("x", "number", cells=tb.Cells.fitted(x))], target="y")
+    return tb.count({"x": x, "y": y}, schema_).model().families["x"].describe()
+
+
+@pytest.mark.parametrize("n", [60, 200])
+def test_auto_is_not_flattered_by_cuts_that_saw_the_labels(n: int) -> None:
+    """Bins that kept their cuts while a row was left out beat the true shared Gaussian in 14 of 40 tables."""
+    bells = [_chosen(seed, n, "bells") for seed in range(40)]
+    assert sum(name.startswith("bins") for name in bells) <= 1
+    assert bells.count("gaussian-shared") >= 30  # the others are a smooth curve or a Student-t, a nat ahead
+
+
+def test_auto_still_sees_steps_and_two_peaks() -> None:
+    steps = [_chosen(seed, 200, "steps") for seed in range(20)]
+    assert sum(name.startswith("bins") for name in steps) >= 15 and "gaussian-shared" not in steps
+    peaks = [_chosen(seed, 200, "peaks") for seed in range(20)]
+    assert sum(name.startswith(("bins", "kernel")) for name in peaks) >= 19
+
+
+def test_bins_are_as_dense_as_the_truth() -> None:
+    """The histogram of fine cells was 3 nats a row too low at 100 rows, and 1.3 at 400."""
+    for n in (100, 400):
+        found = []
+        for seed in range(3):
+            rng = np.random.default_rng([seed, n])
+            y, fresh = rng.integers(0, 2, n), rng.integers(0, 2, 4000)
+            x, asked = rng.normal(y, 1.0), rng.normal(fresh, 1.0)
+            schema_ = tb.Schema([tb.Column("x", "number", cells=tb.Cells.fitted(x))], target="y")
+            model = tb.count({"x": x, "y": y}, schema_).model(tb.Settings(families={"x": "bins"}))
+            truth = np.log(0.5 * stats.norm.pdf(asked) + 0.5 * stats.norm.pdf(asked - 1))
+            found.append(np.mean(truth - model.log_density({"x": asked})))
+        assert 0 < np.mean(found) < 0.1

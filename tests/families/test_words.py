@@ -96,6 +96,10 @@ def test_order_does_not_matter_and_dicts_are_the_same(model: tb.Model) -> None:
 @pytest.mark.parametrize("seed", range(20 if FULL else 2))
 def test_sampling_recovers_the_shares(model: tb.Model, seed: int) -> None:
     """Every word's share of the words, or of the rows, within four standard errors of what the model says."""
+    if not model.beliefs["w"].density:
+        with pytest.raises(tb.SettingsError, match=r"model.generative.sample\(n\)"):
+            model.sample(5, seed)
+        model = model.generative
     sample = model.sample(100_000 if FULL else 5_000, seed)
     again = tb.count(sample, TALLY.schema)
     rows = again.columns["w"].sheet("rows", ("n",)).table("n", 2)[0]

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import jensenshannon
-from scipy.stats import chi2_contingency
+from scipy.stats import fisher_exact
 from shared_data import shared
 from sklearn.metrics import mutual_info_score
 
 from tallybayes.base.errors import CannotEstimate, DataError, SchemaError
 from tallybayes.data.schema import Column, Schema
 from tallybayes.exact.cells import Cells
-from tallybayes.model.joint.assumptions import _binned, assumptions
+from tallybayes.model.joint.assumptions import assumptions, binned
 from tallybayes.model.joint.shift import shift
 from tallybayes.tally.tally import Tally
 
@@ -103,15 +103,15 @@ def test_a16_false_alarms_come_as_often_as_the_p_value_says():
     report = assumptions(f, Schema([Column(f"x{j}", "number") for j in range(columns)], target="y"))
     assert report.n_pairs == 190 and len(report.pairs) == 50
     smallest = sorted(p.found.p_value for p in report.pairs)
-    assert sum(p < 0.05 for p in smallest) <= 25  # 9.5 expected of 190
-    assert smallest[0] > 1e-5
+    assert sum(p < 0.05 for p in smallest) <= 20  # 9.5 expected of 190
+    assert report.dependent == 0 and min(p.found.p_corrected for p in report.pairs) > 0.05
 
 
 @few
 @given(st.lists(st.one_of(st.floats(-5, 5), st.integers(0, 3).map(float), st.just(math.nan)), min_size=1, max_size=200))
 def test_a16_bins_are_ordered_and_few(values):
     x = np.array(values)
-    codes = _binned(x)
+    codes = binned(x, np.zeros(len(x), dtype=np.int64))
     assert (codes[np.isnan(x)] == -1).all()
     some = ~np.isnan(x)
     assert len(np.unique(codes[some])) <= 10
@@ -122,7 +122,7 @@ def test_a16_bins_are_ordered_and_few(values):
 
 
 def test_a16_bins_have_about_equal_frequency():
-    codes = _binned(np.random.default_rng(0).lognormal(size=10_000))
+    codes = binned(np.random.default_rng(0).lognormal(size=10_000), np.zeros(10_000, dtype=np.int64))
     assert np.bincount(codes).tolist() == pytest.approx([1000] * 10, abs=2)
 
 
@@ -195,9 +195,6 @@ def test_a16_shift_equals_scipy(first, second):
         gap = found[column].marginal
         if (table.sum() > 0).all():
             assert gap.divergence == pytest.approx(jensenshannon(table[0], table[1]) ** 2, abs=1e-9)
-            if len(table) > 1:
-                wanted = chi2_contingency(table, correction=False, lambda_="log-likelihood")
-                assert found[column].p_value == pytest.approx(wanted.pvalue, abs=1e-9)
         else:
             assert gap.divergence is None
     x, z = f["x"].dropna(), g["x"].dropna()
@@ -302,7 +299,7 @@ def test_a16_shift_adds_up_cells_in_the_order_of_the_line():
     x, z = rng.uniform(-1, 1, 4000), rng.uniform(0, 2, 4000)
     schema = Schema([Column("x", "number", cells=Cells.fitted(np.concatenate([x, z])))], target="y")
     found = shift(*(Tally.of(schema, {"x": v, "y": [0] * 4000}) for v in (x, z)))["x"]
-    codes = _binned(np.concatenate([x, z]))
+    codes = binned(np.concatenate([x, z]), np.zeros(8000, dtype=np.int64))
     p, q = (np.bincount(c, minlength=10) for c in (codes[:4000], codes[4000:]))
     assert found.marginal.divergence == pytest.approx(jensenshannon(p, q) ** 2, abs=0.01)
 
@@ -313,5 +310,4 @@ def test_a16_shift_compares_a_class_with_the_same_class():
     found = shift(Tally.of(SCHEMA, one), Tally.of(SCHEMA, two))["a"]
     assert list(found.by_class) == ["v"]
     assert found.by_class["v"].divergence == pytest.approx(jensenshannon([3, 1], [1, 3]) ** 2)
-    wanted = chi2_contingency([[3, 1], [1, 3]], correction=False, lambda_="log-likelihood").pvalue
-    assert found.p_value_within == pytest.approx(wanted)
+    assert found.p_value_within == pytest.approx(fisher_exact([[3, 1], [1, 3]]).pvalue)

@@ -291,7 +291,7 @@ def test_xor_is_solved_and_explained() -> None:
     line = next(c for c in why.contributions if c.column == "a × b")
     assert line.label == f"{test['a'][0]} and {test['b'][0]} together"
     np.testing.assert_allclose(why.total, model.log_joint(test)[0], atol=1e-12)
-    assert set(model.sample(5, 0).column_names) == {"a", "b", "c", "y"}
+    assert set(model.generative.sample(5, 0).column_names) == {"a", "b", "c", "y"}
     assert model.settings.calibrated is not None
     assert model.settings.calibrated.form == "corrections and pairs"
     assert "corrections and pairs" in repr(model)

@@ -5,6 +5,8 @@ For each candidate, every row's class is predicted from this column with the row
     Σ_gy n_gy · log [ (n_y − 1)·P₋(g given y) / ((n_y − 1)·P₋(g given y) + Σ_{y' ≠ y} n_y'·P(g given y')) ]
 
 The candidate with the highest sum wins; one that is simpler wins ties. A column without cells is a Gaussian.
+Bins by description length have seen the labels of all rows when they were cut. Where they are ahead they are cut anew
+without the rows that are asked about (`Bins.held_out_score`), and must still be ahead of what is simpler.
 The Gaussian with a variance of its own for each class takes part as its Student-t only: the plain one looks perfect on
 a class whose few values happen to be equal, and calls the next value impossible.
 """
@@ -17,7 +19,7 @@ import numpy as np
 
 from ..base.arrays import Floats, safe_log
 from ..exact.counts import Counts
-from .base import Belief, Context, Family, registered
+from .base import WORST, Belief, Context, Family, registered
 from .bins import Bins
 from .gaussian import Gaussian
 from .histogram import Histogram, read_cells
@@ -26,6 +28,7 @@ from .levels import Levels
 from .poisson import Poisson
 
 _TIE = 1.0  # natural logs over all rows: less is not worth a more complicated family
+_CUT = 3.0  # the same for one that looks at the labels: with so much choice it is often ahead by chance
 
 
 @dataclass(frozen=True)
@@ -56,9 +59,21 @@ def choose(counts: Counts, context: Context) -> Family:
     if context.cells is None or "cells" not in counts.sheets or context.n_classes < 2:
         return Gaussian()
     h = read_cells(counts, context, "auto")
-    tried = [(left_out_score(f, h, counts, context), f) for f in candidates(h)]
-    best = max(score for score, _ in tried)
-    return next(f for score, f in tried if score >= best - _TIE)
+    tried = {f: left_out_score(f, h, counts, context) for f in candidates(h)}
+    asked: set[Family] = set()
+    while True:
+        best = max(tried, key=lambda f: tried[f])
+        chosen = next(f for f, score in tried.items() if score >= tried[best] - _TIE)
+        again = {best, chosen} - asked
+        if not again:
+            return chosen
+        asked |= again
+        for family in again:  # a sum that labels have flattered is asked for anew, where it would decide
+            honest = family.held_out_score(h, context)
+            if honest is not None:
+                simpler = list(tried)[: list(tried).index(family)]
+                ahead = min(honest, tried[family]) - max((tried[f] for f in simpler), default=-np.inf)
+                tried[family] = min(honest, tried[family]) if ahead > _CUT else -np.inf
 
 
 def left_out_score(family: Family, h: Histogram, counts: Counts, context: Context) -> float:
@@ -74,7 +89,7 @@ def left_out_score(family: Family, h: Histogram, counts: Counts, context: Contex
 
 
 def _log_share(own: Floats, all_classes: Floats) -> Floats:
-    """log [own / (own + the others)] per cell and class; at worst −50 for a class that was a single row."""
+    """log [own / (own + the others)] per cell and class; at worst `WORST`, for a class that was a single row."""
     out = np.empty_like(own)
     for y in range(own.shape[1]):
         rest = all_classes[:, np.arange(own.shape[1]) != y]
@@ -82,4 +97,4 @@ def _log_share(own: Floats, all_classes: Floats) -> Floats:
         mine = np.exp(own[:, y] - top)
         total = mine + np.exp(rest - top[:, None]).sum(axis=1)
         out[:, y] = safe_log(mine / np.maximum(total, 1e-300))  # a cell no class can have is nobody's
-    return np.maximum(out, -50.0)
+    return np.maximum(out, WORST)

@@ -92,6 +92,7 @@ class Linear:
 
 
 _MOST_ROWS = 40  # of a table that is printed
+WORST = -50.0  # what a row that was held out costs at most, in nats, such as the only one of its class
 
 
 @dataclass(frozen=True, repr=False)
@@ -165,9 +166,12 @@ class Belief(ABC):
     def parts(self, block: Any) -> Floats:
         """log P(value given class), rows × classes; 0 where the value is missing."""
 
-    @abstractmethod
     def sample(self, labels: Ints, rng: np.random.Generator) -> Any:
-        """A value for each row, drawn from the distribution of the row's class."""
+        """A value for each row, drawn from the distribution of the row's class; what has no `density` has none."""
+        raise SettingsError(
+            f"a {type(self).__name__} is no distribution, and has no values to draw",
+            hint="model.generative is the model beneath that has: model.generative.sample(n).",
+        )
 
     @abstractmethod
     def parameters(self) -> tuple[int, int]:
@@ -244,6 +248,13 @@ class Family(ABC):
         """For a number column, what each cell of the histogram says, as counted and with one of its rows left out.
 
         Up to what all classes share; None (the default) keeps the family out of the automatic choice.
+        """
+        return None
+
+    def held_out_score(self, h: Any, context: Context) -> float | None:
+        """Σ over rows of log P(class given value), estimated anew without them.
+
+        For a family that looks at the labels before it counts, which `leave_one_out` cannot undo; else None.
         """
         return None
 

@@ -3,6 +3,7 @@
     amounts    a one under the value's cell; a bin's count is the sum of its cells'
     estimate   P(bin given y) = n_by / n_y, smoothed like any category
     score      log P(bin given y)
+    density    P(bin given y) · f(x) / f(bin),  f the kernel density of all classes together
 
 The cuts are chosen at estimate time from the cells: by minimum description length (Fayyad and Irani 1993: split
 where gain > [log₂(N − 1) + log₂(3^k − 2) − k·E + k₁·E₁ + k₂·E₂] / N), into equally filled, or equally wide bins.
@@ -11,25 +12,28 @@ where gain > [log₂(N − 1) + log₂(3^k − 2) − k·E + k₁·E₁ + k₂·
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
 
-from ..base.arrays import Floats, Ints, safe_log
+from ..base.arrays import Floats, Ints, log_sum_exp, safe_log
 from ..base.canon import number_text
 from ..base.errors import SettingsError
 from ..data.blocks import Numbers
 from ..data.pairs import stretch_names
-from ..exact.cells import MIDDLE
+from ..exact.cells import REACH, distinct
 from ..exact.counts import Counts
-from .base import Context, Family, Table
+from .base import WORST, Context, Family, Table
 from .categorical import draw
-from .histogram import GroupBelief, Histogram, cauchy_mass, left_out, middles, read_cells
+from .histogram import GroupBelief, Histogram, left_out, middles, read_cells
+from .kernel import KernelBelief, pooled
 
 METHODS = ("mdl", "frequency", "width")
 _DIGITS = 6  # of a cut in the name of a bin, where they are enough
 MOST_BINS = 100_000  # room is made for each, however few values there are
+_PARTS = 10  # of the rows, each held out in turn
 
 
 @dataclass(frozen=True)
@@ -58,10 +62,31 @@ class Bins(Family):
         return BinsBelief(h.cells, context.n_classes, context.probabilities(n, names), cuts, h)
 
     def leave_one_out(self, h: Histogram, counts: Counts, context: Context) -> tuple[Floats, Floats]:
-        """log P of each cell's bin: as counted, and with one row of the cell taken out (the cuts stay)."""
+        """log P of each cell's bin: as counted, and with one row of the cell taken out, the cuts as they are."""
         belief = self.estimate(counts, context)
         left = left_out(context, by_bin(h, belief.cuts), _names(belief.cuts, h.middle), belief.which(h.middle))
         return belief.log_cells(h.codes), left
+
+    def held_out_score(self, h: Histogram, context: Context) -> float | None:
+        """Cuts that look at the labels are made anew without every tenth row, which is then asked about.
+
+        The rows are dealt in the order of class and cell, so that every part is like the whole.
+        """
+        if self.method != "mdl":
+            return None
+        up_to = np.cumsum(h.n.T.ravel())  # rows, class by class
+        parts = int(np.clip(up_to[-1] if len(up_to) else 0, 2, _PARTS))
+        score = 0.0
+        for part in range(parts):
+            dealt = up_to // parts + np.clip(up_to % parts - part, 0.0, 1.0)
+            held = np.diff(dealt, prepend=0.0).reshape(h.n.shape[1], -1).T
+            rest = replace(h, n=np.maximum(h.n - held, 0.0))
+            cuts = self.cuts(rest)
+            p = context.probabilities(by_bin(rest, cuts), _names(cuts, h.middle))[which_bin(cuts, h.middle)]
+            joint = safe_log(p) + safe_log(rest.n.sum(axis=0))
+            share = joint - log_sum_exp(joint)[:, None]
+            score += float(np.sum(np.where(held > 0, held * np.maximum(share, WORST), 0.0)))
+        return score
 
     def cuts(self, h: Histogram) -> Floats:
         """Values between cells at which bins part."""
@@ -178,23 +203,27 @@ class BinsBelief(GroupBelief):
         """Counted cells, and the cuts."""
         return np.concatenate([self.h.middle, self.cuts])
 
+    @cached_property
+    def _inside(self) -> tuple[KernelBelief, Floats]:
+        """The curve of all classes together, and its mass in each bin."""
+        curve = pooled(self.h)
+        codes = self._cells()
+        mass = np.zeros(len(self.cuts) + 1)
+        np.add.at(mass, self.groups(codes), curve.mass(codes)[:, 0])
+        return curve, mass
+
+    def _cells(self) -> Ints:
+        """Every cell that the curve has mass in."""
+        return np.concatenate([np.arange(-REACH, REACH), self.cells.point_codes()])
+
     def base(self, block: Numbers) -> Floats:
-        """log density within the value's bin, over all classes: the bin's cells, and one row's share spread wide."""
+        """log density within the value's bin: that of all classes together, cut off at the bin's ends."""
         out = np.zeros(block.rows)
         there = block.present()
-        codes, inverse = np.unique(self.cells.codes(block.values[there]), return_inverse=True)
-        low, high = self.cells.edges(codes)
-        which, of_cell = self.which(middles(low, high)), self.which(self.h.middle)
-        everyone = self.h.n.sum(axis=1)
-        rows = np.bincount(of_cell, weights=everyone, minlength=len(self.cuts) + 1)[which]
-        counted = dict(zip(self.h.codes.tolist(), everyone.tolist(), strict=True))
-        n = np.array([counted.get(c, 0.0) for c in codes.tolist()])
-        edges = np.concatenate(([-np.inf], self.cuts, [np.inf]))
-        scale = float(np.ldexp(float(MIDDLE), self.cells.exponent))
-        wide = cauchy_mass(low, high, self.cells.centre, scale)
-        wide /= np.maximum(cauchy_mass(edges[which], edges[which + 1], self.cells.centre, scale), 1e-300)
-        width = np.where(low == high, 1.0, np.minimum(high - low, 1e308))
-        out[there] = (safe_log((n + wide) / (rows + 1)) - np.log(width))[inverse]
+        codes, inverse = distinct(self.cells.codes(block.values[there]))
+        if len(codes):
+            curve, mass = self._inside
+            out[there] = (curve.log_cells(codes)[:, 0] - safe_log(mass)[self.groups(codes)])[inverse]
         return out
 
     def bars(self, low: float, high: float) -> tuple[Floats, Floats]:
@@ -204,18 +233,17 @@ class BinsBelief(GroupBelief):
         return edges, self.probabilities[self.which(middles(edges[:-1], edges[1:]))] / np.diff(edges)[:, None]
 
     def sample(self, labels: Ints, rng: np.random.Generator) -> pa.Array:
-        """A bin by its probability, then one of the cells counted in it, over all classes, and its middle."""
-        of_cell = self.which(self.h.middle)
-        everyone = self.h.n.sum(axis=1)
+        """A bin by its probability, then one of its cells by the curve of all classes, and any value of the cell."""
+        codes = self._cells()
+        low, high = self.cells.edges(codes)
+        curve, _ = self._inside
+        mass, of_cell = curve.mass(codes), self.groups(codes)
         bins = draw(self.probabilities, labels, rng)
-        values = np.full(len(labels), self.cells.centre)
+        values = np.empty(len(labels))
         for b in np.unique(bins):
-            inside = np.flatnonzero(of_cell == b)
-            rows = np.flatnonzero(bins == b)
-            if len(inside):
-                values[rows] = self.h.middle[inside[draw(everyone[inside, None], 0 * rows, rng)]]
-            elif len(self.cuts):
-                values[rows] = self.cuts[min(int(b), len(self.cuts) - 1)]
+            inside, rows = np.flatnonzero(of_cell == b), np.flatnonzero(bins == b)
+            at = inside[draw(mass[inside], 0 * rows, rng)]
+            values[rows] = low[at] + rng.random(len(at)) * (high[at] - low[at])
         return pa.array(values)
 
     def table(self) -> Table:

@@ -15,9 +15,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
-import pyarrow as pa
 
-from ..base.arrays import Floats, Ints
+from ..base.arrays import Floats
 from ..base.errors import SettingsError
 from ..data.schema import Column
 from ..exact.counts import Counts
@@ -127,12 +126,6 @@ class BlendBelief(Belief):
             return np.asarray(np.sum(parts, axis=0))
 
         return [Support(narrow.n, narrow.of, None if any(d is None for d in draws) else draw)]
-
-    def sample(self, labels: Ints, rng: np.random.Generator) -> Any:
-        """Each value from the family with the largest share."""
-        if not self.beliefs:
-            return pa.nulls(len(labels), pa.float64())
-        return self.beliefs[int(np.argmax(self.shares))].sample(labels, rng)
 
     def parameters(self) -> tuple[int, int]:
         """Those of all families."""

@@ -52,15 +52,12 @@ class Kernel(Family):
         h = read_cells(counts, context, self.name)
         empty = h.n.sum(axis=0) == 0  # a class without a value is taken like all classes together: no evidence
         h = replace(h, n=np.where(empty, h.n.sum(axis=1, keepdims=True), h.n))
-        spread = _spread(h)
-        flat = KernelBelief(h.cells, context.n_classes, h, np.full(context.n_classes, spread), spread)
+        flat = _flat(h)
         if not isinstance(self.bandwidth, str):
             return replace(flat, bandwidth=np.full(context.n_classes, float(self.bandwidth)))
         if self.bandwidth == "silverman":
             return replace(flat, bandwidth=_silverman(h))
-        tried = np.maximum(spread * _BANDWIDTHS, _NARROWEST)
-        chosen = counts.once(("bandwidth", h.cells, context.n_classes), lambda: _likeliest(flat, tried))
-        return replace(flat, bandwidth=chosen)
+        return replace(flat, bandwidth=counts.once(("bandwidth", h.cells, context.n_classes), lambda: _likeliest(flat)))
 
     def leave_one_out(self, h: Histogram, counts: Counts, context: Context) -> tuple[Floats, Floats]:
         """log mass of each cell for each class: as counted, and with one row of the cell taken out."""
@@ -92,8 +89,21 @@ def _silverman(h: Histogram) -> Floats:
     return np.maximum(out, max(float(np.ldexp(0.25, h.cells.exponent)), _NARROWEST))
 
 
-def _likeliest(belief: KernelBelief, bandwidths: Floats) -> Floats:
+def _flat(h: Histogram) -> KernelBelief:
+    """The kernel density of a histogram with the widest bandwidth."""
+    spread = _spread(h)
+    return KernelBelief(h.cells, h.n.shape[1], h, np.full(h.n.shape[1], spread), spread)
+
+
+def pooled(h: Histogram) -> KernelBelief:
+    """One kernel density for the rows of all classes together."""
+    flat = _flat(replace(h, n=h.n.sum(axis=1, keepdims=True)))
+    return replace(flat, bandwidth=_likeliest(flat))
+
+
+def _likeliest(belief: KernelBelief) -> Floats:
     """For each class the bandwidth under which its own values, each left out, are likeliest."""
+    bandwidths = np.maximum(belief.scale * _BANDWIDTHS, _NARROWEST)
     n, tried = belief.h.n, belief.tried(belief.places(belief.h.codes), bandwidths)
     scores = np.sum(np.where(n > 0, n * _log(tried), 0.0), axis=1)
     return np.asarray(bandwidths[np.argmax(scores, axis=0)])

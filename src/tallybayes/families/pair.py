@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from ..base.arrays import Floats, Ints
+from ..base.arrays import Floats
 from ..base.errors import CannotEstimate, SettingsError
 from ..data.blocks import Codes, N
 from ..data.pairs import pair_slot, pair_values
@@ -147,12 +147,6 @@ class InteractionBelief(Belief):
         i, j = self._place(slot)
         seen = i < len(self.us) and j < len(self.vs)
         return [Term(" and ".join(pair_values(slot)) + " together", parts, "" if seen else "never seen")]
-
-    def sample(self, labels: Ints, rng: np.random.Generator) -> Any:
-        """Nothing: the two columns are drawn by themselves."""
-        raise SettingsError(
-            "a pair of columns has no values of its own to draw", hint="draw the columns: model.sample(n)."
-        )
 
     def parameters(self) -> tuple[int, int]:
         """C·U·V raw, C·(U − 1)·(V − 1) free."""

@@ -15,9 +15,8 @@ from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
-import pyarrow as pa
 
-from ..base.arrays import Floats, Ints
+from ..base.arrays import Floats
 from ..base.errors import SettingsError
 from ..base.lazy import xlogy
 from ..data.blocks import Numbers
@@ -65,10 +64,6 @@ class StepsBelief(Belief):
         """The steps."""
         return forms.StepsForm(self.starts, self.logs)
 
-    def sample(self, labels: Ints, rng: np.random.Generator) -> pa.Array:
-        """Nothing: the steps do not know how the values lie."""
-        return pa.nulls(len(labels), pa.float64())
-
     def parameters(self) -> tuple[int, int]:
         """A number per step and class."""
         return self.logs.size, self.logs.size
@@ -102,10 +97,6 @@ class RateBelief(Belief):
     def form(self) -> forms.RateForm:
         """Itself."""
         return forms.RateForm(self.rate, self.offset)
-
-    def sample(self, labels: Ints, rng: np.random.Generator) -> pa.Array:
-        """Nothing: the line does not know how the counts lie."""
-        return pa.nulls(len(labels), pa.float64())
 
     def parameters(self) -> tuple[int, int]:
         """A rate and an offset per class."""
@@ -166,10 +157,6 @@ class CorrectedBelief(Belief):
             return replace(found, draw=lambda y: nats[y : y + 1])
         draw = found.draw
         return found if draw is None else replace(found, draw=lambda y: self.weight * draw(y) + nats[y])
-
-    def sample(self, labels: Ints, rng: np.random.Generator) -> Any:
-        """Values as they were counted: a correction says what they mean, not how often they occur."""
-        return self.counted.sample(labels, rng)
 
     def parameters(self) -> tuple[int, int]:
         """Those of what was counted, and every number that is added and is not 0."""

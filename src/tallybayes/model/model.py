@@ -12,15 +12,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from ..base import canon
-from ..base.arrays import Floats, Ints, log_sum_exp, safe_log
+from ..base.arrays import Floats, safe_log
 from ..base.errors import SettingsError, unknown
 from ..base.show import Page
-from ..data.blocks import Block
-from ..data.kinds import GAP
 from ..data.schema import Schema
 from ..data.sources import open_source
 from ..families import Belief, Family
@@ -28,6 +24,7 @@ from ..families.base import Table
 from ..families.settings import Settings
 from ..tally.tally import Tally
 from . import one_row, posterior
+from .generative import Generative
 from .graph import Graph, model_html
 from .learning import Learning
 from .linear import LinearView, linear_view
@@ -46,7 +43,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Model(Learning, Scoring):
+class Model(Learning, Generative, Scoring):
     """A naive Bayes classifier. Make one with `tally.model()`, `tb.fit` or `Model.written`; it never changes.
 
     >>> import tallybayes as tb
@@ -135,26 +132,12 @@ class Model(Learning, Scoring):
         return self._log_proba(rows, prior) if joint is None else one_row.log_probabilities(joint)
 
     def log_joint(self, rows: Any, *, prior: Any = None) -> Floats:
-        """log P(class) + Σ log P(value given class): the score before it is normalised."""
+        """log P(class) + Σ log P(value given class): the score before it is normalised, rows × classes.
+
+        Up to what all classes share, which no answer needs; `log_density` and `log_likelihood` have it.
+        """
         joint = self._of_one(rows, prior)
         return self._log_joint(rows, self._start(prior)) if joint is None else np.array([joint])
-
-    def log_density(self, rows: Any) -> Floats:
-        """log P(row), the class summed out: how likely the model finds each row."""
-        weighted = {n for n, w in self.settings.weights.items() if w != 1.0}
-        weighted |= {n for n, b in self.settings.lengths.items() if b != 0.0}
-        readings = [n for n, b in self.beliefs.items() if not b.density or n in weighted]
-        if readings:
-            raise SettingsError(
-                f"column {readings[0]!r} is weighted, or read by a family that is no probability distribution",
-                hint="take weight 1 and the family 'multinomial' or 'bernoulli' for this column.",
-            )
-
-        def density(blocks: dict[str, Block], n: int) -> Floats:
-            joint = self._scores(blocks, n, self.log_prior)
-            return log_sum_exp(joint) + sum((b.base(blocks[n]) for n, b in self.beliefs.items()), np.zeros(1))
-
-        return np.concatenate(list(self._each(rows, density)))
 
     def parts(self, rows: Any) -> dict[str, Floats]:
         """What each column says, before weights: log P(value given class), rows × classes."""
@@ -179,22 +162,6 @@ class Model(Learning, Scoring):
 
         batch = self._row(row, number)
         return what_if(self, batch, self._encoded(batch), None if to is None else self.class_number(to))
-
-    def sample(self, n: int, seed: int | np.random.Generator | None = None) -> pa.Table:
-        """Rows drawn by the generative story: a class from P(y), then each column from P(x given y)."""
-        rng = np.random.default_rng(seed)
-        p = np.exp(self.log_prior)
-        labels: Ints = rng.choice(len(self.classes), size=n, p=p / p.sum())
-        drawn = [name for name in self.beliefs if self.schema[name].of is None]
-        columns = {name: self.beliefs[name].sample(labels, rng) for name in drawn}
-        for name, write in ((name, self.schema[name].about.write) for name in drawn):
-            if write is not None:
-                columns[name] = pa.array([write(v) for v in columns[name].to_pylist()])
-        for gap in (c for c in self.schema.counted if c.kind == "gap" and c.name in self.beliefs):
-            gone = pc.equal(self.beliefs[gap.name].sample(labels, rng), GAP[1])
-            for name in (name for name in drawn if self.schema[name].reads == gap.reads):
-                columns[name] = pc.if_else(gone, None, columns[name])
-        return pa.table({**columns, self.schema.target: pa.array(list(self.classes)).take(pa.array(labels))})
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file for `tb.load`; a file of that name is replaced at once or not at all."""

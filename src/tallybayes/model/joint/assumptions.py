@@ -11,7 +11,7 @@ import hashlib
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,9 +23,9 @@ from ...data import encode
 from ...data.blocks import Block, Codes, Numbers
 from ...data.schema import Schema
 from ...data.sources import open_source
-from .dependence import Dependence, dependence
+from .dependence import Dependence, dependence, holm
 
-_BINS = 10  # equal-frequency bins that a number is coarsened to
+_BINS = 10  # equal-frequency bins that a number is coarsened to at most
 _MOST_PAIRS = 50  # that a report keeps
 
 
@@ -70,6 +70,7 @@ class Assumptions:
     pairs: tuple[Pair, ...]  # the strongest, by nats beyond chance
     n_pairs: int  # how many there are in all
     total: float  # nats beyond chance, added up over all pairs
+    dependent: int  # pairs that are called dependent, of all of them
     repeats: Repeats
 
     def __repr__(self) -> str:
@@ -79,13 +80,14 @@ class Assumptions:
         lines = [
             f"The assumptions of naive Bayes in {self.rows:,} rows",
             "",
-            f"1. Columns independent given {target}: {self.n_pairs:,} pairs, {self.total:.4g} nats in all",
+            f"1. Columns independent given {target}: {self.n_pairs:,} pairs, {self.total:.4g} nats in all, "
+            f"{self.dependent:,} called dependent",
         ]
         if shown:
-            lines.append(f"   {'pair':<{width}}   nats  by chance   share  p")
+            lines.append(f"   {'pair':<{width}}   nats  by chance   share        p  corrected")
         lines += [
             f"   {name:<{width}} {p.found.mutual_information:6.4f}     {p.found.expected:6.4f}  "
-            f"{100 * p.found.share:4.0f} %  {p.found.p_value:.2g}"
+            f"{100 * p.found.share:4.0f} %  {p.found.p_value:7.2g}    {p.found.p_corrected:7.2g}  {p.found.verdict}"
             for name, p in zip(names, shown, strict=True)
         ]
         if self.n_pairs > len(shown):
@@ -102,9 +104,12 @@ class Assumptions:
 def assumptions(data: Any, schema: Schema, y: Any = None) -> Assumptions:
     """How strongly columns depend on each other given the class, and how many rows repeat.
 
-    Every pair of category and number columns is looked at, numbers in at most 10 bins of equal frequency, rows in
-    which one of the two is missing left out. Pairs are sorted by nats beyond chance (degrees of freedom / 2n),
-    since columns of many values show mutual information where there is none.
+    Every pair of category and number columns is looked at, rows in which one of the two is missing left out. Numbers
+    are binned within each class: ∛rows bins of equal frequency, from 2 to 10. Pairs are sorted by nats beyond chance
+    (degrees of freedom / 2n), since columns of many values show mutual information where there is none.
+
+    p says how often chance alone ties a pair together as strongly; p_corrected counts that so many pairs were asked
+    about (Holm's method), and the verdict goes by that one.
     """
     labels, columns, repeats = _read(schema, data, y)
     found = []
@@ -113,9 +118,12 @@ def assumptions(data: Any, schema: Schema, y: Any = None) -> Assumptions:
         weight = np.ones(int(np.count_nonzero(both)))
         name = f"{a}; {b} given {schema.target}"
         found.append(Pair(a, b, dependence(name, a_codes[both], b_codes[both], labels[both], weight)))
+    corrected = holm([p.found.p_value for p in found])
+    found = [replace(p, found=replace(p.found, p_corrected=q)) for p, q in zip(found, corrected, strict=True)]
+    dependent = sum(p.found.dependent for p in found)
     found.sort(key=lambda p: -p.found.excess)
     total = math.fsum(max(p.found.excess, 0.0) for p in found)
-    return Assumptions(schema.target, len(labels), tuple(found[:_MOST_PAIRS]), len(found), total, repeats)
+    return Assumptions(schema.target, len(labels), tuple(found[:_MOST_PAIRS]), len(found), total, dependent, repeats)
 
 
 def _read(schema: Schema, data: Any, y: Any) -> tuple[Ints, dict[str, Ints], Repeats]:
@@ -131,14 +139,15 @@ def _read(schema: Schema, data: Any, y: Any) -> tuple[Ints, dict[str, Ints], Rep
             blocks.append({n: b.take(kept) for n, b in encode.blocks(schema, batch).items()})
     if not sum(label.rows for label in labels):
         raise DataError("there is no row with a label", hint="give rows with their classes, see target and y.")
-    columns = {}
+    columns, classes = {}, _joined(labels)
     for column in schema.counted:
         pieces = [b[column.name] for b in blocks]
         if column.like == "category":
             columns[column.name] = _joined([p for p in pieces if isinstance(p, Codes)])
         elif column.like == "number":
-            columns[column.name] = _binned(np.concatenate([p.values for p in pieces if isinstance(p, Numbers)]))
-    return _joined(labels), columns, _repeats(schema.target, labels, blocks)
+            values = np.concatenate([p.values for p in pieces if isinstance(p, Numbers)])
+            columns[column.name] = binned(values, classes)
+    return classes, columns, _repeats(schema.target, labels, blocks)
 
 
 def _joined(pieces: Sequence[Codes]) -> Ints:
@@ -151,15 +160,20 @@ def _joined(pieces: Sequence[Codes]) -> Ints:
     return np.concatenate(out)
 
 
-def _binned(values: Floats) -> Ints:
-    """The number of each value's bin, −1 for missing; up to 10 distinct values are a bin each."""
+def binned(values: Floats, classes: Ints) -> Ints:
+    """The number of each value's bin within its class, −1 for missing; up to 10 distinct values are a bin each.
+
+    Bins of a class by itself, since only what happens within it is asked about: a column that the class moves has
+    its rows spread over all bins of every class.
+    """
     out = np.full(len(values), -1, dtype=np.int64)
-    there = ~np.isnan(values)
-    x = values[there]
-    edges = np.unique(x)
-    if len(edges) > _BINS:
-        edges = np.unique(nearest_quantiles(np.sort(x), np.arange(1, _BINS) / _BINS))
-    out[there] = np.searchsorted(edges, x, side="left")  # an edge is the largest value of its bin
+    for label in np.unique(classes):
+        here = np.flatnonzero((classes == label) & ~np.isnan(values))
+        edges = np.unique(values[here])
+        if len(edges) > _BINS:
+            bins = int(np.clip(round(len(here) ** (1 / 3)), 2, _BINS))
+            edges = np.unique(nearest_quantiles(np.sort(values[here]), np.arange(1, bins) / bins))
+        out[here] = np.searchsorted(edges, values[here], side="left")  # an edge is the largest value of its bin
     return out
 
 

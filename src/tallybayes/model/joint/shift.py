@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,9 +17,9 @@ from ...exact.cells import Cells
 from ...families.forms import distance
 from ...families.moments import read_moments
 from ...tally.tally import Tally
-from .dependence import dependence
+from .dependence import LEVEL, dependence, holm
 
-_BINS = 10  # cells of about equal frequency that a number's cells are coarsened to
+_BINS = 10  # cells of about equal frequency that a number's cells are coarsened to at most
 
 
 @dataclass(frozen=True)
@@ -45,13 +45,21 @@ class Shift:
     marginal: Gap
     by_class: Mapping[str, Gap]  # the classes that both tallies have
     within: float  # the mean size of the gaps within the classes, by their rows
-    p_value: float | None  # G test that both tallies are one distribution; None where no counts allow one
-    p_value_within: float | None  # the same within the classes
+    p_value: float | None  # how often chance alone parts the tallies as far; None where no counts allow a test
+    p_value_within: float | None  # the same within the classes that both have; None if there is none
+    p_corrected: float | None = None  # one for both questions and for so many columns, by Holm's method
 
     @property
     def size(self) -> float:
         """The larger of the gap over all classes and the mean gap within them, in nats."""
         return max(self.marginal.size, self.within)
+
+    @property
+    def verdict(self) -> str:
+        """In words: "shifted" (corrected p below 0.05), "no sign of a shift", or "not tested"."""
+        if self.p_corrected is None:
+            return "not tested"
+        return "shifted" if self.p_corrected < LEVEL else "no sign of a shift"
 
 
 @dataclass(frozen=True, repr=False)
@@ -71,13 +79,14 @@ class Shifts(Shown):
         return iter(self.columns)
 
     def _page(self) -> Page:
-        lines = [["column", "kind    ", "divergence", "mean difference", "within classes", "p"]]
+        lines = [["column", "kind    ", "divergence", "mean difference", "within classes", "p", "corrected", ""]]
         for s in self.columns:
             sizes = [_figure(s.marginal.divergence, ".4f"), _figure(s.marginal.mean_difference, "+.3f")]
             sizes.append(_figure(s.within if s.by_class else None, ".4f"))
-            lines.append([printable(s.column, 100), s.kind, *sizes, _figure(s.p_value, ".2g")])
+            sizes += [_figure(s.p_value, ".2g"), _figure(s.p_corrected, ".2g"), s.verdict]
+            lines.append([printable(s.column, 100), s.kind, *sizes])
         lines.append(["(divergence in nats, 0.693 is nothing in common; mean difference in standard deviations)"])
-        return Page(f"Shift between {self.rows[0]:,} and {self.rows[1]:,} rows", lines, left=(0, 1, 5), indent=2)
+        return Page(f"Shift between {self.rows[0]:,} and {self.rows[1]:,} rows", lines, left=(0, 1, 5, 6, 7), indent=2)
 
 
 def _figure(value: float | None, form: str) -> str:
@@ -87,9 +96,13 @@ def _figure(value: float | None, form: str) -> str:
 def shift(a: Tally, b: Tally) -> Shifts:
     """How each column differs between two tallies, the largest difference first.
 
-    Values, words and cells: Jensen–Shannon divergence, cells coarsened to at most 10 of equal frequency. Numbers and
-    vectors: standardised mean difference. p is of a G test where whole rows were counted; words of one text
-    depend on each other, so bags and texts have none.
+    Values, words and cells: Jensen–Shannon divergence, cells coarsened to at most 10 of equal frequency (∛rows for p).
+    Numbers and vectors: standardised mean difference.
+
+    p says how often chance alone parts two tallies as far, if every row could as well stand in the other one; a
+    missing value is one more value to it. It is known where whole rows were counted; words of one text depend on each
+    other, so bags and texts have none, nor has a column without a value that occurs twice.
+    p_corrected counts that two questions (over all rows, and within the classes) were asked of so many columns.
     """
     for tally in (a, b):
         if not tally.rows or tally.impossible():
@@ -106,8 +119,15 @@ def shift(a: Tally, b: Tally) -> Shifts:
         )
     pair = _Two(a, b)
     found = [pair.target(), *(pair.column(name, kinds[name]) for name in common)]
+    corrected = holm([_both(s.p_value, s.p_value_within) for s in found])
+    found = [replace(s, p_corrected=p) for s, p in zip(found, corrected, strict=True)]
     found.sort(key=lambda s: -s.size)
     return Shifts((a.rows, b.rows), tuple(found))
+
+
+def _both(p: float | None, within: float | None) -> float | None:
+    """One p for two questions: twice the smaller."""
+    return p if p is None or within is None else min(2 * min(p, within), 1.0)
 
 
 class _Two:
@@ -144,19 +164,25 @@ class _Two:
         share = np.array([self.weights[:, self.classes.index(c)].sum() for c in gaps])
         within = float(share @ np.array([g.size for g in gaps.values()]) / share.sum()) if gaps else 0.0
         marginal = Gap(None if table is None else _divergence(table.sum(axis=2)), means.get(None))
-        counted = table is not None and not KINDS[kind].words
-        p = self._p(table.sum(axis=2, keepdims=True)) if counted and table is not None else None
-        p_within = self._p(table) if counted and table is not None else None
+        p = p_within = None
+        if table is not None and not KINDS[kind].words:
+            table = self._table(name, kind, int(np.clip(round(self.weights.sum() ** (1 / 3)), 2, _BINS)))
+            assert table is not None
+            missing = np.maximum(self.weights - table.sum(axis=1), 0.0)[:, None]
+            table = np.concatenate([table, missing], axis=1)
+            p, p_within = self._p(table.sum(axis=2, keepdims=True)), self._p(table) if self.shared else None
         return Shift(name, kind, marginal, gaps, within, p, p_within)
 
     def _p(self, table: Floats) -> float | None:
-        """The G test that tally and slot are independent given the class."""
-        if not self.whole_rows:
+        """How often chance alone ties tally and slot together as strongly, given the class."""
+        if (
+            not self.whole_rows or table.sum(axis=0).max(initial=0.0) <= 1
+        ):  # no value twice: dealt anew, all is the same
             return None
         tally, slot, label = (i.ravel() for i in np.indices(table.shape))
         return dependence("", tally, slot, label, table.ravel()).p_value
 
-    def _table(self, name: str, kind: str) -> Floats | None:
+    def _table(self, name: str, kind: str, bins: int = _BINS) -> Floats | None:
         """Counts, tallies × slots × classes: values, words or coarse cells."""
         sheet = {"category": "values", "bag": "words", "text": "words", "number": "cells"}.get(KINDS[kind].like)
         cells = [t.schema[name].cells for t in self.tallies]
@@ -170,7 +196,7 @@ class _Two:
             rows = [at[name] for name in s.slot_names]
             out[i][np.ix_(rows, self.place[i])] = s.table("n", len(t.classes))
         if cells[0] is not None:
-            out = _coarse(out, slots, cells[0])
+            out = _coarse(out, slots, cells[0], bins)
         return out
 
     def _mean_differences(self, name: str) -> dict[str | None, float]:
@@ -217,8 +243,8 @@ def _divergence(counts: Floats) -> float | None:
     return max(float(log_ratio_sum(share, 2.0, 1.0, share.sum(axis=0))) / 2, 0.0)
 
 
-def _coarse(table: Floats, slots: Sequence[str], cells: Cells) -> Floats:
-    """The counts of cells added up to at most 10 of about equal frequency, in the order of the line."""
+def _coarse(table: Floats, slots: Sequence[str], cells: Cells, bins: int) -> Floats:
+    """The counts of cells added up to at most so many of about equal frequency, in the order of the line."""
     codes = cells.slot_codes(slots)
     low, high = cells.edges(codes)
     with np.errstate(invalid="ignore"):
@@ -227,8 +253,8 @@ def _coarse(table: Floats, slots: Sequence[str], cells: Cells) -> Floats:
     total = float(pooled.sum())
     if total == 0:
         return table
-    group = np.minimum((_BINS * (np.cumsum(pooled) - pooled / 2) / total).astype(np.int64), _BINS - 1)
-    out = np.zeros((table.shape[0], _BINS, table.shape[2]))
+    group = np.minimum((bins * (np.cumsum(pooled) - pooled / 2) / total).astype(np.int64), bins - 1)
+    out = np.zeros((table.shape[0], bins, table.shape[2]))
     for old, new in zip(order.tolist(), group.tolist(), strict=True):
         out[:, new] += table[:, old]
     return out[:, out.any(axis=(0, 2))]

@@ -233,7 +233,7 @@ class JointDistribution(Shown):
     def independent(
         self, a: str | Sequence[str], b: str | Sequence[str], given: str | Sequence[str] = ()
     ) -> Dependence:
-        """Whether a and b are independent given some columns: mutual information and, for counts, the G test."""
+        """Whether a and b are independent given some columns: mutual information, and p where rows were counted."""
         left, right, strata = groups = [(g,) if isinstance(g, str) else tuple(g) for g in (a, b, given)]
         self._places([*left, *right, *strata])
         name = f"{', '.join(left)}; {', '.join(right)}" + (f" given {', '.join(strata)}" if strata else "")
