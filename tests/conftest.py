@@ -13,6 +13,11 @@ from typing import Any
 
 import cluster
 import pytest
+from hypothesis import HealthCheck, settings
+
+# A busy machine is slow, which is no fault of a test
+settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("busy")
 
 
 @pytest.fixture(scope="session")
