@@ -40,7 +40,7 @@ def as_column(values: Any) -> Any:
     if isinstance(values, np.ndarray) and values.ndim == 2:
         return values
     if hasattr(values, "to_arrow"):  # a polars series
-        return as_column(values.to_list()) if odd_in_polars(values.dtype) else plain(values.to_arrow())
+        return as_column(values.to_list()) if odd_in_polars(values.dtype) else plain(values.alias("").to_arrow())
     kind: Any = getattr(values, "dtype", None)
     if isinstance(values, np.ndarray) and kind.kind in "fiub":
         return array(values if kind.itemsize <= 8 else values.astype(np.float64))
@@ -51,7 +51,8 @@ def as_column(values: Any) -> Any:
 
 def odd_in_polars(kind: Any) -> bool:
     """Whether a type of polars is one that it cannot hand over, or hands over as an address."""
-    return str(kind) in ("Object", "Int128", "UInt128")
+    name = str(kind)
+    return name in ("Object", "Int128", "UInt128") or "\0" in name
 
 
 def _typed(values: Any) -> Any:

@@ -15,6 +15,7 @@ import numpy as np
 from ..base import canon
 from ..base.arrays import Floats, Ints
 from ..base.errors import DataError, did_you_mean, excerpt, unknown, warn
+from .batch import one_row
 from .blocks import Block, Codes, Numbers
 from .dates import date_part
 from .matrices import whole_columns
@@ -223,6 +224,18 @@ def is_row(schema: Schema, given: Mapping[Any, Any]) -> bool:
         return any(map(canon.is_one, there))
     lists = (given.get(c.reads) for c in schema.counted if c.about.lists)
     return any(_is_one_list(value) for value in lists if value is not None)
+
+
+def as_table(schema: Schema, data: Any) -> Any:
+    """A dict that is one row, with lists in it that are a bag, a vector or not counted, as a table of one.
+
+    Other data stay as they are: a dict of nothing but lone values is one row by itself, and lone values beside lists
+    where none can be are refused.
+    """
+    if not isinstance(data, Mapping) or all(map(canon.is_one, data.values())) or not is_row(schema, data):
+        return data
+    flat = (data.get(n) for c in schema.counted if not c.about.lists for n in c.inputs)
+    return one_row(data) if all(map(canon.is_one, (*flat, data.get(schema.target)))) else data
 
 
 def _is_one_list(value: Any) -> bool:
