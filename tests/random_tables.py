@@ -170,6 +170,7 @@ KINDS = {
     "counted": ValueKind(_counted, label=False),
     "vector": ValueKind(lambda rng: [_tame(rng), _tame(rng)], ("", "pair"), label=False),
     "ragged": ValueKind(lambda rng: [_tame(rng)] * rng.randint(0, 3), label=False),
+    "nested": ValueKind(lambda rng: [[rng.choice("ab")], rng.choice(([], ["c"]))], label=False),
     "uuid": ValueKind(_uuid),
     "hex": ValueKind(lambda rng: str(_uuid(rng)), ("string", "")),
     "bytes": ValueKind(lambda rng: rng.choice((b"", b"a", b"\xff\x00", b"abc", bytearray(b"z")))),
@@ -345,7 +346,7 @@ def _polars(name: str, column: Drawn) -> pl.Series:
     for how in [{"dtype": kinds[column.type]}, *tries] if column.type in kinds else tries:
         try:
             return pl.Series(name, values, **how)
-        except (*_REFUSED, pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        except (Exception, pl.exceptions.PanicException):  # whatever it is, another type is tried
             continue
     return pl.Series(name, list(map(str, values)))
 

@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 import scipy.sparse
 
@@ -191,3 +192,25 @@ def test_a_class_that_looks_like_a_missing_label_is_said() -> None:
         schema = tb.infer(data, "y")
     assert tb.count(data, schema).classes == ("NA", "a", "b")
     tb.infer({**data, "y": ["+", "-", "None", "+", "-", "."]}, "y")  # names that classes do have: no word about them
+
+
+def test_what_cannot_be_counted_is_ignored_and_not_refused_later() -> None:
+    columns = {
+        "nested": [[["a"], []], [["b"]]] * (N // 2),
+        "deep": [[{"k": 1}], [(1, 2)]] * (N // 2),
+        "record": [{"k": 1, "v": "a"}, {"k": 2, "v": None}] * (N // 2),
+        "negative": [{"k": -1}, {"k": 2}] * (N // 2),
+        "either": [{"k": 1}, ["a"]] * (N // 2),
+        "sky": RNG.choice(["sunny", "rainy"], N).tolist(),
+    }
+    found = kinds(columns)
+    assert {n for n, (kind, _) in found.items() if kind == "ignore"} == {*columns} - {"sky"}
+    assert kinds({"b": [{"k": 1, "v": None}, {}, None, np.nan] * (N // 4)})["b"] == ("bag", "dicts of word and count")
+    frame = pd.DataFrame({**columns, "y": Y})
+    for data in (
+        frame,
+        {**columns, "y": Y},
+        frame.to_dict("records"),
+        pl.DataFrame({"nested": columns["nested"], "y": Y}),
+    ):
+        assert set(tb.fit(data, "y", calibrate=False).schema.names) <= {"sky"}

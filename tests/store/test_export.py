@@ -324,3 +324,20 @@ def test_onnx_refuses_a_column_without_a_name() -> None:
     model = tb.count({"": ["u", "v"], "y": ["a", "b"]}, tb.Schema([tb.Column("", "category")], target="y")).model()
     with pytest.raises(tb.SettingsError, match="called ''"):
         model.export(None, "onnx")
+
+
+def test_json_of_a_number_that_tells_nothing() -> None:
+    rows = {"x": [2.0], "v": [[1.0, 2.0]], "y": ["u"]}
+    under = tb.Schema([tb.Column("x", "number"), tb.Column("v", "vector", width=2)], target="y")
+    model = tb.count(rows, under).model()
+    by_hand = [proba_by_hand(json.loads(model.export(format="json")), row) for row in plain_rows(rows, under)]
+    assert by_hand == [[1.0]]
+
+
+@pytest.mark.parametrize("largest", [1.7976931348623157e308, -1.7976931348623157e308])
+def test_the_largest_number_may_be_a_point(largest: float) -> None:
+    x = [largest, 1.0, largest, 2.0] * 5
+    under = tb.Schema([tb.Column("x", "number", cells=tb.Cells(0.0, -3, (largest,)))], target="y")
+    model = tb.count({"x": x, "y": list("pqpp") * 5}, under).model(tb.Settings(families={"x": "bins"}))
+    scorer = sealed.sealed_from_bytes(model.export(format="sealed"))
+    assert np.allclose(scorer.predict_proba({"x": x}), model.predict_proba({"x": x}), rtol=0, atol=1e-11)

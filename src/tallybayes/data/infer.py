@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -249,22 +250,22 @@ def _propose(name: str, looked: Looked, written: bool) -> list[Column]:
     if isinstance(raw, np.ndarray) or scipy.sparse.issparse(raw):
         return [_matrix(name, raw)]
     if isinstance(raw, list):
-        first = next((v for v in raw if v is not None), None)
-        if isinstance(first, Mapping):
+        there = [v for v in raw if not canon.is_one(v) or canon.text(v) is not None]
+        if there and all(map(_is_counted, there)):
             return [Column(name, "bag", reason="dicts of word and count")]
         if not all(map(canon.is_one, raw)):
-            if all(v is None or isinstance(v, (list, tuple)) for v in raw):
+            if all(isinstance(v, (list, tuple)) and all(map(canon.is_one, v)) for v in there):
                 return [Column(name, "bag", reason="lists of words")]
-            return [Column(name, "ignore", reason=f"values of several types, one of them {type(first).__name__}")]
+            return [Column(name, "ignore", reason=f"values of several types, one of them {type(there[0]).__name__}")]
         return [_texts(name, looked.codes(), "values of several types")]
     kind = raw.type.value_type if pa.types.is_dictionary(raw.type) else raw.type
     if raw.null_count == len(raw):
         return [Column(name, "ignore", reason="missing in every row")]
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
         return [_lists(name, raw)]
-    if pa.types.is_map(kind):
+    if pa.types.is_map(kind) and _are_numbers(kind.item_type) and not pa.types.is_nested(kind.key_type):
         return [Column(name, "bag", reason="maps of word and count")]
-    if pa.types.is_struct(kind) or pa.types.is_interval(kind) or is_bytes(kind):
+    if pa.types.is_nested(kind) or pa.types.is_interval(kind) or is_bytes(kind):
         return [Column(name, "ignore", reason=f"values of type {kind}"[:80])]
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
         return _dates(name, raw, "dates")
@@ -284,9 +285,22 @@ def _matrix(name: str, raw: Any) -> Column:
     return Column(name, "vector", width=width, reason=f"a matrix of {width} columns")
 
 
+def _is_counted(value: Any) -> bool:
+    """Whether this is a dict of words and how often each of them occurs."""
+    return isinstance(value, Mapping) and all(
+        canon.is_one(word) and (n is None or (isinstance(n, Real) and 0 <= n < np.inf)) for word, n in value.items()
+    )
+
+
+def _are_numbers(kind: Any) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
+
+
 def _lists(name: str, raw: Any) -> Column:
     items = raw.type.value_type
-    if pa.types.is_integer(items) or pa.types.is_floating(items):
+    if pa.types.is_nested(items):
+        return Column(name, "ignore", reason=f"values of type {raw.type}"[:80])
+    if _are_numbers(items):
         if pa.types.is_fixed_size_list(raw.type):
             return Column(name, "vector", width=raw.type.list_size, reason=f"vectors of {raw.type.list_size} numbers")
         lengths = pc.unique(pc.list_value_length(raw).drop_null()).to_pylist()
