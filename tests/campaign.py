@@ -287,7 +287,9 @@ def saved(walk: Walk) -> None:
 def sample(walk: Walk) -> None:
     drawn = walk.model.sample(4, walk.rng.randint(0, 99))
     assert drawn.num_rows == 4, f"{drawn.num_rows} rows of 4"
-    if not any(c.part for c in walk.model.schema.counted):  # parts of a date are drawn, dates are not
+    if not any(
+        c.part or c.kind == "text" for c in walk.model.schema.counted
+    ):  # of dates parts are drawn, of texts words
         check_proba(walk.model.predict_proba(drawn), 4, len(walk.model.classes))
 
 

@@ -214,3 +214,14 @@ def test_what_cannot_be_counted_is_ignored_and_not_refused_later() -> None:
         pl.DataFrame({"nested": columns["nested"], "y": Y}),
     ):
         assert set(tb.fit(data, "y", calibrate=False).schema.names) <= {"sky"}
+
+
+def test_labels_of_a_file_that_no_float_tells_apart_stay_texts(tmp_path) -> None:
+    big = ["9223372036854775807", "9007199254740992", "9007199254740993"]
+    for labels in (big, ["1.50", "1.5", "2"], ["1.50", "2.5"], ["123456789012345678901234567890.5", "-0.5"]):
+        (tmp_path / "t.csv").write_text("c,y\n" + "".join(f"{c},{y}\n" for c in "uv" for y in labels))
+        model = tb.fit(tmp_path / "t.csv", "y")
+        assert set(model.classes) == set(labels) == set(model.tally.classes)
+        assert model.predict_proba({"c": "u"}, prior="counted").shape == (1, len(labels))
+    (tmp_path / "t.csv").write_text("c,y\nu,1.5\nv,2\n")
+    assert tb.fit(tmp_path / "t.csv", "y").classes == (1.5, 2.0)

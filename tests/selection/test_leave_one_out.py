@@ -98,9 +98,10 @@ def test_the_only_row_cannot_be_left_out() -> None:
     data = {"x": [1.0, 2.0], "b": [["u"], ["v"]], "t": ["a", "b"], "y": ["p", None]}
     with pytest.raises(tb.DataError, match="leaves none to score it by"):
         leave_one_out(tb.count(data, under), data)
+    gone = {n: [v[1]] for n, v in data.items()}
+    three = tb.count({**data, "y": ["p", "p"]}, under) + tb.count(gone, under)
     with pytest.raises(tb.DataError, match="no row of the data has a label"):
-        gone = {n: [v[1]] for n, v in data.items()}
-        leave_one_out(tb.count({**data, "y": ["p", "p"]}, under) + tb.count(gone, under), gone)
+        leave_one_out(three, gone)
     two = {**data, "y": ["p", "q"]}
     assert leave_one_out(tb.count(two, under), two).proba().tolist() == [[0.0, 1.0], [1.0, 0.0]]
 

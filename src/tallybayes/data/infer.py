@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -25,8 +24,10 @@ from .look import (
     Looked,
     Ordered,
     are_names,
+    are_numbers,
     free_text,
     gives_away,
+    is_counted,
     is_iso,
     is_number,
     is_other,
@@ -71,8 +72,13 @@ def infer(
     """
     target, y = labels_or_name(target, y)
     name = LABELS if target is None else target
-    look = typed(first_look(on_engine(open_source(data, y, target=name), engine)))
+    seen = first_look(on_engine(open_source(data, y, target=name), engine))
+    look = typed(seen)
     labels, label_type = _target(look, name)
+    if look.written:
+        texts = encode.labels(Schema([], target=name), seen).slots
+        if any(canon.label_type(canon.from_text(t, label_type)) != label_type for t in texts):
+            label_type = "text"  # such as 2⁵³ + 1, or 1.50, which as numbers would be other labels
     if weights is not None and weights not in look:
         raise unknown(DataError, f"there is no weights column {weights!r}", weights, look.names())
     columns: list[Column] = []
@@ -88,11 +94,11 @@ def infer(
             proposed = [Column(column, "ignore", cells=proposed[0].cells, reason=leak)]
         columns += proposed
     if look.of is not None and look.of > look.rows:
-        seen = f"; seen in {look.rows:,} of {look.of:,} rows"
-        columns = [replace(c, reason=c.reason + seen) for c in columns]
+        said = f"; seen in {look.rows:,} of {look.of:,} rows"
+        columns = [replace(c, reason=c.reason + said) for c in columns]
     elif look.stretches:
-        seen = f"; seen in {look.rows:,} rows from all over the file"
-        columns = [replace(c, reason=c.reason + seen) for c in columns]
+        said = f"; seen in {look.rows:,} rows from all over the file"
+        columns = [replace(c, reason=c.reason + said) for c in columns]
     return Schema(columns, target=name, label_type=label_type, weights=weights, receipts=receipts)
 
 
@@ -251,7 +257,7 @@ def _propose(name: str, looked: Looked, written: bool) -> list[Column]:
         return [_matrix(name, raw)]
     if isinstance(raw, list):
         there = [v for v in raw if not canon.is_one(v) or canon.text(v) is not None]
-        if there and all(map(_is_counted, there)):
+        if there and all(map(is_counted, there)):
             return [Column(name, "bag", reason="dicts of word and count")]
         if not all(map(canon.is_one, raw)):
             if all(isinstance(v, (list, tuple)) and all(map(canon.is_one, v)) for v in there):
@@ -263,7 +269,7 @@ def _propose(name: str, looked: Looked, written: bool) -> list[Column]:
         return [Column(name, "ignore", reason="missing in every row")]
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
         return [_lists(name, raw)]
-    if pa.types.is_map(kind) and _are_numbers(kind.item_type) and not pa.types.is_nested(kind.key_type):
+    if pa.types.is_map(kind) and are_numbers(kind.item_type) and not pa.types.is_nested(kind.key_type):
         return [Column(name, "bag", reason="maps of word and count")]
     if pa.types.is_nested(kind) or pa.types.is_interval(kind) or is_bytes(kind):
         return [Column(name, "ignore", reason=f"values of type {kind}"[:80])]
@@ -285,22 +291,11 @@ def _matrix(name: str, raw: Any) -> Column:
     return Column(name, "vector", width=width, reason=f"a matrix of {width} columns")
 
 
-def _is_counted(value: Any) -> bool:
-    """Whether this is a dict of words and how often each of them occurs."""
-    return isinstance(value, Mapping) and all(
-        canon.is_one(word) and (n is None or (isinstance(n, Real) and 0 <= n < np.inf)) for word, n in value.items()
-    )
-
-
-def _are_numbers(kind: Any) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
-
-
 def _lists(name: str, raw: Any) -> Column:
     items = raw.type.value_type
     if pa.types.is_nested(items):
         return Column(name, "ignore", reason=f"values of type {raw.type}"[:80])
-    if _are_numbers(items):
+    if are_numbers(items):
         if pa.types.is_fixed_size_list(raw.type):
             return Column(name, "vector", width=raw.type.list_size, reason=f"vectors of {raw.type.list_size} numbers")
         lengths = pc.unique(pc.list_value_length(raw).drop_null()).to_pylist()
