@@ -340,9 +340,9 @@ def _polars(name: str, column: Drawn) -> pl.Series:
         "duration": pl.Duration("us"), "pair": pl.Array(pl.Float64, 2), "decimal": pl.Decimal(38, 2),
         **{n: getattr(pl, n.capitalize().replace("Ui", "UI")) for n in INTEGERS},
     }  # fmt: skip
-    if any(isinstance(v, enum.Enum) for v in values):  # of which polars wants numbers or texts
-        return pl.Series(name, values, dtype=pl.Object)
     tries: list[dict[str, Any]] = [{"strict": True}, {"strict": False}, {"dtype": pl.Object}]
+    if any(isinstance(v, enum.Enum) for v in values):  # of which polars wants numbers or texts
+        tries = tries[2:]
     for how in [{"dtype": kinds[column.type]}, *tries] if column.type in kinds else tries:
         try:
             return pl.Series(name, values, **how)
@@ -359,7 +359,9 @@ def _arrow(column: Drawn) -> pa.Array:
         "zoned": pa.timestamp("us", "Europe/Berlin"), "duration": pa.duration("us"), "pair": pa.list_(pa.float64(), 2),
         "decimal": pa.decimal128(38, 5), **{n: getattr(pa, n)() for n in INTEGERS},
     }  # fmt: skip
-    for kind in (kinds.get(column.type), None):
+    types = {type(v) for v in values if v is not None}
+    several = len(types) > 1 and types != {int, float}  # Arrow itself dies of some mixtures
+    for kind in () if several else (kinds.get(column.type), None):
         try:
             made = pa.array(values, kind)
             if pa.types.is_struct(made.type) and made.type.num_fields == 0:  # which no file can hold

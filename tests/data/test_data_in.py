@@ -205,3 +205,11 @@ def test_lists_of_texts_come_from_polars_as_from_anywhere() -> None:
     schema = tb.Schema([tb.Column("b", "bag")], target="y")
     assert tb.count(pl.DataFrame(columns), schema) == tb.count(columns, schema)
     assert tb.fit(pl.DataFrame(columns), "y").tally == tb.fit(columns, "y").tally
+
+
+def test_one_row_of_a_model_that_reads_nothing_of_it() -> None:
+    model = tb.fit({"r": [[1.0], [1.0, 2.0], [3.0]], "y": ["p", "q", "p"]}, "y")
+    assert model.schema.names == ()
+    for row in ({"r": [1.0, 2.0], "y": None}, {"r": [1.0], "y": "p"}, {"other": 3.0}):
+        assert model.predict_proba(row).shape == (1, 2)
+    assert model.predict_proba({"r": [[1.0], [2.0]]}).shape == (2, 2)

@@ -222,8 +222,10 @@ def is_row(schema: Schema, given: Mapping[Any, Any]) -> bool:
     there = [v for v in (*flat, given.get(schema.target)) if v is not None]
     if there:
         return any(map(canon.is_one, there))
-    lists = (given.get(c.reads) for c in schema.counted if c.about.lists)
-    return any(_is_one_list(value) for value in lists if value is not None)
+    lists = [v for c in schema.counted if c.about.lists and (v := given.get(c.reads)) is not None]
+    if lists:
+        return any(map(_is_one_list, lists))
+    return any(map(canon.is_one, given.values()))  # nothing that is counted: a column is no lone value
 
 
 def as_table(schema: Schema, data: Any) -> Any:

@@ -65,7 +65,10 @@ class Bins(Family):
         """Values between cells at which bins part."""
         if len(h.codes) < 2:
             return np.zeros(0)
-        between = middles(h.high[:-1], h.low[1:])
+        apart = (
+            h.high[:-1] <= h.low[1:]
+        )  # not so of a point that lies inside another cell: then their middles part them
+        between = np.where(apart, middles(h.high[:-1], h.low[1:]), middles(h.middle[:-1], h.middle[1:]))
         if self.method == "mdl":
             return between[_mdl_cuts(h.n)]
         total = h.n.sum(axis=1)

@@ -26,6 +26,7 @@ _MOST_CLASSES = 6
 _MOST_VALUES = 12
 _BARS = 32
 _MOST_BARS = 3  # classes that stand side by side
+_FAR = 1e300  # where axes end: further out, ticks overflow
 
 
 def frequent(model: Model) -> tuple[list[int], list[str], list[str]]:
@@ -47,7 +48,7 @@ def class_counts(model: Model, column: str, sheet: str, amounts: tuple[str, ...]
 def counted_cells(model: Model, column: str, cells: Cells) -> tuple[Floats, Floats]:
     """The middles of the cells of a number column that hold anything, rising, and their counts by class."""
     slots, n = class_counts(model, column, "cells")
-    places = middles(*cells.edges(cells.slot_codes(slots)))
+    places = np.clip(middles(*cells.edges(cells.slot_codes(slots))), -_FAR, _FAR)
     order = np.argsort(places)
     return places[order], n[order]
 
@@ -137,7 +138,8 @@ class NumberDisplay(Display):
         assert model.tally is not None
         if cells is None or "cells" not in model.tally.columns[column].sheets:
             known = [(m, np.sqrt(v)) for n, m, v in model.tally.moments(column).values() if n > 0]
-            low, high = min(m - 3 * s for m, s in known), max(m + 3 * s for m, s in known)
+            ends = [m + 3 * side * min(s, _FAR) for m, s in known or [(0.0, 1.0)] for side in (-1, 1)]
+            low, high = np.clip((min(ends), max(ends)), -_FAR, _FAR).tolist()
             x = np.linspace(low, high if high > low else low + 1, 200)
             return cls(column, None, None, x, _density(belief, x, cells)[:, shown], False, *look)
         places, n = counted_cells(model, column, cells)
