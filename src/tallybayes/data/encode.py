@@ -169,11 +169,23 @@ def labelled(schema: Schema, batch: Batch, *, first: bool = False) -> Labelled:
         given = given.take(kept)
         encoded = {name: block.take(kept) for name, block in encoded.items()}
         weight = None if weight is None else weight[kept]
+        given = _used(given)
     order = np.argsort(np.array(given.slots, dtype=object), kind="stable") if given.slots else np.zeros(0, int)
     number = np.empty(len(order), dtype=np.int64)
     number[order] = np.arange(len(order))
     classes = tuple(given.slots[i] for i in order.tolist())
     return Labelled(classes, number[given.codes], weight, encoded, np.flatnonzero(kept), skipped)
+
+
+def _used(given: Codes) -> Codes:
+    """The labels without classes whose rows have all gone."""
+    there = np.bincount(given.codes, minlength=len(given.slots)) > 0
+    if there.all():
+        return given
+    return Codes(
+        [slot for slot, is_there in zip(given.slots, there, strict=True) if is_there],
+        (np.cumsum(there) - 1)[given.codes],
+    )
 
 
 def weights(schema: Schema, batch: Batch) -> Floats | None:

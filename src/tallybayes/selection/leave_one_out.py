@@ -94,8 +94,7 @@ class _Batch:
     def __init__(self, tally: Tally, read: Labelled, settings: Settings) -> None:
         self.tally, self.read, self.settings = tally, read, settings
         self.number = {c: i for i, c in enumerate(tally.classes)}
-        known = [self.number.get(c, -1) for c in read.classes]  # a class whose rows weigh nothing is not counted
-        self.labels = np.array(known, dtype=np.int64)[read.labels]
+        self.labels = np.array([self.number[c] for c in read.classes], dtype=np.int64)[read.labels]
 
     def scored(self, start: int) -> HeldOut:
         """Every row without itself."""
