@@ -227,6 +227,8 @@ def test_numbers_at_the_ends_of_the_line_are_drawn_and_changed(family: str, cell
         return
     under = tb.Schema([tb.Column("x", "number", cells=tb.Cells.fitted(np.array(x)) if cells else None)], target="y")
     data = {"x": x, "y": (["p", "q", "q"] * 3)[: len(x)]}
+    average = tb.count(data, under).model(tb.Settings(predictive=True))
+    assert np.isfinite(average.predict_proba(data)).all()
     model = tb.count(data, under).model(tb.Settings(families={"x": family}))
     assert np.isfinite(model.predict_proba(data)).all()
     if family != "poisson":  # whose sums are as long as the numbers

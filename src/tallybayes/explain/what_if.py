@@ -10,6 +10,7 @@ numbers move no further than they must. Every answer is checked by predicting th
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -390,4 +391,4 @@ def _bag_value(block: Bag, text: bool) -> Any:
     if text:
         return " ".join(words)
     amounts = amounts_of(block)
-    return words if sum(amounts.values()) == len(words) else amounts
+    return words if Counter(words) == amounts else amounts
