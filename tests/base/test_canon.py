@@ -38,3 +38,13 @@ def test_lone_surrogates_are_counted_as_values_and_as_classes(make):
 
 def test_numbers_come_by_size_before_texts():
     assert canon.ordered([10, "9", 9.0, "b", None, "nan", "a", -1]) == ("-1", "9", "10", "a", "b", "nan")
+
+
+def test_a_label_comes_back_only_where_its_text_is_its_own():
+    for whole in (0, -3, 2**53 + 1, 10**21, 2**70, 10**400, -(10**30)):
+        assert canon.from_text(canon.text(whole), "int") == whole
+    for text in ("1e3", "007", "1e400", "tree", "-0", "+1"):
+        assert canon.from_text(text, "int") == text
+    for text in ("1.50", "1e3", "123456789012345678901234567890.5", "nan", "-0"):
+        assert canon.from_text(text, "float") == text
+    assert canon.from_text("20240101", "date") == "20240101" and canon.from_text("0.1", "float") == 0.1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 
 import duckdb
 import numpy as np
@@ -182,3 +183,47 @@ def test_a_mark_for_missing_means_the_same_in_a_frame_a_row_and_a_file(tmp_path)
     assert sum((tb.count(row, schema) for row in rows), tb.Tally.zero(schema)) == expected
     whole = {"n": np.array([1, -999, 2]), "y": table["y"]}
     assert tb.count(whole, schema) == tb.count({**whole, "n": [1, None, 2]}, schema)
+
+
+def test_a_name_with_a_nul_is_the_whole_name() -> None:
+    columns = {"a\0b": ["u", "v", "u"], "a\0c": [{"k\0": 1}] * 3, "y": ["p", "q", "p"]}
+    schema = tb.Schema([tb.Column("a\0b", "category")], target="y")
+    expected = tb.count(columns, schema)
+    table = pa.table(columns)
+    for data in (
+        table,
+        table.to_batches()[0],
+        pl.DataFrame(columns),
+        {**columns, "a\0b": pl.Series("x\0", ["u", "v", "u"])},
+    ):
+        assert tb.count(data, schema) == expected  # polars itself would end the process
+
+
+@pytest.mark.parametrize("missing", [math.nan, np.nan, pd.NA, pd.NaT, None])
+def test_a_missing_bag_or_vector_is_missing_in_a_row_as_in_a_frame(missing: object) -> None:
+    lists, points = [["u", "v"], missing, ["u"]], [[1.0, 2.0], missing, [0.5, 1.0]]
+    frame = pd.DataFrame({"b": lists, "v": points, "y": ["p", "q", "p"]})
+    schema = tb.Schema([tb.Column("b", "bag"), tb.Column("v", "vector", width=2)], target="y")
+    model = tb.count(frame, schema).model()
+    row = {"b": missing, "v": missing}
+    np.testing.assert_allclose(model.predict_proba(row), model.predict_proba(frame)[[1]], rtol=1e-12)
+    assert (
+        tb.count([{"b": b, "v": v, "y": y} for b, v, y in zip(lists, points, "pqp", strict=True)], schema)
+        == model.tally
+    )
+
+
+def test_lists_of_texts_come_from_polars_as_from_anywhere() -> None:
+    lists = [["u", "v"], ["v"], None, ["w", "u"]] * 10
+    columns = {"b": lists, "n": [[["a"]]] * 40, "y": ["p", "q", "q", "p"] * 10}
+    schema = tb.Schema([tb.Column("b", "bag")], target="y")
+    assert tb.count(pl.DataFrame(columns), schema) == tb.count(columns, schema)
+    assert tb.fit(pl.DataFrame(columns), "y").tally == tb.fit(columns, "y").tally
+
+
+def test_one_row_of_a_model_that_reads_nothing_of_it() -> None:
+    model = tb.fit({"r": [[1.0], [1.0, 2.0], [3.0]], "y": ["p", "q", "p"]}, "y")
+    assert model.schema.names == ()
+    for row in ({"r": [1.0, 2.0], "y": None}, {"r": [1.0], "y": "p"}, {"other": 3.0}):
+        assert model.predict_proba(row).shape == (1, 2)
+    assert model.predict_proba({"r": [[1.0], [2.0]]}).shape == (2, 2)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 import scipy.sparse
 
@@ -229,3 +230,36 @@ def test_a_class_that_looks_like_a_missing_label_is_said() -> None:
         schema = tb.infer(data, "y")
     assert tb.count(data, schema).classes == ("NA", "a", "b")
     tb.infer({**data, "y": ["+", "-", "None", "+", "-", "."]}, "y")  # names that classes do have: no word about them
+
+
+def test_what_cannot_be_counted_is_ignored_and_not_refused_later() -> None:
+    columns = {
+        "nested": [[["a"], []], [["b"]]] * (N // 2),
+        "deep": [[{"k": 1}], [(1, 2)]] * (N // 2),
+        "record": [{"k": 1, "v": "a"}, {"k": 2, "v": None}] * (N // 2),
+        "negative": [{"k": -1}, {"k": 2}] * (N // 2),
+        "either": [{"k": 1}, ["a"]] * (N // 2),
+        "sky": RNG.choice(["sunny", "rainy"], N).tolist(),
+    }
+    found = kinds(columns)
+    assert {n for n, (kind, _) in found.items() if kind == "ignore"} == {*columns} - {"sky"}
+    assert kinds({"b": [{"k": 1, "v": None}, {}, None, np.nan] * (N // 4)})["b"] == ("bag", "dicts of word and count")
+    frame = pd.DataFrame({**columns, "y": Y})
+    for data in (
+        frame,
+        {**columns, "y": Y},
+        frame.to_dict("records"),
+        pl.DataFrame({"nested": columns["nested"], "y": Y}),
+    ):
+        assert set(tb.fit(data, "y", calibrate=False).schema.names) <= {"sky"}
+
+
+def test_labels_of_a_file_that_no_float_tells_apart_stay_texts(tmp_path) -> None:
+    big = ["9223372036854775807", "9007199254740992", "9007199254740993"]
+    for labels in (big, ["1.50", "1.5", "2"], ["1.50", "2.5"], ["123456789012345678901234567890.5", "-0.5"]):
+        (tmp_path / "t.csv").write_text("c,y\n" + "".join(f"{c},{y}\n" for c in "uv" for y in labels))
+        model = tb.fit(tmp_path / "t.csv", "y")
+        assert set(model.classes) == set(labels) == set(model.tally.classes)
+        assert model.predict_proba({"c": "u"}, prior="counted").shape == (1, len(labels))
+    (tmp_path / "t.csv").write_text("c,y\nu,1.5\nv,2\n")
+    assert tb.fit(tmp_path / "t.csv", "y").classes == (1.5, 2.0)

@@ -685,3 +685,15 @@ def test_classes_of_decimals_stay_apart():
         1.5,
         2.0,
     )
+
+
+@pytest.mark.parametrize("kind", ["int8", "int16", "uint8", "int64", "uint64"])
+def test_whole_numbers_may_fill_the_range_of_their_type(kind):
+    about = np.iinfo(kind)
+    low = int(about.min) if about.bits < 64 else int(about.max) - 255
+    high = low + 255
+    values = np.array([low, high, low + 1, *[low] * 300], dtype=kind)
+    under = tb.Schema([tb.Column("c", "category")], target="y")
+    tally = tb.count({"c": values, "y": values}, under)
+    texts = sorted(map(str, {low, high, low + 1}))
+    assert list(tally.classes) == texts == sorted(tally.columns["c"].sheets["values"].slot_names)

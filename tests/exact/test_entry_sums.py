@@ -257,3 +257,12 @@ def test_listed_sums_are_those_of_a_product() -> None:
     found, wanted = entries.sparse_sums(x, y, 5), entries._by_product(x, y, 5, order)
     assert all(np.array_equal(a, b) for a, b in zip(found, wanted, strict=True))
     assert 0 < found.used.sum() < 500
+
+
+def test_no_rows_at_all() -> None:
+    under = tb.Schema([tb.Column("b", "bag"), tb.Column("t", "text")], target="y")
+    tally = tb.count({"b": [["u", "v"], []], "t": ["u v", ""], "y": [None, None]}, under)
+    assert (tally.rows, tally.skipped) == (0, 2)
+    assert (
+        tb.count({"b": [["u"]], "t": ["u"], "y": ["p"]}, under).forget({"b": [["u"]], "t": ["u"], "y": ["p"]}).rows == 0
+    )

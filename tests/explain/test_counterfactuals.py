@@ -266,3 +266,15 @@ def test_an_isotonic_curve_moves_the_border() -> None:
         explained = bent.explain(row)
         np.testing.assert_allclose(explained.total, bent.log_joint(row)[0], rtol=1e-12)
         assert len(explained.odds().lines) == len(explained.contributions)
+
+
+def test_the_changed_row_of_a_file_gives_the_answer_that_is_promised(tmp_path):
+    lines = [
+        f"{a},{b},{x},{'yes' if a == 'True' else 'no'}" for a in ("True", "False") for b in ("3.0", "4.0") for x in "uv"
+    ]
+    (tmp_path / "t.csv").write_text("a,b,x,y\n" + "\n".join(lines * 3) + "\n")
+    schema = tb.Schema([tb.Column("a", "category"), tb.Column("b", "category"), tb.Column("x", "category")], target="y")
+    model = tb.count(tmp_path / "t.csv", schema).model()
+    found = model.what_if(tmp_path / "t.csv", number=0)
+    assert found.row == {"a": "false", "b": "3", "x": "u"}
+    assert model.predict(found.row).tolist() == [found.becomes]

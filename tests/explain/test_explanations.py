@@ -359,3 +359,17 @@ def test_a_narrow_terminal_shows_fewer_classes_and_no_stumps() -> None:
         assert "reading of the meter" in " ".join(page.split())
         assert 2 <= page.count("Σ") <= 6
     assert page.count("Σ") == 6
+
+
+@pytest.mark.parametrize("family", ["multinomial", "complement", tb.families.Multinomial(predictive=True)])
+def test_the_words_of_a_dict_count_as_often_as_it_says(family):
+    """Also where the amounts add up to as many as there are words."""
+    bags = [{"a": 0.5, "b": 1, "c": 0.5, "d": 2}, {"a": 2, "b": 1}, {"c": 1, "d": 1}, {"a": 3}]
+    data = {"w": bags, "y": ["p", "q", "q", "p"]}
+    model = tb.count(data, tb.Schema([tb.Column("w", "bag")], target="y")).model(tb.Settings(families={"w": family}))
+    for i, bag in enumerate(bags):
+        told = model.explain(data, i)
+        assert np.allclose(told.total, model.log_joint({"w": [bag]})[0], rtol=0, atol=1e-12)
+        changed = model.what_if(data, number=i)
+        if changed:
+            assert model.predict([changed.row]).tolist() == [changed.becomes]

@@ -204,3 +204,33 @@ def test_labels_and_their_places() -> None:
     assert label("a$b") == r"a\$b" and label("_x") == " _x"
     assert spread([0.0, 0.1, 1.0, 0.5], 0.3) == [True, False, True, True]
     assert spread([], 1.0) == []
+
+
+@pytest.mark.parametrize("kind", ["category", "number", "text", "bag", "vector", "date"])
+def test_a_column_that_is_missing_in_every_row_is_drawn(kind: str) -> None:
+    column = tb.Column("x", kind, width=2) if kind == "vector" else tb.Column("x", kind)
+    under = tb.Schema([column, tb.Column("c", "category")], target="y")
+    data = {"x": [None] * 4, "c": ["a", "b", "b", "a"], "y": ["p", "q", "q", "q"]}
+    assert tb.report(tb.count(data, under).model(), data).count("<svg") >= 2
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("cells", [False, True])
+@pytest.mark.parametrize("family", ["gaussian", "student", "bins", "poisson"])
+def test_numbers_at_the_ends_of_the_line_are_drawn_and_changed(family: str, cells: bool) -> None:
+    x = (
+        [1.7e308, 1.6e308, 1.5e308, 0.0, 5e-324, 1e300]
+        if family == "poisson"
+        else [1.7e308, -1.7e308, 1.5e308, 0.0] * 2
+    )
+    if family == "bins" and not cells:
+        return
+    under = tb.Schema([tb.Column("x", "number", cells=tb.Cells.fitted(np.array(x)) if cells else None)], target="y")
+    data = {"x": x, "y": (["p", "q", "q"] * 3)[: len(x)]}
+    average = tb.count(data, under).model(tb.Settings(predictive=True))
+    assert np.isfinite(average.predict_proba(data)).all()
+    model = tb.count(data, under).model(tb.Settings(families={"x": family}))
+    assert np.isfinite(model.predict_proba(data)).all()
+    if family != "poisson":  # whose sums are as long as the numbers
+        assert "<svg" in tb.report(model, data)
+    assert model.what_if(data).answer in ("p", "q")

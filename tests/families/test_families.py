@@ -411,3 +411,27 @@ def test_bins_are_as_dense_as_the_truth() -> None:
             truth = np.log(0.5 * stats.norm.pdf(asked) + 0.5 * stats.norm.pdf(asked - 1))
             found.append(np.mean(truth - model.log_density({"x": asked})))
         assert 0 < np.mean(found) < 0.1
+
+
+def test_bins_rise_where_points_lie_inside_a_wide_cell():
+    """An outlier makes cells so wide that values of their own lie inside one: a row alone must say what it says beside
+    others, and what was counted in its bin."""
+    x = [3.0] * 6 + [7.0] * 6 + [12.0] * 6 + [2.0**31] * 6 + [1.0, 2.0, 9.0, 20.0, -(2.0**31)]
+    y = list("pqq") * 6 + list("ppq") * 3 + ["q", "q"]
+    under = tb.Schema([tb.Column("x", "number", cells=tb.Cells(0.0, 23, (3.0, 7.0, 12.0, 2.0**31)))], target="y")
+    tally = tb.count({"x": x, "y": y}, under)
+    for method, bins in (("frequency", 25), ("frequency", 4), ("width", 10), ("mdl", None)):
+        model = tally.model(tb.Settings(families={"x": families.Bins(method, bins) if bins else families.Bins(method)}))
+        belief = model.beliefs["x"]
+        assert np.all(np.diff(belief.cuts) >= 0)
+        alone = np.concatenate([model.predict_proba({"x": [v]}) for v in x])
+        assert np.array_equal(alone, model.predict_proba({"x": x}))
+        assert np.allclose(alone, np.concatenate([model.predict_proba({"x": v}) for v in x]), rtol=0, atol=1e-12)
+
+
+def test_zeros_in_a_cell_on_both_sides_of_zero_can_be_poisson():
+    under = tb.Schema([tb.Column("x", "number", cells=tb.Cells(0.5, 0, (3.0,)))], target="y")
+    tally = tb.count({"x": [0.0, 0.0, 3.0, 18.0], "y": list("pqpq")}, under)
+    assert tally.model(tb.Settings(families={"x": "poisson"})).predict({"x": 18.0}).tolist() == ["q"]
+    with pytest.raises(tb.SettingsError, match="cannot be poisson"):
+        tb.count({"x": [-3.0, 9.0], "y": list("pq")}, under).model(tb.Settings(families={"x": "poisson"}))

@@ -159,3 +159,17 @@ def test_tables_and_parameters(model: tb.Model) -> None:
         model.table("leg")
     assert model.parameters() == (2 + 4 + 4 + 6, 1 + 4 + 2 + 4)
     assert model.prior() == {"cat": 0.5, "dog": 0.5}
+
+
+def test_labels_beyond_what_numpy_counts_come_back_as_they_went_in():
+    for labels in ([3, 2**64 - 1], [-1, 2**63], [2**70, 1], [2**64 - 1, 2**64 - 2]):
+        model = tb.fit({"x": ["u", "v"] * 4, "y": labels * 4}, "y", calibrate=False)
+        assert [*map(repr, model.predict({"x": ["u", "v"]}).tolist())] == [*map(repr, labels)]
+        assert [*map(repr, model.predict({"x": "v"}).tolist())] == [repr(labels[1])]
+
+
+def test_samples_of_classes_that_arrow_cannot_hold_have_their_texts():
+    model = tb.fit({"x": ["u", "v"] * 4, "y": [3, 2**70] * 4}, "y", calibrate=False)
+    assert set(model.sample(50, 1)["y"].to_pylist()) == {"3", "1.1805916207174113e+21"}
+    numbers = tb.fit({"x": ["u", "v"] * 4, "y": [3, 4] * 4}, "y", calibrate=False)
+    assert set(numbers.sample(50, 1)["y"].to_pylist()) == {3, 4}

@@ -292,3 +292,15 @@ def test_the_votes_of_1984() -> None:
     model = tb.fit(train, target="target")
     numbers = np.array([list(model.classes).index(v) for v in test["target"]])
     assert metrics.log_loss(numbers, model.predict_proba(test)) < 0.2
+
+
+@pytest.mark.parametrize("effort", ["quick", "default"])
+def test_a_class_whose_rows_all_weigh_nothing_is_not_there(effort):
+    rng = np.random.default_rng(4)
+    data = {"b": [rng.choice(["u", "v", "w"], 3).tolist() for _ in range(40)], "c": rng.choice(["m", "n"], 40).tolist()}
+    data["y"] = ["p", "q"] * 19 + ["gone", "gone"]
+    weights = [0.5, 2.0] * 19 + [0, 0]
+    model = tb.fit(data, "y", weights=weights, effort=effort)
+    assert model.classes == ("p", "q")
+    kept = {n: v[:38] for n, v in data.items()}
+    assert model.tally == tb.fit(kept, "y", weights=weights[:38], effort=effort).tally

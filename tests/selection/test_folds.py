@@ -298,3 +298,15 @@ def test_receipts_are_taken_of_texts_though_bags_are_counted() -> None:
     for receipts in (True, False):
         under = tb.Schema([tb.Column("text", "text")], target="y", receipts=receipts)
         assert folded(data, under, np.arange(20) % 4).total == tb.count(data, under)
+
+
+@pytest.mark.parametrize("kind", ["bag", "text"])
+def test_a_fold_whose_training_rows_have_no_words(kind):
+    words = {"bag": [["rain"], ["sun", "rain"], [], None], "text": ["rain", "sun rain", "", None]}[kind]
+    data = {"w": words * 2, "fold": [1, 1, 2, 2] * 2, "y": ["p", "q"] * 4}
+    under = tb.Schema([tb.Column("w", kind)], target="y")
+    for settings in (tb.Settings(), tb.Settings(families={"w": "complement"})):
+        found = tb.cross_validate(data, under, settings=settings, by="fold")
+        assert np.isfinite(found["log_loss"]) and found["accuracy"] == 0.5
+    words = tb.count(data, under).model()
+    assert np.isfinite(words.predict_proba(data)).all()

@@ -91,3 +91,26 @@ def test_rows_that_were_not_counted_are_refused() -> None:
     tally = tb.count({"c": ["a", "b"], "y": ["p", "q"]}, under)
     with pytest.raises(tb.CannotForget, match="cannot all have been counted"):
         leave_one_out(tally, {"c": ["z"], "y": ["p"]})
+
+
+def test_the_only_row_cannot_be_left_out() -> None:
+    under = tb.Schema([tb.Column("x", "number"), tb.Column("b", "bag"), tb.Column("t", "text")], target="y")
+    data = {"x": [1.0, 2.0], "b": [["u"], ["v"]], "t": ["a", "b"], "y": ["p", None]}
+    with pytest.raises(tb.DataError, match="leaves none to score it by"):
+        leave_one_out(tb.count(data, under), data)
+    gone = {n: [v[1]] for n, v in data.items()}
+    three = tb.count({**data, "y": ["p", "p"]}, under) + tb.count(gone, under)
+    with pytest.raises(tb.DataError, match="no row of the data has a label"):
+        leave_one_out(three, gone)
+    two = {**data, "y": ["p", "q"]}
+    assert leave_one_out(tb.count(two, under), two).proba().tolist() == [[0.0, 1.0], [1.0, 0.0]]
+
+
+def test_a_class_of_weight_zero_is_not_among_the_counted() -> None:
+    under = tb.Schema([tb.Column("c", "category")], target="y")
+    data, weights = {"c": list("aabbc"), "y": list("ppqqr")}, [1, 2, 1, 1, 0]
+    tally = tb.count(data, under, weights=weights)
+    found = leave_one_out(tally, data, weights=weights)
+    kept = {n: v[:4] for n, v in data.items()}
+    assert found.classes == ("p", "q") and found.rows.tolist() == [0, 1, 2, 3]
+    assert np.array_equal(found.joint, leave_one_out(tally, kept, weights=weights[:4]).joint)

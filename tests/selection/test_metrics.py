@@ -197,3 +197,12 @@ def test_a_wrong_name_gets_a_hint() -> None:
         curves.roc_curve([0, 0], [[1.0, 0.0]] * 2)
     with pytest.raises(tb.SettingsError, match="no row is of class"):
         curves.precision_recall_curve([0, 0], [[1.0, 0.0]] * 2)
+
+
+def test_a_share_is_at_most_one_whatever_the_weights():
+    weights = [1e6, 1, 1e-6, 1, 1, 1e6, 1, 1, 1e6, 1e-6, 1e6, 1e-6, 1, 1 / 3, 0.5, 1]
+    assert tb.metrics.accuracy([0] * 16, [[1.0]] * 16, weights) == 1.0
+    for seed in range(50):
+        rng = np.random.default_rng(seed)
+        weights = 10.0 ** rng.uniform(-6, 6, 40)
+        assert tb.metrics.accuracy([0] * 40, [[0.75, 0.25]] * 40, weights) == 1.0

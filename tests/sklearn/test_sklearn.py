@@ -919,3 +919,20 @@ def _globals_of(raw: bytes) -> set[tuple[str, str]]:
 
     Watching(io.BytesIO(raw)).load()
     return found
+
+
+def test_columns_that_are_not_counted_may_be_of_any_type():
+    frame = pd.DataFrame({
+        "ragged": [[1.0], [1.0, 2.0], [3.0]] * 4, "struct": [{"k": 1}] * 12, "bytes": [b"a"] * 12, "x": range(12),
+        "empty": [[]] * 12, "none": [None] * 12, "spans": [pd.Timedelta(1, "D")] * 12,
+    })  # fmt: skip
+    y = ["p", "q"] * 6
+    for columns in (frame, frame[["ragged", "struct", "x"]]):
+        model = NaiveBayes(calibration=None).fit(columns, y)
+        assert np.isfinite(model.predict_proba(columns)).all()
+
+
+@pytest.mark.parametrize("labels", [["\ud800", "a"], [10**400, 1], [dt.datetime(2024, 1, 1), "a"]])
+def test_labels_that_nothing_can_hold_are_refused_in_our_words(labels):
+    with pytest.raises(ValueError, match=r"labels that cannot be read|Unknown label type"):
+        NaiveBayes().fit(np.arange(4.0)[:, None], np.array(labels * 2, dtype=object))

@@ -5,19 +5,17 @@ from __future__ import annotations
 import json
 import math
 import pathlib
-from bisect import bisect_right
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from by_hand import inputs_of, plain_rows, proba_by_hand
 from corrected import corrected
 from test_model_file import HOSTILE, ROWS, SCHEMA, TALLY
 
 import tallybayes as tb
-from tallybayes.data import encode
 from tallybayes.data.blocks import Numbers
-from tallybayes.data.sources import open_source
 from tallybayes.families.forms import relative
 from tallybayes.families.plain import of_form
 from tallybayes.store import sealed
@@ -183,105 +181,11 @@ def test_steps_say_what_the_cells_say_everywhere_on_the_line(family: Any, shape:
 # ---- JSON, scored by hand
 
 
-def part_by_hand(piece: dict[str, Any], value: Any, classes: int) -> list[float]:
-    """What docs/model_file.md says, in plain Python."""
-    none, form = [0.0] * classes, piece["form"]
-    if piece["kind"] == "gap":
-        value = "yes" if value is None or value in piece["of"]["missing"] else "no"
-    if form == "pair":
-        places = []
-        for side, own in zip(piece["sides"], value, strict=True):
-            if own is None or ("values" in side and own not in side["values"]):
-                return none
-            place = side["values"].index(own) if "values" in side else bisect_right(side["cuts"], own)
-            places.append(side["places"][place] if "places" in side else place)
-        return piece["logs"][places[0]][places[1]]
-    if value is None:
-        return none
-    if form == "blend":
-        each = [(own["share"], part_by_hand({**piece, **own}, value, classes)) for own in piece["parts"]]
-        return [sum(share * max(p[y] - max(p), -piece["most"]) for share, p in each) for y in range(classes)]
-    if form == "table":
-        known = dict(zip(piece["values"], piece["logs"], strict=True))
-        return known.get(value, piece["unseen"])
-    if form == "steps":
-        return piece["logs"][bisect_right(piece["starts"], value)]
-    if form in ("normal", "student"):
-        total = list(none)
-        values = [value] if "positions" not in piece else [value[p] for p in piece["positions"]]
-        for i, x in enumerate(values):
-            for y in range(classes) if x is not None and x == x else ():
-                z, scale = (x - piece["location"][i][y]) / piece["scale"][i][y], piece["scale"][i][y]
-                if form == "normal":
-                    total[y] += -0.5 * min(abs(z), 1e150) ** 2 - math.log(scale) - 0.5 * math.log(2 * math.pi)
-                else:
-                    v = piece["freedom"][i][y]
-                    total[y] += math.lgamma((v + 1) / 2) - math.lgamma(v / 2) - 0.5 * math.log(v * math.pi)
-                    total[y] += -math.log(scale) - (v + 1) / 2 * math.log1p(min(abs(z), 1e150) ** 2 / v)
-        return total
-    if form == "poisson":
-        return none if value < 0 else [value * math.log(r) - r for r in piece["rate"]]
-    amounts: dict[str, float] = {}
-    for word in value:
-        amounts[word] = amounts.get(word, 0) + 1
-    if form == "words":
-        logs = dict(zip(piece["words"], piece["logs"], strict=True))
-        rows = [(1 if piece["once"] else n, logs.get(w, piece["unseen"])) for w, n in amounts.items()]
-        return [sum(n * row[y] for n, row in rows) for y in range(classes)]
-    if form == "presence":
-        rows = [
-            p if w in amounts else a for w, p, a in zip(piece["words"], piece["present"], piece["absent"], strict=True)
-        ]
-        return [sum(row[y] for row in rows) for y in range(classes)]
-    assert form == "levels"
-    top = len(piece["logs"]) - 1
-    rows = [piece["logs"][min(amounts.get(w, 0), top)][i] for i, w in enumerate(piece["words"])]
-    return [sum(row[y] for row in rows) for y in range(classes)]
-
-
-def proba_by_hand(scorer: dict[str, Any], row: dict[str, Any]) -> list[float]:
-    score = list(scorer["log_prior"])
-    for piece in scorer["columns"]:
-        own = piece["of"]["name"] if "of" in piece else piece["name"]
-        value = [row[side["name"]] for side in piece["sides"]] if "sides" in piece else row[own]
-        part = part_by_hand(piece, value, len(score))
-        weight = piece["weight"]
-        if "length_exponent" in piece:
-            weight *= max(len(value or []), 1) ** piece["length_exponent"]
-        score = [s + weight * p if weight else s for s, p in zip(score, part, strict=True)]
-    top = max(score)
-    if "lead" in scorer and sum(s > -math.inf for s in score) > 1:
-        lead = max(top - sorted(score)[-2], scorer["lead"]["least"])
-        factor = scorer["lead"]["scale"] * lead ** scorer["lead"]["exponent"]
-        score = [top + factor * (s - top) for s in score]
-    total = sum(math.exp(s - top) for s in score)
-    return [math.exp(s - top) / total for s in score]
-
-
-def plain_rows(rows: dict[str, Any]) -> list[dict[str, Any]]:
-    """The rows as the columns of the model see them: parts of dates, tokens of texts, None for missing."""
-    blocks = encode.bags(encode.blocks(SCHEMA, next(open_source(rows).batches())))
-    out = []
-    for i in range(len(rows["colour"])):
-        row: dict[str, Any] = {}
-        for name, block in blocks.items():
-            column = SCHEMA[name]
-            if column.kind == "category":
-                row[name] = block.text(i)
-            elif column.kind in ("text", "bag"):
-                row[name] = [block.slots[j] for j in block.given[i]] if block.has[i] else None  # type: ignore[attr-defined]
-            else:
-                value = block.values[i].tolist()  # type: ignore[attr-defined]
-                row[name] = None if value != value else value
-        out.append(row)
-    return out
-
-
 def test_json_scored_by_hand_answers_as_the_model(model: tb.Model) -> None:
     scorer = json.loads(model.export(format="json"))
     assert scorer["classes"] == ["ham", "spam"]
     for rows in ({k: v[:12] for k, v in ROWS.items()}, ODD):
-        by_hand = [proba_by_hand(scorer, row) for row in plain_rows(rows)]
+        by_hand = [proba_by_hand(scorer, row) for row in plain_rows(rows, SCHEMA)]
         assert np.allclose(by_hand, model.predict_proba(rows), rtol=0, atol=1e-9)
 
 
@@ -296,16 +200,6 @@ def test_json_writes_impossible_as_null() -> None:
 # ---- ONNX
 
 TABULAR = tb.Schema([c for c in SCHEMA.counted if c.kind not in ("text", "bag")], target="label")
-
-
-def inputs_of(rows: dict[str, Any], under: tb.Schema) -> dict[str, Any]:
-    blocks: Any = encode.blocks(under, next(open_source(rows).batches()))
-    return {
-        name: block.values
-        if hasattr(block, "values")
-        else np.array([block.text(i) or "" for i in range(block.rows)], object)
-        for name, block in blocks.items()
-    }
 
 
 def run_onnx(model: tb.Model, rows: dict[str, Any]) -> tuple[Any, Any]:
@@ -430,3 +324,20 @@ def test_onnx_refuses_a_column_without_a_name() -> None:
     model = tb.count({"": ["u", "v"], "y": ["a", "b"]}, tb.Schema([tb.Column("", "category")], target="y")).model()
     with pytest.raises(tb.SettingsError, match="called ''"):
         model.export(None, "onnx")
+
+
+def test_json_of_a_number_that_tells_nothing() -> None:
+    rows = {"x": [2.0], "v": [[1.0, 2.0]], "y": ["u"]}
+    under = tb.Schema([tb.Column("x", "number"), tb.Column("v", "vector", width=2)], target="y")
+    model = tb.count(rows, under).model()
+    by_hand = [proba_by_hand(json.loads(model.export(format="json")), row) for row in plain_rows(rows, under)]
+    assert by_hand == [[1.0]]
+
+
+@pytest.mark.parametrize("largest", [1.7976931348623157e308, -1.7976931348623157e308])
+def test_the_largest_number_may_be_a_point(largest: float) -> None:
+    x = [largest, 1.0, largest, 2.0] * 5
+    under = tb.Schema([tb.Column("x", "number", cells=tb.Cells(0.0, -3, (largest,)))], target="y")
+    model = tb.count({"x": x, "y": list("pqpp") * 5}, under).model(tb.Settings(families={"x": "bins"}))
+    scorer = sealed.sealed_from_bytes(model.export(format="sealed"))
+    assert np.allclose(scorer.predict_proba({"x": x}), model.predict_proba({"x": x}), rtol=0, atol=1e-11)

@@ -148,7 +148,7 @@ def test_the_amounts_of_a_row_are_what_its_tally_holds(one):
         if slots
     }
     expected = {}
-    for column, counts in {"": tally.labels, **tally.columns}.items():
+    for column, counts in {None: tally.labels, **tally.columns}.items():
         for name, sheet in counts.sheets.items():
             for amount, (*numbers, nothing) in SlotIndex(sheet, name, 0).values.items():
                 assert nothing == 0
@@ -241,3 +241,26 @@ def test_threads_go_on_from_one_model():
     for number, digest in enumerate(found):
         more = [{"c": "red", "n": float(i), "t": f"w{number}", "y": "v"} for i in range(30)]
         assert digest == model.tally.update(more).forget([old] * 30).digest
+
+
+@pytest.mark.parametrize("kind", ["category", "number", "text", "bag", "vector"])
+def test_a_column_without_a_name_is_not_the_rows_themselves(kind):
+    values = {"category": "u", "number": 2.0, "text": "a b a", "bag": ["a", "b"], "vector": [1.0, 2.0]}
+    under = tb.Schema([tb.Column("", kind), tb.Column("c", "category")], target="y")
+    row = {"": values[kind], "c": "v", "y": "p"}
+    model = tb.count([row] * 3, under).model()
+    for less in (model.forget(row), model.update(row).forget(row).forget(row)):
+        assert less.tally == tb.count([row] * 2, under)
+
+
+@pytest.mark.parametrize("how", [{}, {"receipts": True}, {"weights": "w"}])
+def test_a_row_with_lists_in_it_is_one_row(how):
+    under = tb.Schema(
+        [tb.Column("b", "bag"), tb.Column("v", "vector", width=2), tb.Column("c", "category")], "y", **how
+    )
+    row = {"b": ["a", "b"], "v": [1.0, 2.0], "c": "u", "other": [1, 2, 3], "w": 2.0, "y": "p"}
+    two = tb.count([row] * 2, under)
+    assert two.model().update(row).tally == two + tb.count([row], under)
+    assert two.model().forget(row).tally == two.forget(row) == tb.count([row], under) == tb.count(row, under)
+    with pytest.raises(tb.DataError, match="is one value"):
+        two.update({**row, "c": ["u", "v"]})

@@ -226,16 +226,21 @@ def from_text(label: str, kind: str) -> Any:
     >>> from_text("3", "int"), from_text("true", "bool"), from_text("3", "text")
     (3, True, '3')
     """
+    back = _from_text(label, kind)
+    return back if text(back) == label else label  # "1.50" stays a text: 1.5 is another label
+
+
+def _from_text(label: str, kind: str) -> Any:
     try:
         if kind == "int":
-            return int(label)
+            return int(float(label)) if "e" in label else int(label)  # 10²¹ and more are written with an exponent
         if kind == "float":
             return float(label)
         if kind == "bool":
             return {"true": True, "false": False}.get(label, label)
         if kind == "date":
             return dt.date.fromisoformat(label)
-    except ValueError:
+    except (ValueError, OverflowError):
         return label  # a class met later that is not of the first ones' type stays text
     return label
 

@@ -40,7 +40,7 @@ def as_column(values: Any) -> Any:
     if isinstance(values, np.ndarray) and values.ndim == 2:
         return values
     if hasattr(values, "to_arrow"):  # a polars series
-        return as_column(values.to_list()) if odd_in_polars(values.dtype) else plain(values.to_arrow())
+        return as_column(values.to_list()) if odd_in_polars(values.dtype) else plain(values.alias("").to_arrow())
     kind: Any = getattr(values, "dtype", None)
     if isinstance(values, np.ndarray) and kind.kind in "fiub":
         return array(values if kind.itemsize <= 8 else values.astype(np.float64))
@@ -51,7 +51,8 @@ def as_column(values: Any) -> Any:
 
 def odd_in_polars(kind: Any) -> bool:
     """Whether a type of polars is one that it cannot hand over, or hands over as an address."""
-    return str(kind) in ("Object", "Int128", "UInt128")
+    name = str(kind)
+    return name in ("Object", "Int128", "UInt128") or "\0" in name or "\\x00" in name  # a field called so
 
 
 def _typed(values: Any) -> Any:
@@ -180,13 +181,30 @@ def plain(column: Any) -> Any:
         return column.cast(pa.decimal128(kind.precision, kind.scale))
     if pa.types.is_run_end_encoded(kind):
         return plain(pc.run_end_decode(column))
-    if pa.types.is_list_view(kind) or pa.types.is_large_list_view(kind):
-        return pa.array(column.to_pylist(), pa.large_list(kind.value_type))
+    if pa.types.is_nested(kind) and not pa.types.is_union(kind) and (wanted := _ordinary(kind)) != kind:
+        return pa.array(column.to_pylist(), wanted)
     if pa.types.is_union(kind):
         return _listed(column.to_pylist())
     if pa.types.is_dictionary(kind):
         return _of_dictionary(column)
     return column
+
+
+def _ordinary(kind: Any) -> Any:
+    """The type of lists or structs with no views in it, which Arrow can hold and hardly do anything with."""
+    if pa.types.is_string_view(kind):
+        return pa.large_string()
+    if pa.types.is_binary_view(kind):
+        return pa.large_binary()
+    if pa.types.is_fixed_size_list(kind):
+        return pa.list_(_ordinary(kind.value_type), kind.list_size)
+    if pa.types.is_list(kind):
+        return pa.list_(_ordinary(kind.value_type))
+    if pa.types.is_large_list(kind) or pa.types.is_list_view(kind) or pa.types.is_large_list_view(kind):
+        return pa.large_list(_ordinary(kind.value_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_ordinary(field.type)) for field in kind])
+    return kind
 
 
 def _of_dictionary(column: Any) -> Any:

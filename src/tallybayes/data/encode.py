@@ -15,6 +15,7 @@ import numpy as np
 from ..base import canon
 from ..base.arrays import Floats, Ints
 from ..base.errors import DataError, did_you_mean, excerpt, unknown, warn
+from .batch import one_row
 from .blocks import Block, Codes, Numbers
 from .dates import date_part
 from .matrices import whole_columns
@@ -168,11 +169,23 @@ def labelled(schema: Schema, batch: Batch, *, first: bool = False) -> Labelled:
         given = given.take(kept)
         encoded = {name: block.take(kept) for name, block in encoded.items()}
         weight = None if weight is None else weight[kept]
+        given = _used(given)
     order = np.argsort(np.array(given.slots, dtype=object), kind="stable") if given.slots else np.zeros(0, int)
     number = np.empty(len(order), dtype=np.int64)
     number[order] = np.arange(len(order))
     classes = tuple(given.slots[i] for i in order.tolist())
     return Labelled(classes, number[given.codes], weight, encoded, np.flatnonzero(kept), skipped)
+
+
+def _used(given: Codes) -> Codes:
+    """The labels without classes whose rows have all gone."""
+    there = np.bincount(given.codes, minlength=len(given.slots)) > 0
+    if there.all():
+        return given
+    return Codes(
+        [slot for slot, is_there in zip(given.slots, there, strict=True) if is_there],
+        (np.cumsum(there) - 1)[given.codes],
+    )
 
 
 def weights(schema: Schema, batch: Batch) -> Floats | None:
@@ -221,8 +234,22 @@ def is_row(schema: Schema, given: Mapping[Any, Any]) -> bool:
     there = [v for v in (*flat, given.get(schema.target)) if v is not None]
     if there:
         return any(map(canon.is_one, there))
-    lists = (given.get(c.reads) for c in schema.counted if c.about.lists)
-    return any(_is_one_list(value) for value in lists if value is not None)
+    lists = [v for c in schema.counted if c.about.lists and (v := given.get(c.reads)) is not None]
+    if lists:
+        return any(map(_is_one_list, lists))
+    return any(map(canon.is_one, given.values()))  # nothing that is counted: a column is no lone value
+
+
+def as_table(schema: Schema, data: Any) -> Any:
+    """A dict that is one row, with lists in it that are a bag, a vector or not counted, as a table of one.
+
+    Other data stay as they are: a dict of nothing but lone values is one row by itself, and lone values beside lists
+    where none can be are refused.
+    """
+    if not isinstance(data, Mapping) or all(map(canon.is_one, data.values())) or not is_row(schema, data):
+        return data
+    flat = (data.get(n) for c in schema.counted if not c.about.lists for n in c.inputs)
+    return one_row(data) if all(map(canon.is_one, (*flat, data.get(schema.target)))) else data
 
 
 def _is_one_list(value: Any) -> bool:

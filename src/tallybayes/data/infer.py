@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,8 +24,10 @@ from .look import (
     Looked,
     Ordered,
     are_names,
+    are_numbers,
     free_text,
     gives_away,
+    is_counted,
     is_iso,
     is_number,
     is_other,
@@ -71,8 +73,13 @@ def infer(
     """
     target, y = labels_or_name(target, y)
     name = LABELS if target is None else target
-    look = typed(first_look(on_engine(open_source(data, y, target=name), engine)))
+    seen = first_look(on_engine(open_source(data, y, target=name), engine))
+    look = typed(seen)
     labels, label_type = _target(look, name)
+    if look.written:
+        texts = encode.labels(Schema([], target=name), seen).slots
+        if any(canon.label_type(canon.from_text(t, label_type)) != label_type for t in texts):
+            label_type = "text"  # such as 2⁵³ + 1, or 1.50, which as numbers would be other labels
     if weights is not None and weights not in look:
         raise unknown(DataError, f"there is no weights column {weights!r}", weights, look.names())
     columns: list[Column] = []
@@ -88,11 +95,11 @@ def infer(
             proposed = [Column(column, "ignore", cells=proposed[0].cells, reason=leak)]
         columns += proposed
     if look.of is not None and look.of > look.rows:
-        seen = f"; seen in {look.rows:,} of {look.of:,} rows"
-        columns = [replace(c, reason=c.reason + seen) for c in columns]
+        said = f"; seen in {look.rows:,} of {look.of:,} rows"
+        columns = [replace(c, reason=c.reason + said) for c in columns]
     elif look.stretches:
-        seen = f"; seen in {look.rows:,} rows from all over the file"
-        columns = [replace(c, reason=c.reason + seen) for c in columns]
+        said = f"; seen in {look.rows:,} rows from all over the file"
+        columns = [replace(c, reason=c.reason + said) for c in columns]
     return Schema(columns, target=name, label_type=label_type, weights=weights, receipts=receipts)
 
 
@@ -250,22 +257,22 @@ def _propose(name: str, looked: Looked, written: bool) -> list[Column]:
     if isinstance(raw, np.ndarray) or scipy.sparse.issparse(raw):
         return [_matrix(name, raw)]
     if isinstance(raw, list):
-        first = next((v for v in raw if v is not None), None)
-        if isinstance(first, Mapping):
+        there = [v for v in raw if not canon.is_one(v) or canon.text(v) is not None]
+        if there and all(map(is_counted, there)):
             return [Column(name, "bag", reason="dicts of word and count")]
         if not all(map(canon.is_one, raw)):
-            if all(v is None or isinstance(v, (list, tuple)) for v in raw):
+            if all(isinstance(v, (list, tuple)) and all(map(canon.is_one, v)) for v in there):
                 return [Column(name, "bag", reason="lists of words")]
-            return [Column(name, "ignore", reason=f"values of several types, one of them {type(first).__name__}")]
+            return [Column(name, "ignore", reason=f"values of several types, one of them {type(there[0]).__name__}")]
         return [_texts(name, looked.codes(), "values of several types")]
     kind = raw.type.value_type if pa.types.is_dictionary(raw.type) else raw.type
     if raw.null_count == len(raw):
         return [Column(name, "ignore", reason="missing in every row")]
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
         return [_lists(name, raw)]
-    if pa.types.is_map(kind):
+    if pa.types.is_map(kind) and are_numbers(kind.item_type) and not pa.types.is_nested(kind.key_type):
         return [Column(name, "bag", reason="maps of word and count")]
-    if pa.types.is_struct(kind) or pa.types.is_interval(kind) or is_bytes(kind):
+    if pa.types.is_nested(kind) or pa.types.is_interval(kind) or is_bytes(kind):
         return [Column(name, "ignore", reason=f"values of type {kind}"[:80])]
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
         return _dates(name, raw, "dates")
@@ -287,7 +294,9 @@ def _matrix(name: str, raw: Any) -> Column:
 
 def _lists(name: str, raw: Any) -> Column:
     items = raw.type.value_type
-    if pa.types.is_integer(items) or pa.types.is_floating(items):
+    if pa.types.is_nested(items):
+        return Column(name, "ignore", reason=f"values of type {raw.type}"[:80])
+    if are_numbers(items):
         if pa.types.is_fixed_size_list(raw.type):
             return Column(name, "vector", width=raw.type.list_size, reason=f"vectors of {raw.type.list_size} numbers")
         lengths = pc.unique(pc.list_value_length(raw).drop_null()).to_pylist()

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from numbers import Real
 from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..base import canon
 from ..base.arrays import Floats, Ints, nearest_quantiles
 from ..base.arrow import array, utf8
 from ..base.errors import warn
@@ -353,3 +355,15 @@ def _left_out_accuracy(table: Ints) -> float:
     others = np.where(table == best, np.where(np.sum(table == best, axis=1, keepdims=True) > 1, best, second), best)
     right = (table - 1 > 0) & (table - 1 >= others)
     return float(np.sum(np.where(right, table, 0)) / np.sum(table))
+
+
+def is_counted(value: Any) -> bool:
+    """Whether this is a dict of words and how often each of them occurs."""
+    return isinstance(value, Mapping) and all(
+        canon.is_one(word) and (n is None or (isinstance(n, Real) and 0 <= n < np.inf)) for word, n in value.items()
+    )
+
+
+def are_numbers(kind: Any) -> bool:
+    """Whether values of an Arrow type are numbers as they are."""
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))

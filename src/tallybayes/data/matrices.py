@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -143,7 +143,7 @@ def vector(raw: Any, column: Column, rows: int, where: Where) -> Vectors:
         if column.width is not None:
             _check_width(raw.shape[1], column.width, 0, where)
         return MatrixVectors(raw.astype(np.float64, copy=False), where)
-    items = raw.to_pylist() if isinstance(raw, pa.Array) else list(raw)
+    items = _items(raw)
     width = column.width or next((len(v) for v in items if hasattr(v, "__len__")), 0)
     values = np.full((len(items), width), np.nan)
     for i, item in enumerate(items):
@@ -152,6 +152,13 @@ def vector(raw: Any, column: Column, rows: int, where: Where) -> Vectors:
     if column.width is not None:
         _check_width(values.shape[1], column.width, 0, where)
     return Vectors(_finite(values, where))
+
+
+def _items(raw: Any) -> list[Any]:
+    """What each row has; None for a missing one, which pandas writes as NaN, NaT or NA among lists, too."""
+    if isinstance(raw, pa.Array):
+        return cast(list[Any], raw.to_pylist())
+    return [None if canon.is_one(item) and canon.text(item) is None else item for item in raw]
 
 
 def _finite(values: Floats, where: Where) -> Floats:
@@ -213,7 +220,7 @@ def bag(raw: Any, column: Column, where: Where) -> Bag:
     """Amounts under slots: a matrix (slot = position), lists of words, or dicts of word → amount."""
     if isinstance(raw, np.ndarray) or scipy.sparse.issparse(raw):
         return _bag_of_matrix(raw, column, where)
-    items = raw.to_pylist() if isinstance(raw, pa.Array) else list(raw)
+    items = _items(raw)
     mapped = isinstance(raw, pa.MapArray)  # Arrow's own dicts come as lists of pairs
     has = np.array([item is not None for item in items], dtype=bool)
     slots: dict[str, int] = {}

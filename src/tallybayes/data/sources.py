@@ -135,10 +135,14 @@ def _open(data: Any) -> Source:
         return read(data)
     if module == "pandas" and hasattr(data, "columns"):
         return _memory(_from_pandas(data))
-    if module == "polars" and any(map(odd_in_polars, getattr(data, "dtypes", ()))):
+    if module == "polars" and _odd_polars(data):
         return _memory(_from_mapping({c.name: c for c in data.get_columns()}))
     if isinstance(data, pa.RecordBatchReader):
         return Source(lambda: arrow_batches(data), once=True, arrow=True)
+    if isinstance(data, pa.RecordBatch):
+        data = pa.Table.from_batches([data])
+    if isinstance(data, pa.Table):  # not as a stream, which is handed over in C, where a name ends at a NUL
+        return Source(lambda: arrow_batches(data.to_reader()))
     if hasattr(data, "__arrow_c_stream__") and not hasattr(data, "dtype"):
         return Source(lambda: arrow_batches(pa.RecordBatchReader.from_stream(data)))
     if scipy.sparse.issparse(data):
@@ -156,6 +160,12 @@ def _open(data: Any) -> Source:
         hint="give a path, a pandas, polars or Arrow frame, a dict of columns, a list of dicts, or a matrix with "
         "y=labels.",
     )
+
+
+def _odd_polars(frame: Any) -> bool:
+    """Whether a frame of polars cannot hand itself over: a type is odd, or a NUL is in a name, at which it dies."""
+    odd = any(map(odd_in_polars, getattr(frame, "dtypes", ())))
+    return odd or any("\0" in name for name in getattr(frame, "columns", ()))
 
 
 def _memory(batch: Batch) -> Source:

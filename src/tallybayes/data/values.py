@@ -142,7 +142,8 @@ def _small_range(values: np.ndarray[Any, Any], missing: Sequence[str]) -> Codes 
     low, high = (int(values.min()), int(values.max())) if len(values) else (0, -1)
     if not 0 <= high - low < min(len(values), SMALL_RANGE) or any(map(is_whole, missing)):
         return None
-    codes = (values - values.dtype.type(low)).astype(np.int64, copy=False)
+    wide = values if values.dtype.itemsize == 8 else values.astype(np.int64)  # 127 − (−128) is no int8
+    codes = (wide - wide.dtype.type(low)).astype(np.int64, copy=False)
     used = np.bincount(codes, minlength=high - low + 1) > 0
     slots = [str(low + i) for i in np.flatnonzero(used).tolist()]
     return Codes(slots, codes if used.all() else (np.cumsum(used) - 1)[codes])

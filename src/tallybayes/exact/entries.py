@@ -99,7 +99,7 @@ def bag_sums(matrix: Any, labels: Ints, n_labels: int) -> BagSums | None:
     is found out on the way.
     """
     kernels = _kernels(matrix)
-    if kernels is None or few(matrix.nnz, n_labels * matrix.shape[1]):
+    if kernels is None or len(labels) == 0 or few(matrix.nnz, n_labels * matrix.shape[1]):
         return None
     for cell in _CELLS:
         try:

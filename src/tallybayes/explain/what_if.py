@@ -10,6 +10,7 @@ numbers move no further than they must. Every answer is checked by predicting th
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -21,7 +22,7 @@ import pyarrow as pa
 from ..base.arrays import Floats, Ints
 from ..base.canon import printable
 from ..base.show import Page, Shown, softmax
-from ..data.blocks import Bag, Block, Numbers, Vectors
+from ..data.blocks import Bag, Block, Codes, Numbers, Vectors
 from ..data.sources import Batch
 from ..model import posterior
 from .changes import Move, amounts_of, finite, possible, read
@@ -347,6 +348,8 @@ class _Search:
                 out[column.reads] = _bag_value(block, text=False)
             elif own:
                 out[column.reads] = own[0].value
+            elif self.batch.written and isinstance(block, Codes) and column.part is None:
+                out[column.reads] = block.text(0)  # a file's True is read as true, which a row would have to say
             else:
                 out[column.reads] = raw[0].as_py() if isinstance(raw, pa.Array) else raw[0]
         return out
@@ -388,4 +391,4 @@ def _bag_value(block: Bag, text: bool) -> Any:
     if text:
         return " ".join(words)
     amounts = amounts_of(block)
-    return words if sum(amounts.values()) == len(words) else amounts
+    return words if Counter(words) == amounts else amounts

@@ -83,7 +83,8 @@ class CellsForm(Form):
         (starts, logs), (points, own) = self.general, self.points
         if len(points) == 0:
             return StepsForm(starts, logs)
-        edges = np.unique(np.concatenate([starts, points, np.nextafter(points, np.inf)]))
+        with np.errstate(over="ignore"):  # after the largest float64 there is none
+            edges = np.unique(np.concatenate([starts, points, np.nextafter(points, np.inf)]))
         row = logs[np.searchsorted(starts, edges, side="right")]
         at = np.searchsorted(points, edges)
         is_point = (at < len(points)) & (points[np.minimum(at, len(points) - 1)] == edges)

@@ -174,6 +174,7 @@ class GaussianBelief(BellBelief):
 
 
 K0, A0, B0 = 0.25, 0.5, 0.05
+_LARGEST = float(np.finfo(np.float64).max)
 
 
 def posterior(m: Moments) -> tuple[Floats, Floats, Floats, Floats]:
@@ -183,13 +184,17 @@ def posterior(m: Moments) -> tuple[Floats, Floats, Floats, Floats]:
     squares = np.where(m.n > 0, m.n * (m.sd / unit) ** 2, 0.0)
     kn, an = K0 + m.n, A0 + m.n / 2
     bn = B0 + squares / 2 + K0 * m.n * mean**2 / (2 * kn)
-    return m.all_mean[:, None] + unit * (m.n / kn * mean), unit * np.sqrt(bn / an), kn, an
+    with np.errstate(over="ignore"):  # at the ends of the line
+        location, scale = m.all_mean[:, None] + unit * (m.n / kn * mean), unit * np.sqrt(bn / an)
+    return np.clip(location, -_LARGEST, _LARGEST), np.minimum(scale, _LARGEST), kn, an
 
 
 def student(m: Moments, vector: bool) -> StudentBelief:
     """The posterior predictive density of every position and class."""
     location, scale, kn, an = posterior(m)
-    return StudentBelief(m.positions, location, scale * np.sqrt((kn + 1) / kn), m.varies, vector, 2 * an)
+    with np.errstate(over="ignore"):
+        scale = np.minimum(scale * np.sqrt((kn + 1) / kn), _LARGEST)
+    return StudentBelief(m.positions, location, scale, m.varies, vector, 2 * an)
 
 
 @dataclass(frozen=True)

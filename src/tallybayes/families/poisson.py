@@ -27,6 +27,8 @@ from .histogram import Histogram, read_cells
 from .moments import read_moments
 from .support import ColumnTally, Support, log_gamma
 
+_MOST = 1e300  # events: of more of them x·log λ overflows
+
 
 @dataclass(frozen=True)
 class Poisson(Family):
@@ -47,8 +49,9 @@ class Poisson(Family):
         m = read_moments(counts, context.n_classes)
         if len(m.n) == 0:
             return PoissonBelief(np.ones(context.n_classes), np.ones(context.n_classes), context.predictive)
-        n, total = m.n[0], m.n[0] * m.mean[0]
-        below = "cells" in counts.sheets and (read_cells(counts, context, self.name).low < 0).any()
+        with np.errstate(over="ignore"):
+            n, total = m.n[0], np.minimum(m.n[0] * m.mean[0], _MOST)
+        below = "cells" in counts.sheets and _below(read_cells(counts, context, self.name))
         if below or (total < 0).any():
             raise SettingsError(
                 f"column {context.column!r} has negative numbers and cannot be poisson",
@@ -71,6 +74,11 @@ class Poisson(Family):
         return belief.log_prob(v), rest.log_prob(v)
 
 
+def _below(h: Histogram) -> bool:
+    """Whether numbers below zero were surely counted; a cell on both sides of it may hold zeros alone."""
+    return bool(((h.low < 0) & (h.high <= 0)).any())
+
+
 @dataclass(frozen=True)
 class PoissonBelief(Belief):
     """The gamma posterior of each class's rate: λ = shape / rate."""
@@ -88,7 +96,7 @@ class PoissonBelief(Belief):
             p = self.rate / (self.rate + 1)
             ways: Floats = gammaln(x + self.shape) - gammaln(self.shape) - gammaln(x + 1)
             return ways + self.shape * np.log(p) + xlogy(x, 1 - p)  # type: ignore[no-any-return]
-        mean = self.shape / self.rate
+        x, mean = np.minimum(x, _MOST), self.shape / self.rate
         return xlogy(x, mean) - mean - gammaln(x + 1)  # type: ignore[no-any-return]
 
     def parts(self, block: Numbers) -> Floats:
@@ -126,7 +134,7 @@ class PoissonBelief(Belief):
 
     def support(self, counted: ColumnTally, block: Numbers) -> list[Support]:
         """The rows that have a count."""
-        n, x = counted.table("moments").sum(axis=0), float(block.values[0])
+        n, x = counted.table("moments").sum(axis=0), min(float(block.values[0]), _MOST)
 
         def draw(y: int) -> Floats:
             rate = np.exp(log_gamma(float(self.shape[y]))) / self.rate[y]

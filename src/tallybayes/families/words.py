@@ -10,6 +10,7 @@ averages over θ: a Dirichlet-multinomial, in which a word's second occurrence s
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -240,7 +241,7 @@ class WordsBelief(Belief):
         slots, amounts = block.matrix.indices[start:stop].tolist(), block.matrix.data[start:stop].tolist()
         if self.presence:
             return [(slot, 1.0) for slot in slots]
-        if block.given is not None and sum(amounts) == len(block.given[row]):
+        if block.given is not None and Counter(block.given[row]) == dict(zip(slots, amounts, strict=True)):
             return [(slot, 1.0) for slot in block.given[row]]
         return list(zip(slots, amounts, strict=True))
 

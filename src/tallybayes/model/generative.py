@@ -114,7 +114,14 @@ class Generative:
             gone = pc.equal(self.beliefs[gap.name].sample(labels, rng), GAP[1])
             for name in (name for name in drawn if self.schema[name].reads == gap.reads):
                 columns[name] = pc.if_else(gone, None, columns[name])
-        return pa.table({**columns, self.schema.target: pa.array(list(self.classes)).take(pa.array(labels))})
+        return pa.table({**columns, self.schema.target: self._label_column().take(pa.array(labels))})
+
+    def _label_column(self) -> Any:
+        """The classes as a column; as texts where no type of Arrow holds them all."""
+        try:
+            return pa.array(list(self.classes))
+        except (pa.ArrowException, OverflowError):
+            return pa.array([str(canon.text(c)) for c in self.classes])
 
     @property
     def generative(self) -> Model:

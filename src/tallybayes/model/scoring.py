@@ -152,7 +152,9 @@ class Scoring:
     @cached_property
     def _label_array(self) -> np.ndarray[Any, Any]:
         if all(isinstance(c, (int, float)) for c in self.classes):
-            return np.array(self.classes)
+            numbers = np.array(self.classes)
+            if list(map(type, numbers.tolist())) == list(map(type, self.classes)):  # 2⁶⁴ beside 3 would be a float
+                return numbers
         labels = np.empty(len(self.classes), dtype=object)
         labels[:] = self.classes
         return labels

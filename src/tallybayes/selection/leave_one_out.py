@@ -18,7 +18,7 @@ import numpy as np
 
 from ..base.arrays import Floats, Ints
 from ..base.canon import from_text, text
-from ..base.errors import CannotForget
+from ..base.errors import CannotForget, DataError
 from ..data import encode
 from ..data.blocks import Bag, Block, Codes, Groups, N, Numbers, Vectors
 from ..data.encode import Labelled
@@ -55,6 +55,11 @@ def leave_one_out(
     [[0.333, 0.667], [0.0, 1.0], [0.333, 0.667]]
     """
     settings = settings or Settings()
+    if tally.rows < 2:
+        raise DataError(
+            f"leaving out one row of {tally.rows} leaves none to score it by",
+            hint="count at least two rows with a label.",
+        )
     source = open_source(data, y, weights=weights, target=tally.schema.target).repeatable()
     wrong = (tally - Tally.of(tally.schema, source)).impossible()
     if wrong is not None:
@@ -69,6 +74,8 @@ def leave_one_out(
         if len(read.rows):
             out.append(_Batch(tally, read, settings).scored(start))
         start += batch.rows
+    if not out:
+        raise DataError("no row of the data has a label", hint=f"fill in the target {tally.schema.target!r}.")
     return HeldOut(
         out[0].classes,
         np.concatenate([h.rows for h in out]),
@@ -107,6 +114,7 @@ class _Batch:
                 ),
                 fill=-np.inf,
                 settings=self.settings,
+                pieces=1 + len(self.tally.schema.names),
             )
             k = len(self.tally.classes)
             log_prior = together[:, :k]
@@ -135,9 +143,12 @@ class _Batch:
 
     def _each(
         self, blocks: Mapping[str, Block], names: tuple[str, ...], ask: Callable[..., Floats], *, fill: float,
-        settings: Settings | None = None,
+        settings: Settings | None = None, pieces: int = 1,
     ) -> Floats:  # fmt: skip
-        """ask(model without the row, the row), once for all rows that are equal; `fill` for a class that is gone."""
+        """ask(model without the row, the row), once for all rows that are equal; `fill` for a class that is gone.
+
+        What is asked for are so many `pieces` of a number per class.
+        """
         settings = settings or Settings(prior=self.settings.prior)
         schema = self.tally.schema._with(columns=[self.tally.schema[n] for n in names])
         whole = Tally(schema, self.tally.classes, self.tally.labels, {n: self.tally.columns[n] for n in names})
@@ -151,7 +162,7 @@ class _Batch:
             groups = Groups(np.zeros(1, dtype=np.int64), 1, weight)
             rest = whole - count_rows(schema, [self.tally.classes[self.labels[i]]], groups, row)
             if not rest.classes:
-                answers.append(np.full(len(self.tally.classes) * (1 + len(names) * bool(blocks)), fill))
+                answers.append(np.full(len(self.tally.classes) * pieces, fill))
                 continue
             model = rest.model(settings)
             at = [self.number[str(text(c))] for c in model.classes]

@@ -349,7 +349,8 @@ class WordRows:
         rows, length = self._rows(amount)
         n, total = self.counted(complement, amount, classes)
         inside = products(rows, n, alphas)
-        inside -= length[:, None] * np.log(total + np.array(alphas)[:, None] * self.vocabulary)[:, None]
+        all_words = total + np.array(alphas)[:, None] * self.vocabulary  # 0 where training has none, as no row then has
+        inside -= length[:, None] * np.log(np.maximum(all_words, 1e-300))[:, None]
         return dict(zip(alphas, np.negative(inside, out=inside) if complement else inside, strict=True))
 
     def left_out(self, complement: bool, amount: str, alpha: float, labels: Ints) -> Floats:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from numbers import Real
 from typing import Any
 
@@ -13,6 +14,7 @@ from sklearn.utils.validation import check_array
 
 from ..base import canon
 from ..base.arrays import Floats, Ints
+from ..base.errors import DataError
 
 Labels = np.ndarray[Any, Any]
 
@@ -23,9 +25,13 @@ def encoded(y: Labels) -> pa.DictionaryArray:
         y = y.astype(np.float64)
     try:
         return pa.array(y).dictionary_encode()
-    except pa.ArrowException:
-        check_classification_targets(y)  # says what is wrong with labels of several types
-        raise
+    except (pa.ArrowException, OverflowError, TypeError, ValueError) as wrong:  # too large, or half a character
+        with suppress(TypeError):  # of labels that have no order
+            check_classification_targets(y)  # says what is wrong with labels of several types
+        raise DataError(
+            f"labels that cannot be read: {wrong}"[:200],
+            hint="give labels of one type, texts or numbers: y.astype(str).",
+        ) from wrong
 
 
 def distinct(labels: pa.DictionaryArray, like: Labels, weights: Floats | None) -> Labels:

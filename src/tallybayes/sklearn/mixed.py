@@ -221,7 +221,8 @@ def _inferred(table: Any, y: Any) -> Schema:
     schema = infer(table, target, texts, keep_leaks=True)
     for column in (c for c in schema.columns if c.kind == "ignore"):
         raw = first.get(column.name)
-        if isinstance(raw, pa.Array) and len(pc.unique(raw.drop_null())) <= 1:
+        flat = isinstance(raw, pa.Array) and not pa.types.is_nested(raw.type)
+        if flat and len(pc.unique(raw.drop_null())) <= 1:
             number = pa.types.is_integer(raw.type) or pa.types.is_floating(raw.type)
             schema = schema.with_column(column.name, kind="number" if number else "category", reason=column.reason)
     return schema

@@ -41,7 +41,7 @@ def why_impossible(classes: Sequence[str], labels: Counts, columns: Mapping[str,
     """What no rows can have: a negative count, impossible moments, more values than rows. None if nothing is wrong."""
     if skipped < 0:
         return f"{skipped} rows without a label"
-    for column, counts in [("", labels), *columns.items()]:
+    for column, counts in [(None, labels), *columns.items()]:
         for sheet in counts.sheets.values():
             wrong = _negative(column, sheet, classes)
             if wrong is not None:
@@ -59,13 +59,13 @@ def why_impossible(classes: Sequence[str], labels: Counts, columns: Mapping[str,
     return None
 
 
-def _negative(column: str, sheet: Sheet, classes: Sequence[str]) -> str | None:
+def _negative(column: str | None, sheet: Sheet, classes: Sequence[str]) -> str | None:
     found = sheet.negative([a for a in sheet.amounts if a != "x"])
     if found is None:
         return None
     slot, label, amount = found
     value = sheet.table(amount, len(classes))[sheet.slot_names.index(slot), label]
-    place = f"column {column!r}, " if column else "the rows, "
+    place = "the rows, " if column is None else f"column {column!r}, "
     return f"{place}class {classes[label]!r}, slot {slot!r} at {amount} = {value:g}"
 
 

@@ -34,7 +34,7 @@ _ONE = (1,)
 class Added(NamedTuple):
     """What a row adds to a sheet: of every amount a number under each of the slots that it has."""
 
-    column: str  # "" for the rows themselves
+    column: str | None  # None for the rows themselves
     sheet: str
     slots: Collection[str]
     amounts: Mapping[str, Sequence[Any]]
@@ -76,7 +76,7 @@ def label_of(schema: Schema, row: Mapping[str, Any]) -> str | None:
 
 def row_amounts(schema: Schema, row: Mapping[str, Any]) -> list[Added]:
     """Everything that a row adds under its class; first the row itself."""
-    out, others = [Added("", "rows", ("",), dict.fromkeys(ROWS, _ONE))], []
+    out, others = [Added(None, "rows", ("",), dict.fromkeys(ROWS, _ONE))], []
     for column in schema.counted:
         try:
             absent = column.of is not None and column.reads not in row  # not there is not the same as missing

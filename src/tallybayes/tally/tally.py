@@ -66,7 +66,7 @@ class Tally:
     @classmethod
     def of(cls, schema: Schema, data: Any, y: Any = None, *, weights: Any = None) -> Tally:
         """The tally of some rows, read once."""
-        source = open_source(data, y, weights=weights, target=schema.target)
+        source = open_source(encode.as_table(schema, data), y, weights=weights, target=schema.target)
         if source.engine is not None:
             elsewhere: Tally = source.engine.count(schema)
             return elsewhere
@@ -179,7 +179,8 @@ class Tally:
         schema every row is known, and any row that was never counted is refused by its number. What the schema had
         learnt only from these rows is taken out of it, too (see `traces`); `tally - part` leaves the schema as it is.
         """
-        source = open_source(data, y, weights=weights, target=self.schema.target).repeatable()
+        table = encode.as_table(self.schema, data)
+        source = open_source(table, y, weights=weights, target=self.schema.target).repeatable()
         gone = Tally.of(self.schema, source)
         rest = self - gone
         problem = rest.impossible()

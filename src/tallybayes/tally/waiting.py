@@ -134,7 +134,9 @@ class _Journal:
         self._seen = 0  # steps that were looked at
         self._unread: dict[Any, list[Row]] = {}  # rows that were added, the same ones together
         self._needed = False  # whether rows that were added have been asked for
-        self._since: dict[tuple[str, str, str], _Change] = {}  # column, sheet, class: what other rows have changed
+        self._since: dict[
+            tuple[str | None, str, str], _Change
+        ] = {}  # column, sheet, class: what other rows have changed
         self._taken_last: Callable[[], None] | None = (
             None  # notes what the row taken last has changed, once that matters
         )
@@ -212,7 +214,7 @@ class _Journal:
                 return None
             if added.sheet == "moments" and not all(map(_is_possible, *rest)):
                 return None
-            if added.column == "":
+            if added.column is None:
                 (weight,), (rows,) = rest
                 if not (weight > 0 and rows > 0):
                     return None
@@ -224,9 +226,9 @@ class _Journal:
                 return None
         return out
 
-    def _look(self, label: str, column: str, sheet: str) -> tuple[SlotIndex, _Change]:
+    def _look(self, label: str, column: str | None, sheet: str) -> tuple[SlotIndex, _Change]:
         """What the base has of a class in a sheet, and what has changed since."""
-        counts = self.base.columns[column] if column else self.base.labels
+        counts = self.base.labels if column is None else self.base.columns[column]
         index = slot_index(counts, sheet, self.base.classes.index(label))
         return index, self._since.get((column, sheet, label), _NONE)
 

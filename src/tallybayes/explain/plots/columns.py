@@ -24,6 +24,7 @@ _MOST_CLASSES = 6
 _MOST_VALUES = 12
 _BARS = 32
 _MOST_BARS = 3  # classes that stand side by side
+_FAR = 1e300  # where axes end: further out, ticks overflow
 
 
 def frequent(model: Model) -> tuple[list[int], list[str], list[str]]:
@@ -118,10 +119,11 @@ class NumberDisplay(Display):
         counted = counted_cells(model, column)
         if counted is None:
             known = [(m, np.sqrt(v)) for n, m, v in model.tally.moments(column).values() if n > 0]
-            low, high = min(m - 3 * s for m, s in known), max(m + 3 * s for m, s in known)
+            ends = [m + 3 * side * min(s, _FAR) for m, s in known or [(0.0, 1.0)] for side in (-1, 1)]
+            low, high = np.clip((min(ends), max(ends)), -_FAR, _FAR).tolist()
             x = np.linspace(low, high if high > low else low + 1, 200)
             return cls(column, None, None, x, _density(belief, x, cells)[:, shown], False, *look)
-        places, n = counted.middle, counted.n
+        places, n = np.clip(counted.middle, -_FAR, _FAR), counted.n
         share = n / np.maximum(n.sum(axis=0), 1e-300)
         if counted.cells.discrete and len(places) <= 2 * _BARS:
             gap = float(np.min(np.diff(places))) if len(places) > 1 else 1.0

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from ...base.errors import DataError, SettingsError, unknown
 from ...base.show import progress_line
+from ...data.encode import as_table
 from ...data.infer import first_look, infer, labels_or_name
 from ...data.schema import Schema
 from ...data.sources import LABELS, Batch, on_engine, open_source
@@ -31,7 +32,8 @@ def count(data: Any, schema: Schema, y: Any = None, *, weights: Any = None, engi
     """
     if isinstance(weights, str):
         schema, weights = schema.with_weights(weights), None
-    return Tally.of(schema, on_engine(open_source(data, y, weights=weights, target=schema.target), engine))
+    source = open_source(as_table(schema, data), y, weights=weights, target=schema.target)
+    return Tally.of(schema, on_engine(source, engine))
 
 
 def fit(

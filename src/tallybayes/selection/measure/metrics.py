@@ -118,7 +118,7 @@ def _metric(formula: Formula) -> Callable[..., float]:
 
 
 def _mean(values: Floats, w: Floats) -> Floats:
-    return np.asarray((w @ values) / w.sum(axis=1))
+    return np.asarray((w @ values) / (w @ np.ones_like(values)))  # added in one order: all of them are 1 and no more
 
 
 def _sum_by(groups: Ints, n_groups: int, w: Floats) -> Floats:
