@@ -287,7 +287,7 @@ def saved(walk: Walk) -> None:
 
 @road(0.3)
 def sample(walk: Walk) -> None:
-    drawn = walk.model.sample(4, walk.rng.randint(0, 99))
+    drawn = walk.model.generative.sample(4, walk.rng.randint(0, 99))
     assert drawn.num_rows == 4, f"{drawn.num_rows} rows of 4"
     if not any(
         c.part or c.kind == "text" for c in walk.model.schema.counted
