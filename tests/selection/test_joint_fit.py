@@ -179,6 +179,33 @@ def test_kernels_and_reference_give_the_same_bits(classes: int) -> None:
             np.testing.assert_array_equal(a, b)
 
 
+def test_sums_by_cell_are_the_same_bits_for_every_number_of_classes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows are added up by blocks of two, four and eight classes, of which the last may overlap the one before."""
+    kernels = gate.kernels("joint", 10**9)
+    if kernels is None:
+        pytest.skip("the kernels are not here: Numba is not installed, or they are switched off")
+    monkeypatch.setattr("tallybayes.selection.choose.joint._NEAR", 150)  # a few rows at a time
+    monkeypatch.setattr("tallybayes.selection.choose.joint._SHORT_RUN", 0)  # however short runs are
+    one, _, _ = problem()
+    rng = np.random.default_rng(0)
+    for width in range(1, 43):
+        spoken = [rng.normal(0, 1, (2, one.rows.n_folds, c.size + 1, width)) for c in one.coded]
+        prior = rng.normal(0, 1, (one.rows.n_folds, width))
+        fast, slow = (Joint(one.rows, one.terms(), spoken, prior, one.training(1), (50, 90)) for _ in range(2))
+        fast._kernels, slow._kernels = kernels, None
+        x = some_solution(fast)
+        np.testing.assert_array_equal(fast.scores(x), slow.scores(x))
+        residual = rng.normal(0, 1, (fast.n, width))
+        expected = slow.sums(residual)
+        runs = [fast._runs(some) for some in fast.fitting]
+        assert width == 1 or all(each is not None for each in runs)  # by runs of rows of one cell, and one by one
+        np.testing.assert_array_equal(fast.sums(residual), expected)
+        fast._sorted = {some.start: None for some in fast.fitting}
+        np.testing.assert_array_equal(fast.sums(residual), expected)
+        for square in (False, True):
+            np.testing.assert_array_equal(fast.heard(expected, square), slow.heard(expected, square))
+
+
 def test_scores_are_the_sum_in_the_formula() -> None:
     one, _, _ = problem(classes=3, dense=True)
     joint = one.joint(0, one.terms())

@@ -110,14 +110,15 @@ def _chosen(
         return None  # every class is in one fold: there is nothing to judge by
     made = _Columns(look, rows, schema, base, dealt_rows)
     named = [(c, made.coded[c.name]) for c in schema.counted if c.name in made.coded]
-    proposed = coded_pairs(named, schema.counted) if pairs in (True, "auto") and len(named) > 1 else []
+    quick = form == "temperature" or (effort == "quick" and form != "weights")
+    paired = not quick and pairs in (True, "auto") and len(named) > 1
+    proposed = coded_pairs(named, schema.counted) if paired else []
     problem = Problem(
         dealt_rows, list(made.coded.values()), list(made.dense.values()), proposed,
         frozenset(c.name for c, _ in named if c.kind == "pair"), **({"enough": np.inf} if thorough else {}),
     )  # fmt: skip
     if len(problem.judges()) < 2:
         return None
-    quick = form == "temperature" or (effort == "quick" and form != "weights")
     ladder = Ladder(problem, watch)
     choice = ladder.climb(
         weights=False if quick else True if form == "weights" or problem.paired else None,

@@ -28,6 +28,8 @@ from .columns import DealtRows, Small
 from .placed import Placed, Summand
 
 _SHORT = 8  # classes: NumPy takes long over many rows of fewer, and adds them one after the other
+_NEAR = 50_000  # numbers of rows that are summed by cell together, which the second cache holds
+_SHORT_RUN = 3  # rows of one cell after the other: fewer do not repay sorting
 _LOOKS = 5  # at all rows that repay the kernels, of the many that a fit takes
 
 
@@ -35,7 +37,10 @@ def against_first(logs: Floats) -> Floats:
     """Logs by class as what matters of them: log-odds of two classes, or the distance from their mean."""
     if logs.shape[-1] == 2:
         return np.ascontiguousarray(logs[..., 1:] - logs[..., :1])
-    return np.asarray(logs - logs.mean(axis=-1, keepdims=True))
+    if logs.shape[-1] >= _SHORT:
+        return np.asarray(logs - logs.mean(axis=-1, keepdims=True))
+    mean = in_turn(logs) / logs.shape[-1]  # in the order in which NumPy adds few, which takes it long
+    return np.asarray(logs - mean[..., None])
 
 
 def both_classes(scores: Floats, n_classes: int) -> Floats:
@@ -102,6 +107,7 @@ class Joint:
         even = [np.full(count, 1 / count) for _, count in self.of_term if count]
         self.even = np.concatenate([*even, np.ones(len(dense))])
         self._kernels = gate.kernels("joint", _LOOKS * self.codes.size)
+        self._sorted: dict[int, tuple[Small, Small, Small] | None] = {}
 
     def wider(self, terms: Sequence[Summand]) -> Joint:
         """The same with more terms, of which no counts speak."""
@@ -189,8 +195,26 @@ class Joint:
         out = np.zeros((self.size, self.width))
         for some in self.fitting if self.terms else []:
             assert self._kernels is not None
-            self._kernels.sum_cells(self.codes, some.start, residual[some], out)
+            runs = self._runs(some)
+            if runs is None:
+                self._kernels.sum_cells(self.codes, some.start, residual[some], out)
+            else:
+                self._kernels.sum_runs(*runs, residual[some], out)
         return out
+
+    def _runs(self, some: slice) -> tuple[Small, Small, Small] | None:
+        """The rows of a stretch sorted by cell, and the cell and the end of each run; None where runs are short."""
+        if self.width == 1 or self._kernels is None:
+            return None
+        if some.start not in self._sorted:
+            starts = np.array([*self.placed.starts, self.size])
+            order, cells, ends = np.empty((3, len(self.codes) * (some.stop - some.start)), dtype=np.int32)
+            room = np.empty(int(np.diff(starts).max()), dtype=np.int32)
+            step = max(8, _NEAR // self.width)
+            count = self._kernels.find_runs(self.codes, some.start, some.stop, step, starts, room, order, cells, ends)
+            long = count * _SHORT_RUN <= len(order)
+            self._sorted[some.start] = (order, cells[:count].copy(), ends[:count].copy()) if long else None
+        return self._sorted[some.start]
 
     def add_rows(self, out: Floats, at: Small, amounts: Floats) -> None:
         """out[at] += amounts, where places may repeat."""
@@ -201,18 +225,19 @@ class Joint:
         else:
             np.add.at(out, at, amounts)
 
-    def jumps(self, x: Solution, strength: Floats, out: Floats) -> float:
-        """Σ strength · jump² between neighbouring corrections; its slopes are added to out."""
+    def pulled(self, added: Floats, ridge: Floats, strength: Floats, out: Floats) -> float:
+        """Σ ridge · δ² + Σ strength · jump² between neighbouring δ; the slopes are added to out."""
         a, b, _ = self.placed.edges
         if self._kernels is not None:
-            jumps, pulled = np.empty((2, len(a), self.width))
-            self._kernels.pull_jumps(a, b, strength, np.ascontiguousarray(x.added), jumps, pulled, out)
+            held, (jumps, pulled) = np.empty_like(added), np.empty((2, len(a), self.width))
+            self._kernels.pull(a, b, strength, ridge, added, held, jumps, pulled, out)
         else:
-            jumps = x.added[b] - x.added[a]
+            held, jumps = ridge * added, added[b] - added[a]
             pulled = strength[:, None] * jumps
+            out[: len(added)] += 2 * held
             self.add_rows(out, b, 2 * pulled)
             self.add_rows(out, a, -2 * pulled)
-        return float(np.vdot(jumps, pulled))
+        return float(np.vdot(jumps, pulled)) + float(np.vdot(added, held))
 
     # ---- fitting
 
