@@ -1,7 +1,8 @@
 """The inner loops of the joint fit: tables added to the scores of rows, and residuals of rows summed by cell.
 
 All of them add in the order in which a product with a sparse matrix of ones would, so that either way gives the same
-bits. Codes are terms × rows, and taken by stretches of rows, so that the cells of a term stay near.
+bits. Codes are terms × rows, and taken by stretches of rows, so that the cells of a term stay near. What is done to
+each row by itself is in `rows`.
 """
 
 from __future__ import annotations
@@ -10,22 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from . import llvm
 from .compiling import helper, lazy
-from .llvm import (
-    add_eight,
-    add_four,
-    add_one,
-    add_two,
-    gather_1,
-    gather_4,
-    gather_8,
-    gather_12,
-    gather_16,
-    gather_20,
-    gather_24,
-    gather_28,
-    gather_32,
-)
 
 _STRETCH = 8_192  # numbers of the rows that are looked at together
 
@@ -41,27 +28,27 @@ def _gather(
     """
     y = 0
     while width - y > 32:
-        gather_24(numbers, first, step, count, table, width, out, to, y, y + 16, anew)
+        llvm.gather_24(numbers, first, step, count, table, width, out, to, y, y + 16, anew)
         y += 24
     rest = width - y
     if rest > 28:
-        gather_32(numbers, first, step, count, table, width, out, to, y, width - 8, anew)
+        llvm.gather_32(numbers, first, step, count, table, width, out, to, y, width - 8, anew)
     elif rest > 24:
-        gather_28(numbers, first, step, count, table, width, out, to, y, width - 4, anew)
+        llvm.gather_28(numbers, first, step, count, table, width, out, to, y, width - 4, anew)
     elif rest > 20:
-        gather_24(numbers, first, step, count, table, width, out, to, y, width - 8, anew)
+        llvm.gather_24(numbers, first, step, count, table, width, out, to, y, width - 8, anew)
     elif rest > 16:
-        gather_20(numbers, first, step, count, table, width, out, to, y, width - 4, anew)
+        llvm.gather_20(numbers, first, step, count, table, width, out, to, y, width - 4, anew)
     elif rest > 12:
-        gather_16(numbers, first, step, count, table, width, out, to, y, width - 8, anew)
+        llvm.gather_16(numbers, first, step, count, table, width, out, to, y, width - 8, anew)
     elif rest > 8:
-        gather_12(numbers, first, step, count, table, width, out, to, y, width - 4, anew)
+        llvm.gather_12(numbers, first, step, count, table, width, out, to, y, width - 4, anew)
     elif rest >= 4:
-        gather_8(numbers, first, step, count, table, width, out, to, y, width - 4, anew)
+        llvm.gather_8(numbers, first, step, count, table, width, out, to, y, width - 4, anew)
     elif rest >= 2:
-        gather_4(numbers, first, step, count, table, width, out, to, y, width - 2, anew)
+        llvm.gather_4(numbers, first, step, count, table, width, out, to, y, width - 2, anew)
     else:
-        gather_1(numbers, first, step, count, table, width, out, to, y, y, anew)
+        llvm.gather_1(numbers, first, step, count, table, width, out, to, y, y, anew)
 
 
 @helper
@@ -69,16 +56,16 @@ def _add_row(table: Any, a: int, width: int, out: Any, to: int) -> None:
     """Add to `width` numbers of `out`, from a place on, those of a table from another on."""
     y = 0
     while y + 8 <= width:
-        add_eight(table, a + y, out, to + y)
+        llvm.add_eight(table, a + y, out, to + y)
         y += 8
     if y + 4 <= width:
-        add_four(table, a + y, out, to + y)
+        llvm.add_four(table, a + y, out, to + y)
         y += 4
     if y + 2 <= width:
-        add_two(table, a + y, out, to + y)
+        llvm.add_two(table, a + y, out, to + y)
         y += 2
     if y < width:
-        add_one(table, a + y, out, to + y)
+        llvm.add_one(table, a + y, out, to + y)
 
 
 @lazy("void(int32[:, ::1], int64, float64[:, ::1], float64[:, ::1], int64[::1], float64[:, ::1])")
@@ -257,44 +244,6 @@ def pull(a: Any, b: Any, strength: Any, ridge: Any, added: Any, held: Any, jumps
             out[low, y] -= 2 * pulled[e, y]
 
 
-@lazy("void(float64[:, ::1], int64[::1], float64[::1], float64[::1])")
-def below_largest(scores: Any, labels: Any, top: Any, own: Any) -> None:
-    """Each row less its largest, in place; the largest, and that of its own class."""
-    for i in range(scores.shape[0]):
-        best = scores[i, 0]
-        for y in range(1, scores.shape[1]):
-            best = max(best, scores[i, y])
-        top[i], own[i] = best, scores[i, labels[i]]
-        for y in range(scores.shape[1]):
-            scores[i, y] -= best
-
-
-@lazy("void(float64[:, ::1], int64[::1], float64[::1], float64[::1])")
-def to_residuals(e: Any, labels: Any, weights: Any, total: Any) -> None:
-    """Each row divided by its sum, less 1 for its own class, times its weight, in place; the sum."""
-    for i in range(e.shape[0]):
-        rest = 0.0
-        for y in range(e.shape[1]):
-            rest += e[i, y]
-        total[i] = rest
-        for y in range(e.shape[1]):
-            e[i, y] /= rest
-        e[i, labels[i]] -= 1.0
-        for y in range(e.shape[1]):
-            e[i, y] *= weights[i]
-
-
-@lazy("void(float64[:, ::1], int64[::1], float64[::1], float64[::1], float64[::1])")
-def odds_to_residuals(odds: Any, labels: Any, weights: Any, small: Any, losses: Any) -> None:
-    """The same of log-odds, in place; `small` is exp(−|odds|), and `losses`, given as log(1 + small), the loss."""
-    for i in range(odds.shape[0]):
-        second, ahead = labels[i] == 1, odds[i, 0] > 0
-        if ahead != second:
-            losses[i] += abs(odds[i, 0])
-        p = 1 / (1 + small[i]) if ahead else small[i] / (1 + small[i])
-        odds[i, 0] = ((p - 1.0) if second else p) * weights[i]
-
-
 @lazy("void(int32[::1], int32[::1], int64, int64, float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[:, ::1])")
 def sum_pair(one: Any, other: Any, size: int, others: int, left: Any, curved: Any, r: Any, h: Any) -> None:
     """r and h, by the cells of a pair of columns: what rows have left over, and how curved the loss is there."""
@@ -334,10 +283,3 @@ def sum_words(ends: Any, words: Any, amounts: Any, rows: Any, out: Any) -> None:
                     out[words[e], y] += amounts[e] * rows[i, y]
             else:
                 _add_row(rows, i * width, width, out, words[e] * width)
-
-
-@lazy("void(float64[::1], float64[::1], float64)")
-def add_times(out: Any, amounts: Any, by: float) -> None:
-    """out += amounts · by, each rounded twice as NumPy does."""
-    for i in range(out.shape[0]):
-        out[i] += amounts[i] * by

@@ -53,7 +53,7 @@ def descend(
 def _newton(slope: Floats, curvature: Floats | None, steps: deque[tuple[Floats, Floats, float]]) -> Floats:
     """Minus the inverse curvature, as the last steps have met it, times the slope."""
     way, shares = -slope, []
-    kernels = gate.kernels("joint", 0)  # if they are there: a step alone does not repay them
+    kernels = gate.kernels("rows", 0)  # if they are there: a step alone does not repay them
 
     def add(amounts: Floats, by: float) -> None:
         if kernels is None:

@@ -58,6 +58,11 @@ class Dense:
     parts: Floats  # rows × width
     log_length: Floats | None = None
 
+    @cached_property
+    def by_row(self) -> Floats:
+        """The parts of each row beside each other."""
+        return np.ascontiguousarray(self.parts)
+
 
 class Solution(NamedTuple):
     """What a fit has found."""
@@ -119,6 +124,11 @@ class Joint:
     # ---- scores
 
     @cached_property
+    def _row_kernels(self) -> Any:
+        """Those for what is done row by row, where there are kernels at all."""
+        return None if self._kernels is None else gate.kernels("rows", 0)
+
+    @cached_property
     def _matrix(self) -> Any:
         import scipy.sparse
 
@@ -178,7 +188,10 @@ class Joint:
                 out[some] = self._matrix[some] @ table if self.terms else 0.0
                 out[some] += start[self.rows.folds[some]]
             for i, d in enumerate(self.dense):
-                out[some] += self._factor(x, i, some)[:, None] * d.parts[some]
+                if self._row_kernels is not None:
+                    self._row_kernels.add_scaled(self._factor(x, i, some), d.by_row[some], out[some])
+                else:
+                    out[some] += self._factor(x, i, some)[:, None] * d.parts[some]
         return out
 
     def _factor(self, x: Solution, i: int, some: slice) -> Floats:
@@ -215,6 +228,22 @@ class Joint:
             long = count * _SHORT_RUN <= len(order)
             self._sorted[some.start] = (order, cells[:count].copy(), ends[:count].copy()) if long else None
         return self._sorted[some.start]
+
+    def whole(self, residual: Floats) -> Floats:
+        """Residuals of all rows, by class."""
+        if self._row_kernels is None or self.width == 1:
+            return np.asarray(residual.sum(axis=0))
+        out = np.zeros(self.width)
+        self._row_kernels.add_up(residual, out)
+        return out
+
+    def pulled_at(self, i: int, residual: Floats) -> Floats:
+        """Σ_y residual · part of a dense column, row by row."""
+        if self._row_kernels is None:
+            return in_turn(residual * self.dense[i].parts)
+        out = np.empty(self.n)
+        self._row_kernels.products(residual, self.dense[i].by_row, out)
+        return out
 
     def add_rows(self, out: Floats, at: Small, amounts: Floats) -> None:
         """out[at] += amounts, where places may repeat."""
@@ -270,18 +299,18 @@ class Joint:
         total, labels = 0.0, self.labels
         for some in self.fitting:
             here, weight = scores[some], self.weight[some]
-            if self._kernels is None:
+            if self._row_kernels is None:
                 losses, p = posterior(here, labels[some])
                 np.multiply(p, weight[:, None], out=here)
             elif self.width == 1:
                 small = np.exp(-np.abs(here[:, 0]))
                 losses = np.log1p(small)
-                self._kernels.odds_to_residuals(here, labels[some], weight, small, losses)
+                self._row_kernels.odds_to_residuals(here, labels[some], weight, small, losses)
             else:
                 top, own, every = np.empty((3, len(here)))
-                self._kernels.below_largest(here, labels[some], top, own)
+                self._row_kernels.below_largest(here, labels[some], top, own)
                 np.exp(here, out=here)
-                self._kernels.to_residuals(here, labels[some], weight, every)
+                self._row_kernels.to_residuals(here, labels[some], weight, every)
                 losses = np.log(every) + top - own
             total += float(weight @ losses)
         scores[self.held[0] : self.held[1]] = 0.0

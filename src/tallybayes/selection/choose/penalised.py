@@ -147,7 +147,7 @@ class _Packed:
         g_w = g_w + 2 * self.pull.weights * off
         apart = x.offsets - (x.offsets.mean() if joint.width > 1 else 0.0)
         value += self.half * OFFSET_PENALTY * float(apart @ apart)
-        g_o = residual.sum(axis=0) + 2 * self.half * OFFSET_PENALTY * apart
+        g_o = joint.whole(residual) + 2 * self.half * OFFSET_PENALTY * apart
         pieces = [self._of_root(u, g_w), g_b * self._of_tanh(x), g_o * self.of_offsets]
         if self.free:
             g_d = np.zeros((joint.n_added + 1, joint.width))
@@ -169,7 +169,7 @@ class _Packed:
         joint = self.joint
         g_w, g_b = np.zeros(len(joint.dense)), np.zeros(len(joint.lengths))
         for i, d in enumerate(joint.dense):
-            pulled = np.einsum("nc,nc->n", residual, d.parts)
+            pulled = joint.pulled_at(i, residual)
             if d.log_length is None:
                 g_w[i] = pulled.sum()
                 continue
