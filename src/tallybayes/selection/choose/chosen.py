@@ -102,8 +102,8 @@ def _chosen(
     counted, thorough = len(rows.labels), effort == "thorough"
     dealing = dealt(rows, look, 10 if thorough or counted < _SMALL else SPLITS, groups, order)
     by_fold = np.argsort(dealing.folds, kind="stable")
-    texts = sum(column.text is not None for column in schema.counted)
-    step = _step(len(by_fold), len(schema.counted), texts, len(rows.classes))
+    n_texts = sum(column.text is not None for column in schema.counted)
+    step = _step(len(by_fold), len(schema.counted), n_texts, len(rows.classes))
     by_fold = by_fold[::step]
     look, folds = look.take(dealing.order[by_fold]), dealing.folds[by_fold]
     rows = encode.labelled(schema, look)

@@ -85,9 +85,10 @@ class TextScores:
 
     def scaled(self, residual: Floats, by: Floats) -> Floats:
         """Residuals times the factor of each row."""
-        out = self._room[-1]
+        out: Floats = self._room[-1]
         if self._kernels is None:
-            return np.multiply(residual, by[:, None], out=out)
+            np.multiply(residual, by[:, None], out=out)
+            return out
         self._kernels.say(residual, residual[:0], 1.0, by, out)
         return out
 
