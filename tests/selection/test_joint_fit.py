@@ -22,7 +22,7 @@ from tallybayes.selection.choose.joint import Dense, Joint, Solution, against_fi
 from tallybayes.selection.choose.ladder import Ladder, Problem, coded_pairs, merged
 from tallybayes.selection.choose.pairs import ColumnPair
 from tallybayes.selection.choose.penalised import Pull, _Packed, fitted, tempered
-from tallybayes.selection.choose.word_effects import Shared
+from tallybayes.selection.choose.word_effects import Shared, TextScores
 from tallybayes.selection.choose.written import READ_BY
 
 FOLDS = 5
@@ -165,11 +165,12 @@ def test_the_gradient_is_that_of_the_loss(classes: int, pull: Pull) -> None:
 
 
 @pytest.mark.parametrize("classes", [2, 5])
-def test_kernels_and_reference_give_the_same_bits(classes: int) -> None:
+@pytest.mark.parametrize("dense", [False, True], ids=["cells", "and a text"])
+def test_kernels_and_reference_give_the_same_bits(classes: int, dense: bool) -> None:
     kernels = gate.kernels("joint", 10**9)
     if kernels is None:
         pytest.skip("the kernels are not here: Numba is not installed, or they are switched off")
-    one, _, _ = problem(classes=classes)
+    one, _, _ = problem(classes=classes, dense=dense)
     fast, slow = one.joint(1, one.terms()), one.joint(1, one.terms())
     fast._kernels, slow._kernels = kernels, None
     x = some_solution(fast)
@@ -177,6 +178,33 @@ def test_kernels_and_reference_give_the_same_bits(classes: int) -> None:
     for pull in (Pull(3.0), Pull(3.0, 1.0)):
         for a, b in zip(fitted(fast, tempered(fast), pull), fitted(slow, tempered(slow), pull), strict=True):
             np.testing.assert_array_equal(a, b)
+
+
+def test_sums_by_cell_are_the_same_bits_for_every_number_of_classes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows are added up by blocks of two, four and eight classes, of which the last may overlap the one before."""
+    kernels = gate.kernels("joint", 10**9)
+    if kernels is None:
+        pytest.skip("the kernels are not here: Numba is not installed, or they are switched off")
+    monkeypatch.setattr("tallybayes.selection.choose.joint._NEAR", 150)  # a few rows at a time
+    monkeypatch.setattr("tallybayes.selection.choose.joint._SHORT_RUN", 0)  # however short runs are
+    one, _, _ = problem()
+    rng = np.random.default_rng(0)
+    for width in range(1, 43):
+        spoken = [rng.normal(0, 1, (2, one.rows.n_folds, c.size + 1, width)) for c in one.coded]
+        prior = rng.normal(0, 1, (one.rows.n_folds, width))
+        fast, slow = (Joint(one.rows, one.terms(), spoken, prior, one.training(1), (50, 90)) for _ in range(2))
+        fast._kernels, slow._kernels = kernels, None
+        x = some_solution(fast)
+        np.testing.assert_array_equal(fast.scores(x), slow.scores(x))
+        residual = rng.normal(0, 1, (fast.n, width))
+        expected = slow.sums(residual)
+        runs = [fast._runs(some) for some in fast.fitting]
+        assert width == 1 or all(each is not None for each in runs)  # by runs of rows of one cell, and one by one
+        np.testing.assert_array_equal(fast.sums(residual), expected)
+        fast._sorted = {some.start: None for some in fast.fitting}
+        np.testing.assert_array_equal(fast.sums(residual), expected)
+        for square in (False, True):
+            np.testing.assert_array_equal(fast.heard(expected, square), slow.heard(expected, square))
 
 
 def test_scores_are_the_sum_in_the_formula() -> None:
@@ -299,3 +327,24 @@ def test_words_are_added_up_to_the_same_bits_by_kernels(classes: int, most: int)
     np.testing.assert_array_equal(fast.told(added), slow.told(added))
     np.testing.assert_array_equal(fast.slopes(residual), slow.slopes(residual))
     np.testing.assert_array_equal(fast.bends(residual), slow.bends(residual))
+
+
+@pytest.mark.parametrize("classes", [2, 3, 7])
+@pytest.mark.parametrize("corrected", [False, True], ids=["as counted", "corrected"])
+def test_the_scores_of_texts_are_the_same_bits_by_kernels(classes: int, corrected: bool) -> None:
+    if gate.kernels("rows", 10**9) is None:
+        pytest.skip("the kernels are not here: Numba is not installed, or they are switched off")
+    rng = np.random.default_rng(classes)
+    parts = tuple(rng.normal(0, 5, (300, classes)) for _ in range(3))
+    given = parts, rng.normal(0, 1, (300, classes)), rng.integers(0, classes, 300), rng.random(300)
+    fast, slow = TextScores(*given), TextScores(*given)
+    vars(fast)["_kernels"], vars(slow)["_kernels"] = gate.kernels("rows", 10**9), None
+    factors, told = rng.random((3, 300)), list(rng.normal(0, 1, (3 * corrected, 300, classes)))
+    asked = rng.random(3), told, list(factors), rng.normal(0, 1, classes)
+    for a, b in zip(fast.scores(*asked), slow.scores(*asked), strict=True):
+        np.testing.assert_array_equal(a, b)
+    (losses, residual), (others, expected) = (each.left_over(each.scores(*asked)[1]) for each in (fast, slow))
+    np.testing.assert_array_equal(losses, others)
+    np.testing.assert_array_equal(residual, expected)
+    np.testing.assert_array_equal(fast.whole(residual), slow.whole(expected))
+    np.testing.assert_array_equal(fast.scaled(residual, factors[0]), slow.scaled(expected, factors[0]))

@@ -147,3 +147,19 @@ def test_messages_of_a_thread_are_held_out_together() -> None:
         calibrated = tb.fit(in_threads(1_600, shuffled), target="y").settings.calibrated
         assert calibrated is not None
         assert ("follow each other" in calibrated.note) is not shuffled
+
+
+def test_many_rows_with_texts_are_chosen_by_some_of_them_whatever_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = table(400, 2, classes=3, more=True)
+    assert tb.fit(data, target="y").settings.calibrated.rows == 400  # type: ignore[union-attr]
+    monkeypatch.setattr("tallybayes.selection.choose.chosen._MOST_TEXTS", 300)
+    monkeypatch.setattr("tallybayes.selection.choose.chosen._ENOUGH", 150)
+    order = np.random.default_rng(1).permutation(400)
+    one, other = (tb.fit(d, target="y") for d in (data, {n: [v[i] for i in order] for n, v in data.items()}))
+    assert one.settings.calibrated is not None
+    assert one.settings.calibrated.rows == 200  # not every eighth: so few would tell too little
+    assert "chosen by 200 of 400 rows" in one.settings.calibrated.note
+    assert one.tally.rows == 400
+    assert one.settings == other.settings
+    monkeypatch.setattr("tallybayes.selection.choose.chosen._ENOUGH", 300)
+    assert tb.fit(data, target="y").settings.calibrated.rows == 400  # type: ignore[union-attr]

@@ -47,6 +47,7 @@ NO_LABEL = ("?", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL")  # a class of
 MARKS = ("?", "NA", "N/A", "na", "n/a", "NaN", "nan", "null", "NULL", "None", "-", ".")
 _ANY_MARK = frozenset(MARKS)
 _SURELY_TEXT = 3.5  # words on average of some texts: all have at least three
+_MANY_CELLS = 1 << 16  # of a look: reading so many takes longer than starting threads
 _FEW_ROWS = 20  # below this nothing is called an id
 _DIGITS = 4  # of the ends of a range that is shown
 _ID_NAME = re.compile(r"(^|[_\W])(id|uuid|guid|key|index|idx|rowid|row)$|Id$|ID$", re.ASCII)
@@ -84,7 +85,8 @@ def infer(
         raise unknown(DataError, f"there is no weights column {weights!r}", weights, look.names())
     columns: list[Column] = []
     names = _columns_of(look, skip={name, weights})
-    for column, looked in zip(names, threads.each(lambda c: read_ahead(c, look[c]), names), strict=True):
+    many = threads.each if look.rows * len(names) > _MANY_CELLS else map
+    for column, looked in zip(names, many(lambda c: read_ahead(c, look[c]), names), strict=True):
         proposed = _propose(column, looked, look.written)
         leak = None if keep_leaks else gives_away(looked, proposed, labels)
         if leak:

@@ -53,16 +53,20 @@ class LazyKernel:
         # Arrow's arrays are read-only, which is a type of its own, and one that takes both
         self.signatures = [re.sub(r"const (\w+)\[(.*?)::1\]", _read_only, s) for s in signatures]
         self.ready: dict[tuple[np.dtype[Any], ...], Any] = {}
+        self.only: Any = None  # the function of the one signature: who it fits is not asked again
         self.__doc__ = function.__doc__
 
     def __call__(self, *given: Any) -> Any:
         """The function's answer."""
+        if self.only is not None:
+            return self.only(*given)
         types = tuple([a.dtype for a in given if type(a) is np.ndarray])
         compiled = self.ready.get(types)
         if compiled is None:
             with _LOCK:
                 compiled = self.ready.get(types) or self._compiled(types)
                 self.ready[types] = compiled
+                self.only = compiled if len(self.signatures) == 1 else None
         return compiled(*given)
 
     def _compiled(self, types: tuple[np.dtype[Any], ...]) -> Any:

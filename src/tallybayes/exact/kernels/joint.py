@@ -1,7 +1,8 @@
 """The inner loops of the joint fit: tables added to the scores of rows, and residuals of rows summed by cell.
 
 All of them add in the order in which a product with a sparse matrix of ones would, so that either way gives the same
-bits. Codes are terms × rows, and taken by stretches of rows, so that the cells of a term stay near.
+bits. Codes are terms × rows, and taken by stretches of rows, so that the cells of a term stay near. What is done to
+each row by itself is in `rows`.
 """
 
 from __future__ import annotations
@@ -10,10 +11,44 @@ from typing import Any
 
 import numpy as np
 
+from . import llvm
 from .compiling import helper, lazy
-from .llvm import add_eight, add_eights, add_four, add_fours, add_one, add_ones, add_two, add_twos
 
 _STRETCH = 8_192  # numbers of the rows that are looked at together
+
+
+@helper
+def _gather(
+    numbers: Any, first: int, step: int, count: int, table: Any, width: int, out: Any, to: int, anew: bool
+) -> None:
+    """Add to `width` numbers of `out`, from a place on, those of some rows of a table, one row after the other.
+
+    `anew` begins at 0. The sums stay in registers. Where blocks do not fill a row, the last begins earlier: the same
+    sums once more.
+    """
+    y = 0
+    while width - y > 32:
+        llvm.gather_24(numbers, first, step, count, table, width, out, to, y, y + 16, anew)
+        y += 24
+    rest = width - y
+    if rest > 28:
+        llvm.gather_32(numbers, first, step, count, table, width, out, to, y, width - 8, anew)
+    elif rest > 24:
+        llvm.gather_28(numbers, first, step, count, table, width, out, to, y, width - 4, anew)
+    elif rest > 20:
+        llvm.gather_24(numbers, first, step, count, table, width, out, to, y, width - 8, anew)
+    elif rest > 16:
+        llvm.gather_20(numbers, first, step, count, table, width, out, to, y, width - 4, anew)
+    elif rest > 12:
+        llvm.gather_16(numbers, first, step, count, table, width, out, to, y, width - 8, anew)
+    elif rest > 8:
+        llvm.gather_12(numbers, first, step, count, table, width, out, to, y, width - 4, anew)
+    elif rest >= 4:
+        llvm.gather_8(numbers, first, step, count, table, width, out, to, y, width - 4, anew)
+    elif rest >= 2:
+        llvm.gather_4(numbers, first, step, count, table, width, out, to, y, width - 2, anew)
+    else:
+        llvm.gather_1(numbers, first, step, count, table, width, out, to, y, y, anew)
 
 
 @helper
@@ -21,33 +56,16 @@ def _add_row(table: Any, a: int, width: int, out: Any, to: int) -> None:
     """Add to `width` numbers of `out`, from a place on, those of a table from another on."""
     y = 0
     while y + 8 <= width:
-        add_eight(table, a + y, out, to + y)
+        llvm.add_eight(table, a + y, out, to + y)
         y += 8
     if y + 4 <= width:
-        add_four(table, a + y, out, to + y)
+        llvm.add_four(table, a + y, out, to + y)
         y += 4
     if y + 2 <= width:
-        add_two(table, a + y, out, to + y)
+        llvm.add_two(table, a + y, out, to + y)
         y += 2
     if y < width:
-        add_one(table, a + y, out, to + y)
-
-
-@helper
-def _add_rows(table: Any, a: int, b: int, c: int, d: int, width: int, out: Any, to: int) -> None:
-    """The same of four places, one after the other."""
-    y = 0
-    while y + 8 <= width:
-        add_eights(table, a + y, b + y, c + y, d + y, out, to + y)
-        y += 8
-    if y + 4 <= width:
-        add_fours(table, a + y, b + y, c + y, d + y, out, to + y)
-        y += 4
-    if y + 2 <= width:
-        add_twos(table, a + y, b + y, c + y, d + y, out, to + y)
-        y += 2
-    if y < width:
-        add_ones(table, a + y, b + y, c + y, d + y, out, to + y)
+        llvm.add_one(table, a + y, out, to + y)
 
 
 @lazy("void(int32[:, ::1], int64, float64[:, ::1], float64[:, ::1], int64[::1], float64[:, ::1])")
@@ -57,23 +75,24 @@ def add_cells(codes: Any, first: int, table: Any, start: Any, folds: Any, out: A
     fours, step = terms - terms % 4, max(8, _STRETCH // width)
     for low in range(0, rows, step):
         high = min(low + step, rows)
+        if width > 1:
+            for i in range(low, high):
+                _gather(codes, first + i, codes.shape[1], terms, table, width, out, i * width, True)
+            for i in range(low, high):
+                _add_row(start, folds[first + i] * width, width, out, i * width)
+            continue
         for i in range(low, high):
-            for y in range(width):
-                out[i, y] = 0.0
+            out[i, 0] = 0.0
         for t in range(0, fours, 4):
             for i in range(low, high):
                 at = first + i
-                a, b, c, d = codes[t, at], codes[t + 1, at], codes[t + 2, at], codes[t + 3, at]
-                if width == 1:
-                    left = out[i, 0] + table[np.uint64(a), 0] + table[np.uint64(b), 0]
-                    out[i, 0] = left + table[np.uint64(c), 0] + table[np.uint64(d), 0]
-                else:
-                    _add_rows(table, a * width, b * width, c * width, d * width, width, out, i * width)
+                left = out[i, 0] + table[np.uint64(codes[t, at]), 0] + table[np.uint64(codes[t + 1, at]), 0]
+                out[i, 0] = left + table[np.uint64(codes[t + 2, at]), 0] + table[np.uint64(codes[t + 3, at]), 0]
         for t in range(fours, terms):
             for i in range(low, high):
-                _add_row(table, codes[t, first + i] * width, width, out, i * width)
+                out[i, 0] += table[np.uint64(codes[t, first + i]), 0]
         for i in range(low, high):
-            _add_row(start, folds[first + i] * width, width, out, i * width)
+            out[i, 0] += start[folds[first + i], 0]
 
 
 @lazy("void(int32[:, ::1], int64, float64[:, ::1], float64[:, ::1])")
@@ -100,114 +119,129 @@ def sum_cells(codes: Any, first: int, amounts: Any, out: Any) -> None:
                 out[np.uint64(codes[t, first + i]), 0] += amounts[i, 0]
 
 
+@lazy("int64(int32[:, ::1], int64, int64, int64, int64[::1], int32[::1], int32[::1], int32[::1], int32[::1])")
+def find_runs(
+    codes: Any, first: int, stop: int, step: int, starts: Any, room: Any, order: Any, cells: Any, ends: Any
+) -> int:
+    """Rows sorted by their cell, term after term in stretches of so many rows; returns how many runs of a cell.
+
+    `order` are the rows, counted from the first, and `cells` and `ends` the cell and the end of each run.
+    """
+    found, at = 0, 0
+    for low in range(first, stop, step):
+        high = min(low + step, stop)
+        for t in range(codes.shape[0]):
+            begin, size = starts[t], starts[t + 1] - starts[t]
+            for k in range(size):
+                room[k] = 0
+            for i in range(low, high):
+                room[codes[t, i] - begin] += 1
+            for k in range(size):
+                times = room[k]
+                room[k] = at
+                at += times
+                if times:
+                    cells[found], ends[found] = begin + k, at
+                    found += 1
+            for i in range(low, high):
+                k = codes[t, i] - begin
+                order[room[k]] = i - first
+                room[k] += 1
+    return found
+
+
+@lazy("void(int32[::1], int32[::1], int32[::1], float64[:, ::1], float64[:, ::1])")
+def sum_runs(order: Any, cells: Any, ends: Any, amounts: Any, out: Any) -> None:
+    """The same as `sum_cells`, by runs of rows of one cell: out[cell] += amounts[row]."""
+    width, start = amounts.shape[1], 0
+    for k in range(cells.shape[0]):
+        _gather(order, start, 1, ends[k] - start, amounts, width, out, cells[k] * width, False)
+        start = ends[k]
+
+
 @lazy("void(int64[:, ::1], float64[::1], float64[::1], int32[::1], float64[:, ::1], float64[::1])")
 def tell(spans: Any, logs: Any, weights: Any, cells: Any, added: Any, out: Any) -> None:
     """What every entry of the one table says: its correction, then weight · log of one reader after the other."""
     known, width = added.shape
     for e in range(cells.shape[0]):
-        cell, to = cells[e], e * width
-        for y in range(width):
-            out[to + y] = added[cell, y] if cell < known else 0.0
+        cell, to = np.uint64(cells[e]), np.uint64(e * width)
+        for y in range(np.uint64(width)):
+            out[to + y] = added[cell, y] if cell < np.uint64(known) else 0.0
     for s in range(spans.shape[0]):
-        to, count = spans[s, 0] * width, (spans[s, 1] - spans[s, 0]) * width
-        for r in range(spans[s, 3]):
-            weight, at = weights[spans[s, 2] + r], spans[s, 4] * width + r * count
-            if weight != 0.0:
-                for k in range(count):
-                    out[to + k] += weight * logs[at + k]
+        size, first = (spans[s, 1] - spans[s, 0]) * width, spans[s, 2]
+        own, left = out[spans[s, 0] * width : spans[s, 1] * width], logs[spans[s, 4] * width :]
+        fours = spans[s, 3] - spans[s, 3] % 4
+        for r in range(0, fours, 4):
+            a, b, c, d = weights[first + r], weights[first + r + 1], weights[first + r + 2], weights[first + r + 3]
+            p, q, u, v = left[:size], left[size : 2 * size], left[2 * size : 3 * size], left[3 * size : 4 * size]
+            for k in range(size):
+                own[k] = (((own[k] + a * p[k]) + b * q[k]) + c * u[k]) + d * v[k]
+            left = left[4 * size :]
+        for r in range(fours, spans[s, 3]):
+            a, p = weights[first + r], left[:size]
+            for k in range(size):
+                own[k] += a * p[k]
+            left = left[size:]
 
 
 @lazy("void(int64[:, ::1], float64[::1], float64[::1], int64, boolean, float64[::1])")
 def hear(spans: Any, logs: Any, sums: Any, width: int, square: bool, out: Any) -> None:
-    """out[reader] = Σ_entries Σ_y sums · logs, or · logs²; several sums at a time, each in its order."""
+    """out[reader] = Σ_entries Σ_y sums · logs, or · logs²; four readers at a time, each in its order."""
     for s in range(spans.shape[0]):
-        start, first, readers, at = spans[s, 0], spans[s, 2], spans[s, 3], spans[s, 4]
-        count = spans[s, 1] - start
-        if width == 1 and readers == 4 and not square:
+        entries, size, first = spans[s, 1] - spans[s, 0], (spans[s, 1] - spans[s, 0]) * width, spans[s, 2]
+        own, left = sums[spans[s, 0] * width : spans[s, 1] * width], logs[spans[s, 4] * width :]
+        fours = spans[s, 3] - spans[s, 3] % 4
+        for r in range(0, fours, 4):
+            p, q, u, v = left[:size], left[size : 2 * size], left[2 * size : 3 * size], left[3 * size : 4 * size]
             a = b = c = d = 0.0
-            for e in range(count):
-                amount, k = sums[start + e], at + e
-                a += amount * logs[k]
-                b += amount * logs[k + count]
-                c += amount * logs[k + 2 * count]
-                d += amount * logs[k + 3 * count]
-            out[first], out[first + 1], out[first + 2], out[first + 3] = a, b, c, d
-            continue
-        for r in range(readers):
-            total, fours = 0.0, count - count % 4
-            for e in range(0, fours, 4):
-                i, k = (start + e) * width, (at + r * count + e) * width
-                a = b = c = d = 0.0
-                for y in range(width):
-                    p, q, u, v = logs[k + y], logs[k + width + y], logs[k + 2 * width + y], logs[k + 3 * width + y]
+            for e in range(entries):
+                at = np.uint64(e * width)
+                x = y = z = t = 0.0
+                for k in range(at, at + np.uint64(width)):
+                    m = own[k]
                     if square:
-                        p, q, u, v = p * p, q * q, u * u, v * v
-                    a += sums[i + y] * p
-                    b += sums[i + width + y] * q
-                    c += sums[i + 2 * width + y] * u
-                    d += sums[i + 3 * width + y] * v
-                total = (((total + a) + b) + c) + d
-            for e in range(fours, count):
-                i, k = (start + e) * width, (at + r * count + e) * width
-                a = 0.0
-                for y in range(width):
-                    a += sums[i + y] * (logs[k + y] * logs[k + y] if square else logs[k + y])
-                total += a
-            out[first + r] = total
+                        x, y = x + m * (p[k] * p[k]), y + m * (q[k] * q[k])
+                        z, t = z + m * (u[k] * u[k]), t + m * (v[k] * v[k])
+                    else:
+                        x, y, z, t = x + m * p[k], y + m * q[k], z + m * u[k], t + m * v[k]
+                a, b, c, d = a + x, b + y, c + z, d + t
+            out[first + r], out[first + r + 1], out[first + r + 2], out[first + r + 3] = a, b, c, d
+            left = left[4 * size :]
+        for r in range(fours, spans[s, 3]):
+            p, a = left[:size], 0.0
+            for e in range(entries):
+                at, x = np.uint64(e * width), 0.0
+                for k in range(at, at + np.uint64(width)):
+                    x += own[k] * (p[k] * p[k] if square else p[k])
+                a += x
+            out[first + r], left = a, left[size:]
 
 
-@lazy("void(int32[::1], int32[::1], float64[::1], float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[:, ::1])")
-def pull_jumps(a: Any, b: Any, strength: Any, added: Any, jumps: Any, pulled: Any, out: Any) -> None:
-    """The jumps from a to b, the same times their strength, and the slope of their squares added to out."""
+@lazy(
+    "void(int32[::1], int32[::1], float64[::1], float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[:, ::1],"
+    " float64[:, ::1], float64[:, ::1])"
+)
+def pull(a: Any, b: Any, strength: Any, ridge: Any, added: Any, held: Any, jumps: Any, pulled: Any, out: Any) -> None:
+    """Corrections times their ridge, the jumps from a to b, the same times their strength; out gets both slopes."""
     width = added.shape[1]
-    for e in range(a.shape[0]):
+    for i in range(added.shape[0]):
+        by = ridge[i, 0]
         for y in range(width):
-            jumps[e, y] = added[b[e], y] - added[a[e], y]
-            pulled[e, y] = strength[e] * jumps[e, y]
+            held[i, y] = by * added[i, y]
+            out[i, y] += 2 * held[i, y]
     for e in range(a.shape[0]):
+        low, high, by = np.uint64(a[e]), np.uint64(b[e]), strength[e]
         for y in range(width):
-            out[b[e], y] += 2 * pulled[e, y]
+            jumps[e, y] = added[high, y] - added[low, y]
+            pulled[e, y] = by * jumps[e, y]
     for e in range(a.shape[0]):
+        high = np.uint64(b[e])
         for y in range(width):
-            out[a[e], y] -= 2 * pulled[e, y]
-
-
-@lazy("void(float64[:, ::1], int64[::1], float64[::1], float64[::1])")
-def below_largest(scores: Any, labels: Any, top: Any, own: Any) -> None:
-    """Each row less its largest, in place; the largest, and that of its own class."""
-    for i in range(scores.shape[0]):
-        best = scores[i, 0]
-        for y in range(1, scores.shape[1]):
-            best = max(best, scores[i, y])
-        top[i], own[i] = best, scores[i, labels[i]]
-        for y in range(scores.shape[1]):
-            scores[i, y] -= best
-
-
-@lazy("void(float64[:, ::1], int64[::1], float64[::1], float64[::1])")
-def to_residuals(e: Any, labels: Any, weights: Any, total: Any) -> None:
-    """Each row divided by its sum, less 1 for its own class, times its weight, in place; the sum."""
-    for i in range(e.shape[0]):
-        rest = 0.0
-        for y in range(e.shape[1]):
-            rest += e[i, y]
-        total[i] = rest
-        for y in range(e.shape[1]):
-            e[i, y] /= rest
-        e[i, labels[i]] -= 1.0
-        for y in range(e.shape[1]):
-            e[i, y] *= weights[i]
-
-
-@lazy("void(float64[:, ::1], int64[::1], float64[::1], float64[::1], float64[::1])")
-def odds_to_residuals(odds: Any, labels: Any, weights: Any, small: Any, losses: Any) -> None:
-    """The same of log-odds, in place; `small` is exp(−|odds|), and `losses`, given as log(1 + small), the loss."""
-    for i in range(odds.shape[0]):
-        second, ahead = labels[i] == 1, odds[i, 0] > 0
-        if ahead != second:
-            losses[i] += abs(odds[i, 0])
-        p = 1 / (1 + small[i]) if ahead else small[i] / (1 + small[i])
-        odds[i, 0] = ((p - 1.0) if second else p) * weights[i]
+            out[high, y] += 2 * pulled[e, y]
+    for e in range(a.shape[0]):
+        low = np.uint64(a[e])
+        for y in range(width):
+            out[low, y] -= 2 * pulled[e, y]
 
 
 @lazy("void(int32[::1], int32[::1], int64, int64, float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[:, ::1])")
@@ -227,20 +261,15 @@ def add_words(ends: Any, words: Any, amounts: Any, table: Any, out: Any) -> None
     """out[row] = Σ amount · table[word] over the words of each row; without amounts each is 1."""
     width = table.shape[1]
     for i in range(out.shape[0]):
-        for y in range(width):
-            out[i, y] = 0.0
         first, stop = ends[i], ends[i + 1]
         if amounts.shape[0]:
+            for y in range(width):
+                out[i, y] = 0.0
             for e in range(first, stop):
                 for y in range(width):
                     out[i, y] += amounts[e] * table[words[e], y]
             continue
-        fours = stop - (stop - first) % 4
-        for e in range(first, fours, 4):
-            a, b, c, d = words[e], words[e + 1], words[e + 2], words[e + 3]
-            _add_rows(table, a * width, b * width, c * width, d * width, width, out, i * width)
-        for e in range(fours, stop):
-            _add_row(table, words[e] * width, width, out, i * width)
+        _gather(words, first, 1, stop - first, table, width, out, i * width, True)
 
 
 @lazy("void(int32[::1], int32[::1], float64[::1], float64[:, ::1], float64[:, ::1])")
@@ -254,10 +283,3 @@ def sum_words(ends: Any, words: Any, amounts: Any, rows: Any, out: Any) -> None:
                     out[words[e], y] += amounts[e] * rows[i, y]
             else:
                 _add_row(rows, i * width, width, out, words[e] * width)
-
-
-@lazy("void(float64[::1], float64[::1], float64)")
-def add_times(out: Any, amounts: Any, by: float) -> None:
-    """out += amounts · by, each rounded twice as NumPy does."""
-    for i in range(out.shape[0]):
-        out[i] += amounts[i] * by

@@ -131,29 +131,69 @@ def add_table_rows(
     return types.void(table, rows, place, place, place, place, out, place), code
 
 
-def _adding(size: int, rows: int) -> Any:
-    """Add to `size` doubles of `out` those from one place on in a table, or from four, one after the other."""
+def _adding(size: int) -> Any:
+    """Add to `size` doubles of `out` those from a place on in a table."""
     kind = ir.VectorType(ir.DoubleType(), size)
 
     def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         at = partial(_pointer, context, builder, signature, args)
-        total = builder.load(at(rows + 1, args[rows + 2], kind), align=8)
-        for i in range(rows):
-            total = builder.fadd(total, builder.load(at(0, args[1 + i], kind), align=8))
-        builder.store(total, at(rows + 1, args[rows + 2], kind), align=8)
+        total = builder.load(at(2, args[3], kind), align=8)
+        total = builder.fadd(total, builder.load(at(0, args[1], kind), align=8))
+        builder.store(total, at(2, args[3], kind), align=8)
         return context.get_dummy_value()
 
     def one(typing: Any, table: Any, a: Any, out: Any, to: Any) -> Any:
         return types.void(table, types.intp, out, types.intp), code
 
-    def four(typing: Any, table: Any, a: Any, b: Any, c: Any, d: Any, out: Any, to: Any) -> Any:
-        return types.void(table, *[types.intp] * 4, out, types.intp), code
-
-    return intrinsic(one if rows == 1 else four)
+    return intrinsic(one)
 
 
-add_eight, add_four, add_two, add_one = (_adding(size, 1) for size in (8, 4, 2, 1))
-add_eights, add_fours, add_twos, add_ones = (_adding(size, 4) for size in (8, 4, 2, 1))  # of four rows
+add_eight, add_four, add_two, add_one = (_adding(size) for size in (8, 4, 2, 1))
+
+
+def _gathering(*sizes: int) -> Any:
+    """Add to blocks of doubles of `out` those of some rows of a table, one after the other, without leaving registers.
+
+    `count` numbers of rows stand a step apart from a place on; the blocks follow each other from `left` on, the last
+    of them at `last`. It may overlap the one before: all are read before the first is written. `anew` forgets what
+    `out` held.
+    """
+    kinds = [ir.VectorType(ir.DoubleType(), size) for size in sizes]
+
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        at = partial(_pointer, context, builder, signature, args)
+        first, step, count, width, to, left, last, anew = (args[i] for i in (1, 2, 3, 5, 7, 8, 9, 10))
+        begins = [*(builder.add(left, _WORD(sum(sizes[:i]))) for i in range(len(sizes) - 1)), last]
+
+        def load(array: int, place: Any) -> list[Any]:
+            each = zip(kinds, begins, strict=True)
+            return [builder.load(at(array, builder.add(place, begin), kind), align=8) for kind, begin in each]
+
+        def row(place: Any, sums: list[Any]) -> list[Any]:
+            number = builder.load(at(0, builder.add(first, builder.mul(place, step)), _INT))
+            own = load(4, builder.mul(builder.zext(number, _WORD), width))
+            return [builder.fadd(total, more) for total, more in zip(sums, own, strict=True)]
+
+        nothing = [ir.Constant(kind, [0.0] * kind.count) for kind in kinds]
+        before = [builder.select(anew, none, held) for none, held in zip(nothing, load(6, to), strict=True)]
+        sums = _loop(builder, _WORD(0), count, before, row)
+        for kind, begin, total in zip(kinds, begins, sums, strict=True):
+            builder.store(total, at(6, builder.add(to, begin), kind), align=8)
+        return context.get_dummy_value()
+
+    def rows(
+        typing: Any, numbers: Any, first: Any, step: Any, count: Any, table: Any, width: Any, out: Any, to: Any,
+        left: Any, last: Any, anew: Any,
+    ) -> Any:  # fmt: skip
+        n = types.uint64
+        return types.void(numbers, n, n, n, table, n, out, n, n, n, types.boolean), code
+
+    return intrinsic(rows)
+
+
+gather_1, gather_4, gather_8, gather_12 = (_gathering(*s) for s in ((1,), (2, 2), (4, 4), (8, 4)))
+gather_16, gather_20, gather_24, gather_28 = (_gathering(*s) for s in ((8, 8), (8, 8, 4), (8, 8, 8), (8, 8, 8, 4)))
+gather_32 = _gathering(8, 8, 8, 8)
 
 
 @intrinsic

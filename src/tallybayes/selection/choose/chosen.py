@@ -41,6 +41,8 @@ FORMS = ("auto", "temperature", "weights", "isotonic")
 EFFORTS = ("quick", "default", "thorough")
 CURVE = "isotonic curve"
 _MOST_WORK = 40_000_000  # rows × columns × classes; of more rows some are taken, evenly over folds, classes and hashes
+_MOST_TEXTS = 200_000  # rows × classes × columns of text, likewise; but
+_ENOUGH = 20_000  # rows are always looked at
 _ARRAYS = 12  # of rows × classes that a fit holds at a time
 _LEAST_PART = -60.0  # nats below the best class: a held-out value that a class cannot have is strong, not infinite
 _MEMORY = 1 << 30  # bytes beyond the data, unless TALLYBAYES_MEMORY says otherwise
@@ -100,7 +102,8 @@ def _chosen(
     counted, thorough = len(rows.labels), effort == "thorough"
     dealing = dealt(rows, look, 10 if thorough or counted < _SMALL else SPLITS, groups, order)
     by_fold = np.argsort(dealing.folds, kind="stable")
-    step = _step(len(by_fold), len(schema.counted), len(rows.classes))
+    n_texts = sum(column.text is not None for column in schema.counted)
+    step = _step(len(by_fold), len(schema.counted), n_texts, len(rows.classes))
     by_fold = by_fold[::step]
     look, folds = look.take(dealing.order[by_fold]), dealing.folds[by_fold]
     rows = encode.labelled(schema, look)
@@ -110,14 +113,15 @@ def _chosen(
         return None  # every class is in one fold: there is nothing to judge by
     made = _Columns(look, rows, schema, base, dealt_rows)
     named = [(c, made.coded[c.name]) for c in schema.counted if c.name in made.coded]
-    proposed = coded_pairs(named, schema.counted) if pairs in (True, "auto") and len(named) > 1 else []
+    quick = form == "temperature" or (effort == "quick" and form != "weights")
+    paired = not quick and pairs in (True, "auto") and len(named) > 1
+    proposed = coded_pairs(named, schema.counted) if paired else []
     problem = Problem(
         dealt_rows, list(made.coded.values()), list(made.dense.values()), proposed,
         frozenset(c.name for c, _ in named if c.kind == "pair"), **({"enough": np.inf} if thorough else {}),
     )  # fmt: skip
     if len(problem.judges()) < 2:
         return None
-    quick = form == "temperature" or (effort == "quick" and form != "weights")
     ladder = Ladder(problem, watch)
     choice = ladder.climb(
         weights=False if quick else True if form == "weights" or problem.paired else None,
@@ -150,12 +154,16 @@ def _note(said: str | None, seen: int, counted: int) -> str:
     return "; ".join(filter(None, (said, sample)))
 
 
-def _step(rows: int, columns: int, classes: int) -> int:
-    """Every how manyth row is looked at: all of them, unless they would take too long or too much room."""
+def _step(rows: int, columns: int, texts: int, classes: int) -> int:
+    """Every how manyth row is looked at: all of them, unless they would take too long or too much room.
+
+    Texts take longest, since each is read in several ways.
+    """
     width = classes if classes > 2 else 1
     wish = os.environ.get("TALLYBAYES_MEMORY")
     room = (_MEMORY if wish is None else size_of("TALLYBAYES_MEMORY", wish)) // (_ARRAYS * 8 * width)
-    return max(1, -(-rows * columns * width // _MOST_WORK), -(-rows // max(room, 1)))
+    of_texts = min(-(-rows * classes * texts // _MOST_TEXTS), rows // _ENOUGH)
+    return max(1, -(-rows * columns * width // _MOST_WORK), -(-rows // max(room, 1)), of_texts)
 
 
 # ---- columns

@@ -16,8 +16,10 @@ _NOTHING = 1e-15  # of the loss that a whole step may still gain: the end
 _SHORTEST = 1e-6  # share of a step below which no better one is sought
 
 
-def descend(loss: Callable[[Floats], tuple[float, Floats]], x: Floats, curvature: Floats, precise: float) -> Floats:
-    """Where a smooth loss is least, as far as steps gain a share `precise` of it; `curvature` is above 0."""
+def descend(
+    loss: Callable[[Floats], tuple[float, Floats]], x: Floats, curvature: Floats | None, precise: float
+) -> Floats:
+    """Where a smooth loss is least, as far as steps gain a share `precise` of it; `curvature` is above 0, None is 1."""
     value, slope = loss(x)
     steps: deque[tuple[Floats, Floats, float]] = deque(maxlen=_MEMORY)  # (step, change of slope, 1 / their product)
     for _ in range(_ROUNDS):
@@ -25,7 +27,7 @@ def descend(loss: Callable[[Floats], tuple[float, Floats]], x: Floats, curvature
         descent = float(slope @ way)
         if descent >= 0:  # lost: by the curvatures alone
             steps.clear()
-            way = -slope / curvature
+            way = -slope if curvature is None else -slope / curvature
             descent = float(slope @ way)
         if -descent <= _NOTHING:
             break
@@ -48,10 +50,10 @@ def descend(loss: Callable[[Floats], tuple[float, Floats]], x: Floats, curvature
     return x
 
 
-def _newton(slope: Floats, curvature: Floats, steps: deque[tuple[Floats, Floats, float]]) -> Floats:
+def _newton(slope: Floats, curvature: Floats | None, steps: deque[tuple[Floats, Floats, float]]) -> Floats:
     """Minus the inverse curvature, as the last steps have met it, times the slope."""
     way, shares = -slope, []
-    kernels = gate.kernels("joint", 0)  # if they are there: a step alone does not repay them
+    kernels = gate.kernels("rows", 0)  # if they are there: a step alone does not repay them
 
     def add(amounts: Floats, by: float) -> None:
         if kernels is None:
@@ -62,10 +64,11 @@ def _newton(slope: Floats, curvature: Floats, steps: deque[tuple[Floats, Floats,
     for step, change, by in reversed(steps):
         shares.append(by * float(step @ way))
         add(change, -shares[-1])
-    way /= curvature
+    if curvature is not None:
+        way /= curvature
     if steps:
         _, change, by = steps[-1]
-        way *= 1 / (by * float(change @ (change / curvature)))
+        way *= 1 / (by * float(change @ (change if curvature is None else change / curvature)))
     for (step, change, by), share in zip(steps, reversed(shares), strict=True):
         add(step, share - by * float(change @ way))
     return way

@@ -28,6 +28,8 @@ from .columns import DealtRows, Small
 from .placed import Placed, Summand
 
 _SHORT = 8  # classes: NumPy takes long over many rows of fewer, and adds them one after the other
+_NEAR = 50_000  # numbers of rows that are summed by cell together, which the second cache holds
+_SHORT_RUN = 3  # rows of one cell after the other: fewer do not repay sorting
 _LOOKS = 5  # at all rows that repay the kernels, of the many that a fit takes
 
 
@@ -35,7 +37,10 @@ def against_first(logs: Floats) -> Floats:
     """Logs by class as what matters of them: log-odds of two classes, or the distance from their mean."""
     if logs.shape[-1] == 2:
         return np.ascontiguousarray(logs[..., 1:] - logs[..., :1])
-    return np.asarray(logs - logs.mean(axis=-1, keepdims=True))
+    if logs.shape[-1] >= _SHORT:
+        return np.asarray(logs - logs.mean(axis=-1, keepdims=True))
+    mean = in_turn(logs) / logs.shape[-1]  # in the order in which NumPy adds few, which takes it long
+    return np.asarray(logs - mean[..., None])
 
 
 def both_classes(scores: Floats, n_classes: int) -> Floats:
@@ -52,6 +57,11 @@ class Dense:
     name: str
     parts: Floats  # rows × width
     log_length: Floats | None = None
+
+    @cached_property
+    def by_row(self) -> Floats:
+        """The parts of each row beside each other."""
+        return np.ascontiguousarray(self.parts)
 
 
 class Solution(NamedTuple):
@@ -102,6 +112,7 @@ class Joint:
         even = [np.full(count, 1 / count) for _, count in self.of_term if count]
         self.even = np.concatenate([*even, np.ones(len(dense))])
         self._kernels = gate.kernels("joint", _LOOKS * self.codes.size)
+        self._sorted: dict[int, tuple[Small, Small, Small] | None] = {}
 
     def wider(self, terms: Sequence[Summand]) -> Joint:
         """The same with more terms, of which no counts speak."""
@@ -111,6 +122,11 @@ class Joint:
         )  # fmt: skip
 
     # ---- scores
+
+    @cached_property
+    def _row_kernels(self) -> Any:
+        """Those for what is done row by row, where there are kernels at all."""
+        return None if self._kernels is None else gate.kernels("rows", 0)
 
     @cached_property
     def _matrix(self) -> Any:
@@ -172,7 +188,10 @@ class Joint:
                 out[some] = self._matrix[some] @ table if self.terms else 0.0
                 out[some] += start[self.rows.folds[some]]
             for i, d in enumerate(self.dense):
-                out[some] += self._factor(x, i, some)[:, None] * d.parts[some]
+                if self._row_kernels is not None:
+                    self._row_kernels.add_scaled(self._factor(x, i, some), d.by_row[some], out[some])
+                else:
+                    out[some] += self._factor(x, i, some)[:, None] * d.parts[some]
         return out
 
     def _factor(self, x: Solution, i: int, some: slice) -> Floats:
@@ -189,7 +208,41 @@ class Joint:
         out = np.zeros((self.size, self.width))
         for some in self.fitting if self.terms else []:
             assert self._kernels is not None
-            self._kernels.sum_cells(self.codes, some.start, residual[some], out)
+            runs = self._runs(some)
+            if runs is None:
+                self._kernels.sum_cells(self.codes, some.start, residual[some], out)
+            else:
+                self._kernels.sum_runs(*runs, residual[some], out)
+        return out
+
+    def _runs(self, some: slice) -> tuple[Small, Small, Small] | None:
+        """The rows of a stretch sorted by cell, and the cell and the end of each run; None where runs are short."""
+        if self.width == 1 or self._kernels is None:
+            return None
+        if some.start not in self._sorted:
+            starts = np.array([*self.placed.starts, self.size])
+            order, cells, ends = np.empty((3, len(self.codes) * (some.stop - some.start)), dtype=np.int32)
+            room = np.empty(int(np.diff(starts).max()), dtype=np.int32)
+            step = max(8, _NEAR // self.width)
+            count = self._kernels.find_runs(self.codes, some.start, some.stop, step, starts, room, order, cells, ends)
+            long = count * _SHORT_RUN <= len(order)
+            self._sorted[some.start] = (order, cells[:count].copy(), ends[:count].copy()) if long else None
+        return self._sorted[some.start]
+
+    def whole(self, residual: Floats) -> Floats:
+        """Residuals of all rows, by class."""
+        if self._row_kernels is None or self.width == 1:
+            return np.asarray(residual.sum(axis=0))
+        out = np.zeros(self.width)
+        self._row_kernels.add_up(residual, out)
+        return out
+
+    def pulled_at(self, i: int, residual: Floats) -> Floats:
+        """Σ_y residual · part of a dense column, row by row."""
+        if self._row_kernels is None:
+            return in_turn(residual * self.dense[i].parts)
+        out = np.empty(self.n)
+        self._row_kernels.products(residual, self.dense[i].by_row, out)
         return out
 
     def add_rows(self, out: Floats, at: Small, amounts: Floats) -> None:
@@ -201,18 +254,19 @@ class Joint:
         else:
             np.add.at(out, at, amounts)
 
-    def jumps(self, x: Solution, strength: Floats, out: Floats) -> float:
-        """Σ strength · jump² between neighbouring corrections; its slopes are added to out."""
+    def pulled(self, added: Floats, ridge: Floats, strength: Floats, out: Floats) -> float:
+        """Σ ridge · δ² + Σ strength · jump² between neighbouring δ; the slopes are added to out."""
         a, b, _ = self.placed.edges
         if self._kernels is not None:
-            jumps, pulled = np.empty((2, len(a), self.width))
-            self._kernels.pull_jumps(a, b, strength, np.ascontiguousarray(x.added), jumps, pulled, out)
+            held, (jumps, pulled) = np.empty_like(added), np.empty((2, len(a), self.width))
+            self._kernels.pull(a, b, strength, ridge, added, held, jumps, pulled, out)
         else:
-            jumps = x.added[b] - x.added[a]
+            held, jumps = ridge * added, added[b] - added[a]
             pulled = strength[:, None] * jumps
+            out[: len(added)] += 2 * held
             self.add_rows(out, b, 2 * pulled)
             self.add_rows(out, a, -2 * pulled)
-        return float(np.vdot(jumps, pulled))
+        return float(np.vdot(jumps, pulled)) + float(np.vdot(added, held))
 
     # ---- fitting
 
@@ -245,18 +299,18 @@ class Joint:
         total, labels = 0.0, self.labels
         for some in self.fitting:
             here, weight = scores[some], self.weight[some]
-            if self._kernels is None:
+            if self._row_kernels is None:
                 losses, p = posterior(here, labels[some])
                 np.multiply(p, weight[:, None], out=here)
             elif self.width == 1:
                 small = np.exp(-np.abs(here[:, 0]))
                 losses = np.log1p(small)
-                self._kernels.odds_to_residuals(here, labels[some], weight, small, losses)
+                self._row_kernels.odds_to_residuals(here, labels[some], weight, small, losses)
             else:
                 top, own, every = np.empty((3, len(here)))
-                self._kernels.below_largest(here, labels[some], top, own)
+                self._row_kernels.below_largest(here, labels[some], top, own)
                 np.exp(here, out=here)
-                self._kernels.to_residuals(here, labels[some], weight, every)
+                self._row_kernels.to_residuals(here, labels[some], weight, every)
                 losses = np.log(every) + top - own
             total += float(weight @ losses)
         scores[self.held[0] : self.held[1]] = 0.0

@@ -58,7 +58,7 @@ def fitted(joint: Joint, start: Solution, pull: Pull, precise: float = 1e-4) -> 
     """The best weights, offsets and corrections under these penalties, from a start."""
     parts = _Packed(joint, start, pull)
     x = parts.packed(start)
-    out = parts.unpacked(descend(parts.loss, x, np.ones_like(x), precise))
+    out = parts.unpacked(descend(parts.loss, x, None, precise))
     return out if parts.tied else out._replace(weights=np.where(out.weights < 1e-4, 0.0, out.weights))
 
 
@@ -81,6 +81,7 @@ class _Packed:
         self.room = np.empty((joint.n, joint.width))
         group = [np.full(count, int(t.pair)) for t, (_, count) in zip(joint.terms, joint.of_term, strict=True)]
         self.group = np.concatenate([*group, np.zeros(len(joint.dense), dtype=np.int64)]).astype(np.int64)
+        self.squares = np.maximum(np.bincount(self.group, joint.even * joint.even, 2), 1e-300)
         self._scale(start)
 
     def _scale(self, at: Solution) -> None:
@@ -140,23 +141,20 @@ class _Packed:
             g_v = np.array([float(g_w @ joint.even) + slope / tau])
             return value, np.concatenate([self._of_root(u, g_v), g_b * self._of_tanh(x)])
         even = joint.even
-        squares = np.bincount(self.group, even * even, 2)
-        tau_of = np.bincount(self.group, even * x.weights, 2) / np.maximum(squares, 1e-300)
+        tau_of = np.bincount(self.group, even * x.weights, 2) / self.squares
         off = x.weights - even * tau_of[self.group]
         value += self.pull.weights * float(off @ off)
         g_w = g_w + 2 * self.pull.weights * off
         apart = x.offsets - (x.offsets.mean() if joint.width > 1 else 0.0)
         value += self.half * OFFSET_PENALTY * float(apart @ apart)
-        g_o = residual.sum(axis=0) + 2 * self.half * OFFSET_PENALTY * apart
+        g_o = joint.whole(residual) + 2 * self.half * OFFSET_PENALTY * apart
         pieces = [self._of_root(u, g_w), g_b * self._of_tanh(x), g_o * self.of_offsets]
         if self.free:
             g_d = np.zeros((joint.n_added + 1, joint.width))
             joint.add_rows(g_d, joint.cells, cells)
-            ridged = self.ridge * x.added
-            g_d = g_d[:-1]
-            g_d += 2 * ridged
-            value += joint.jumps(x, self.strength, g_d) + float(np.vdot(x.added, ridged))
-            pieces.append((g_d * self.of_added).ravel())
+            value += joint.pulled(x.added, self.ridge, self.strength, g_d)
+            g_d[:-1] *= self.of_added
+            pieces.append(g_d[:-1].ravel())
         return value, np.concatenate(pieces)
 
     def _of_root(self, u: Floats, g: Floats) -> Floats:
@@ -171,7 +169,7 @@ class _Packed:
         joint = self.joint
         g_w, g_b = np.zeros(len(joint.dense)), np.zeros(len(joint.lengths))
         for i, d in enumerate(joint.dense):
-            pulled = np.einsum("nc,nc->n", residual, d.parts)
+            pulled = joint.pulled_at(i, residual)
             if d.log_length is None:
                 g_w[i] = pulled.sum()
                 continue

@@ -30,7 +30,7 @@ from .descent import descend
 from .joint import log_sum
 from .ladder import GAIN
 from .text_columns import ALL, TextColumn, judging
-from .word_effects import FEW_CLASSES, Multiplied, Shared, of_two, words_of
+from .word_effects import FEW_CLASSES, Multiplied, Shared, TextScores, of_two, words_of
 
 STRENGTHS = (100.0, 30.0, 10.0, 3.0, 1.0)  # λ
 STRENGTHS_OF_MANY = (3.0, 1.0)  # λ of u
@@ -306,25 +306,18 @@ class _Fit:
         each = zip(x.exponents, self.log_tokens, x.scales, strict=True)
         return [np.exp(np.clip(b * t, -50.0, 50.0)) / scale for b, t, scale in each]
 
-    def _said(self, x: _Numbers, factors: Sequence[Floats]) -> list[Floats]:
-        """What each column adds to the scores."""
-        out = []
-        for j, (v, part, by) in enumerate(zip(x.roots, self.parts, factors, strict=True)):
-            one = v * v * part
-            if x.added:
-                one += self.rows[j].told(x.added[j])
-            one *= by[:, None]
-            out.append(one)
-        return out
+    @cached_property
+    def _texts(self) -> TextScores:
+        return TextScores(self.parts, self.rest, self.labels, self.weights)
+
+    def _scored(self, x: _Numbers, factors: Sequence[Floats]) -> tuple[Floats, Floats]:
+        """What each column says, and the scores."""
+        told = [rows.told(a) for rows, a in zip(self.rows, x.added, strict=True)] if x.added else []
+        return self._texts.scores(x.roots * x.roots, told, factors, x.offsets)
 
     def scores(self, x: _Numbers) -> Floats:
         """Rows × classes."""
-        return self._added_up(x, self._said(x, self._factors(x)))
-
-    def _added_up(self, x: _Numbers, said: Sequence[Floats]) -> Floats:
-        total = self.rest + x.offsets
-        total += said[0] if len(said) == 1 else sum(said[1:], said[0])
-        return np.asarray(total)
+        return self._scored(x, self._factors(x))[1]
 
     def losses_of(self, scores: Floats) -> Floats:
         """−log P(own class) of each row, times its weight."""
@@ -335,32 +328,27 @@ class _Fit:
     ) -> tuple[float, tuple[Floats, Floats, Floats, list[Floats]]]:
         """The penalised mean loss, and its slopes by v, b (where lengths are asked for), o and δ."""
         factors, total = self._factors(x), max(float(self.weights.sum()), 1e-300)
-        said = self._said(x, factors)
-        scores = self._added_up(x, said)
-        log_total = log_sum(scores)
-        index = np.arange(len(scores))
+        said, scores = self._scored(x, factors)
+        losses, residual = self._texts.left_over(scores)
         apart = x.offsets - x.offsets.mean()
-        value = float(self.weights @ (log_total - scores[index, self.labels])) + _OFFSETS * float(apart @ apart)
+        value = float(self.weights @ losses) + _OFFSETS * float(apart @ apart)
         value += 0.5 * float(x.exponents @ x.exponents)
         value += 0.5 * strength * sum(by * float(np.vdot(a, a)) for by, a in zip(self.pulls, x.added, strict=False))
-        residual = np.exp(scores - log_total[:, None])
-        residual[index, self.labels] -= 1.0
-        residual *= self.weights[:, None]
         v, b, added = np.zeros(len(said)), x.exponents.copy(), []
         for j, (one, by) in enumerate(zip(said, factors, strict=True)):
-            scaled = residual * by[:, None]
+            scaled = self._texts.scaled(residual, by)
             v[j] = 2 * x.roots[j] * float(np.vdot(scaled, self.parts[j]))
             if lengths:
                 b[j] += float(np.einsum("nc,nc->n", residual, one) @ self.log_tokens[j])
             if x.added:
                 added.append((self.rows[j].slopes(scaled) + strength * self.pulls[j] * x.added[j]) / total)
-        o = residual.sum(axis=0) + 2 * _OFFSETS * apart
+        o = self._texts.whole(residual) + 2 * _OFFSETS * apart
         return value / total, (v / total, b / total, o / total, added)
 
     def curvatures(self, x: _Numbers, strength: float) -> tuple[Floats, Floats, Floats, list[Floats]]:
         """About how strongly the loss bends along each number: the diagonal that the descent starts from."""
         factors, total = self._factors(x), max(float(self.weights.sum()), 1e-300)
-        scores = self._added_up(x, self._said(x, factors))
+        _, scores = self._scored(x, factors)
         p = np.exp(scores - log_sum(scores)[:, None])
         unsure = p * (1 - p) * self.weights[:, None]
         v, b, added = np.ones(len(factors)), np.ones(len(factors)), []

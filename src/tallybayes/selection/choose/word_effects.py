@@ -1,7 +1,8 @@
-"""What the numbers of the words add to the scores of rows: a number for each word and class, or one for each word."""
+"""What columns of words add to the scores of rows: their parts, and numbers of their words, by class or for all."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,10 +11,94 @@ import numpy as np
 
 from ...base.arrays import Bools, Floats, Ints
 from ...exact.kernels import gate
+from .joint import log_sum
 from .text_columns import TextColumn, outside
 
 _LOOKS = 20  # at all words that repay the kernels, of the many that a fit takes
+_FITS = 10  # looks at the scores of all rows
 FEW_CLASSES = 8  # up to which every word has a number for each class; beyond, one for all
+
+
+@dataclass(frozen=True, eq=False)
+class TextScores:
+    """The scores of some rows: what is known beside their texts, and what each column of words says."""
+
+    parts: tuple[Floats, ...]  # of each column, rows × classes
+    rest: Floats
+    labels: Ints
+    weights: Floats
+
+    @cached_property
+    def _kernels(self) -> Any:
+        """Few classes take NumPy long."""
+        few = self.rest.shape[1] < FEW_CLASSES
+        return gate.kernels("rows", _FITS * len(self.parts) * self.rest.size) if few else None
+
+    @cached_property
+    def _room(self) -> Floats:
+        """For what each column says, for residuals, and for the same scaled: made once, since a fit looks often."""
+        return np.empty((len(self.parts) + 2, *self.rest.shape))
+
+    def scores(
+        self, weights: Floats, told: Sequence[Floats], factors: Sequence[Floats], offsets: Floats
+    ) -> tuple[Floats, Floats]:
+        """What each column says, (weight · part + told) · factor, and the scores; without corrections nothing is told.
+
+        What is said is valid until it is asked again, as are residuals.
+        """
+        said, kernels = self._room[:-2], self._kernels
+        for j, (weight, part, by) in enumerate(zip(weights.tolist(), self.parts, factors, strict=True)):
+            if kernels is not None:
+                kernels.say(part, told[j] if told else part[:0], weight, by, said[j])
+                continue
+            np.multiply(weight, part, out=said[j])
+            if told:
+                said[j] += told[j]
+            said[j] *= by[:, None]
+        if kernels is None:
+            out = self.rest + offsets
+            out += said[0] if len(said) == 1 else sum(said[1:], said[0])
+        else:
+            out = np.empty_like(self.rest)
+            kernels.add_said(said, self.rest, offsets, out)
+        return said, np.asarray(out)
+
+    def left_over(self, scores: Floats) -> tuple[Floats, Floats]:
+        """−log P(own class) of each row, and P − 1[own class] times its weight."""
+        residual = self._room[-2]
+        if self._kernels is not None:
+            top, own, every = np.empty((3, len(scores)))
+            np.copyto(residual, scores)
+            self._kernels.below_largest(residual, self.labels, top, own)
+            np.exp(residual, out=residual)
+            self._kernels.add_classes(residual, every)
+            log_total = top + np.log(every)
+            self._kernels.less(scores, log_total, residual)
+            np.exp(residual, out=residual)
+            self._kernels.own_left(residual, self.labels, self.weights)
+            return log_total - own, residual
+        log_total, index = log_sum(scores), np.arange(len(scores))
+        np.exp(scores - log_total[:, None], out=residual)
+        residual[index, self.labels] -= 1.0
+        residual *= self.weights[:, None]
+        return log_total - scores[index, self.labels], residual
+
+    def scaled(self, residual: Floats, by: Floats) -> Floats:
+        """Residuals times the factor of each row."""
+        out: Floats = self._room[-1]
+        if self._kernels is None:
+            np.multiply(residual, by[:, None], out=out)
+            return out
+        self._kernels.say(residual, residual[:0], 1.0, by, out)
+        return out
+
+    def whole(self, residual: Floats) -> Floats:
+        """Their sum over all rows, by class."""
+        if self._kernels is None:
+            return np.asarray(residual.sum(axis=0))
+        out = np.zeros(residual.shape[1])
+        self._kernels.add_up(residual, out)
+        return out
 
 
 @dataclass(frozen=True, eq=False)
