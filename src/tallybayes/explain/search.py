@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..base.arrays import Bools, Floats
-from ..base.canon import number_text
 from ..model import posterior
 from .changes import Coupled, Move, Possible
 
@@ -134,9 +133,11 @@ def short_number(border: float, x: float, end: float, turns: Callable[[Floats], 
     first = -max(math.floor(math.log10(max(abs(border), 1e-300))), 0)
     for digits in range(first, first + 17):
         step = 10.0**-digits
-        value = float(number_text(round(math.ceil(away * border / step - 1e-9) * step * away, max(digits, 0))))
-        if 0 <= away * (value - border) <= room and bool(turns(np.array([value]))[0]):
-            return value
+        first_past = math.ceil(away * border / step - 1e-9)
+        for steps in (first_past, first_past + 1):  # the border may lie just beside a short number
+            value = round(steps * step * away, max(digits, 0))
+            if 0 <= away * (value - border) <= room and bool(turns(np.array([value]))[0]):
+                return value
     return border
 
 

@@ -336,17 +336,24 @@ class _Search:
         if not len(good):
             return float(move.value)
         best = float(good[0])
-        cells = self.model.schema[move.column].cells
-        if cells is not None and cells.discrete:
-            return best
         side = known[(known - x) * (best - x) > 0]
         inner = side[np.abs(side - x) < abs(best - x)]
         worse = float(inner[-1]) if len(inner) else x
+        if np.array_equal(known, np.rint(known)):
+            between = np.arange(*((np.floor(worse) + 1, best) if best > x else (best + 1, np.ceil(worse))))
+            nearer = [v for v in between[turns(between)].tolist() if self._says(move.column, v)] if len(between) else []
+            return min([*nearer, best], key=lambda v: abs(v - x))
         for _ in range(_HALVINGS):
             between = np.linspace(worse, best, _BETWEEN)[1:]
             first = int(np.argmax(turns(between)))  # the last one does
             worse, best = float(between[first - 1]) if first else worse, float(between[first])
-        return short_number(best, x, float(np.max(side) if best > x else np.min(side)), turns)
+        found = short_number(best, x, float(np.max(side) if best > x else np.min(side)), turns)
+        return found if self._says(move.column, found) else float(good[0])
+
+    def _says(self, column: str, value: float) -> bool:
+        """Whether the column knows anything of a number: one that was never seen may be no evidence at all."""
+        block = Numbers(np.array([value]), self.model.schema[column].cells)
+        return not self.model.beliefs[column].note(block, 0)
 
     # ---- the changed row
 

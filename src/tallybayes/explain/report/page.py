@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ...base.canon import printable
-from ...base.show import times
 from ...base.disk import write_atomically
+from ...base.show import times
 from ...model.model import Model
 from ..plots.columns import column_display
 from ..plots.evidence import WaterfallDisplay, nomogram
@@ -222,7 +222,9 @@ def _words(page: HtmlPage, facts: dict[str, Any]) -> None:
     for name, classes in facts["words"].items():
         lines = [["class", "words, and how many times likelier they are there than elsewhere"]]
         for c, words in classes.items():
-            lines.append([c, ", ".join(f"{printable(w['word'], 24)} {times(np.log(float(w['times'])))}" for w in words)])
+            lines.append(
+                [c, ", ".join(f"{printable(w['word'], 24)} {times(np.log(float(w['times'])))}" for w in words)]
+            )
         page.add(f"<h3><bdi>{escape(name, 60)}</bdi></h3>" + table(lines, left=(0, 1), shown=_MANY, widest=600))
 
 
