@@ -31,7 +31,7 @@ from . import one_row, posterior
 from .graph import Graph, model_html
 from .learning import Learning
 from .linear import LinearView, linear_view
-from .odds import OddsTable, odds_table, stretches
+from .odds import OddsTable, never_counted, odds_table, stretches
 from .posterior import decide
 from .prior import natural_order, prior_probabilities
 from .scoring import Scoring
@@ -249,7 +249,8 @@ class Model(Learning, Scoring):
         """The most telling values or words for a class: how many times likelier they are there than elsewhere.
 
         Ratios are infinite where another class has probability 0, as it may without smoothing. A number that its
-        family reads as a curve is told by stretches of the line and the rows counted there.
+        family reads as a curve is told by stretches of the line and the rows counted there. Values and levels that no
+        row has are left out: all that is known of them is how many rows the classes have.
         """
         table = self.table(column)
         if not table.title.startswith("P("):
@@ -260,6 +261,8 @@ class Model(Learning, Scoring):
                     hint="odds need a category, words, or a number whose cells were counted.",
                 )
             table = found[1]
+        elif table.unit == "values" and self.tally is not None:
+            table = replace(table, empty=never_counted(self, column, table))
         at = [self.class_number(c) for c in ([label] if against is None else [label, against])]
         other = at[1] if len(at) == 2 else None
         return odds_table(column, table, np.exp(self.log_prior), at[0], other, top, least)
