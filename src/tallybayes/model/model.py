@@ -322,7 +322,7 @@ class Model(Learning, Scoring):
     def __repr__(self) -> str:
         prior = ", ".join(f"{canon.printable(c, 20)} {p:.3g}" for c, p in list(self.prior().items())[:6])
         more = ", …" if len(self.classes) > 6 else ""
-        origin = "written by hand" if self.tally is None else f"{self.tally.rows:,} rows"
+        origin = "written by hand" if self.tally is None else canon.many(self.tally.rows, "row")
         title = f"Model: {origin} · P({canon.printable(self.schema.target)}): {prior}{more}"
         page = Page(title, [[canon.printable(name, 40), what] for name, what in self._described()], left=2, indent=2)
         calibrated = self.settings.calibrated

@@ -89,7 +89,7 @@ class CategoryDisplay(Display):
             if self.counted is not None:
                 dots = {"color": "#7d8590", "markersize": 3.5, "linestyle": "none"}
                 ax.plot(self.counted[:, i], y, "o", label="counted" if i == k - 1 else None, **dots)
-        ax.set_yticks(rows, [label(v, 22) for v in self.values])
+        ax.set_yticks(rows, [label(v, 40) for v in self.values])
         ax.invert_yaxis()
         more = f"; {self.hidden} others not shown" if self.hidden else ""
         ax.set_xlabel(f"{self.unit}{more}")

@@ -61,7 +61,7 @@ class WaterfallDisplay(Display):
                 ax.plot([low, high], [row, row], color=EVEN, linewidth=1)
             ax.plot([total + shown] * 2, [row - 0.31, row + 1.31], color=EVEN, linewidth=0.7)
             total += shown
-            names.append(f"{label(name, 32)}  {signed(value, 2)}")
+            names.append(f"{label(name, 48)}  {signed(value, 2)}")
         if not np.isnan(end):
             ax.barh(len(lines), total, height=0.62, color=FOR if end > 0 else AGAINST)
         own, other = label(self.odds.label, 20), label(self.odds.against, 20)
