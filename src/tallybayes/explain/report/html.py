@@ -33,7 +33,8 @@ th,td{padding:.22rem .6rem;text-align:right;border-bottom:1px solid var(--line);
 th{color:var(--soft);font-weight:600}
 th.l,td.l{text-align:left;white-space:normal;max-width:26rem}
 td.l:first-child{overflow-wrap:anywhere;min-width:6.5rem}
-@media (max-width:50rem){.scroll table{width:max-content;max-width:none}td.l{max-width:70vw}td.l:first-child{max-width:8rem}}
+@media (max-width:50rem){.scroll table{width:max-content;max-width:none}td.l{max-width:70vw}
+td.l:first-child{max-width:8rem}}
 .gallery{columns:22rem;column-gap:1.6rem}
 figure{margin:0 0 1.2rem;break-inside:avoid}
 figure svg{width:100%;height:auto;display:block}
