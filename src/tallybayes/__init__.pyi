@@ -33,6 +33,7 @@ from .families.settings import Floor as Floor
 from .families.settings import Settings as Settings
 from .families.smoothing import AbsoluteDiscount as AbsoluteDiscount
 from .families.smoothing import BackOff as BackOff
+from .families.smoothing import Beta as Beta
 from .families.smoothing import Dirichlet as Dirichlet
 from .families.smoothing import Epsilon as Epsilon
 from .families.smoothing import GoodTuring as GoodTuring

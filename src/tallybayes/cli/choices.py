@@ -17,6 +17,7 @@ _SMOOTHINGS = {
     "maximum-likelihood": "MaximumLikelihood",
     "epsilon": "Epsilon",
     "laplace": "Laplace",
+    "beta": "Beta",
     "back-off": "BackOff",
     "jelinek-mercer": "JelinekMercer",
     "absolute-discount": "AbsoluteDiscount",
@@ -96,21 +97,21 @@ def _smoothings(given: Sequence[str]) -> Smoothing | dict[str, Smoothing] | None
 
 
 def parse_smoothing(text: str) -> Smoothing:
-    """The smoothing of a name and an amount.
+    """The smoothing of a name and its amounts.
 
-    >>> parse_smoothing("laplace:0.5")
-    Laplace(alpha=0.5)
+    >>> parse_smoothing("laplace:0.5"), parse_smoothing("beta:1:9")
+    (Laplace(alpha=0.5), Beta(present=1.0, absent=9.0))
     """
     from ..base.errors import SettingsError, unknown
     from ..families import smoothing
 
-    name, _, amount = text.partition(":")
+    name, *amounts = text.split(":")
     if name not in _SMOOTHINGS:
         hint = f"take {', '.join(_SMOOTHINGS)}, with :AMOUNT where it has one."
         raise unknown(SettingsError, f"there is no smoothing {name!r}", name, _SMOOTHINGS, hint)
     kind = getattr(smoothing, _SMOOTHINGS[name])
     try:
-        return kind(*([float(amount)] if amount else []))  # type: ignore[no-any-return]
+        return kind(*(float(amount) for amount in amounts if amount))  # type: ignore[no-any-return]
     except (TypeError, ValueError) as error:
         if isinstance(error, SettingsError):
             raise

@@ -1,7 +1,7 @@
 """Presence: what a bag says by which words occur and which do not.
 
 amounts    a one under each word that occurs at all; a one for the row
-estimate   ψ_yw = (rows with w + α)/(rows + 2·α)
+estimate   ψ_yw = (rows with w + α)/(rows + 2·α), or + a and + a + b under Beta(a, b)
 score      Σ_w log ψ_yw if w occurs, log(1 − ψ_yw) if not
 """
 
@@ -15,12 +15,13 @@ import numpy as np
 import pyarrow as pa
 
 from ..base.arrays import Floats, Ints, safe_log
+from ..base.errors import SettingsError
 from ..base.lazy import scipy
-from ..data.blocks import Bag
+from ..data.blocks import WORDS, Bag
 from ..exact.counts import Counts
 from .base import Belief, Context, Family, Linear, Table, Term
 from .forms import PresenceForm
-from .smoothing import Dirichlet, frequencies
+from .smoothing import PRESENCE, Dirichlet, frequencies
 from .support import ColumnTally, Support, share, sum_of
 from .vocabulary import Selection, bag_rows, vocabulary, word_table
 from .words import WordsBelief
@@ -37,6 +38,14 @@ class BernoulliWords(Family):
 
     def estimate(self, counts: Counts, context: Context) -> BernoulliWordsBelief:
         """The smoothed share of rows with each word."""
+        if isinstance(context.smoothing, Dirichlet) and context.smoothing.extra_slots() <= set(PRESENCE):
+            known = counts.sheet("words", WORDS).slot_names
+            if not any(word in known for word in context.smoothing.extra_slots()):
+                raise SettingsError(
+                    f"column {context.column!r}: a Dirichlet prior over words names only 'present' and 'absent', "
+                    "which no row has",
+                    hint="imagined rows with and without each word are tb.Beta(1, 9).",
+                )
         words = vocabulary(counts, context, self.select)
         there = word_table(counts, context, "documents", words)
         rows = bag_rows(counts, context)
@@ -44,7 +53,7 @@ class BernoulliWords(Family):
         if isinstance(context.smoothing, Dirichlet):  # so many imagined rows with the word, and as many without it
             p = frequencies(n + context.smoothing.amounts_for(words, context.classes))
         else:
-            p = context.probabilities(n, ["present", "absent"])
+            p = context.probabilities(n, PRESENCE)
         return BernoulliWordsBelief(tuple(words), p[0], p[1])
 
 
@@ -121,7 +130,7 @@ class BernoulliWordsBelief(Belief):
         names = [block.slots[s] for s in block.matrix.indices]
         n, _ = counted.of_words("documents", names)
         rows = counted.rows()
-        strength = counted.strength(rows, ["present", "absent"])
+        strength = counted.strength(rows, PRESENCE)
         at = self._view.rows_of(names)
         there = [Support(n[i], rows, share(self.present[at[i]], strength, 2)) for i in range(len(names))]
         rest = np.setdiff1d(np.arange(len(self.words)), at)

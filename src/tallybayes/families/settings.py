@@ -107,7 +107,7 @@ def _smoothing(value: Any) -> None:
         if not isinstance(each, Smoothing):
             raise SettingsError(
                 f"smoothing={each!r} is not a smoothing",
-                hint="take tb.Laplace(1.0), tb.MaximumLikelihood(), tb.Epsilon(), tb.Dirichlet({…}), "
+                hint="take tb.Laplace(1.0), tb.MaximumLikelihood(), tb.Epsilon(), tb.Dirichlet({…}), tb.Beta(a, b), "
                 "tb.BackOff(m), tb.JelinekMercer(l), tb.AbsoluteDiscount(d) or tb.GoodTuring().",
             )
 

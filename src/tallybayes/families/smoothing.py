@@ -19,6 +19,7 @@ from ..base.arrays import Floats
 from ..base.errors import SettingsError, warn
 
 OTHER = "(other values)"  # in a Dirichlet prior: all values that are not named, together
+PRESENCE = ("present", "absent")  # the slots of a word that occurs or not
 
 
 class Smoothing(ABC):
@@ -193,13 +194,47 @@ class Dirichlet(Smoothing):
         return out
 
     def probabilities(self, n: Floats, slots: Sequence[str], classes: Sequence[str], rows: float) -> Floats:
-        """(n + a) / (N + Σa)."""
-        if n.ndim != 2:
+        """(n + a) / (N + Σa); of a table for every word, its slots are levels, and the same for each."""
+        amounts = self.amounts_for(slots, classes)
+        if n.ndim == 2:
+            return frequencies(n + amounts)
+        strange = sorted(self.extra_slots() - set(slots) - {OTHER})
+        if strange:
             raise SettingsError(
-                "a Dirichlet prior names values, but this family asks for a table per word",
-                hint="use Laplace(alpha) for the bernoulli and levels readings.",
+                f"a Dirichlet prior names {strange[0]!r}, which is no level: they are {slots[0]} to {slots[-1]}",
+                hint="a family of levels imagines rows by how often a word occurs: tb.Dirichlet({0: 8, 1: 1, 2: 1}).",
             )
-        return frequencies(n + self.amounts_for(slots, classes))
+        return frequencies(n + amounts[:, None, :])
+
+
+@dataclass(frozen=True)
+class Beta(Smoothing):
+    """(n + a) / (N + a + b) for the rows that have a word, and the rest for those that do not.
+
+    For words read by presence: a imagined rows with each word and b without it. Laplace(1) is Beta(1, 1).
+
+    >>> Beta(1, 9).probabilities(np.array([[2.0], [8.0]]), ["present", "absent"], ["y"], 10).ravel().tolist()
+    [0.15, 0.85]
+    """
+
+    present: float = 1.0
+    absent: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not all(a >= 0 and np.isfinite(a) for a in (self.present, self.absent)):
+            raise SettingsError(
+                f"Beta({self.present!r}, {self.absent!r})",
+                hint="both count imagined rows: take numbers of at least 0.",
+            )
+
+    def probabilities(self, n: Floats, slots: Sequence[str], classes: Sequence[str], rows: float) -> Floats:
+        """(n + a) / (N + a + b) and (N − n + b) / (N + a + b)."""
+        if tuple(slots) != PRESENCE:
+            raise SettingsError(
+                "Beta(a, b) is for words that are there or not, and this column has a table of other values",
+                hint="take tb.Beta for columns read by 'bernoulli' words, tb.Dirichlet({value: rows}) for others.",
+            )
+        return frequencies(n + np.reshape([self.present, self.absent], (2, *[1] * (n.ndim - 1))))
 
 
 @dataclass(frozen=True)

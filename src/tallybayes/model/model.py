@@ -28,7 +28,7 @@ from .generative import Generative
 from .graph import Graph, model_html
 from .learning import Learning
 from .linear import LinearView, linear_view
-from .odds import OddsTable, odds_table, stretches
+from .odds import OddsTable, never_counted, odds_table, stretches
 from .posterior import decide
 from .prior import natural_order, prior_probabilities
 from .scoring import Scoring
@@ -153,15 +153,16 @@ class Model(Learning, Generative, Scoring):
 
         return explained(self, self._one(row, number), str(log), self._start(prior), prior)
 
-    def what_if(self, row: Any, to: Any = None, number: int = 0) -> WhatIf:
+    def what_if(self, row: Any, to: Any = None, number: int = 0, *, fixed: Sequence[str] = ()) -> WhatIf:
         """The smallest set of changed values that gives one row another answer, or the class `to`; print it.
 
-        Values change to others that were counted; of a text or a bag, words of the vocabulary are removed or added.
+        Values change to others that were counted, numbers within the range of those; of a text or a bag, words of the
+        vocabulary are removed or added. Columns of the data that are named in `fixed` stay as they are.
         """
         from ..explain.what_if import what_if
 
-        batch = self._row(row, number)
-        return what_if(self, batch, self._encoded(batch), None if to is None else self.class_number(to))
+        batch, kept = self._row(row, number), [fixed] if isinstance(fixed, str) else fixed
+        return what_if(self, batch, self._encoded(batch), None if to is None else self.class_number(to), kept)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file for `tb.load`; a file of that name is replaced at once or not at all."""
@@ -235,7 +236,8 @@ class Model(Learning, Generative, Scoring):
         """The most telling values or words for a class: how many times likelier they are there than elsewhere.
 
         Ratios are infinite where another class has probability 0, as it may without smoothing. A number that its
-        family reads as a curve is told by stretches of the line and the rows counted there.
+        family reads as a curve is told by stretches of the line and the rows counted there. Values and levels that no
+        row has are left out: all that is known of them is how many rows the classes have.
         """
         table = self.table(column)
         if not table.title.startswith("P("):
@@ -246,6 +248,8 @@ class Model(Learning, Generative, Scoring):
                     hint="odds need a category, words, or a number whose cells were counted.",
                 )
             table = found[1]
+        elif table.unit == "values" and self.tally is not None:
+            table = replace(table, empty=never_counted(self, column, table))
         at = [self.class_number(c) for c in ([label] if against is None else [label, against])]
         other = at[1] if len(at) == 2 else None
         return odds_table(column, table, np.exp(self.log_prior), at[0], other, top, least)
@@ -305,7 +309,7 @@ class Model(Learning, Generative, Scoring):
     def __repr__(self) -> str:
         prior = ", ".join(f"{canon.printable(c, 20)} {p:.3g}" for c, p in list(self.prior().items())[:6])
         more = ", …" if len(self.classes) > 6 else ""
-        origin = "written by hand" if self.tally is None else f"{self.tally.rows:,} rows"
+        origin = "written by hand" if self.tally is None else canon.many(self.tally.rows, "row")
         title = f"Model: {origin} · P({canon.printable(self.schema.target)}): {prior}{more}"
         page = Page(title, [[canon.printable(name, 40), what] for name, what in self._described()], left=2, indent=2)
         calibrated = self.settings.calibrated
@@ -325,6 +329,9 @@ class Model(Learning, Generative, Scoring):
             length = self.settings.lengths.get(name)
             by = f", weight {self.settings.weight_of(name):.3g}" if weighted else ""
             corrected = "" if own is None else f" and {np.count_nonzero(own.added):,} corrections"
+            if self.settings.weight_of(name) == 0:  # whatever the family, it is not asked
+                yield name, "not used" if own is None else f"counts not used{by}{corrected}"
+                continue
             yield name, family + size + by + ("" if not length else f" × tokens^{length:.2f}") + corrected
 
     def _repr_html_(self) -> str:

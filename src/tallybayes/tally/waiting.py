@@ -241,7 +241,7 @@ class _Journal:
         return any(all(_held(index, change, amount, slot) == 0 for index, change in others) for slot in ends)
 
     @cached_property
-    def _watched(self) -> dict[str, set[str]]:
+    def _watched(self) -> dict[str | None, set[str]]:
         out = watched(self.base.schema)
         for column, slots in self.known.items():
             out.setdefault(column, set()).update(slots)

@@ -172,7 +172,7 @@ def _mistake(model: Model, seen: Judged, row: int) -> dict[str, Any]:
         "right": _plain(right),
         "answer": _plain(answer),
         "probability": float(explained.probabilities.max()),
-        "odds": odds.to_dict(),
+        "odds": canon.jsonable(odds.to_dict()),
         "what_if": str(model.what_if(seen.source, right, row)),
     }
 
@@ -221,6 +221,8 @@ def _column_facts(model: Model, seen: Judged) -> list[dict[str, Any]]:
     for column in model.schema.counted:
         name = column.name
         family = model.families[name].describe() if name in model.families else "written by hand"
+        if model.settings.weight_of(name) == 0:  # whatever the family, it is not asked
+            family = "counts not used" if name in model.settings.corrections else "not used"
         out.append({
             "name": name,
             "kind": column.kind,
@@ -247,7 +249,8 @@ def _words(model: Model, name: str) -> dict[str, list[dict[str, Any]]]:
     out = {}
     for i, c in enumerate(model.classes):
         rows = telling(model, name, i, WORDS)
-        out[str(c)] = [{"word": r.value, "times": r.ratio, "inside": r.inside, "outside": r.outside} for r in rows]
+        told = [{"word": r.value, "times": r.ratio, "inside": r.inside, "outside": r.outside} for r in rows]
+        out[str(c)] = canon.jsonable(told)
     return out
 
 
