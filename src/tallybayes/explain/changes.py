@@ -220,8 +220,8 @@ def counted_numbers(model: Model, name: str) -> Floats:
         return np.unique(middles(*cells.edges(cells.slot_codes(counts.sheet("cells", N).slot_names))))
     known = [(mean, np.sqrt(var)) for n, mean, var in model.tally.moments(name).values() if n > 0]
     with np.errstate(over="ignore", invalid="ignore"):  # at the ends of the line, where the deviation is infinite
-        around = np.unique([float(f"{mean + sd * z:.4g}") for mean, sd in known for z in _GRID])
-    return around[np.isfinite(around)]
+        around: Floats = np.unique([float(f"{mean + sd * z:.4g}") for mean, sd in known for z in _GRID])
+    return np.asarray(around[np.isfinite(around)])
 
 
 def _moment(days: float) -> dt.date | dt.datetime:
