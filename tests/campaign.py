@@ -258,7 +258,8 @@ def forget(walk: Walk) -> None:
         left = model.forget(data, **how)
         p = left.predict_proba(walk.data)
         check_proba(p, walk.table.rows, len(left.classes))
-        assert left.update(data, **how).tally == model.tally, "rows that come back are not what they were"
+        if left.schema == model.schema:  # else the rest knows no more by which values rows were grouped
+            assert left.update(data, **how).tally == model.tally, "rows that come back are not what they were"
 
 
 @road(0.3)

@@ -259,3 +259,14 @@ def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     kept = [cell.cell_contents for read in model._row_scorer._readers for cell in read.__closure__ or ()]
     sizes = [len(k) for k in kept if isinstance(k, dict)]
     assert len(sizes) == 2 and max(sizes) <= 4
+
+
+def test_log_probabilities_beside_scores_of_any_size():
+    under = tb.Schema([tb.Column("n", "number"), tb.Column("c", "category")], target="y")
+    rows = {"n": [14.0, 13.0, 14.0, 13.0], "c": ["a"] * 4, "y": ["p", "p", "q", "q"]}
+    model = tb.count(rows, under).model(tb.Settings(families={"n": "gaussian-shared"}, prior="uniform"))
+    for n in (1e9, -9223372036854775808, 1e100, 13.5):
+        for row in ({"n": n, "c": "a"}, {"n": None, "c": "a"}):
+            p, logs = model.predict_proba(row), model.predict_log_proba(row)
+            assert np.allclose(np.exp(logs), p, rtol=1e-12, atol=0) and np.isclose(p.sum(), 1.0)
+            assert np.allclose(logs, model.predict_log_proba([row, row])[:1], rtol=1e-9)

@@ -341,3 +341,19 @@ def test_the_largest_number_may_be_a_point(largest: float) -> None:
     model = tb.count({"x": x, "y": list("pqpp") * 5}, under).model(tb.Settings(families={"x": "bins"}))
     scorer = sealed.sealed_from_bytes(model.export(format="sealed"))
     assert np.allclose(scorer.predict_proba({"x": x}), model.predict_proba({"x": x}), rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize("kind", ["number", "vector", "category"])
+def test_onnx_of_columns_that_tell_nothing_answers_every_row(kind: str) -> None:
+    values: list[Any] = {"number": [2.0] * 3, "vector": [[1.0, 2.0]] * 3, "category": ["u"] * 3}[kind]
+    column = tb.Column("x", kind, width=2) if kind == "vector" else tb.Column("x", kind)
+    rows = {"x": values, "y": [3, 4, 3]}
+    model = tb.count(rows, tb.Schema([column], target="y", label_type="int")).model()
+    label, p = run_onnx(model, rows)
+    assert label.tolist() == [3, 3, 3] and np.allclose(p, model.predict_proba(rows), rtol=0, atol=1e-12)
+
+
+def test_onnx_writes_labels_that_are_too_large_as_texts() -> None:
+    rows = {"x": ["u", "v"], "y": [3, 2**64 - 1]}
+    model = tb.count(rows, tb.Schema([tb.Column("x", "category")], target="y", label_type="int")).model()
+    assert run_onnx(model, rows)[0].tolist() == ["3", "18446744073709551615"]

@@ -360,7 +360,8 @@ def _left_out_accuracy(table: Ints) -> float:
 def is_counted(value: Any) -> bool:
     """Whether this is a dict of words and how often each of them occurs."""
     return isinstance(value, Mapping) and all(
-        canon.is_one(word) and (n is None or (isinstance(n, Real) and 0 <= n < np.inf)) for word, n in value.items()
+        canon.is_one(word) and (n is None or (isinstance(n, Real) and 0 <= float(n) < np.inf))
+        for word, n in value.items()
     )
 
 

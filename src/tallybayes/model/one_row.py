@@ -120,5 +120,5 @@ def probabilities(joint: list[float]) -> Floats:
 
 def log_probabilities(joint: list[float]) -> Floats:
     """log P(class given row), one row."""
-    log_total = max(joint) + math.log(posterior(joint)[1])
-    return np.array([[s - log_total for s in joint]])
+    top, log_total = max(joint), math.log(posterior(joint)[1])
+    return np.array([[(s - top) - log_total for s in joint]])  # beside a score of 1e18 the sum would be lost

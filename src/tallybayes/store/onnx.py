@@ -22,6 +22,7 @@ from .json import pieces
 from .sealed import Sealed
 
 OPSET, ML_OPSET, IR = 18, 3, 9
+_INT64 = 1 << 63
 _IMPOSSIBLE = -1e305  # below any bound of a blend
 
 
@@ -35,7 +36,7 @@ def onnx_bytes(sealed: Sealed) -> bytes:
         ) from None
     start, all_pieces = sealed._model.start, list(pieces(sealed, "ONNX"))
     graph = _Graph(onnx, [name for column in sealed.schema.counted for name in column.inputs])
-    total = graph.constant(start[None, :])
+    total = begin = graph.constant(start[None, :])
     for piece in all_pieces:
         if piece["kind"] not in ("category", "number", "vector", "pair", "gap"):
             raise SettingsError(
@@ -47,6 +48,9 @@ def onnx_bytes(sealed: Sealed) -> bytes:
             if piece["weight"] != 1:
                 part = graph.node("Mul", part, graph.constant(np.array(piece["weight"])))
             total = graph.node("Add", total, part)
+    if total == begin and graph.inputs:  # no column says anything, but there are as many answers as rows
+        rows = graph.node("Shape", graph.inputs[0].name, end=1)
+        total = graph.node("Expand", total, graph.node("Concat", rows, graph.whole(len(start)), axis=0))
     _answers(graph, total, sealed)
     return graph.finished()
 
@@ -268,7 +272,7 @@ def _answers(graph: _Graph, total: str, sealed: Sealed) -> None:
     label, probabilities = graph.own("label"), graph.own("probabilities")
     graph.node("Div", above, graph.node("ReduceSum", above, axis, keepdims=1), out=probabilities)
     best = graph.node("ArgMax", probabilities, axis=1, keepdims=0)
-    whole = sealed.schema.label_type == "int" and all(type(c) is int for c in sealed.classes)
+    whole = sealed.schema.label_type == "int" and all(type(c) is int and -_INT64 <= c < _INT64 for c in sealed.classes)
     labels = graph.whole(*sealed.classes) if whole else graph.constant([str(canon.text(c)) for c in sealed.classes])
     graph.node("Gather", labels, best, out=label, axis=0)
     graph.output(label, kind.INT64 if whole else kind.STRING, ["rows"])

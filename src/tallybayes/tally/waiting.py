@@ -210,7 +210,8 @@ class _Journal:
                 rest.append([*map(add, held, less)])
                 if amount != "x" and min(rest[-1], default=0) < 0:
                     return None
-            if added.column in self._watched and self._last(label, added, rest[0]):
+            known = self._watched.get(added.column) if added.column is not None else None
+            if known is not None and self._last(label, added, rest[0], known):
                 return None
             if added.sheet == "moments" and not all(map(_is_possible, *rest)):
                 return None
@@ -232,9 +233,8 @@ class _Journal:
         index = slot_index(counts, sheet, self.base.classes.index(label))
         return index, self._since.get((column, sheet, label), _NONE)
 
-    def _last(self, label: str, added: Added, rest: list[Any]) -> bool:
+    def _last(self, label: str, added: Added, rest: list[Any], known: set[str]) -> bool:
         """Whether a slot by which rows are known has no row left: `rest` of this class, and none of another."""
-        known = self._watched[added.column]
         ends = [slot for slot, n in zip(added.slots, rest, strict=True) if n == 0 and slot in known]
         others = [self._look(c, added.column, added.sheet) for c in self.base.classes if c != label] if ends else []
         amount = next(iter(added.amounts))
