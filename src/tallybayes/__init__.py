@@ -34,6 +34,7 @@ _HOMES = {
     "Laplace": "families.smoothing",
     "Lead": "families.calibration",
     "LogisticTwin": "selection.rivals.logistic_twin",
+    "MAP": "families.smoothing",
     "MarginScaling": "families.calibration",
     "MaximumLikelihood": "families.smoothing",
     "MissingExtra": "base.errors",
@@ -73,6 +74,7 @@ _HOMES = {
     "report_facts": "explain.report.facts",
     "shift": "model.joint.shift",
     "split": "selection.parts",
+    "textbook": "selection.choose.fit",
     "tune": "selection.choose.tune",
 }
 # public as a whole

@@ -30,6 +30,7 @@ from .families.calibration import MarginScaling as MarginScaling
 from .families.settings import Calibrated as Calibrated
 from .families.settings import Floor as Floor
 from .families.settings import Settings as Settings
+from .families.smoothing import MAP as MAP
 from .families.smoothing import AbsoluteDiscount as AbsoluteDiscount
 from .families.smoothing import BackOff as BackOff
 from .families.smoothing import Dirichlet as Dirichlet
@@ -48,6 +49,7 @@ from .model.model import Model as Model
 from .model.predict_file import predict_file as predict_file
 from .selection.choose.fit import count as count
 from .selection.choose.fit import fit as fit
+from .selection.choose.fit import textbook as textbook
 from .selection.choose.tune import Tuned as Tuned
 from .selection.choose.tune import tune as tune
 from .selection.leave_one_out import leave_one_out as leave_one_out

@@ -9,14 +9,15 @@ the frequencies over all classes, which is evidence for none of them.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 
 from ..base import canon
 from ..base.arrays import Floats
-from ..base.errors import SettingsError, warn
+from ..base.errors import SettingsError, unknown, warn
 
 OTHER = "(other values)"  # in a Dirichlet prior: all values that are not named, together
 
@@ -202,6 +203,28 @@ class Dirichlet(Smoothing):
         return frequencies(n + self.amounts_for(slots, classes))
 
 
+def MAP(prior: float | Mapping[object, float] = 2.0) -> Smoothing:
+    """(n + a − 1) / (N + Σ(a − 1)): the likeliest parameters where a Dirichlet (Beta) of these amounts was believed.
+
+    Laplace and Dirichlet are the mean of what is believed afterwards, this is its peak: the same numbers as those with
+    one imagined row less of each value, so MAP(2) is Laplace(1), and MAP(1), a flat prior, maximum likelihood.
+
+    >>> MAP(2), MAP({"red": 3, "blue": 2})
+    (Laplace(alpha=1.0), Dirichlet(amounts={'red': 2.0, 'blue': 1.0}, rest=0.0))
+    """
+    amounts = prior if isinstance(prior, Mapping) else {"": prior}
+    for value, a in amounts.items():
+        if not (isinstance(a, Real) and np.isfinite(float(a)) and float(a) >= 1):
+            where = f" for {value!r}" if value != "" else ""
+            raise SettingsError(
+                f"MAP under a Dirichlet of {a!r}{where}",
+                hint="below 1 the posterior may have no peak: take 1 or more, or its mean, tb.Laplace(α).",
+            )
+    if isinstance(prior, Mapping):
+        return Dirichlet({value: float(a) - 1.0 for value, a in prior.items()})
+    return Laplace(float(prior) - 1.0)
+
+
 @dataclass(frozen=True)
 class JelinekMercer(Smoothing):
     """(1 − λ)·n/N + λ·background: interpolation with the class-free frequencies."""
@@ -309,3 +332,45 @@ def _simple_good_turing(n: Floats, back: Floats) -> Floats | None:
     out[seen] = (1 - unseen) * mass / mass.sum()
     out[~seen] = unseen * back[~seen] / back[~seen].sum()
     return out
+
+
+# As they are typed, on a command line or in settings
+NAMES: dict[str, Callable[..., Smoothing]] = {
+    "maximum-likelihood": MaximumLikelihood,
+    "epsilon": Epsilon,
+    "laplace": Laplace,
+    "map": MAP,
+    "back-off": BackOff,
+    "jelinek-mercer": JelinekMercer,
+    "absolute-discount": AbsoluteDiscount,
+    "good-turing": GoodTuring,
+}
+
+
+def smoothing_of(given: object) -> Smoothing:
+    """A smoothing as a person gives it: itself, a number (the α of Laplace) or a name, with an amount if it has one.
+
+    >>> smoothing_of(2), smoothing_of("laplace:0.5"), smoothing_of("maximum likelihood")
+    (Laplace(alpha=2.0), Laplace(alpha=0.5), MaximumLikelihood())
+    """
+    if isinstance(given, Smoothing):
+        return given
+    if isinstance(given, Real) and not isinstance(given, bool):
+        return Laplace(float(given))
+    if not isinstance(given, str):
+        raise SettingsError(
+            f"smoothing={given!r} is not a smoothing",
+            hint="take a number, tb.Laplace(1.0), tb.MaximumLikelihood(), tb.MAP(2.0), tb.Epsilon(), "
+            "tb.Dirichlet({…}), tb.BackOff(m), tb.JelinekMercer(l), tb.AbsoluteDiscount(d) or tb.GoodTuring().",
+        )
+    name, _, amount = given.partition(":")
+    kind = NAMES.get(name.strip().replace(" ", "-").lower())
+    if kind is None:
+        hint = f"take {', '.join(NAMES)}, with :AMOUNT where it has one."
+        raise unknown(SettingsError, f"there is no smoothing {name!r}", name, NAMES, hint)
+    try:
+        return kind(*([float(amount)] if amount else []))
+    except (TypeError, ValueError) as error:
+        if isinstance(error, SettingsError):
+            raise
+        raise SettingsError(f"{given!r} is no smoothing", hint=f"write {name} or {name}:0.5.") from None

@@ -17,7 +17,7 @@ from ...base.errors import SettingsError, unknown
 from ...base.show import Page, Shown
 from ...data.schema import Schema
 from ...data.sources import Source
-from ...families.settings import Settings
+from ...families.settings import Settings, SettingsLike
 from ..measure.cross_validate import opened, whole_fit
 from ..measure.evaluation import Evaluation
 from ..measure.refit import Learner, Truth, Turn, learner_of, refit
@@ -107,7 +107,7 @@ def compare(
     y: Any = None,
     *,
     folds: int = 5,
-    settings: Settings | None = None,
+    settings: SettingsLike = None,
     rivals: Sequence[str] | Mapping[str, Rival] | None = None,
     stratify: bool = True,
     groups: str | None = None,
@@ -125,7 +125,8 @@ def compare(
     """
     plan = Plan(folds, stratify and not (groups or by), groups, by, None, seed)
     source, schema, given = opened(data, target, y, weights, plan)
-    fitter = whole_fit(schema if given else None, schema.target, schema.weights, plan, settings)
+    stated = None if settings is None else Settings.of(settings)
+    fitter = whole_fit(schema if given else None, schema.target, schema.weights, plan, stated)
     bare = schema._with(columns=[c for c in schema.columns if c.of is None])  # two columns again are no evidence
     learners = {OURS: learner_of(fitter), **_learners(bare, rivals)}
     peaks: dict[str, int] = {}
