@@ -26,6 +26,7 @@ _HOMES = {
     "Epsilon": "families.smoothing",
     "Evaluation": "selection.measure.evaluation",
     "Explanation": "explain.explanation",
+    "FigureCurve": "selection.measure.figure_curves",
     "Floor": "families.settings",
     "GoodTuring": "families.smoothing",
     "Isotonic": "families.calibration",
@@ -64,6 +65,7 @@ _HOMES = {
     "fit": "selection.choose.fit",
     "hopeless": "model.joint.check",  # the first name of check_joint_table
     "infer": "data.infer",
+    "learning_curve": "selection.measure.figure_curves",
     "leave_one_out": "selection.leave_one_out",
     "load": "store.model_file",
     "load_sealed": "store.sealed",
@@ -76,6 +78,7 @@ _HOMES = {
     "split": "selection.parts",
     "textbook": "selection.choose.fit",
     "tune": "selection.choose.tune",
+    "validation_curve": "selection.measure.figure_curves",
 }
 # public as a whole
 _MODULES = {"families": "families", "metrics": "selection.measure.metrics", "plots": "explain.plots"}

@@ -57,6 +57,9 @@ from .selection.measure import metrics as metrics
 from .selection.measure.cross_validate import cross_validate as cross_validate
 from .selection.measure.cross_validate import evaluate as evaluate
 from .selection.measure.evaluation import Evaluation as Evaluation
+from .selection.measure.figure_curves import FigureCurve as FigureCurve
+from .selection.measure.figure_curves import learning_curve as learning_curve
+from .selection.measure.figure_curves import validation_curve as validation_curve
 from .selection.parts import split as split
 from .selection.rivals.compare import Comparison as Comparison
 from .selection.rivals.compare import compare as compare

@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING, Any
 from ...base.errors import SettingsError
 from .columns import CategoryDisplay, NumberDisplay, VectorDisplay, WordsDisplay, column_display, register_picture
 from .evidence import NomogramDisplay, Scale, WaterfallDisplay, nomogram
-from .scores import ConfusionDisplay, Display, PrecisionRecallDisplay, ReliabilityDisplay, RocDisplay
+from .scores import (
+    ConfusionDisplay,
+    Display,
+    FigureCurveDisplay,
+    PrecisionRecallDisplay,
+    ReliabilityDisplay,
+    RocDisplay,
+)
 
 if TYPE_CHECKING:
     from ...model.model import Model
@@ -24,6 +31,7 @@ __all__ = [
     "CategoryDisplay",
     "ConfusionDisplay",
     "Display",
+    "FigureCurveDisplay",
     "NomogramDisplay",
     "NumberDisplay",
     "Plots",

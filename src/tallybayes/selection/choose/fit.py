@@ -140,7 +140,7 @@ def textbook(
     schema: Schema | None = None,
     weights: Any = None,
 ) -> Model:
-    """The model of the lectures, whose numbers can be worked out by hand: nothing is fitted, chosen or counted together.
+    """The model of the lectures, whose numbers can be worked out by hand: nothing is chosen by held-out rows.
 
     P(value given class) is smoothed by Laplace's α = 1 unless said otherwise: `smoothing=0.5`, "maximum likelihood",
     tb.MAP(2). A number has a Gaussian with a mean and a variance for each class, words are counted; `families` names
