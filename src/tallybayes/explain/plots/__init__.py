@@ -4,17 +4,25 @@
     model.plot.nomogram()         the whole model, to be read off by hand
     model.plot.column(name)       what was counted in a column and what is believed, by class
     model.plot.words(name)        the most telling words of each class
+    model.plot.regions(x, y)      what is answered at every point of a plane of two numbers
+    model.plot.densities(name)    the classes along a number, and where the answer changes
+    model.plot.beta(name, value)  what is believed of a probability, before counting and after
+    model.plot.dirichlet(name, c) the same of three shares
+    joint.plot()                  a joint table, with a bar for each cell
 
 Begin with `paper`, which has the look of them all. matplotlib is imported when something is drawn, and not before.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ...base.errors import SettingsError
+from .beliefs import BetaDisplay, DirichletDisplay
 from .columns import CategoryDisplay, NumberDisplay, VectorDisplay, WordsDisplay, column_display, register_picture
 from .evidence import NomogramDisplay, Scale, WaterfallDisplay, nomogram
+from .lessons import DensitiesDisplay, JointTableDisplay, RegionsDisplay
 from .scores import (
     ConfusionDisplay,
     Display,
@@ -28,14 +36,19 @@ if TYPE_CHECKING:
     from ...model.model import Model
 
 __all__ = [
+    "BetaDisplay",
     "CategoryDisplay",
     "ConfusionDisplay",
+    "DensitiesDisplay",
+    "DirichletDisplay",
     "Display",
     "FigureCurveDisplay",
+    "JointTableDisplay",
     "NomogramDisplay",
     "NumberDisplay",
     "Plots",
     "PrecisionRecallDisplay",
+    "RegionsDisplay",
     "ReliabilityDisplay",
     "RocDisplay",
     "Scale",
@@ -77,3 +90,21 @@ class Plots:
         if name not in found:
             raise SettingsError(f"column {name!r} has no words", hint="take a text or a bag, or plot.column(name).")
         return WordsDisplay.of(self._model, name, top).plot(ax)
+
+    def regions(
+        self, x: str, y: str, data: Any = None, *, row: Mapping[str, Any] | None = None, ax: Any = None
+    ) -> RegionsDisplay:
+        """The answers over a plane of two numbers, other columns missing or as in `row`; `data` are drawn as points."""
+        return RegionsDisplay.of(self._model, x, y, data, row).plot(ax)
+
+    def densities(self, column: str, *, prior: bool = True, ax: Any = None) -> DensitiesDisplay:
+        """P(class)·P(x given class) along a number; `prior=False` leaves P(class) out."""
+        return DensitiesDisplay.of(self._model, column, prior=prior).plot(ax)
+
+    def beta(self, column: str, value: Any, *, ax: Any = None) -> BetaDisplay:
+        """What is believed of P(value given class) before counting, and after, by class."""
+        return BetaDisplay.of(self._model, column, value).plot(ax)
+
+    def dirichlet(self, column: str, given: Any, *, ax: Any = None) -> DirichletDisplay:
+        """What is believed of the shares of a column's three values in one class."""
+        return DirichletDisplay.of(self._model, column, given).plot(ax)

@@ -144,7 +144,7 @@ class ConfusionDisplay(Display):
         ax = axes(ax, *self.size)
         total = self.counts.sum(axis=1, keepdims=True)
         share = np.divide(self.counts, total, out=np.zeros_like(self.counts), where=total > 0)
-        ax.pcolormesh(np.arange(n + 1) - 0.5, np.arange(n + 1) - 0.5, share, cmap=_blues(), vmin=0, vmax=1)
+        ax.pcolormesh(np.arange(n + 1) - 0.5, np.arange(n + 1) - 0.5, share, cmap=blues(), vmin=0, vmax=1)
         ax.set_aspect("equal")
         ax.invert_yaxis()
         names = [label(c, 14) for c in self.classes]
@@ -161,7 +161,7 @@ class ConfusionDisplay(Display):
         return self._drawn(ax)
 
 
-def _blues() -> Any:
+def blues() -> Any:
     """From nothing to the first colour, so that an empty cell is the page itself."""
     from matplotlib.colors import LinearSegmentedColormap, to_rgba
 

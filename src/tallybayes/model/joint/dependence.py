@@ -1,18 +1,21 @@
-"""How much coded columns tell about each other: mutual information of cells, few or many, and the G test.
+"""What events and columns tell about each other: Bayes' rule with its parts; mutual information, and the G test.
 
+P(h given e) = P(e given h) · P(h) / P(e)
 I(A; B given C) = Σ P(a, b, c) · log [P(a, b, c) · P(c) / (P(a, c) · P(b, c))]
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ...base.arrays import Floats, Ints, log_ratio_sum
 from ...base.canon import printable
+from ...base.errors import CannotEstimate
 from ...base.lazy import scipy
 
 MOST_LISTED = 1 << 20  # cells of a table that is ever written out in memory
@@ -121,3 +124,41 @@ def sum_by(groups: Ints, weights: Floats, n_groups: int = 0) -> Floats:
     """The sum of the weights of each group, of at least `n_groups` of them."""
     out: Floats = np.bincount(groups, weights=weights, minlength=n_groups).astype(np.float64)
     return out
+
+
+Assignment = Mapping[str, Any]  # column → value
+
+
+@dataclass(frozen=True)
+class BayesRule:
+    """P(h given e) = P(e given h) · P(h) / P(e), with its parts."""
+
+    hypothesis: str
+    evidence: str
+    prior: float
+    likelihood: float
+    evidence_probability: float
+    posterior: float
+
+    def __repr__(self) -> str:
+        h, e = printable(self.hypothesis, 200), printable(self.evidence, 200)
+        return (
+            f"P({h} given {e}) = P({e} given {h}) · P({h}) / P({e})\n"
+            f"  = {self.likelihood:.6g} · {self.prior:.6g} / {self.evidence_probability:.6g} = {self.posterior:.6g}"
+        )
+
+
+def said(values: Assignment) -> str:
+    """An assignment as it is read out.
+
+    >>> said({"A": 1, "B": "red"})
+    'A=1, B=red'
+    """
+    return ", ".join(f"{name}={value}" for name, value in values.items())
+
+
+def impossible(values: Assignment) -> CannotEstimate:
+    """The error of asking what follows from something of probability 0."""
+    return CannotEstimate(
+        f"P({said(values)}) is 0, so nothing follows from it", hint="ask about what can happen, or smooth: Laplace(1)."
+    )
