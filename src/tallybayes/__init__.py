@@ -41,6 +41,8 @@ _HOMES = {
     "MissingExtra": "base.errors",
     "Model": "model.model",
     "ModelFileError": "base.errors",
+    "Nearest": "selection.rivals.nearest",
+    "Neighbours": "selection.rivals.nearest",
     "PairColumn": "data.pairs",
     "Schema": "data.schema",
     "SchemaError": "base.errors",
@@ -55,6 +57,7 @@ _HOMES = {
     "Tuned": "selection.choose.tune",
     "Twin": "selection.rivals.logistic_twin",  # the first name of LogisticTwin
     "WhatIf": "explain.what_if",
+    "WordVectors": "data.word_vectors",
     "assumptions": "model.joint.assumptions",
     "check_joint_table": "model.joint.check",
     "compare": "selection.rivals.compare",

@@ -17,6 +17,7 @@ from .data.schema import Column as Column
 from .data.schema import Schema as Schema
 from .data.sources import read as read
 from .data.text.tokeniser import Tokeniser as Tokeniser
+from .data.word_vectors import WordVectors as WordVectors
 from .exact.cells import Cells as Cells
 from .explain import plots as plots
 from .explain.explanation import Explanation as Explanation
@@ -66,6 +67,8 @@ from .selection.rivals.compare import compare as compare
 from .selection.rivals.logistic_twin import LogisticTwin as LogisticTwin
 from .selection.rivals.logistic_twin import Twin as Twin
 from .selection.rivals.logistic_twin import logistic_twin as logistic_twin
+from .selection.rivals.nearest import Nearest as Nearest
+from .selection.rivals.nearest import Neighbours as Neighbours
 from .store.model_file import load as load
 from .store.sealed import Sealed as Sealed
 from .store.sealed import load_sealed as load_sealed

@@ -212,3 +212,14 @@ def test_hashed_words_of_a_short_text_are_found():
     assert many[0, 0] > many[0, 1]
     for rows in ({"t": "spam eggs"}, {"t": ["spam eggs"] * 2}):
         np.testing.assert_allclose(model.log_joint(rows)[0], many[0], rtol=1e-12)
+
+
+def test_the_words_of_a_class_by_how_often_they_occur_in_it():
+    rows = {"text": ["spam spam eggs", "spam toast", "tea toast", "tea and jam"], "y": ["a", "a", "b", "b"]}
+    model = tb.count(rows, tb.Schema([tb.Column("text", "text")], target="y")).model()
+    found = model.odds("text", "a", by="probability", top=2)
+    assert [(r.value, r.inside) for r in found] == [("spam", 4 / 11), ("eggs", 2 / 11)]
+    assert [r.value for r in model.odds("text", "b", by="probability", top=1)] == ["tea"]
+    assert [r.value for r in model.odds("text", "a", top=1)] == ["spam"]
+    with pytest.raises(tb.SettingsError, match="by='often'"):
+        model.odds("text", "a", by="often")

@@ -367,7 +367,7 @@ def smoothing_of(given: object) -> Smoothing:
     kind = NAMES.get(name.strip().replace(" ", "-").lower())
     if kind is None:
         hint = f"take {', '.join(NAMES)}, with :AMOUNT where it has one."
-        raise unknown(SettingsError, f"there is no smoothing {name!r}", name, NAMES, hint)
+        raise unknown(SettingsError, f"there is no smoothing {name!r}: smoothing={given!r}", name, NAMES, hint)
     try:
         return kind(*([float(amount)] if amount else []))
     except (TypeError, ValueError) as error:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..base.arrays import Floats
 from ..base.canon import printable, text
+from ..base.errors import SettingsError, unknown
 from ..base.show import Page
 from ..data.blocks import N
 from ..data.pairs import stretch_names
@@ -20,6 +21,7 @@ from ..families.histogram import Histogram, histogram
 if TYPE_CHECKING:
     from .model import Model
 
+BY = ("ratio", "probability")  # what odds are sorted by
 _STRETCHES = 10  # of a number, equally filled
 
 
@@ -70,8 +72,9 @@ def elsewhere(table: Table, prior: Floats, label: int, against: int | None = Non
 
 
 def odds_table(
-    column: str, table: Table, prior: Floats, label: int, against: int | None, top: int, least: float
-) -> OddsTable:
+    column: str, table: Table, prior: Floats, label: int, against: int | None, top: int, least: float,
+    by: str = BY[0],
+) -> OddsTable:  # fmt: skip
     """The `top` values with the highest odds ratio; the others count by their prior unless one is named.
 
     Of equal ratios the more frequent value comes first. Values whose probability in the class is below `least` are
@@ -82,7 +85,9 @@ def odds_table(
     rows = [
         Odds(value, float(a), float(b)) for value, a, b in zip(table.rows, inside, outside, strict=True) if a >= least
     ]
-    rows.sort(key=lambda r: (-r.ratio, -r.inside, r.value))
+    if by not in BY:
+        raise unknown(SettingsError, f"by={by!r}", by, BY)
+    rows.sort(key=lambda r: (-r.ratio if by == BY[0] else 0.0, -r.inside, r.value))
     name = "the others" if against is None else str(table.classes[against])
     return OddsTable(column, table.classes[label], name, tuple(rows[:top]))
 

@@ -1,14 +1,9 @@
 """Pictures, in the manner of scikit-learn's displays: an object with `.plot(ax)`, `.figure_` and `.ax_`.
 
-    model.plot.waterfall(row)     how an answer came about
-    model.plot.nomogram()         the whole model, to be read off by hand
-    model.plot.column(name)       what was counted in a column and what is believed, by class
-    model.plot.words(name)        the most telling words of each class
-    model.plot.regions(x, y)      what is answered at every point of a plane of two numbers
-    model.plot.densities(name)    the classes along a number, and where the answer changes
-    model.plot.beta(name, value)  what is believed of a probability, before counting and after
-    model.plot.dirichlet(name, c) the same of three shares
-    joint.plot()                  a joint table, with a bar for each cell
+    model.plot.waterfall(row), .nomogram()               how an answer came about; the whole model, to be read off
+    model.plot.column(name), .words(name)                what was counted and is believed; the most telling words
+    model.plot.regions(x, y), .densities(name)           the answers over a plane of numbers, or along one
+    model.plot.beta(name, value), .dirichlet(name, c)    what is believed of probabilities, before counting and after
 
 Begin with `paper`, which has the look of them all. matplotlib is imported when something is drawn, and not before.
 """

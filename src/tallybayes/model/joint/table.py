@@ -71,8 +71,8 @@ class JointDistribution(Shown):
     smoothing: Smoothing = field(default_factory=MaximumLikelihood)
     declared: tuple[tuple[str, ...], ...] = ()  # per column: values it can take, seen or not
     skipped: int = 0  # rows with a missing value
-    cuts: Mapping[str, tuple[float, ...]] = field(default_factory=dict)  # columns of numbers, and where they are cut
     fixed: CellProbabilities | None = None  # that are given, or follow from a smoothed table, not from the counts
+    cuts: Mapping[str, tuple[float, ...]] = field(default_factory=dict)  # columns of numbers, and where they are cut
 
     @classmethod
     def of(
@@ -100,7 +100,7 @@ class JointDistribution(Shown):
             found = f"values or cuts are declared for {excerpt(absent)}, which the table does not have"
             raise unknown(SettingsError, found, absent[0], names)
         declared = tuple(canon.ordered(values.get(c, ())) for c in names)
-        return cls(names, add_counts(parts), smoothing or MaximumLikelihood(), declared, skipped, cut)
+        return cls(names, add_counts(parts), smoothing or MaximumLikelihood(), declared, skipped, cuts=cut)
 
     @classmethod
     def written(

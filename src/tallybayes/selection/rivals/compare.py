@@ -23,8 +23,9 @@ from ..measure.evaluation import Evaluation
 from ..measure.refit import Learner, Truth, Turn, learner_of, refit
 from ..parts import Plan
 from .logistic_twin import LogisticTwin, twin_of
+from .nearest import RIVAL, Nearest
 from .peers import peers
-from .rivals import ExactMatch, Fitted, Majority, Nearest, Rival, Rows
+from .rivals import ExactMatch, Fitted, Majority, Rival, Rows
 
 OURS = "tallybayes"
 TWIN = "logistic regression (twin)"
@@ -153,7 +154,7 @@ def _learners(schema: Schema, rivals: Sequence[str] | Mapping[str, Rival] | None
     known: dict[str, Learner] = {
         "majority class": _rival(schema, Majority.fit),
         "exact-match counter": _rival(schema, ExactMatch.fit),
-        "nearest neighbours": _rival(schema, Nearest.fit),
+        "nearest neighbours": _rival(schema, Nearest(RIVAL, imagined=1.0)),
         TWIN: _twin(schema),
         **{name: _rival(schema, rival) for name, rival in peers(schema).items()},
     }
