@@ -266,3 +266,56 @@ def test_an_isotonic_curve_moves_the_border() -> None:
         explained = bent.explain(row)
         np.testing.assert_allclose(explained.total, bent.log_joint(row)[0], rtol=1e-12)
         assert len(explained.odds().lines) == len(explained.contributions)
+
+
+@pytest.mark.parametrize("family", ["gaussian", "student", "kernel", "bins", "blend", "auto"])
+def test_numbers_go_to_the_border_and_stay_where_rows_were(family: str) -> None:
+    """The smallest change, against a fine grid; within what was seen; short, and as printed it turns the answer."""
+    rng = np.random.default_rng(21)
+    y = np.arange(300) % 2
+    data = {
+        "x": np.round(rng.normal(y * 1.5, 1.0), 3),
+        "k": rng.poisson(1 + 2 * y).astype(float),
+        "z": rng.normal(size=300),
+    }
+    data["k"][:2] = [9.0, 12.0]  # more than the first look has
+    columns = [tb.Column(n, "number", cells=tb.Cells.fitted(v[2:])) for n, v in data.items()]
+    tally = tb.count({**data, "y": y}, tb.Schema(columns, target="y"))
+    model = tally.model(tb.Settings(families=dict.fromkeys(data, family)))
+    changed = 0
+    for i in range(0, 300, 9):
+        row = {n: float(v[i]) for n, v in data.items()}
+        found = model.what_if(row)
+        assert found and model.predict([found.row])[0] == found.becomes != found.answer
+        for c in found.changes:
+            value, now, seen = float(c.after), row[c.column], data[c.column]
+            assert found.row[c.column] == value and seen.min() <= value <= seen.max()
+            assert c.column != "k" or value == round(value)
+            steps = (
+                np.linspace(now, value, 200)[1:-1]
+                if c.column != "k"
+                else np.arange(min(now, value) + 1, max(now, value))
+            )
+            turned = [v for v in steps if model.predict([{**found.row, c.column: float(v)}])[0] != found.answer]
+            further = max((abs(value - v) for v in turned), default=0.0)
+            assert further <= 0.021 * abs(value - now) and (c.column != "k" or not turned)
+            assert len(c.after) <= 7
+            changed += 1
+    assert changed >= 30
+
+
+def test_columns_that_are_fixed_stay() -> None:
+    rng = np.random.default_rng(22)
+    y = np.arange(200) % 2
+    data = {"x": rng.normal(2 * y, 1.0), "c": np.where(rng.random(200) < 0.3 + 0.4 * y, "u", "v"), "y": y}
+    data["w"] = [["cash"] if v else ["lunch"] for v in y]
+    model = tb.count(data, tb.infer(data, "y").with_column("w", kind="bag")).model()
+    row = {n: v[0] for n, v in data.items() if n != "y"}
+    assert {c.column for c in model.what_if(row).changes} <= {"x", "c", "w"}
+    for fixed in (["x"], ["x", "c"], "x", ["w"], ["x", "w"]):
+        found = model.what_if(row, fixed=fixed)
+        assert not {c.column for c in found.changes} & set([fixed] if isinstance(fixed, str) else fixed)
+        assert not found or model.predict([found.row])[0] == found.becomes
+    assert not model.what_if(row, fixed=["x", "c", "w"])
+    with pytest.raises(tb.SettingsError, match="no column 'ex'"):
+        model.what_if(row, fixed=["ex"])

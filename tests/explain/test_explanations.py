@@ -16,7 +16,7 @@ from strategies import Rows, examples, tables
 from strategies import schema as strategy_schema
 
 import tallybayes as tb
-from tallybayes.base.show import cascade, digits_for, softmax
+from tallybayes.base.show import digits_for, running, softmax
 from tallybayes.families import BernoulliWords, Bins, Complement, Multinomial
 
 WORDS = ["cash", "lunch", "now", "win", "report", "free", "noon", "ball"]
@@ -134,49 +134,87 @@ def test_a_vector_whose_varying_positions_are_missing_has_a_line_that_says_nothi
     assert line.log_odds == 0.0
 
 
-# ---- what is printed adds up
+# ---- what is printed is true
 
 
 def printed(text: str) -> list[list[Decimal]]:
     """The numbers of each line of a running-total table."""
-    lines = text.splitlines()[2:-1]
+    lines = [x for x in text.splitlines()[2:] if not x.startswith(("probability", "rounded"))]
     return [[Decimal(v) for v in re.findall(r"[+-]?\d+\.\d+", line)] for line in lines]
 
 
 @pytest.mark.parametrize("log", ["natural", "2", "10", "decibans"])
-def test_the_printed_table_adds_up_to_the_last_digit(log: str) -> None:
+def test_the_printed_figures_are_the_nearest_and_give_the_probabilities_back(log: str) -> None:
     data = messages()
     model = tb.count(data, tb.Schema([tb.Column("text", "text")], target="y")).model()
     unit = {"natural": 1.0, "2": np.log(2), "10": np.log(10), "decibans": np.log(10) / 10}[log]
     for row in range(len(data["y"])):
         explained = model.explain({"text": data["text"]}, row, log=log)
         lines = printed(str(explained))
-        total = [Decimal(0)] * 3
-        for line in lines:
-            total = [t + v for t, v in zip(total, line[:3], strict=True)]
-            assert line[3:] == total
-        chances = str(explained).splitlines()[-1].split()[1:]
+        digits = -lines[0][0].as_tuple().exponent
+        printed_sum, remark = [Decimal(0)] * 3, False
+        for line, (c, total) in zip(lines, explained.running(), strict=True):
+            assert [f"{v:+.{digits}f}" for v in line[:3]] == [f"{v + 0.0:+.{digits}f}" for v in c.parts]
+            assert [f"{v:.{digits}f}" for v in line[3:]] == [f"{v:.{digits}f}" for v in total]
+            printed_sum = [t + v for t, v in zip(printed_sum, line[:3], strict=True)]
+            remark = remark or line[3:] != printed_sum
+        assert ("rounded" in str(explained).splitlines()[-1]) == remark
+        total = lines[-1][3:]
+        chances = next(x for x in str(explained).splitlines() if x.startswith("probability")).split()[1:]
         again = softmax(np.array(total, dtype=float) * unit)
         assert [f"{p:.4f}" for p in again] == chances == [f"{p:.4f}" for p in explained.probabilities]
         odds = explained.odds()
-        column = [
-            Decimal(v.split()[-1]) for v in (re.split(r"\s{2,}[+-]\S+ to", x)[0] for x in str(odds).splitlines()[2:-1])
-        ]
-        assert sum(column) == Decimal(str(odds).splitlines()[-1].split()[1])
+        told = [x for x in str(odds).splitlines()[2:] if not x.startswith("rounded")]
+        column = [Decimal(v.split()[-1]) for v in (re.split(r"\s{2,}[+-]\S+ to", x)[0] for x in told)]
+        places = -column[0].as_tuple().exponent
+        wanted = [*(x.log_odds for x in odds.lines), odds.total]
+        assert [f"{v:.{places}f}" for v in column] == [f"{v + 0.0:.{places}f}" for v in wanted]
 
 
 @examples(200)
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=60), st.integers(0, 6))
-def test_cascade_rounding(parts: list[float], digits: int) -> None:
+def test_every_figure_is_rounded_for_itself(parts: list[float], digits: int) -> None:
     exact = np.array(parts)[:, None]
-    terms, totals = cascade(exact, digits)
+    terms, totals, remark = running(exact, digits)
     unit = 10.0**-digits
     assert np.all(np.abs(totals - np.cumsum(exact, axis=0)) <= 0.5 * unit + 1e-6)
-    assert np.all(np.abs(terms - exact) <= unit + 1e-6)
-    so_far = Decimal(0)
+    assert np.all(np.abs(terms - exact) <= 0.5 * unit + 1e-6)
+    so_far, same = Decimal(0), True
     for term, total in zip(terms[:, 0], totals[:, 0], strict=True):
         so_far += Decimal(f"{term:.{digits}f}")
-        assert so_far == Decimal(f"{total:.{digits}f}")
+        same = same and so_far == Decimal(f"{total:.{digits}f}")
+    assert same == (not remark)
+
+
+def test_one_number_is_printed_in_one_way() -> None:
+    """ln 1/3 was -1.0986 and -1.0987 in one table, so that printed columns added up to the last digit."""
+    sixth = {"a": list("tuvwxz"), "b": list("tuvwxz"), "y": ["p"] * 6}
+    model = tb.count(sixth, tb.Schema([tb.Column(n, "category") for n in "ab"], target="y")).model()
+    text = str(model.explain({"a": "u", "b": "u"}))
+    assert re.findall(r"-\d\.\d+", text) == ["-1.7918", "-1.7918", "-1.7918", "-3.5835"]
+    assert text.splitlines()[-1] == "rounded, so that the last digits of a sum may differ"
+
+
+def test_lines_that_say_nothing_stand_together() -> None:
+    rng = np.random.default_rng(4)
+    y = np.arange(400) % 2
+    data = {f"n{j}": rng.normal(size=400) for j in range(6)} | {"x": rng.normal(y, 1.0), "gap": ["u"] * 400, "y": y}
+    weights = {f"n{j}": 0.0 for j in range(3)} | {f"n{j}": 1e-5 for j in range(3, 6)}
+    columns = [tb.Column(n, "number", cells=tb.Cells.fitted(v)) for n, v in data.items() if n[0] in "nx"]
+    model = tb.count(data, tb.Schema([*columns, tb.Column("gap", "category")], target="y")).model(
+        tb.Settings(weights=weights)
+    )
+    row = {n: 0.3 for n in data if n != "y"} | {"gap": "never"}
+    explained = model.explain(row)
+    text = str(explained)
+    assert "(6 more, each below 0.005)" in text and "n1" not in text and "gap: never  (never seen: no evidence)" in text
+    _, lines = explained.shown()
+    np.testing.assert_allclose(np.sum([c.parts for c in lines], axis=0), explained.total, rtol=1e-12)
+    assert "(6 more, each below 0.005)" in str(explained.odds())
+    assert "n1: 0.3  (not used)" in [str(c) for c in explained.contributions]
+    assert dict(model._described())["n1"] == "not used"
+    alone = tb.count(data, tb.Schema(columns[:1], target="y")).model(tb.Settings(weights={"n0": 0.0}))
+    assert "n0: 0.3  (not used)" in str(alone.explain(row))
 
 
 def test_digits_grow_until_the_probability_follows() -> None:

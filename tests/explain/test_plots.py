@@ -12,6 +12,7 @@ import pytest
 import tallybayes as tb
 from tallybayes.explain.plots import (
     ConfusionDisplay,
+    NomogramDisplay,
     NumberDisplay,
     PrecisionRecallDisplay,
     ReliabilityDisplay,
@@ -20,8 +21,9 @@ from tallybayes.explain.plots import (
 )
 from tallybayes.explain.plots.columns import column_display
 from tallybayes.explain.plots.evidence import nomogram
-from tallybayes.explain.plots.paper import label, spread, svg
+from tallybayes.explain.plots.paper import label, stacked, svg
 from tallybayes.families import Bins
+from tallybayes.families.calibration import Correction
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("agg")
@@ -127,9 +129,65 @@ def test_nomogram_adds_up_to_the_log_odds() -> None:
     points = {s.column: dict(zip(s.values, s.points, strict=True)) for s in read.scales}
     joint = model.log_joint({"a": "v", "b": "x"})[0]
     assert read.prior + points["a"]["v"] + points["b"]["x"] == pytest.approx(joint[1] - joint[0], abs=1e-12)
-    assert nomogram(model, None, None, 1).hidden == 1
+    assert read.adds_up and not read.left_out
+    short = nomogram(model, None, None, 1)
+    assert short.hidden == 1 and not short.adds_up and short.left_out == ("1 column saying less",)
     three = nomogram(fitted(3), "class 1", None, 10)
     assert not three.pairwise and three.against == "all classes on average"
+    assert [t.split(":")[0] for t in three.left_out] == ["text", "size", "vector"]
+
+
+def read_off(drawn: NomogramDisplay, row: dict, pairs: dict) -> float:
+    """The sum of a row's points: what is not on a scale adds 0."""
+    total = drawn.prior
+    for scale in drawn.scales:
+        if scale.column in pairs:
+            value = " and ".join(str(row[side]) for side in pairs[scale.column])
+        else:
+            value = ("no", "yes")[row["c"] is None] if scale.column.endswith("(missing)") else str(row[scale.column])
+        total += dict(zip(scale.values, scale.points, strict=True)).get(value, 0.0)
+    return total
+
+
+def test_a_nomogram_that_promises_the_sum_has_pairs_gaps_and_corrections_on_it() -> None:
+    rng = np.random.default_rng(6)
+    a, b, c = rng.integers(0, 2, 600), rng.integers(0, 3, 600), rng.poisson(2, 600).clip(0, 5)
+    y = (a ^ (b > 1)) * (rng.random(600) < 0.8) + 0
+    numbers = [None if i % 7 == 0 else float(v) for i, v in enumerate(c)]
+    data = {"a": a.astype(str), "b": b.astype(str), "c": numbers, "y": y}
+    base = tb.infer(data, "y").with_column("c", kind="number")
+    schema = base.with_column("a with b", kind="pair", of=(tb.Side("a"), tb.Side("b")))
+    schema = schema.with_column("c (missing)", kind="gap", of=(tb.PairColumn("c", "number"),))
+    correction = Correction(0.8, ("0", "1"), np.array([[0.25, -0.5], [0.0, 0.125]]), cells=("0", "2"))
+    settings = tb.Settings(
+        families={"c": "levels"}, weights={"a with b": 0.9}, offsets={0: 0.1, 1: -0.1}, corrections={"b": correction}
+    )
+    model = tb.count(data, schema).model(settings)
+    drawn = nomogram(model, None, None, 10)
+    assert drawn.adds_up and {s.column for s in drawn.scales} == {"a", "b", "c", "c (missing)", "a with b"}
+    for i in range(60):
+        row = {n: data[n][i] for n in "abc"}
+        shown = row | {"c": None if row["c"] is None else f"{row['c']:g}"}
+        log_p = model.predict_log_proba([row])[0]
+        wanted = float(log_p[1] - log_p[0])
+        assert read_off(drawn, shown, {"a with b": ("a", "b")}) == pytest.approx(wanted, abs=1e-9)
+    drawn = model.plot.nomogram()
+    texts = [t.get_text() for t in drawn.ax_.texts]
+    assert all(label(v, 14) in texts for s in drawn.scales for v in s.values)  # every tick has its label
+    assert "a sum of" in drawn.ax_.get_xlabel()
+
+
+def test_a_nomogram_says_what_is_not_on_it() -> None:
+    rng = np.random.default_rng(6)
+    a, b = rng.integers(0, 9, 900), rng.integers(0, 9, 900)
+    data = {"a": a.astype(str), "b": b.astype(str), "y": (a + b) % 2}
+    pair = tb.infer(data, "y").with_column("a with b", kind="pair", of=(tb.Side("a"), tb.Side("b")))
+    model = tb.count(data, pair).model()
+    drawn = model.plot.nomogram()
+    assert not drawn.adds_up and drawn.left_out == ("a with b: 67 other pairs of values",)
+    assert "67 other pairs" in drawn.ax_.get_xlabel() and "a sum of" not in drawn.ax_.get_xlabel()
+    page = tb.report(model, data)
+    assert "add up" not in page and "not all of the model is on it" in page
 
 
 def test_curves_agree_with_scikit_learn() -> None:
@@ -202,5 +260,4 @@ def test_words_are_those_that_say_most() -> None:
 
 def test_labels_and_their_places() -> None:
     assert label("a$b") == r"a\$b" and label("_x") == " _x"
-    assert spread([0.0, 0.1, 1.0, 0.5], 0.3) == [True, False, True, True]
-    assert spread([], 1.0) == []
+    assert stacked([0.0, 0.1, 1.0, 0.5], [0.4] * 4) == [0, 1, 0, 0] and stacked([], []) == []

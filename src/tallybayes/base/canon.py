@@ -238,3 +238,18 @@ def from_text(label: str, kind: str) -> Any:
     except ValueError:
         return label  # a class met later that is not of the first ones' type stays text
     return label
+
+
+def jsonable(value: Any) -> Any:
+    """Nested values as JSON can hold them: NaN as None, infinities as texts that float() reads.
+
+    >>> jsonable({"a": [1.5, float("nan"), float("-inf")]})
+    {'a': [1.5, None, '-Infinity']}
+    """
+    if isinstance(value, dict):
+        return {str(k): jsonable(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [jsonable(v) for v in value]
+    if not isinstance(value, float) or abs(value) < float("inf"):
+        return value
+    return None if value != value else "Infinity" if value > 0 else "-Infinity"

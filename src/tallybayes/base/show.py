@@ -1,4 +1,4 @@
-"""How results are shown: figures rounded so that a printed sum holds, and pages drawn as text, as HTML and by rich.
+"""How results are shown: figures truly rounded, infinite ones as ∞, and pages drawn as text, as HTML and by rich.
 
 A `Page` is a title above a table of texts; what is `Shown` says which page it is. Whatever comes from the data is made
 safe here: without control characters as text, escaped in HTML, and never markup for rich.
@@ -26,26 +26,26 @@ _BAR = 24  # characters
 _WIDEST, _WIDEST_TITLE = 200, 2000  # characters of a cell, of a title
 
 
-def cascade(parts: Floats, digits: int) -> tuple[Floats, Floats]:
-    """Terms and running totals (lines × columns), rounded so that each printed total is the sum of the printed terms.
+def running(parts: Floats, digits: int) -> tuple[Floats, Floats, str]:
+    """Terms and running totals (lines × columns), each rounded for itself, and a remark where a printed sum is off.
 
-    The totals are rounded, and a term is the difference of two of them: a total is at most half a unit of the last
-    digit from the truth, a term less than one. Where a total is infinite the term is rounded alone.
-
-    >>> terms, totals = cascade(np.array([[0.26], [0.26], [0.26]]), 1)
-    >>> terms.ravel().tolist(), totals.ravel().tolist()
-    ([0.3, 0.2, 0.3], [0.3, 0.5, 0.8])
+    >>> terms, totals, remark = running(np.array([[0.26], [0.26], [0.26]]), 1)
+    >>> terms.ravel().tolist(), totals.ravel().tolist(), remark
+    ([0.3, 0.3, 0.3], [0.3, 0.5, 0.8], 'rounded, so that the last digits of a sum may differ')
     """
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore"):  # of infinities of both signs, which have no sum
         totals = np.asarray(np.round(np.cumsum(parts, axis=0), digits) + 0.0, dtype=np.float64)
-        terms = np.asarray(np.round(np.diff(totals, axis=0, prepend=0.0), digits) + 0.0)
-    return np.where(np.isfinite(terms), terms, np.round(parts, digits) + 0.0), totals
+        terms = np.asarray(np.round(parts, digits) + 0.0, dtype=np.float64)
+        printed = np.round(np.cumsum(terms, axis=0), digits)
+    known = np.isfinite(totals) & np.isfinite(printed)
+    off = bool(np.any(np.abs(printed[known] - totals[known]) > 0.5 * 10.0**-digits))
+    return terms, totals, "rounded, so that the last digits of a sum may differ" if off else ""
 
 
 def softmax(scores: Floats) -> Floats:
-    """exp(s) / Σ exp(s); even shares where every score is −inf."""
+    """exp(s) / Σ exp(s); even shares where every score is −inf, or of those that are +inf."""
     top = np.max(scores)
-    p = np.exp(scores - top) if np.isfinite(top) else np.ones(len(scores))
+    p = np.exp(scores - top) if np.isfinite(top) else (scores == top).astype(np.float64)
     out: Floats = p / p.sum()
     return out
 
@@ -67,11 +67,13 @@ def digits_for(totals: Floats, unit: float, probabilities: Floats, shown: int = 
 
 
 def signed(value: float, digits: int) -> str:
-    """The number with its sign; "+∞" and "−∞" where it has no end.
+    """The number with its sign; "+∞" and "-∞" where it has no end, "–" where there is none.
 
-    >>> signed(0.5, 2), signed(-np.inf, 2)
-    ('+0.50', '-∞')
+    >>> signed(0.5, 2), signed(-np.inf, 2), signed(np.nan, 2)
+    ('+0.50', '-∞', '–')
     """
+    if np.isnan(value):
+        return "–"
     return f"{'+' if value > 0 else '-'}∞" if np.isinf(value) else f"{value:+.{digits}f}"
 
 
@@ -81,6 +83,8 @@ def times(log_odds: float) -> str:
     >>> times(np.log(12)), times(-np.inf), times(800.0)
     ('×12', '×0', '×2.726e+347')
     """
+    if np.isnan(log_odds):
+        return "–"
     if np.isinf(log_odds):
         return "×∞" if log_odds > 0 else "×0"
     if abs(log_odds) < 700:
@@ -117,6 +121,7 @@ class Page:
     left: int | Collection[int] = 1  # columns that are flush left: the first so many, or these
     sums: int = 0  # how many of the last lines sum up those above
     indent: int = 0  # characters before the lines of text
+    foot: str = ""  # a remark below the table
 
     def __str__(self) -> str:
         head, rows = self._cells()
@@ -124,7 +129,8 @@ class Page:
         sides = ["<" if self._is_left(i) else ">" for i in range(len(widths))]
         drawn = ["  ".join(f"{t:{s}{w}}" for t, s, w in zip(row, sides, widths, strict=False)) for row in rows]
         title = [printable(self.title, _WIDEST_TITLE)] if self.title else []
-        return "\n".join([*title, *((" " * self.indent + line).rstrip() for line in drawn)])
+        foot = [printable(self.foot, _WIDEST_TITLE)] if self.foot else []
+        return "\n".join([*title, *((" " * self.indent + line).rstrip() for line in drawn), *foot])
 
     def html(self) -> str:
         """The page as HTML, every text escaped; texts that are flush left keep their direction of writing within them.
@@ -146,7 +152,8 @@ class Page:
             ]
             drawn.append(f"<tr>{''.join(cells)}</tr>")
         title = f"<p>{escape(printable(self.title, _WIDEST_TITLE))}</p>" if self.title else ""
-        return title + (f"<table>{''.join(drawn)}</table>" if drawn else "")
+        foot = f"<p>{escape(printable(self.foot, _WIDEST_TITLE))}</p>" if self.foot else ""
+        return title + (f"<table>{''.join(drawn)}</table>" if drawn else "") + foot
 
     def rich(self) -> Any:
         """The page for a rich console, the sums set off. Texts are only text, whatever markup they hold."""
@@ -169,7 +176,8 @@ class Page:
             ]
             cells = [Text(text, style=style) for text, style in zip(row, styles, strict=True)]
             table.add_row(*cells, end_section=to_go == self.sums)
-        return Group(title, Text(), table) if self.title else table
+        foot = [Text(printable(self.foot, _WIDEST_TITLE), style="dim")] if self.foot else []
+        return Group(*([title, Text()] if self.title else []), table, *foot)
 
     def _cells(self) -> tuple[list[str], list[list[str]]]:
         """The head, and all lines with it, safe to show."""

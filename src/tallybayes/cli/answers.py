@@ -139,18 +139,28 @@ def evaluate(model: str, data: Data, weights: str | None, mistakes: int, as_json
 )
 @click.option("--against", metavar="CLASS", help="Show the odds of the answer against this class, with intervals.")
 @click.option("--what-if", is_flag=True, help="Also the smallest change that gives another answer.")
+@click.option("--fixed", metavar="COLUMN,…", help="Columns that --what-if leaves as they are.")
 @_PRIOR
 @click.option("--json", "as_json", is_flag=True, help="Print the same as JSON.")
 @reads_data
 def explain(
-    model: str, data: Data, row: int, log: str, against: str | None, what_if: bool, prior: str | None, as_json: bool
+    model: str,
+    data: Data,
+    row: int,
+    log: str,
+    against: str | None,
+    what_if: bool,
+    fixed: str | None,
+    prior: str | None,
+    as_json: bool,
 ) -> None:
     """Why one row gets its answer: what the prior and every column and word add to each class, and the sum."""
-    asked = load_model(model, sealed=not (what_if or against))
+    asked = load_model(model, sealed=not (what_if or against or fixed))
     given = None if prior is None else parse_prior(prior)
     with data.open() as source:
         found = asked.explain(source, row, log=log, prior=given)
-        change = asked.what_if(source, number=row) if what_if else None
+        kept = fixed.split(",") if fixed else []
+        change = asked.what_if(source, number=row, fixed=kept) if what_if or fixed else None
     if as_json:
         show_json(found.to_dict() | ({"what_if": change.to_dict()} if change is not None else {}))
         return

@@ -82,18 +82,12 @@ def clean(text: Any, most: int = _LONGEST, style: str = "") -> Any:
 
 
 def show_json(value: Any) -> None:
-    """A value as JSON on standard output; what is no number is null."""
+    """A value as JSON on standard output; what is no number is null, what has no end "Infinity" or "-Infinity"."""
     import json
 
-    click.echo(json.dumps(_plain(value), ensure_ascii=False, indent=1, allow_nan=False, default=str))
+    from ..base.canon import jsonable
 
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(k): _plain(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(v) for v in value]
-    return None if isinstance(value, float) and not abs(value) < float("inf") else value
+    click.echo(json.dumps(jsonable(value), ensure_ascii=False, indent=1, allow_nan=False, default=str))
 
 
 def heading(text: str) -> Any:

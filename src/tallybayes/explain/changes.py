@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 from scipy.special import gammaln
 
-from ..base.arrays import Floats
+from ..base.arrays import Floats, safe_log
 from ..base.canon import number_text
 from ..base.times import stamp_text
 from ..data import encode
@@ -30,6 +30,7 @@ from ..model import posterior
 
 if TYPE_CHECKING:
     from ..data.schema import Column
+    from ..families import Belief
     from ..model.model import Model
 
 # what stands for an infinite log: for the class that is to win, and for one that is to lose. Of the second, being
@@ -116,13 +117,37 @@ def finite(parts: Floats) -> Floats:
     return np.clip(np.nan_to_num(parts, nan=0.0), -worst, worst)
 
 
-def possible(model: Model, batch: Batch, blocks: Mapping[str, Block]) -> Possible:
-    """Every change of one row (a batch of one) that the model can judge."""
+def score(belief: Belief, block: Block, factor: float) -> Floats:
+    """What a column adds to each class, as `finite` has it, and in a third row how many zeros are behind that.
+
+    The words of a bag are taken one by one, so that of two words that a class never had each has to go.
+    """
+    rows = factor * belief.parts(block) if factor else np.zeros((1, belief.parts(block).shape[1]))
+    form = belief.form()
+    if isinstance(block, Bag) and block.has[0] and factor and not np.isfinite(rows).all():
+        amounts = amounts_of(block)
+        if isinstance(form, WordsForm):
+            at = [(form.logs[form.at[w]] if w in form.at else form.unseen, n) for w, n in amounts.items()]
+            rows = factor * np.array([(1.0 if form.once else n) * logs for logs, n in at])
+        elif isinstance(form, PresenceForm):
+            there = np.array([w in amounts for w in form.words])
+            rows = factor * np.where(there[:, None], form.present, form.absent)
+        elif isinstance(form, LevelsForm):
+            level = [min(math.ceil(amounts.get(w, 0.0)), len(form.logs) - 1) for w in form.words]
+            rows = factor * form.logs[level, np.arange(len(form.words))]
+    zeros = np.isneginf(rows).sum(axis=0, keepdims=True).astype(np.float64)
+    return np.concatenate([finite(rows).sum(axis=1), zeros])
+
+
+def possible(model: Model, batch: Batch, blocks: Mapping[str, Block], fixed: Container[str] = ()) -> Possible:
+    """Every change of one row (a batch of one) that the model can judge, of columns that are not `fixed`."""
     units: dict[tuple[str, Any], list[Move]] = {}
     coupled: list[Coupled] = []
     seen: set[str] = set()
     for column in model.schema.counted:
         block = blocks[column.name]
+        if column.reads in fixed:
+            continue
         if isinstance(block, (Bag, Vectors)):
             name = column.name
             for move in _words(model, name, block) if isinstance(block, Bag) else _positions(model, name, block):
@@ -173,10 +198,11 @@ def _values(model: Model, source: str, batch: Batch, blocks: Mapping[str, Block]
     for name, block in read(model, batch, {source: raw}).items():
         factor = posterior.factor_of_one(model.settings, name, blocks[name])
         belief = model.beliefs[name]
-        delta += factor * (finite(belief.parts(block)) - finite(belief.parts(blocks[name])))
+        if factor:
+            delta += finite(factor * belief.parts(block)) - finite(factor * belief.parts(blocks[name]))
     before = _shown(columns, blocks)
     for value, change in zip(raw, delta.swapaxes(0, 1), strict=True):
-        after = number_text(float(f"{value:.10g}")) if isinstance(value, float) else str(value)
+        after = number_text(value) if isinstance(value, float) else str(value)
         if after != before:
             yield Move((source, None), before or "missing", after, change, value)
 
@@ -212,12 +238,24 @@ def _candidates(model: Model, columns: Sequence[Column], blocks: Mapping[str, Bl
 
 
 def counted_numbers(model: Model, name: str) -> Floats:
-    """Numbers of a column within what was seen: its cells, or a few deviations about the mean of each class."""
+    """Numbers of a column within what was seen: its cells, or a few deviations about the mean of each class.
+
+    A cell stands for its middle, or where all points are whole numbers for one of those; the first and the last for
+    the end that is no further out than some row.
+    """
     if model.tally is None:
         return np.zeros(0)
     cells, counts = model.schema[name].cells, model.tally.columns[name]
     if cells is not None and "cells" in counts.sheets:
-        return np.unique(middles(*cells.edges(cells.slot_codes(counts.sheet("cells", N).slot_names))))
+        low, high = cells.edges(cells.slot_codes(counts.sheet("cells", N).slot_names))
+        if not len(low):
+            return low
+        least, most = float(np.where(low == high, low, np.nextafter(high, -np.inf)).min()), float(low.max())
+        middle = middles(low, high)
+        if cells.discrete and np.array_equal(cells.point_values, np.rint(cells.point_values)):
+            inner = np.where(middle < cells.centre, np.ceil(high) - 1, np.ceil(low))
+            middle = np.where((low < high) & (inner >= low) & (inner < high), inner, middle)
+        return np.unique(np.clip(middle, min(least, most), max(least, most)))
     known = [(mean, np.sqrt(var)) for n, mean, var in model.tally.moments(name).values() if n > 0]
     return np.unique([float(f"{mean + sd * z:.4g}") for mean, sd in known for z in _GRID])
 
@@ -248,9 +286,9 @@ def _positions(model: Model, name: str, block: Vectors) -> Iterator[Move]:
         x = float(block.values[0, place])
         grid = form.location[i][:, None] + form.scale[i][:, None] * _GRID
         values = np.unique([float(f"{v:.4g}") for v in grid.ravel()])
-        now = 0.0 if np.isnan(x) else finite(form.log_density(np.array([[x]]), i))
+        now = 0.0 if np.isnan(x) else finite(factor * form.log_density(np.array([[x]]), i))
         before = "missing" if np.isnan(x) else number_text(float(f"{x:.10g}"))
-        delta = factor * (finite(form.log_density(values[:, None], i)) - now)
+        delta = finite(factor * form.log_density(values[:, None], i)) - now
         for value, change in zip(values.tolist(), delta.swapaxes(0, 1), strict=True):
             yield Move((name, place), before, number_text(value), change, value)
 
@@ -279,7 +317,7 @@ def _words(model: Model, name: str, block: Bag) -> Iterator[Move | Coupled]:
     by_length = settings.lengths.get(name, 0.0) != 0.0
     moves = list(_word_moves(name, 1.0 if by_length else factor, form, amounts))
     if by_length and moves:
-        core = finite(belief.parts(block)[0])
+        core = score(belief, block, 1.0)[:2]
         yield Coupled(name, core, tokens, scale, lambda tokens: np.zeros(core.shape[1]), moves)
     else:
         yield from moves
@@ -287,36 +325,29 @@ def _words(model: Model, name: str, block: Bag) -> Iterator[Move | Coupled]:
 
 def _word_moves(name: str, factor: float, form: Form, amounts: Mapping[str, float]) -> Iterator[Move]:
     if isinstance(form, WordsForm):
-        logs, unseen = finite(form.logs), finite(form.unseen)
-        each = {w: logs[:, form.at[w]] if w in form.at else unseen for w in amounts}
-        known = [w for w in amounts if w in form.at or form.unseen.any()]
-        gone = {w: -(1.0 if form.once else amounts[w]) * each[w] for w in known}
-        yield from _moves(name, factor, form.words, amounts, gone, logs)
+        logs = finite(factor * form.logs)
+        times = {w: factor * (1.0 if form.once else n) for w, n in amounts.items() if w in form.at or form.unseen.any()}
+        gone = {w: -finite(n * (form.logs[form.at[w]] if w in form.at else form.unseen)) for w, n in times.items()}
+        yield from _moves(name, form.words, amounts, gone, logs)
     elif isinstance(form, PresenceForm):
-        change = finite(form.present) - finite(form.absent)
+        change = finite(factor * form.present) - finite(factor * form.absent)
         gone = {w: -change[:, i] for i, w in enumerate(form.words) if w in amounts}
-        yield from _moves(name, factor, form.words, amounts, gone, change)
+        yield from _moves(name, form.words, amounts, gone, change)
     elif isinstance(form, LevelsForm):
-        logs, top = finite(form.logs), len(form.logs) - 1
+        logs, top = finite(factor * form.logs), len(form.logs) - 1
         level = {w: min(math.ceil(n), top) for w, n in amounts.items()}
         gone = {w: logs[:, 0, i] - logs[:, level[w], i] for i, w in enumerate(form.words) if w in amounts}
-        yield from _moves(name, factor, form.words, amounts, gone, logs[:, 1] - logs[:, 0])
+        yield from _moves(name, form.words, amounts, gone, logs[:, 1] - logs[:, 0])
 
 
 def _moves(
-    name: str,
-    factor: float,
-    words: Sequence[str],
-    amounts: Mapping[str, float],
-    gone: Mapping[str, Floats],
-    new: Floats,
+    name: str, words: Sequence[str], amounts: Mapping[str, float], gone: Mapping[str, Floats], new: Floats
 ) -> Iterator[Move]:
     for word, change in gone.items():
-        length = -round(amounts[word])
-        yield Move((name, word), word, "", factor * change, word, length)
+        yield Move((name, word), word, "", change, word, -round(amounts[word]))
     for i, word in enumerate(words):
         if word not in amounts:
-            yield Move((name, word), "", word, factor * new[:, i], word, 1)
+            yield Move((name, word), "", word, new[:, i], word, 1)
 
 
 def _polya(
@@ -336,6 +367,33 @@ def _polya(
         return -scale(tokens) * np.asarray(gammaln(total + length) - gammaln(total))
 
     gone = {w: -r for w, r in rise.items()}
-    moves = list(_moves(name, 1.0, form.words, times, gone, finite(np.log(form.amounts))))
+    moves = list(_moves(name, form.words, times, gone, finite(safe_log(form.amounts))))
     core = np.sum(list(rise.values()), axis=0) if rise else np.zeros((2, len(total)))
     return Coupled(name, core, counted, scale, extra, moves)
+
+
+def with_words(block: Bag, moves: Iterable[Move]) -> Bag:
+    """The bag of one row with words added or removed."""
+    amounts = amounts_of(block)
+    there = amounts if block.given is None else (block.slots[i] for i in block.given[0])
+    order = [word for word in there if word in amounts]  # an amount may be too small to be counted
+    for m in moves:
+        if m.after:
+            amounts[m.value] = 1.0
+            order.append(m.value)
+        else:
+            del amounts[m.value]
+            order = [w for w in order if w != m.value]
+    slots = list(amounts)
+    matrix = type(block.matrix)((list(amounts.values()), ([0] * len(slots), range(len(slots)))), shape=(1, len(slots)))
+    at = {w: i for i, w in enumerate(slots)}
+    return Bag(slots, matrix, block.has, block.levels, [[at[w] for w in order]])
+
+
+def bag_value(block: Bag, text: bool) -> Any:
+    """A bag as a person would write it: its words, or amounts that are not ones."""
+    words = [block.slots[i] for i in block.given[0]]
+    if text:
+        return " ".join(words)
+    amounts = amounts_of(block)
+    return words if sum(amounts.values()) == len(words) else amounts

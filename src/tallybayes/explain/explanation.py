@@ -18,19 +18,18 @@ from ..base.arrays import Floats
 from ..base.canon import printable
 from ..base.canon import text as canonical
 from ..base.errors import SettingsError, unknown
-from ..base.show import FEWEST, Page, Shown, cascade, digits_for, signed, strongest
+from ..base.show import FEWEST, Page, Shown, digits_for, running, signed
 from ..data.blocks import Block
 from ..families.smoothing import Dirichlet
 from ..families.support import ColumnTally, Support, log_gamma, supports_of
 from ..model import posterior
 from ..model.prior import class_totals
-from .odds import WORTH_SAYING, Line, LogOdds
+from .odds import WORTH_SAYING, Line, LogOdds, shortened
 
 if TYPE_CHECKING:
     from ..model.model import Model
 
 
-_MOST_LINES = 39  # of an explanation that is printed; what is left out stands in one more, so that the sum holds
 _MOST_CLASSES = 6
 _BETWEEN = 3  # characters between columns of a terminal's table
 _LABELS = 30  # characters that labels need before they are cut into lines
@@ -61,6 +60,8 @@ class Contribution:
     def __str__(self) -> str:
         label = printable(f"{self.column}: {self.label}" if self.column and self.label else self.column or self.label)
         weight = "" if self.factor == 1.0 or self.note else f"  (weight {self.factor:.3g})"
+        if self.factor == 0:
+            return f"{label}  (not used)"
         return label + weight + (f"  ({self.note}: no evidence)" if self.note else "")
 
 
@@ -68,9 +69,8 @@ class Contribution:
 class Explanation(Shown):
     """The score of one row as a sum: the prior, then every contribution, in log units of `log`.
 
-    `total` is the sum; `probabilities` follow from it. Print it for the running-total table of the lectures, in which
-    the printed figures add up to the last digit; `odds()` compares two classes, with the interval of each line and the
-    counts behind it.
+    `total` is the sum; `probabilities` follow from it. Print it for the running-total table of the lectures; `odds()`
+    compares two classes, with the interval of each line and the counts behind it.
     """
 
     classes: tuple[Any, ...]
@@ -124,16 +124,29 @@ class Explanation(Shown):
         for c, s in zip(self.contributions, self.supports, strict=True):
             with np.errstate(invalid="ignore"):
                 odds = float(c.parts[at] - c.parts[other])
-            odds = 0.0 if np.isnan(odds) else odds  # impossible in both
-            low, high, variance = (np.nan, np.nan, np.nan) if s is None else s.interval(at, other, odds * unit, level)
+            odds = 0.0 if at == other else odds
+            low, high, mean, variance = [np.nan] * 4 if s is None else s.interval(at, other, odds * unit, level)
             behind = None if s is None else (s.n[at], s.of[at], s.n[other], s.of[other])
             added = 0.0 if c.corrected is None else float(c.corrected[at] - c.corrected[other])
-            reach = (low / unit, high / unit)
-            lines.append(Line(c.column, c.label, str(c), odds, reach, variance / unit**2, behind, added))
-        return LogOdds(self.classes[at], self.classes[other], tuple(lines), level, self.log, unit)
+            told = (str(c), odds, (low / unit, high / unit), variance / unit**2, behind, added, mean / unit, c.note)
+            lines.append(Line(c.column, c.label, *told))
+        return LogOdds(
+            self.classes[at], self.classes[other], tuple(lines), level, self.log, unit, self._prior_odds(at, other)
+        )
+
+    def _prior_odds(self, at: int, other: int) -> float:
+        """What answers for two classes that are both impossible: the prior, as it does where all of them are."""
+        p = self.probabilities[[at, other]]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            of_all = float(np.subtract(*np.log(p))) / LOGS[self.log]
+            alone = float(np.subtract(*self.contributions[0].parts[[at, other]]))
+        return float(np.nan_to_num(alone if np.isnan(of_all) else of_all, nan=0.0, posinf=np.inf, neginf=-np.inf))
 
     def for_class(self, label: Any, against: Any = None) -> list[tuple[str, str, float]]:
-        """(column, value, log-odds) of each contribution for one class against another (default: the next best)."""
+        """(column, value, log-odds) of each contribution for one class against another (default: the next best).
+
+        The log-odds are infinite where one of the two is impossible, and NaN where both are.
+        """
         at, other = self._pair(label, against)
         with np.errstate(invalid="ignore"):
             return [(c.column, c.label, float(c.parts[at] - c.parts[other])) for c in self.contributions]
@@ -169,10 +182,14 @@ class Explanation(Shown):
         """What fits a page: the numbers of the likeliest classes, and the contributions, the weakest put into one."""
         likely = sorted(np.argsort(-self.probabilities, kind="stable")[:classes].tolist())
         with np.errstate(invalid="ignore"):
-            strengths = [float(np.nan_to_num(np.ptp(c.parts), nan=np.inf)) for c in self.contributions[1:]]
-        kept, rest = strongest(self.contributions, [np.inf, *strengths], _MOST_LINES)
+            spread = [float(np.ptp(c.parts)) for c in self.contributions[1:]]
+        size = [float(np.abs(c.parts).max(initial=0.0)) for c in self.contributions[1:]]
+        strengths = [s if s < WORTH_SAYING else max(d, WORTH_SAYING) for s, d in zip(size, spread, strict=True)]
+        kept, rest, label = shortened(
+            self.contributions, [np.inf, *strengths], [bool(c.note) for c in self.contributions]
+        )
         if rest:
-            kept.append(Contribution("", f"({len(rest)} more, each weaker)", np.sum([c.parts for c in rest], axis=0)))
+            kept.append(Contribution("", label, np.sum([c.parts for c in rest], axis=0)))
         return likely, kept
 
     def _page(self, classes: int = _MOST_CLASSES) -> Page:
@@ -183,7 +200,7 @@ class Explanation(Shown):
         every = LOGS[self.log]
         possible = bool(np.isfinite(total).any())
         digits = digits_for(total, every, self.probabilities) if possible else FEWEST
-        terms, totals = cascade(np.array([c.parts for c in lines])[:, at], digits)
+        terms, totals, remark = running(np.array([c.parts for c in lines])[:, at], digits)
         rows = [["", *names, *(f"Σ {n}" for n in names)]]
         for c, term, so_far in zip(lines, terms, totals, strict=True):
             split = ""
@@ -198,7 +215,8 @@ class Explanation(Shown):
         best = printable(self.classes[int(np.argmax(self.probabilities))], 40)
         hidden = len(self.classes) - len(at)
         more = f"; {hidden} less likely classes are not shown" if hidden else ""
-        return Page(f"{best}, probability {max(self.probabilities):.4f} ({unit}{more})", rows, sums=1)
+        more += "" if possible else "; every class is impossible, so the prior answers"
+        return Page(f"{best}, probability {max(self.probabilities):.4f} ({unit}{more})", rows, sums=1, foot=remark)
 
     def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
         """As many classes as the terminal has room for, two at least."""

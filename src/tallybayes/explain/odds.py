@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from ..base.canon import number_text, printable
-from ..base.show import Page, Shown, cascade, digits_for, signed, softmax, strongest, times
+from ..base.show import FEWEST, Page, Shown, digits_for, running, signed, softmax, strongest, times
 
-_MOST_LINES = 39  # and one more for the rest
-WORTH_SAYING = 0.005  # of log units: a correction that is smaller is not told apart from what was counted
+A = TypeVar("A")
+_MOST_LINES = 39  # and one more for the rest, so that the sum holds
+WORTH_SAYING = 0.005  # of log units: smaller corrections are not told apart, smaller lines not shown one by one
 
 
 @dataclass(frozen=True)
@@ -22,11 +24,13 @@ class Line:
     column: str
     value: str
     label: str  # both, as printed
-    log_odds: float
+    log_odds: float  # infinite where one of the classes is impossible, NaN where both are
     interval: tuple[float, float]  # NaN where nothing is known of it
     variance: float
     counts: tuple[float, float, float, float] | None  # count and of how many, in the class and in the other
     corrected: float = 0.0  # how much of the log-odds a correction has added to what was counted
+    mean: float = np.nan  # of what the log-odds may be, finite where they are not
+    note: str = ""  # why it is no evidence
 
     @property
     def counted(self) -> float:
@@ -41,7 +45,11 @@ class Line:
 
 @dataclass(frozen=True, repr=False)
 class LogOdds(Shown):
-    """The lines of an explanation as log-odds of `label` against `against`; their sum is `total`."""
+    """The lines of an explanation as log-odds of `label` against `against`; their sum is `total`.
+
+    Without smoothing a class may be impossible, and its log-odds infinite. Where both are, there is no sum, and the
+    prior answers.
+    """
 
     label: Any
     against: Any
@@ -49,10 +57,11 @@ class LogOdds(Shown):
     level: float
     log: str
     unit: float  # natural logs in one of these
+    start: float = 0.0  # what the prior says: the answer where both classes are impossible
 
     @property
     def total(self) -> float:
-        """The log-odds of the two classes."""
+        """The log-odds of the two classes; NaN where both are impossible."""
         out = 0.0
         for line in self.lines:
             out += line.log_odds
@@ -61,19 +70,27 @@ class LogOdds(Shown):
     @property
     def probability(self) -> float:
         """P(label) if it is one of the two classes."""
-        return float(softmax(np.array([self.total * self.unit, 0.0]))[0])
+        total = self.start if np.isnan(self.total) else self.total
+        return float(softmax(np.array([total * self.unit, 0.0]))[0])
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Of the total: the variances of the lines added up, as they are nearly independent; NaN if some is unknown."""
+        """Of the total: the variances of the lines added up, as they are nearly independent; NaN if some is unknown.
+
+        About an infinite total it is open on one side, and ends on the other where lines that are infinite now may.
+        """
         known = [line for line in self.lines if line.log_odds != 0 or line.known]
-        if not all(line.known for line in known):
+        if np.isnan(self.total) or not all(line.known for line in known):
             return (np.nan, np.nan)
         reach = NormalDist().inv_cdf(0.5 + self.level / 2) * float(np.sqrt(sum(line.variance for line in known)))
-        return (self.total - reach, self.total + reach)
+        middle = sum(line.mean if np.isinf(line.log_odds) else line.log_odds for line in known)
+        return (
+            -np.inf if self.total == -np.inf else middle - reach,
+            np.inf if self.total == np.inf else middle + reach,
+        )
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain Python values."""
+        """The same as plain Python values; None for what is not known, or has no value."""
         return {
             "class": self.label,
             "against": self.against,
@@ -83,24 +100,23 @@ class LogOdds(Shown):
                 {
                     "column": x.column,
                     "value": x.value,
-                    "log_odds": x.log_odds,
+                    "log_odds": None if np.isnan(x.log_odds) else x.log_odds,
                     "interval": list(x.interval) if x.known else None,
                     "counts": None if x.counts is None else [float(n) for n in x.counts],
                     **({"counted": x.counted, "corrected": x.corrected} if x.corrected else {}),
                 }
                 for x in self.lines
             ],
-            "total": self.total,
+            "total": None if np.isnan(self.total) else self.total,
             "interval": None if np.isnan(self.interval[0]) else list(self.interval),
             "probability": self.probability,
         }
 
     def _kept(self) -> list[Line]:
         """The strongest lines in their order, the rest as one."""
-        strengths = [np.inf, *(abs(line.log_odds) for line in self.lines[1:])]
-        kept, rest = strongest(self.lines, strengths, _MOST_LINES)
+        strengths = [np.inf, *(abs(x.log_odds) for x in self.lines[1:])]
+        kept, rest, label = shortened(self.lines, strengths, [bool(x.note) for x in self.lines])
         if rest:
-            label = f"({len(rest)} more, each weaker)"
             kept.append(Line("", label, label, sum(x.log_odds for x in rest), (np.nan, np.nan), np.nan, None))
         return kept
 
@@ -108,8 +124,8 @@ class LogOdds(Shown):
         lines = self._kept()
         p = self.probability
         finite = bool(np.isfinite(self.total))
-        digits = digits_for(np.array([self.total, 0.0]), self.unit, np.array([p, 1 - p])) if finite else 4
-        terms, totals = cascade(np.array([[line.log_odds] for line in lines]), digits)
+        digits = digits_for(np.array([self.total, 0.0]), self.unit, np.array([p, 1 - p])) if finite else FEWEST
+        terms, totals, remark = running(np.array([[line.log_odds] for line in lines]), digits)
         own, other = printable(self.label, 20), printable(self.against, 20)
         unit = "log-odds" if self.log == "natural" else self.log if self.log == "decibans" else f"log{self.log}-odds"
         rows = [["", unit, f"{100 * self.level:g} % interval", "total", "times", own, other]]
@@ -126,7 +142,26 @@ class LogOdds(Shown):
         rows.append(
             ["together", signed(float(totals[-1, 0]), digits), reach, "", times(self.total * self.unit), "", ""]
         )
-        return Page(f"{own} against {other}: probability {p:.4f}", rows, sums=1)
+        instead = "; both are impossible, so the prior answers" if np.isnan(self.total) else ""
+        return Page(f"{own} against {other}: probability {p:.4f}{instead}", rows, sums=1, foot=remark)
+
+
+def shortened(lines: Sequence[A], strengths: Sequence[float], noted: Sequence[bool]) -> tuple[list[A], list[A], str]:
+    """The lines to be shown, in their order, those to be put into one, if any, and what to call that one.
+
+    Lines that say less than 0.005 go together, unless they say why; of many others the weakest, too.
+    """
+    said = [noted[i] or not s < WORTH_SAYING for i, s in enumerate(strengths)]
+    if said.count(False) < 2:
+        said = [True] * len(said)
+    quiet = [a for a, s in zip(lines, said, strict=True) if not s]
+    shown = [i for i, s in enumerate(said) if s]
+    # what is impossible in all has no strength, and is told before all
+    by = [np.inf if np.isnan(strengths[i]) else strengths[i] for i in shown]
+    kept, rest = strongest([lines[i] for i in shown], by, _MOST_LINES)
+    if rest:
+        return kept, [*rest, *quiet], f"({len(rest) + len(quiet)} more, each weaker)"
+    return kept, quiet, f"({len(quiet)} more, each below {WORTH_SAYING})"
 
 
 def _of(n: float, of: float) -> str:

@@ -1,17 +1,24 @@
-"""The fewest changes that are enough: over the words of a text, and over sets of columns."""
+"""The fewest changes that are enough: over the words of a text, and over sets of columns; where the answer turns."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from itertools import accumulate
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..base.arrays import Floats
+from ..base.arrays import Bools, Floats
+from ..model import posterior
 from .changes import Coupled, Move, Possible
+
+if TYPE_CHECKING:
+    from ..model.model import Model
 
 _MOST_WORDS = 30  # changes of a text whose evidence depends on its length
 _MOST_NODES = 100_000  # sets looked at for a class asked for by name
+_BEYOND = 0.02  # of the way from a number to the border: as far as a short number may lie past it
 
 Best = list[tuple[float, list[Move]]]  # by number of changes: the gain, and the changes
 
@@ -114,3 +121,33 @@ def _beaten(gains: Floats, i: int) -> bool:
     """Whether another value of the same column is at least as good against every rival."""
     better = np.all(gains >= gains[i], axis=1) & np.any(gains > gains[i], axis=1)
     return bool(better.any() or (np.all(gains[:i] == gains[i], axis=1)).any())
+
+
+# ---- where the answer turns
+
+
+def short_number(border: float, x: float, end: float, turns: Callable[[Floats], Bools]) -> float:
+    """A number of few digits from the border on, away from x but not beyond `end`, that still turns the answer."""
+    away = 1.0 if border > x else -1.0
+    room = min(_BEYOND * abs(border - x), abs(end - border))
+    first = -max(math.floor(math.log10(max(abs(border), 1e-300))), 0)
+    for digits in range(first, first + 17):
+        step = 10.0**-digits
+        first_past = math.ceil(away * border / step - 1e-9)
+        for steps in (first_past, first_past + 1):  # the border may lie just beside a short number
+            value = round(steps * step * away, max(digits, 0))
+            if 0 <= away * (value - border) <= room and bool(turns(np.array([value]))[0]):
+                return value
+    return border
+
+
+def border(model: Model) -> float:
+    """The log-odds from which the second of two classes wins: 0 unless an isotonic curve moves it."""
+    if model.settings.isotonic is None or len(model.classes) != 2:
+        return 0.0
+    low, high = -60.0, 60.0
+    for _ in range(80):  # the curve rises, so halving finds where it crosses
+        middle = (low + high) / 2
+        bent = float(np.diff(posterior.calibrated(model.settings, np.array([[0.0, middle]])))[0, 0])
+        low, high = (low, middle) if bent > 0 else (middle, high)
+    return high

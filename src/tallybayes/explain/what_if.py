@@ -5,12 +5,13 @@ largest gains, taken until they outweigh the lead. For a text whose evidence dep
 are worked out for every length. Where two columns also speak together, a set of changes is checked but not proven to be
 the smallest. The answer flips as soon as some rival is ahead, so all are tried; a class asked for by
 name must be ahead of every other, for which sets are searched one size after the other. Of the changes that are needed,
-numbers move no further than they must. Every answer is checked by predicting the changed row.
+numbers move no further than they must: to the border, found by halving, and past it to the next short number. Every
+answer is checked by predicting the changed row. A row that no class can have is none: there the prior answers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -18,14 +19,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from ..base.arrays import Floats, Ints
-from ..base.canon import printable
-from ..base.show import Page, Shown, softmax
+from ..base.arrays import Bools, Floats, Ints
+from ..base.canon import number_text, printable
+from ..base.errors import SettingsError, unknown
+from ..base.show import Page, Shown, signed, softmax
 from ..data.blocks import Bag, Block, Numbers, Vectors
 from ..data.sources import Batch
 from ..model import posterior
-from .changes import Move, amounts_of, finite, possible, read
-from .search import Best, best_words, combined, smallest_set
+from .changes import Move, bag_value, finite, possible, read, score, with_words
+from .search import Best, best_words, border, combined, short_number, smallest_set
 
 if TYPE_CHECKING:
     from ..model.model import Model
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 _FEW = 8  # classes whose changes are remembered as arrays
 _MOST_STEPS = 12  # changes tried one after the other
 _ROUNDING = 1e-9  # a lead smaller than this share of the scores may be rounding
+_HALVINGS, _BETWEEN = 9, 65  # of the way to the border: 64 numbers at a time, to the last digits of a float64
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,7 @@ class Change:
     column: str
     before: str
     after: str
-    log_odds: float  # what it adds for the new answer against the old
+    log_odds: float  # what it adds for the new answer against the old; infinite where it makes one of them impossible
 
     def __str__(self) -> str:
         if not self.after or not self.before:
@@ -90,13 +93,22 @@ class WhatIf(Shown):
         what = f"{n} change{'s' if n > 1 else ''} turn{'' if n > 1 else 's'} {old} into {new}"
         proof = "" if self.smallest else " (fewer may do)"
         before, after = self.probability
-        lines = [["change", "log-odds"], *([str(c), f"{c.log_odds:+.4f}"] for c in self.changes)]
+        lines = [["change", "log-odds"], *([str(c), signed(c.log_odds, 4)] for c in self.changes)]
         return Page(f"{what}{proof}: probability of {new} {before:.4f} → {after:.4f}", lines)
 
 
-def what_if(model: Model, batch: Batch, blocks: Mapping[str, Block], to: int | None) -> WhatIf:
-    """The fewest changes of one row (a batch of one) that give another answer, or the class number `to`."""
-    search = _Search(model, batch, blocks)
+def what_if(
+    model: Model, batch: Batch, blocks: Mapping[str, Block], to: int | None, fixed: Sequence[str] = ()
+) -> WhatIf:
+    """The fewest changes of one row (a batch of one) that give another answer, or the class number `to`.
+
+    Columns of the data that are `fixed` stay as they are.
+    """
+    known = {source for c in model.schema.counted for source in c.inputs}
+    for name in fixed:
+        if name not in known:
+            raise unknown(SettingsError, f"the model reads no column {name!r}", name, sorted(known))
+    search = _Search(model, batch, blocks, frozenset(fixed))
     found, smallest = search.flip() if to is None else search.turn(to)
     old = search.answer
     if not found:
@@ -104,7 +116,7 @@ def what_if(model: Model, batch: Batch, blocks: Mapping[str, Block], to: int | N
         same = float(search.chances(())[old if to is None else to])
         return WhatIf(model.classes[old], becomes, (), (same, same), smallest)
     new = int(np.argmax(search.chances(found)))
-    found = search.nearest(found, new)
+    found = search.nearest(found, to)
     new = int(np.argmax(search.chances(found)))
     gains = sorted(((search.gain(found, m, new), m) for m in found), key=lambda g: -g[0])
     changes = tuple(Change(m.column, m.before, m.after, gain) for gain, m in gains)
@@ -115,12 +127,12 @@ def what_if(model: Model, batch: Batch, blocks: Mapping[str, Block], to: int | N
 class _Search:
     """One row and its possible changes."""
 
-    def __init__(self, model: Model, batch: Batch, blocks: Mapping[str, Block]) -> None:
-        self.model, self.batch, self.blocks = model, batch, blocks
-        self.possible = possible(model, batch, blocks)
+    def __init__(self, model: Model, batch: Batch, blocks: Mapping[str, Block], fixed: frozenset[str]) -> None:
+        self.model, self.batch, self.blocks, self.fixed = model, batch, blocks, fixed
+        self.possible = possible(model, batch, blocks, fixed)
         self._known: dict[tuple[int, int], Floats] = {}
         self.paired = any(len(c.inputs) > 1 for c in model.schema.counted)
-        self.border = _border(model)
+        self.border = border(model)
         self.scores = self._scores(())
         self.answer = int(np.argmax(self.chances(())))
         small = np.abs(self.scores[0])[np.abs(self.scores[0]) < 1e8]
@@ -137,7 +149,7 @@ class _Search:
         for name in {m.unit[0] for m in moves if m.inside}:
             block, own = out[name], [m for m in moves if m.inside and m.unit[0] == name]
             if isinstance(block, Bag):
-                out[name] = _with_words(block, own)
+                out[name] = with_words(block, own)
             elif isinstance(block, Vectors):
                 numbers = block.values.copy()
                 for m in own:
@@ -145,36 +157,47 @@ class _Search:
                 out[name] = Vectors(numbers)
         return out
 
-    def _parts(self, moves: Sequence[Move]) -> dict[str, Floats]:
-        blocks = self.changed(moves)
-        return {
-            n: posterior.factor_of_one(self.model.settings, n, blocks[n]) * b.parts(blocks[n])[0]
-            for n, b in self.model.beliefs.items()
-        }
-
     def _scores(self, moves: Sequence[Move]) -> Floats:
-        """The score of each class with infinities made finite, as a winner and as a loser."""
-        return finite(self.model.start) + sum(finite(p) for p in self._parts(moves).values())
+        """The score of each class with infinities made finite, as a winner and as a loser, and how many there are."""
+        settings, blocks, start = self.model.settings, self.changed(moves), self.model.start
+        out = np.concatenate([finite(start), np.isneginf(start)[None]])
+        for name, belief in self.model.beliefs.items():
+            out += score(belief, blocks[name], posterior.factor_of_one(settings, name, blocks[name]))
+        return out
+
+    def _joint(self, moves: Sequence[Move], source: str | None = None, values: Sequence[Any] = (None,)) -> Floats:
+        """The scores of the row with these changes, bent as the settings say; one for each value of one column."""
+        settings, blocks, rows = self.model.settings, self.changed(moves), len(values)
+        again: Mapping[str, Block] = {}
+        if source is not None:
+            others = {m.unit[0]: [m.value] * rows for m in moves if not m.inside}
+            again = read(self.model, self.batch, others | {source: list(values)})
+        out = np.tile(self.model.start, (rows, 1))
+        for name, belief in self.model.beliefs.items():
+            by = posterior.factor_of_one(settings, name, blocks[name])
+            if by != 0:  # 0 · −inf would be NaN
+                out += by * belief.parts(again.get(name, blocks[name]))
+        return posterior.calibrated(settings, out)
 
     def chances(self, moves: Sequence[Move]) -> Floats:
-        """P(class) of the row with these changes, as `predict_proba` has it; zeros where all classes are impossible."""
-        joint = self.model.start + sum(self._parts(moves).values())
-        if not np.isfinite(joint).any():
-            return np.zeros(len(joint))
-        return softmax(posterior.calibrated(self.model.settings, joint[None, :])[0])
+        """P(class) of the row with these changes, as `predict_proba` has it."""
+        (joint,) = self._joint(moves)
+        return softmax(joint if np.isfinite(joint).any() else self.model.start)
 
     def flips(self, moves: Sequence[Move], to: int | None) -> bool:
-        """Whether the changed row is predicted as something else, or as the class asked for."""
-        chances = self.chances(moves)
-        best = int(np.argmax(chances))
-        if not chances.any():
-            return False
-        return best != self.answer if to is None else best == to
+        """Whether the changed row is predicted as something else, or as the class asked for, and is possible."""
+        return bool(self._turned(self._joint(moves), to)[0])
+
+    def _turned(self, joint: Floats, to: int | None) -> Bools:
+        best = np.argmax(joint, axis=1)
+        turned = best != self.answer if to is None else best == to
+        return np.asarray(turned & np.isfinite(joint).any(axis=1))
 
     def gain(self, moves: Sequence[Move], move: Move, new: int) -> float:
         """What one of the changes adds for the new answer against the old: the difference if it is left out."""
-        with_, without = self._scores(moves), self._scores([m for m in moves if m is not move])
-        return float((with_ - without)[0, new] - (with_ - without)[1, self.answer])
+        change = self._scores(moves) - self._scores([m for m in moves if m is not move])
+        gain = float(change[0, new] - change[1, self.answer])
+        return float(np.copysign(np.inf, gain)) if change[2, [new, self.answer]].any() else gain
 
     # ---- the fewest changes
 
@@ -269,14 +292,14 @@ class _Search:
             moves = [m for group in search.possible.units.values() for m in group if m.unit not in chosen]
             if not moves:
                 return []
-            reach = np.array([self._lead(search.scores + m.delta, to) for m in moves])
+            reach = np.array([self._lead(search.scores[:2] + m.delta, to) for m in moves])
             best = moves[int(np.argmax(reach))]
             chosen[best.unit] = best
             if self.flips(list(chosen.values()), to):
                 return list(chosen.values())
             blocks = self.changed(list(chosen.values()))
             raw = {m.unit[0]: pa.array([m.value]) for m in chosen.values() if not m.inside}
-            search = _Search(self.model, Batch({**self.batch.columns, **raw}, 1), blocks)
+            search = _Search(self.model, Batch({**self.batch.columns, **raw}, 1), blocks, self.fixed)
         return []
 
     def _lead(self, scores: Floats, to: int | None) -> float:
@@ -288,8 +311,8 @@ class _Search:
 
     # ---- of the same changes, the mildest
 
-    def nearest(self, moves: Sequence[Move], new: int) -> list[Move]:
-        """The same columns changed, numbers no further from what they are than the new answer needs."""
+    def nearest(self, moves: Sequence[Move], to: int | None) -> list[Move]:
+        """The same columns changed, numbers no further from what they are than it needs."""
         out = list(moves)
         for at, move in enumerate(moves):
             block = self.blocks.get(move.column)
@@ -297,31 +320,40 @@ class _Search:
                 continue
             if not isinstance(move.value, float):  # written as its kind writes it
                 continue
-            x = float(block.values[0])
-            others = sorted(self.possible.units[move.unit], key=lambda m: abs(m.value - x))
-            for other in others[: others.index(move)]:
-                if self._still(out, at, other, new):
-                    out[at] = other
-                    break
-            out[at] = self._shorter(out, at, x, new)
+            value = self._nearest([*out[:at], *out[at + 1 :]], move, float(block.values[0]), to)
+            out[at] = replace(move, after=number_text(value), value=value)
         return out
 
-    def _still(self, moves: Sequence[Move], at: int, other: Move, new: int) -> bool:
-        tried = [*moves[:at], other, *moves[at + 1 :]]
-        rough = self.scores + np.sum([m.delta for m in tried], axis=0)
-        return bool(rough[0, new] >= rough[1].max() - 1) and self.flips(tried, new)
+    def _nearest(self, others: Sequence[Move], move: Move, x: float, to: int | None) -> float:
+        """The number nearest to x that still turns the answer, beside the other changes."""
 
-    def _shorter(self, moves: Sequence[Move], at: int, x: float, new: int) -> Move:
-        """The number with as few digits as possible, still beyond the point where the answer flips."""
-        move = moves[at]
-        for digits in range(-3, 8):
-            value = float(round(move.value, digits))
-            text = f"{value:.10g}"
-            tried = replace(move, after=text, value=value)
-            near = abs(value - move.value) <= 0.25 * abs(move.value - x)
-            if value != x and near and self.flips([*moves[:at], tried, *moves[at + 1 :]], new):
-                return tried
-        return move
+        def turns(values: Floats) -> Bools:
+            return self._turned(self._joint(others, move.unit[0], values.tolist()), to)
+
+        known = np.array([m.value for m in self.possible.units[move.unit]])
+        known = known[np.argsort(np.abs(known - x), kind="stable")]
+        good = known[turns(known)]
+        if not len(good):
+            return float(move.value)
+        best = float(good[0])
+        side = known[(known - x) * (best - x) > 0]
+        inner = side[np.abs(side - x) < abs(best - x)]
+        worse = float(inner[-1]) if len(inner) else x
+        if np.array_equal(known, np.rint(known)):
+            between = np.arange(*((np.floor(worse) + 1, best) if best > x else (best + 1, np.ceil(worse))))
+            nearer = [v for v in between[turns(between)].tolist() if self._says(move.column, v)] if len(between) else []
+            return min([*nearer, best], key=lambda v: abs(v - x))
+        for _ in range(_HALVINGS):
+            between = np.linspace(worse, best, _BETWEEN)[1:]
+            first = int(np.argmax(turns(between)))  # the last one does
+            worse, best = float(between[first - 1]) if first else worse, float(between[first])
+        found = short_number(best, x, float(np.max(side) if best > x else np.min(side)), turns)
+        return found if self._says(move.column, found) else float(good[0])
+
+    def _says(self, column: str, value: float) -> bool:
+        """Whether the column knows anything of a number: one that was never seen may be no evidence at all."""
+        block = Numbers(np.array([value]), self.model.schema[column].cells)
+        return not self.model.beliefs[column].note(block, 0)
 
     # ---- the changed row
 
@@ -339,53 +371,14 @@ class _Search:
             if isinstance(block, Vectors):
                 out[column.reads] = block.values[0].tolist()
             elif isinstance(block, Bag) and touched:
-                bag = _bag_value(block, column.text is not None)
+                bag = bag_value(block, column.text is not None)
                 if column.text is not None and column.text.tokens(str(bag)) != str(bag).split():
                     return None
                 out[column.reads] = bag
             elif isinstance(block, Bag) and not isinstance(raw, (pa.Array, list)):
-                out[column.reads] = _bag_value(block, text=False)
+                out[column.reads] = bag_value(block, text=False)
             elif own:
                 out[column.reads] = own[0].value
             else:
                 out[column.reads] = raw[0].as_py() if isinstance(raw, pa.Array) else raw[0]
         return out
-
-
-def _border(model: Model) -> float:
-    """The log-odds from which the second of two classes wins: 0 unless an isotonic curve moves it."""
-    if model.settings.isotonic is None or len(model.classes) != 2:
-        return 0.0
-    low, high = -60.0, 60.0
-    for _ in range(80):  # the curve rises, so halving finds where it crosses
-        middle = (low + high) / 2
-        bent = float(np.diff(posterior.calibrated(model.settings, np.array([[0.0, middle]])))[0, 0])
-        low, high = (low, middle) if bent > 0 else (middle, high)
-    return high
-
-
-def _with_words(block: Bag, moves: Iterable[Move]) -> Bag:
-    """The bag of one row with words added or removed."""
-    amounts = amounts_of(block)
-    there = amounts if block.given is None else (block.slots[i] for i in block.given[0])
-    order = [word for word in there if word in amounts]  # an amount may be too small to be counted
-    for m in moves:
-        if m.after:
-            amounts[m.value] = 1.0
-            order.append(m.value)
-        else:
-            del amounts[m.value]
-            order = [w for w in order if w != m.value]
-    slots = list(amounts)
-    matrix = type(block.matrix)((list(amounts.values()), ([0] * len(slots), range(len(slots)))), shape=(1, len(slots)))
-    at = {w: i for i, w in enumerate(slots)}
-    return Bag(slots, matrix, block.has, block.levels, [[at[w] for w in order]])
-
-
-def _bag_value(block: Bag, text: bool) -> Any:
-    """A bag as a person would write it: its words, or amounts that are not ones."""
-    words = [block.slots[i] for i in block.given[0]]
-    if text:
-        return " ".join(words)
-    amounts = amounts_of(block)
-    return words if sum(amounts.values()) == len(words) else amounts

@@ -45,15 +45,17 @@ class Support:
     of: Floats
     draw: Draw | None = None
 
-    def interval(self, at: int, other: int, estimate: float, level: float) -> tuple[float, float, float]:
-        """Low, high and variance of the natural log-odds of two classes; the interval holds the estimate."""
+    def interval(self, at: int, other: int, estimate: float, level: float) -> tuple[float, float, float, float]:
+        """Low, high, mean and variance of the natural log-odds of two classes; the interval holds the estimate."""
         if self.draw is None:
-            return (np.nan, np.nan, np.nan)
+            return (np.nan, np.nan, np.nan, np.nan)
         if at == other:
-            return (0.0, 0.0, 0.0)
+            return (0.0, 0.0, 0.0, 0.0)
         a, b = self.draw(at), self.draw(other)
-        low, high = np.quantile((a[:, None] - b[None, :]).ravel(), [0.5 - level / 2, 0.5 + level / 2])
-        return min(float(low), estimate), max(float(high), estimate), _variance(a) + _variance(b)
+        low, high = np.quantile((a[:, None] - b[None, :]).ravel(), [0.5 - level / 2, 0.5 + level / 2]).tolist()
+        if not np.isnan(estimate):  # impossible in both: the counts still leave something open
+            low, high = min(low, estimate), max(high, estimate)
+        return low, high, float(a.mean() - b.mean()), _variance(a) + _variance(b)
 
     def times(self, factor: float) -> Support:
         """The same for evidence that is multiplied by a factor."""

@@ -168,15 +168,16 @@ class Model(Learning, Scoring):
 
         return explained(self, self._one(row, number), str(log), self._start(prior), prior)
 
-    def what_if(self, row: Any, to: Any = None, number: int = 0) -> WhatIf:
+    def what_if(self, row: Any, to: Any = None, number: int = 0, *, fixed: Sequence[str] = ()) -> WhatIf:
         """The smallest set of changed values that gives one row another answer, or the class `to`; print it.
 
-        Values change to others that were counted; of a text or a bag, words of the vocabulary are removed or added.
+        Values change to others that were counted, numbers within the range of those; of a text or a bag, words of the
+        vocabulary are removed or added. Columns of the data that are named in `fixed` stay as they are.
         """
         from ..explain.what_if import what_if
 
-        batch = self._row(row, number)
-        return what_if(self, batch, self._encoded(batch), None if to is None else self.class_number(to))
+        batch, kept = self._row(row, number), [fixed] if isinstance(fixed, str) else fixed
+        return what_if(self, batch, self._encoded(batch), None if to is None else self.class_number(to), kept)
 
     def sample(self, n: int, seed: int | np.random.Generator | None = None) -> pa.Table:
         """Rows drawn by the generative story: a class from P(y), then each column from P(x given y)."""
@@ -341,6 +342,9 @@ class Model(Learning, Scoring):
             length = self.settings.lengths.get(name)
             by = f", weight {self.settings.weight_of(name):.3g}" if weighted else ""
             corrected = "" if own is None else f" and {np.count_nonzero(own.added):,} corrections"
+            if self.settings.weight_of(name) == 0:  # whatever the family, it is not asked
+                yield name, "not used" if own is None else f"counts not used{by}{corrected}"
+                continue
             yield name, family + size + by + ("" if not length else f" × tokens^{length:.2f}") + corrected
 
     def _repr_html_(self) -> str:

@@ -124,14 +124,16 @@ def _embedded(text: str, name: str, title: str) -> str:
     return f'{head} role="img" aria-label="{escape(printable(title, 120))}"{text[text.index(">") :]}'
 
 
-def spread(places: Sequence[float], apart: float) -> list[bool]:
-    """Which of some places on a line may be labelled so that no two labels are nearer than `apart`; ends come first."""
-    order = sorted(range(len(places)), key=lambda i: places[i])
-    if not order:
-        return []
-    turns = [order[0], order[-1], *order[1:-1]]
-    kept: list[int] = []
-    for i in turns:
-        if all(abs(places[i] - places[j]) >= apart for j in kept):
-            kept.append(i)
-    return [i in kept for i in range(len(places))]
+def stacked(places: Sequence[float], widths: Sequence[float]) -> list[int]:
+    """On which line above a scale each label goes, 0 the nearest, so that none covers another.
+
+    >>> stacked([0.0, 0.1, 1.0], [0.4, 0.4, 0.4])
+    [0, 1, 0]
+    """
+    out, ends = [0] * len(places), [-float("inf")]
+    for i in sorted(range(len(places)), key=lambda i: places[i] - widths[i] / 2):
+        left = places[i] - widths[i] / 2
+        level = next((n for n, end in enumerate(ends) if end <= left), len(ends))
+        ends[level : level + 1] = [left + widths[i]]
+        out[i] = level
+    return out

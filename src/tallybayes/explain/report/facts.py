@@ -171,7 +171,7 @@ def _mistake(model: Model, seen: Judged, row: int) -> dict[str, Any]:
         "right": _plain(right),
         "answer": _plain(answer),
         "probability": float(explained.probabilities.max()),
-        "odds": odds.to_dict(),
+        "odds": canon.jsonable(odds.to_dict()),
         "what_if": str(model.what_if(seen.source, right, row)),
     }
 
@@ -246,7 +246,8 @@ def _words(model: Model, name: str) -> dict[str, list[dict[str, Any]]]:
     out = {}
     for i, c in enumerate(model.classes):
         rows = telling(model, name, i, WORDS)
-        out[str(c)] = [{"word": r.value, "times": r.ratio, "inside": r.inside, "outside": r.outside} for r in rows]
+        told = [{"word": r.value, "times": r.ratio, "inside": r.inside, "outside": r.outside} for r in rows]
+        out[str(c)] = canon.jsonable(told)
     return out
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...base.canon import printable
 from ...base.disk import write_atomically
+from ...base.show import times
 from ...model.model import Model
 from ..plots.columns import column_display
 from ..plots.evidence import WaterfallDisplay, nomogram
@@ -193,13 +194,19 @@ def _nomogram(page: HtmlPage, model: Model) -> None:
         return
     page.section("model", "The model as a nomogram")
     display = nomogram(model, None, None, 16)
-    reading = (
-        "The sum is the log-odds; what it means stands below."
-        if display.pairwise
-        else "Points are against the average of all classes; the class with the highest sum wins."
-    )
     whose = printable(display.label, 40)
-    page.add(paragraph(f"Find the value of each column, read off its points for {whose}, and add them up. {reading}"))
+    page.add(
+        paragraph(f"What the values of each column add for {whose}, in log-odds, from the start that the prior gives.")
+    )
+    if not display.adds_up:
+        reading = "Points show what speaks for what. Their sum is not the answer, since not all of the model is on it."
+    elif display.pairwise:
+        reading = (
+            "Find the value of each column and add up the points: the sum is the log-odds. What is missing adds 0."
+        )
+    else:
+        reading = "Points are against the average of all classes; the class with the highest sum wins."
+    page.add(paragraph(reading))
     if display.scales:
         page.add(figure(svg(display, "nomogram", "nomogram"), "", wide=True))
     if len(model.beliefs) <= _MOST_PICTURES:
@@ -215,7 +222,9 @@ def _words(page: HtmlPage, facts: dict[str, Any]) -> None:
     for name, classes in facts["words"].items():
         lines = [["class", "words, and how many times likelier they are there than elsewhere"]]
         for c, words in classes.items():
-            lines.append([c, ", ".join(f"{printable(w['word'], 24)} ×{w['times']:.3g}" for w in words)])
+            lines.append(
+                [c, ", ".join(f"{printable(w['word'], 24)} {times(np.log(float(w['times'])))}" for w in words)]
+            )
         page.add(f"<h3><bdi>{escape(name, 60)}</bdi></h3>" + table(lines, left=(0, 1), shown=_MANY, widest=600))
 
 
