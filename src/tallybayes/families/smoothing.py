@@ -203,6 +203,10 @@ class Dirichlet(Smoothing):
         return frequencies(n + self.amounts_for(slots, classes))
 
 
+def _is_number(value: object) -> bool:
+    return not isinstance(value, bool) and isinstance(value, Real)
+
+
 def MAP(prior: float | Mapping[object, float] = 2.0) -> Smoothing:
     """(n + a − 1) / (N + Σ(a − 1)): the likeliest parameters where a Dirichlet (Beta) of these amounts was believed.
 
@@ -214,7 +218,7 @@ def MAP(prior: float | Mapping[object, float] = 2.0) -> Smoothing:
     """
     amounts = prior if isinstance(prior, Mapping) else {"": prior}
     for value, a in amounts.items():
-        if not (isinstance(a, Real) and np.isfinite(float(a)) and float(a) >= 1):
+        if not (_is_number(a) and np.isfinite(a) and a >= 1):
             where = f" for {value!r}" if value != "" else ""
             raise SettingsError(
                 f"MAP under a Dirichlet of {a!r}{where}",
@@ -355,8 +359,8 @@ def smoothing_of(given: object) -> Smoothing:
     """
     if isinstance(given, Smoothing):
         return given
-    if isinstance(given, Real) and not isinstance(given, bool):
-        return Laplace(float(given))
+    if _is_number(given):
+        return Laplace(float(given))  # type: ignore[arg-type]
     if not isinstance(given, str):
         raise SettingsError(
             f"smoothing={given!r} is not a smoothing",

@@ -26,6 +26,7 @@ from ...base.arrays import Floats, Ints
 from ...base.errors import SettingsError, did_you_mean, excerpt, unknown, warn
 from ...base.show import Page, Shown
 from ...data import encode
+from ...data.blocks import Codes
 from ...data.pairs import stretch_names
 from ...data.schema import Column, Schema
 from ...data.sources import open_source
@@ -269,8 +270,9 @@ class JointDistribution(Shown):
             if i == 0 and (batch.rows or batch.columns):
                 encode.check_columns(schema, batch)
             blocks = encode.blocks(schema, batch)
-            blocks |= {c: cut_column(batch, c, cuts) for c, cuts in self.cuts.items() if c in blocks and c in batch}
-            codes = [renumbered(values, blocks[c]) for values, c in zip(self.values, self.columns, strict=True)]
+            cut = {c: cut_column(batch, c, cuts) for c, cuts in self.cuts.items() if c in blocks and c in batch}
+            found = [b for b in {**blocks, **cut}.values() if isinstance(b, Codes)]
+            codes = [renumbered(values, block) for values, block in zip(self.values, found, strict=True)]
             out.append(self._log_rows(np.stack(codes, axis=1)))
         return np.concatenate(out)
 
@@ -328,7 +330,7 @@ class JointDistribution(Shown):
         for name, value in {**(given or {}), **values}.items():
             (j,) = self._places([name])
             text, known = canon.text(value), self.values[j]
-            if name in self.cuts and isinstance(value, Real) and not isinstance(value, bool):
+            if name in self.cuts and not isinstance(value, bool) and isinstance(value, Real):
                 text = known[bisect_right(self.cuts[name], float(value))]
             if text is None:
                 continue

@@ -126,7 +126,7 @@ def learning_curve(
     each class has its share of them. Whatever the sizes, every row is counted once.
 
     >>> import tallybayes as tb
-    >>> table = {"x": [1.0, 2.0, 9.0, 8.0] * 25, "y": ["low", "low", "high", "high"] * 25}
+    >>> table = {"x": [1.0, 2.0, 9.0, 8.0, 5.0] * 20, "y": ["low", "low", "high", "high"] * 25}
     >>> tb.learning_curve(table, "y", sizes=(10, 40, 80)).values
     (10, 40, 80)
     """
@@ -163,7 +163,7 @@ def _steps(fold: Ints, labels: Ints, shares: Floats, seed: int) -> Ints:
     What is beyond the largest share is in a step that no curve reaches.
     """
     out = np.zeros(len(fold), dtype=np.int64)
-    shuffled = np.random.default_rng(seed + 1).permutation(len(fold))
+    shuffled, dealt = np.random.default_rng(seed + 1).permutation(len(fold)), 0
     for k in range(int(fold.max()) + 1):
         rows = shuffled[fold[shuffled] == k]
         at = np.empty(len(rows))
@@ -172,7 +172,9 @@ def _steps(fold: Ints, labels: Ints, shares: Floats, seed: int) -> Ints:
             at[own] = (np.arange(own.sum()) + 0.5) / own.sum()
         place = np.empty(len(rows), dtype=np.int64)
         place[np.argsort(at, kind="stable")] = np.arange(len(rows))
-        out[rows] = np.searchsorted(np.maximum(np.rint(shares * len(rows)), 1), place, side="right")
+        before, dealt = dealt, dealt + len(rows)  # rounded over all folds, so that their sum is the size asked for
+        ends = np.maximum(np.rint(shares * dealt) - np.rint(shares * before), 1)
+        out[rows] = np.searchsorted(ends, place, side="right")
     return out
 
 
@@ -242,9 +244,9 @@ def validation_curve(
     `over`. The value that is best here was chosen for being so: report its figure on rows kept apart (`tb.split`).
 
     >>> import tallybayes as tb
-    >>> table = {"x": ["a", "a", "b", "b", "c"] * 20, "y": ["low", "low", "high", "high", "low"] * 20}
-    >>> tb.validation_curve(table, "y", values=(0.1, 1, 100)).best()
-    0.1
+    >>> table = {"x": ["a", "a", "b", "b", "c"] * 20, "y": ["low", "low", "high", "high"] * 24 + ["low"] * 4}
+    >>> tb.validation_curve(table, "y", values=(1, 100)).values
+    (1, 100)
     """
     plan = Plan(folds, groups is None, groups, None, None, seed)
     source, schema, _ = opened(data, schema, y, weights, plan)
