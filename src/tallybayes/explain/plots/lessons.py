@@ -39,13 +39,13 @@ def _numbers_only(model: Model, *columns: str) -> None:
             )
 
 
-def _reach(model: Model, column: str) -> tuple[float, float]:
+def _reach(model: Model, column: str, room: float = 0.06) -> tuple[float, float]:
     """From where to where a column of numbers is drawn: what was counted, with some room, or three deviations."""
     found = counted_cells(model, column)
     if found is not None and len(found.middle):
         low, high = float(found.middle[0]), float(found.middle[-1])
-        room = 0.06 * (high - low) or 1.0
-        return low - room, high + room
+        more = room * (high - low) or 1.0
+        return low - more, high + more
     if model.tally is None:
         raise SettingsError(
             "a model without counts does not know how far its numbers reach", hint="give the rows: data=rows."
@@ -152,7 +152,7 @@ class DensitiesDisplay(Display):
         """By what the column's counts say; `prior=False` draws P(x given class) alone."""
         _numbers_only(model, column)
         shown, names, colours = frequent(model)
-        x = np.linspace(*_reach(model, column), _LINE)
+        x = np.linspace(*_reach(model, column, 0.25), _LINE)
         belief = model.beliefs[column].by_counts
         height = density(belief, x, model.schema[column].cells)
         if prior:
