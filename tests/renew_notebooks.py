@@ -1,4 +1,4 @@
-"""Run notebooks without Jupyter: `python tests/renew_notebooks.py notebooks/*.ipynb` writes what their cells show into them.
+"""Run notebooks without Jupyter, and write what their cells show: `python tests/renew_notebooks.py notebooks/*.ipynb`.
 
 A cell shows what it prints, the value of its last line, and every figure that it has drawn, as it would in Jupyter.
 """
