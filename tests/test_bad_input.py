@@ -411,7 +411,7 @@ def test_other_smoothing_out_of_range():
     refused(tb.SettingsError, lambda: tb.Dirichlet({}), "empty")
     refused(tb.SettingsError, lambda: tb.Dirichlet({"a": -1}), "negative")
     refused(tb.SettingsError, lambda: tb.Dirichlet({"a": 1, "b": {"c": 1}}), "mixes")
-    refused(tb.SettingsError, lambda: tb.Settings(smoothing=1.0), "not a smoothing", r"tb.Laplace\(1.0\)")
+    refused(tb.SettingsError, lambda: tb.Settings(smoothing=[1.0]), "not a smoothing", r"tb.Laplace\(1.0\)")
     refused(tb.SettingsError, lambda: tb.Floor("row"), "'row'")
     refused(tb.SettingsError, lambda: tb.Floor("column", -1.0), "-1.0")
     refused(tb.SettingsError, lambda: tb.Settings(unseen="ignore"), "'ignore'", "no evidence")

@@ -27,6 +27,7 @@ _HOMES = {
     "Epsilon": "families.smoothing",
     "Evaluation": "selection.measure.evaluation",
     "Explanation": "explain.explanation",
+    "FigureCurve": "selection.measure.figure_curves",
     "FileError": "base.errors",
     "Floor": "families.settings",
     "GoodTuring": "families.smoothing",
@@ -36,11 +37,14 @@ _HOMES = {
     "Laplace": "families.smoothing",
     "Lead": "families.calibration",
     "LogisticTwin": "selection.rivals.logistic_twin",
+    "MAP": "families.smoothing",
     "MarginScaling": "families.calibration",
     "MaximumLikelihood": "families.smoothing",
     "MissingExtra": "base.errors",
     "Model": "model.model",
     "ModelFileError": "base.errors",
+    "Nearest": "selection.rivals.nearest",
+    "Neighbours": "selection.rivals.nearest",
     "PairColumn": "data.pairs",
     "Reveals": "store.reveals",
     "Schema": "data.schema",
@@ -57,6 +61,7 @@ _HOMES = {
     "Tuned": "selection.choose.tune",
     "Twin": "selection.rivals.logistic_twin",  # the first name of LogisticTwin
     "WhatIf": "explain.what_if",
+    "WordVectors": "data.word_vectors",
     "assumptions": "model.joint.assumptions",
     "check_joint_table": "model.joint.check",
     "compare": "selection.rivals.compare",
@@ -67,6 +72,7 @@ _HOMES = {
     "fit": "selection.choose.fit",
     "hopeless": "model.joint.check",  # the first name of check_joint_table
     "infer": "data.infer",
+    "learning_curve": "selection.measure.figure_curves",
     "leave_one_out": "selection.leave_one_out",
     "load": "store.model_file",
     "load_sealed": "store.sealed",
@@ -77,7 +83,9 @@ _HOMES = {
     "report_facts": "explain.report.facts",
     "shift": "model.joint.shift",
     "split": "selection.parts",
+    "textbook": "selection.choose.fit",
     "tune": "selection.choose.tune",
+    "validation_curve": "selection.measure.figure_curves",
 }
 # public as a whole
 _MODULES = {"families": "families", "metrics": "selection.measure.metrics", "plots": "explain.plots"}

@@ -18,6 +18,7 @@ from .data.schema import Column as Column
 from .data.schema import Schema as Schema
 from .data.sources import read as read
 from .data.text.tokeniser import Tokeniser as Tokeniser
+from .data.word_vectors import WordVectors as WordVectors
 from .exact.cells import Cells as Cells
 from .explain import plots as plots
 from .explain.explanation import Explanation as Explanation
@@ -31,6 +32,7 @@ from .families.calibration import MarginScaling as MarginScaling
 from .families.settings import Calibrated as Calibrated
 from .families.settings import Floor as Floor
 from .families.settings import Settings as Settings
+from .families.smoothing import MAP as MAP
 from .families.smoothing import AbsoluteDiscount as AbsoluteDiscount
 from .families.smoothing import BackOff as BackOff
 from .families.smoothing import Beta as Beta
@@ -50,6 +52,7 @@ from .model.model import Model as Model
 from .model.predict_file import predict_file as predict_file
 from .selection.choose.fit import count as count
 from .selection.choose.fit import fit as fit
+from .selection.choose.fit import textbook as textbook
 from .selection.choose.tune import Tuned as Tuned
 from .selection.choose.tune import tune as tune
 from .selection.leave_one_out import leave_one_out as leave_one_out
@@ -57,12 +60,17 @@ from .selection.measure import metrics as metrics
 from .selection.measure.cross_validate import cross_validate as cross_validate
 from .selection.measure.cross_validate import evaluate as evaluate
 from .selection.measure.evaluation import Evaluation as Evaluation
+from .selection.measure.figure_curves import FigureCurve as FigureCurve
+from .selection.measure.figure_curves import learning_curve as learning_curve
+from .selection.measure.figure_curves import validation_curve as validation_curve
 from .selection.parts import split as split
 from .selection.rivals.compare import Comparison as Comparison
 from .selection.rivals.compare import compare as compare
 from .selection.rivals.logistic_twin import LogisticTwin as LogisticTwin
 from .selection.rivals.logistic_twin import Twin as Twin
 from .selection.rivals.logistic_twin import logistic_twin as logistic_twin
+from .selection.rivals.nearest import Nearest as Nearest
+from .selection.rivals.nearest import Neighbours as Neighbours
 from .store.model_file import load as load
 from .store.reveals import Reveals as Reveals
 from .store.sealed import Sealed as Sealed

@@ -26,10 +26,11 @@ from command_line import COMMAND, Done, run, start
 
 import tallybayes as tb
 from tallybayes.base.disk import locked
-from tallybayes.cli.choices import Choices, parse_pairs, parse_prior, parse_smoothing, smoothing_words
+from tallybayes.cli.choices import Choices, parse_pairs, parse_prior, smoothing_words
 from tallybayes.cli.program import tallybayes
 from tallybayes.cli.reference import reference
 from tallybayes.cli.terminal import for_commands
+from tallybayes.families.smoothing import smoothing_of
 
 ROOT = Path(__file__).resolve().parents[2]
 FLATS = ROOT / "examples" / "flats.csv"
@@ -669,7 +670,7 @@ def test_smoothings_are_read_as_they_are_written():
         "absolute-discount:0.5",
         "good-turing",
     ):
-        assert smoothing_words(parse_smoothing(text)) == text
+        assert smoothing_words(smoothing_of(text)) == text
     by_column = Choices.of([], ["a=laplace:2", "b=good-turing"]).settings
     assert by_column.smoothing == {"a": tb.Laplace(2.0), "b": tb.GoodTuring()}
     assert Choices.of([]).settings is None

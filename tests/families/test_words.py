@@ -261,3 +261,14 @@ def test_a_dirichlet_of_levels_imagines_rows_by_how_often_a_word_occurs() -> Non
     assert own["ball ×1", "s"] == pytest.approx(3 / 6) and own["ball ×0", "p"] == pytest.approx(9 / 11)
     with pytest.raises(tb.SettingsError, match="names 'ball', which is no level: they are 0 to 2"):
         tally.model(tb.Settings(families={"w": "levels"}, smoothing=tb.Dirichlet({"ball": 1})))
+
+
+def test_the_words_of_a_class_by_how_often_they_occur_in_it():
+    rows = {"text": ["spam spam eggs", "spam toast", "tea toast", "tea and jam"], "y": ["a", "a", "b", "b"]}
+    model = tb.count(rows, tb.Schema([tb.Column("text", "text")], target="y")).model()
+    found = model.odds("text", "a", by="probability", top=2)
+    assert [(r.value, r.inside) for r in found] == [("spam", 4 / 11), ("eggs", 2 / 11)]
+    assert [r.value for r in model.odds("text", "b", by="probability", top=1)] == ["tea"]
+    assert [r.value for r in model.odds("text", "a", top=1)] == ["spam"]
+    with pytest.raises(tb.SettingsError, match="by='often'"):
+        model.odds("text", "a", by="often")

@@ -537,3 +537,38 @@ def test_d1_html_escapes_names_and_values():
     assert "<script>" not in page and "<b>" not in page and "\x1b" not in page
     assert "&lt;script&gt;" in page and "a &amp; b" in page
     assert "\x1b" not in repr(joint)
+
+
+def test_numbers_are_cut_into_stretches():
+    people = {"hours": [20, 40, 41, 60, None, 50.0], "income": ["poor", "poor", "rich", "rich", "rich", "poor"]}
+    table = JointDistribution.of(people, cuts={"hours": [40.5, 50]})
+    assert table.values == (("< 40.5", "40.5 to 50", "≥ 50"), ("poor", "rich")) and table.skipped == 1
+    assert table.count(hours=30) == 2 and table.count(hours="≥ 50") == 2 and table.count(hours=50.0, income="poor") == 1
+    assert table.conditional({"income": "rich"}, given={"hours": 45}) == 1.0
+    asked = {"hours": [10.0, 45.0, None], "income": ["poor", "poor", "rich"]}
+    assert np.exp(table.log_probability(asked)).round(12).tolist() == [0.4, 0.0, 0.4]
+    assert table.marginal("hours").probability(hours=99) == 0.4
+    assert table.given(income="rich").probability(hours=60) == 0.5
+    one, two = ({n: v[a:b] for n, v in people.items()} for a, b in ((0, 2), (2, 6)))
+    halves = [JointDistribution.of(h, cuts={"hours": (50, 40.5)}) for h in (one, two)]
+    assert halves[0] + halves[1] == table and table - halves[0] == halves[1]
+    with pytest.raises(tb.SettingsError, match="cuts"):
+        table + JointDistribution.of(people, cuts={"hours": 40.5})
+
+
+@pytest.mark.parametrize("cuts", [{"hours": "noon"}, {"hours": []}, {"hours": float("nan")}, {"minutes": 3}])
+def test_what_is_no_cut_is_refused(cuts):
+    with pytest.raises(tb.SettingsError):
+        JointDistribution.of({"hours": [1, 2]}, cuts=cuts)
+
+
+def test_the_census_is_cut_by_the_table_itself():
+    f = shared("adult")
+    f["long"] = f["hours-per-week"] > 40.5
+    plain = JointDistribution.of(f, ["sex", "long", "target"])
+    cut = JointDistribution.of(f, ["sex", "hours-per-week", "target"], cuts={"hours-per-week": 40.5})
+    assert cut.rows == plain.rows == 48_842
+    for sex, rich in itertools.product(*(cut.values[i] for i in (0, 2))):
+        for long in (False, True):
+            asked = {"sex": sex, "hours-per-week": 60 if long else 40, "target": rich}
+            assert cut.count(asked) == plain.count(sex=sex, long=long, target=rich) > 0

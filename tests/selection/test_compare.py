@@ -14,8 +14,9 @@ from test_folds import mixed, mixed_schema, taken
 
 import tallybayes as tb
 from tallybayes.data.sources import open_source
-from tallybayes.selection.rivals import peers, rivals
-from tallybayes.selection.rivals.rivals import ExactMatch, Features, Majority, Nearest, Rows
+from tallybayes.selection.rivals import nearest, peers
+from tallybayes.selection.rivals.nearest import Nearest
+from tallybayes.selection.rivals.rivals import ExactMatch, Features, Majority, Rows
 
 
 def flowers(n: int = 150, seed: int = 0) -> dict[str, Any]:
@@ -55,7 +56,7 @@ def test_majority_and_exact_match() -> None:
 def test_neighbours_are_scikit_learns(monkeypatch: pytest.MonkeyPatch) -> None:
     train, test = flowers(seed=1), flowers(40, seed=2)
     rows = encoded(train)
-    ours = Nearest.fit(rows, SCHEMA, 3, k=9)
+    ours = Nearest(9, imagined=1)(rows, SCHEMA, 3)
     features = Features.of(rows, SCHEMA)
 
     def points(some: Rows) -> np.ndarray:
@@ -65,14 +66,14 @@ def test_neighbours_are_scikit_learns(monkeypatch: pytest.MonkeyPatch) -> None:
     share = np.bincount(rows.labels) / 150
     expected = (theirs * 9 + share) / 10
     np.testing.assert_allclose(ours.predict_proba(plain(test)), expected, atol=1e-12)
-    monkeypatch.setattr(rivals, "_AT_ONCE", 500)  # a few rows at a time
+    monkeypatch.setattr(nearest, "_AT_ONCE", 500)  # a few rows at a time
     np.testing.assert_allclose(ours.predict_proba(plain(test)), expected, atol=1e-12)
 
 
 def test_neighbours_of_mixed_columns_find_the_row_itself() -> None:
     data = mixed(60, seed=5)
     under = mixed_schema(data)
-    ours = Nearest.fit(encoded(data, under), under, 3, k=1)
+    ours = Nearest(1, imagined=1)(encoded(data, under), under, 3)
     p = ours.predict_proba(plain(data, under))
     assert (np.array(["ham", "spam", "unsure"])[p.argmax(axis=1)] == np.array(data["y"])).all()
     np.testing.assert_allclose(p.sum(axis=1), 1.0)
@@ -173,7 +174,7 @@ def test_rivals_by_name_and_of_ones_own(monkeypatch: pytest.MonkeyPatch) -> None
     found = tb.compare(data, under, folds=3, rivals=["majority class", "nearest neighbours"], memory=False)
     assert found.names == ("tallybayes", "majority class", "nearest neighbours")
     assert found.twin is None
-    own = tb.compare(data, under, folds=3, rivals={"three neighbours": lambda r, s, c: Nearest.fit(r, s, c, k=3)})
+    own = tb.compare(data, under, folds=3, rivals={"three neighbours": tb.Nearest(k=3)})
     assert own.names == ("tallybayes", "three neighbours")
     with pytest.raises(tb.SettingsError, match="did you mean 'majority class'"):
         tb.compare(data, under, rivals=["majority clas"])
@@ -187,3 +188,35 @@ def test_one_class_has_one_answer() -> None:
     assert len(found.names) > 4
     for name in found.names:
         assert found.evaluation.figure("log_loss", name)[0] == 0.0
+
+
+def test_the_lectures_neighbours_are_scikit_learns() -> None:
+    train, test = flowers(seed=1), flowers(40, seed=2)
+    numbers = [c.name for c in SCHEMA.counted if c.like == "number"]
+    under = SCHEMA._with(columns=[SCHEMA[n] for n in numbers])
+    x, asked = (np.column_stack([part[n] for n in numbers]) for part in (train, test))
+    for k in (1, 5):
+        theirs = KNeighborsClassifier(k).fit(x, train["y"])
+        ours = tb.Nearest(k=k, scaled=False).fit(train, schema=under)
+        assert list(ours.classes) == theirs.classes_.tolist()
+        np.testing.assert_allclose(ours.predict_proba(test), theirs.predict_proba(asked), atol=1e-12)
+        assert ours.predict(test).tolist() == theirs.predict(asked).tolist()
+        far, rows = theirs.kneighbors(asked[:1])
+        found = ours.near({n: test[n][0] for n in numbers})
+        assert [f.row for f in found] == rows[0].tolist()
+        np.testing.assert_allclose([f.distance for f in found], far[0], atol=1e-7)
+        assert [f.label for f in found] == [train["y"][i] for i in rows[0]]
+
+
+def test_neighbours_from_any_rows_with_labels_of_any_type() -> None:
+    ours = tb.Nearest(k=3).fit(np.array([[1.0], [2.0], [8.0], [9.0], [10.0]]), [1, 1, 2, 2, 2])
+    assert ours.predict(np.array([[1.5], [9.5]])).tolist() == [1, 2] and ours.classes == (1, 2)
+    assert "3 nearest of 5 rows vote for 1, 2" in str(ours)
+    mixed_rows = {"x": [1.0, None, 9.0], "c": ["u", "v", "v"], "y": ["a", "b", None]}
+    assert tb.Nearest(k=1).fit(mixed_rows, "y").predict({"x": 1.0, "c": "u"}).tolist() == ["a"]
+
+
+@pytest.mark.parametrize("bad", [{"k": 0}, {"k": True}, {"k": 1.5}, {"imagined": -1}])
+def test_neighbours_that_cannot_be(bad: dict) -> None:
+    with pytest.raises(tb.SettingsError):
+        tb.Nearest(**bad)

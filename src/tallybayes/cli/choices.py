@@ -13,17 +13,11 @@ if TYPE_CHECKING:
     from ..families.settings import Settings
     from ..families.smoothing import Smoothing
 
-_SMOOTHINGS = {
-    "maximum-likelihood": "MaximumLikelihood",
-    "epsilon": "Epsilon",
-    "laplace": "Laplace",
-    "beta": "Beta",
-    "back-off": "BackOff",
-    "jelinek-mercer": "JelinekMercer",
-    "absolute-discount": "AbsoluteDiscount",
-    "good-turing": "GoodTuring",
-}
-SMOOTHING_HELP = "For example laplace:0.5, " + ", ".join(n for n in _SMOOTHINGS if n != "laplace")
+# The names of `families.named_smoothing`, which help alone need not load
+SMOOTHING_HELP = (
+    "For example laplace:0.5, maximum-likelihood, map:2, beta:1:9, epsilon, back-off, jelinek-mercer, "
+    "absolute-discount, good-turing"
+)
 
 
 @dataclass(frozen=True)
@@ -85,6 +79,8 @@ class Choices:
 
 def _smoothings(given: Sequence[str]) -> Smoothing | dict[str, Smoothing] | None:
     """One smoothing for all columns, or some by column; None where none was given."""
+    from ..families.named_smoothing import smoothing_of
+
     by_column: dict[str, Smoothing] = {}
     for text in given:
         column, equals, word = text.rpartition("=")
@@ -92,41 +88,22 @@ def _smoothings(given: Sequence[str]) -> Smoothing | dict[str, Smoothing] | None
             raise click.BadParameter(
                 "give one smoothing for all columns, or COLUMN=SMOOTHING for each", param_hint="--smoothing"
             )
-        by_column[column] = parse_smoothing(word)
+        by_column[column] = smoothing_of(word)
     return by_column.get("", by_column or None)
-
-
-def parse_smoothing(text: str) -> Smoothing:
-    """The smoothing of a name and its amounts.
-
-    >>> parse_smoothing("laplace:0.5"), parse_smoothing("beta:1:9")
-    (Laplace(alpha=0.5), Beta(present=1.0, absent=9.0))
-    """
-    from ..base.errors import SettingsError, unknown
-    from ..families import smoothing
-
-    name, *amounts = text.split(":")
-    if name not in _SMOOTHINGS:
-        hint = f"take {', '.join(_SMOOTHINGS)}, with :AMOUNT where it has one."
-        raise unknown(SettingsError, f"there is no smoothing {name!r}", name, _SMOOTHINGS, hint)
-    kind = getattr(smoothing, _SMOOTHINGS[name])
-    try:
-        return kind(*(float(amount) for amount in amounts if amount))  # type: ignore[no-any-return]
-    except (TypeError, ValueError) as error:
-        if isinstance(error, SettingsError):
-            raise
-        raise SettingsError(f"{text!r} is no smoothing", hint=f"write {name} or {name}:0.5.") from None
 
 
 def smoothing_words(smoothing: Smoothing) -> str:
     """A smoothing as it is typed.
 
-    >>> smoothing_words(parse_smoothing("laplace:0.5"))
+    >>> from tallybayes import Laplace
+    >>> smoothing_words(Laplace(0.5))
     'laplace:0.5'
     """
     from dataclasses import astuple
 
-    name = next((n for n, kind in _SMOOTHINGS.items() if kind == type(smoothing).__name__), "")
+    from ..families.named_smoothing import NAMES
+
+    name = next((n for n, kind in NAMES.items() if kind is type(smoothing)), "")
     amounts = [f"{v:g}" for v in astuple(smoothing) if isinstance(v, float)]  # type: ignore[call-overload]
     return ":".join([name, *amounts]) if name else str(smoothing)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .choices import SMOOTHING_HELP, Choices, parse_pairs, parse_prior, parse_smoothing
+from .choices import SMOOTHING_HELP, Choices, parse_pairs, parse_prior
 from .data import Data, reads_data, watched
 from .models import OUT_MODEL, place, save_model
 from .terminal import heading, say, show, show_json
@@ -261,7 +261,7 @@ def tune(
             schema,
             settings=choices.settings,
             families=wanted,
-            smoothing=[parse_smoothing(s) for s in smoothing] or None,
+            smoothing=smoothing or None,
             priors=[parse_prior(p) for p in priors] or ("counted",),
             folds=folds,
             nested=nested,

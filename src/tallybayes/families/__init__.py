@@ -7,19 +7,21 @@ and beside the counts, `smoothing` and `vocabulary` are asked by several familie
 and back in `plain`), its *support* what that rests on.
 """
 
+from ..base.errors import SettingsError, excerpt
 from ..data.kinds import KINDS
+from ..data.schema import Schema
 from .auto import Auto
 from .base import Belief, Context, Family, Linear, Table, Term, family_names, named, register
 from .bins import Bins
 from .blend import Blend
-from .categorical import Bernoulli, Categorical
+from .categorical import Categorical
 from .complement import Complement
 from .gaussian import Gaussian
 from .kernel import Kernel
 from .levels import Levels
 from .pair import Interaction
 from .poisson import Poisson
-from .presence import BernoulliWords
+from .presence import Bernoulli, BernoulliWords
 from .vocabulary import Selection
 from .words import Multinomial
 
@@ -89,3 +91,17 @@ def family_for(family: str | Family, kind: str) -> Family:
     if isinstance(family, str):
         return _BY_KIND.get((family, KINDS[kind].like)) or named(family)
     return named(family)
+
+
+def family_for_all(family: str | Family, schema: Schema) -> dict[str, Family]:
+    """One family for all columns, by column: for those that it takes; refused where there are none."""
+    found = {c.name: family_for(family, c.kind) for c in schema.counted if family_for(family, c.kind).takes(c)}
+    if not found and schema.counted:
+        asked = named(family)
+        there = excerpt([f"{c.name} ({c.kind})" for c in schema.counted], 6)
+        raise SettingsError(
+            f"the family {asked.name!r} is given for all columns, and there is none that it can read: {there}",
+            hint=f"{asked.name!r} reads {' and '.join(asked.kinds)} columns; name families by column, "
+            "families={column: family}.",
+        )
+    return found

@@ -26,6 +26,7 @@ from .histogram import Histogram, read_cells
 from .kernel import Kernel
 from .levels import Levels
 from .poisson import Poisson
+from .presence import Bernoulli, zero_or_one
 
 _TIE = 1.0  # natural logs over all rows: less is not worth a more complicated family
 _CUT = 3.0  # the same for one that looks at the labels: with so much choice it is often ahead by chance
@@ -45,6 +46,8 @@ class Auto(Family):
 
 def candidates(h: Histogram) -> list[Family]:
     """The families to try, simplest first; last those that were registered and want to be tried."""
+    if zero_or_one(h):
+        return [Bernoulli(), *(f for f in registered() if f.tries(h))]
     out: list[Family] = [Gaussian(variance="shared"), Gaussian(predictive=True)]
     if h.cells.discrete and np.all(h.middle >= 0) and np.all(h.middle == np.rint(h.middle)):
         out.append(Poisson())

@@ -241,6 +241,10 @@ class Family(ABC):
         """Whether it believes columns of this kind, or of the kind that this one is like."""
         return kind in self.kinds or KINDS[kind].like in self.kinds
 
+    def takes(self, column: Column) -> bool:
+        """Whether it is meant for this column where it is named for all columns at once."""
+        return self.reads(column.kind)
+
     @abstractmethod
     def estimate(self, counts: Counts, context: Context) -> Belief:
         """The belief that these counts support."""
@@ -286,7 +290,7 @@ def named(family: str | Family) -> Family:
     """The family of this name, or the family itself."""
     if isinstance(family, Family):
         return family
-    if family not in _REGISTRY:
+    if not isinstance(family, str) or family not in _REGISTRY:
         raise unknown(SettingsError, f"there is no family {family!r}", family, sorted(_REGISTRY))
     return _REGISTRY[family]
 

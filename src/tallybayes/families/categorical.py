@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
@@ -20,7 +20,6 @@ import numpy as np
 import pyarrow as pa
 
 from ..base.arrays import Floats, Ints, safe_log
-from ..base.errors import SettingsError
 from ..data.blocks import Codes, N
 from ..exact.counts import Counts
 from .base import Belief, Context, Family, Linear, Table
@@ -48,26 +47,6 @@ class Categorical(Family):
         n[[at[s] for s in sheet.slot_names]] = sheet.table("n", context.n_classes)
         slots = [*values, UNSEEN] if context.reserve else values
         return CategoricalBelief(tuple(values), context.probabilities(n, slots), context.reserve)
-
-
-@dataclass(frozen=True)
-class Bernoulli(Categorical):
-    """Two values: ψ^x·(1 − ψ)^(1 − x). A column of which only one value was seen still has two."""
-
-    name = "bernoulli"
-
-    def estimate(self, counts: Counts, context: Context) -> CategoricalBelief:
-        """The table of two values."""
-        seen = {*counts.sheet("values", N).slot_names, *(context.values or ())}
-        for pair in ({"false", "true"}, {"0", "1"}):
-            if seen <= pair:
-                seen = pair
-        if len(seen) > 2:
-            raise SettingsError(
-                f"column {context.column!r} has {len(seen)} values and cannot be bernoulli",
-                hint="use the family 'categorical'.",
-            )
-        return super().estimate(counts, replace(context, values=tuple(sorted(seen))))
 
 
 @dataclass(frozen=True)

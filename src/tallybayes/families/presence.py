@@ -1,13 +1,13 @@
-"""Presence: what a bag says by which words occur and which do not.
+"""Bernoulli: yes or no, ψ^x·(1 − ψ)^(1 − x); of a column, or of every word of a bag, which occurs or does not.
 
-amounts    a one under each word that occurs at all; a one for the row
+amounts    a one under the value, or under each word that occurs at all and for the row
 estimate   ψ_yw = (rows with w + α)/(rows + 2·α), or + a and + a + b under Beta(a, b)
 score      Σ_w log ψ_yw if w occurs, log(1 − ψ_yw) if not
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -17,14 +17,67 @@ import pyarrow as pa
 from ..base.arrays import Floats, Ints, safe_log
 from ..base.errors import SettingsError
 from ..base.lazy import scipy
-from ..data.blocks import WORDS, Bag
+from ..data.blocks import WORDS, Bag, N
+from ..data.schema import Column
 from ..exact.counts import Counts
 from .base import Belief, Context, Family, Linear, Table, Term
+from .categorical import Categorical
 from .forms import PresenceForm
+from .histogram import Histogram, read_cells
+from .levels import Levels, LevelsBelief
 from .smoothing import PRESENCE, Dirichlet, frequencies
 from .support import ColumnTally, Support, share, sum_of
 from .vocabulary import Selection, bag_rows, vocabulary, word_table
 from .words import WordsBelief
+
+
+@dataclass(frozen=True)
+class Bernoulli(Family):
+    """Two values, or the numbers 0 and 1. A column of which only one value was seen still has two."""
+
+    name = "bernoulli"
+    kinds = ("category", "number")
+
+    def takes(self, column: Column) -> bool:
+        """Numbers that are 0 or 1, and categories that can have no third value."""
+        if column.like == "number":
+            return column.cells is not None and column.cells.discrete and {*column.cells.points} <= {0.0, 1.0}
+        return super().takes(column) and column.values is not None and len(column.values) <= 2
+
+    def estimate(self, counts: Counts, context: Context) -> Belief:
+        """The table of two values."""
+        if context.like == "number":
+            return self._of_numbers(counts, context)
+        seen = {*counts.sheet("values", N).slot_names, *(context.values or ())}
+        for pair in ({"false", "true"}, {"0", "1"}):
+            if seen <= pair:
+                seen = pair
+        if len(seen) > 2:
+            raise SettingsError(
+                f"column {context.column!r} has {len(seen)} values and cannot be bernoulli",
+                hint="use the family 'categorical'.",
+            )
+        return Categorical().estimate(counts, replace(context, values=tuple(sorted(seen))))
+
+    def _of_numbers(self, counts: Counts, context: Context) -> LevelsBelief:
+        h = read_cells(counts, context, self.name)
+        if not zero_or_one(h):
+            raise SettingsError(
+                f"column {context.column!r} has numbers other than 0 and 1 and cannot be bernoulli",
+                hint="use 'gaussian', 'kernel' or 'bins', or 'poisson' and 'levels' for counts.",
+            )
+        belief = Levels(top=1).estimate(counts, context)
+        assert isinstance(belief, LevelsBelief)
+        return replace(belief, fold=False)  # 2 is no larger 1: it was never seen
+
+    def leave_one_out(self, h: Histogram, counts: Counts, context: Context) -> tuple[Floats, Floats]:
+        """log P of each cell's value: as counted, and with one row of the cell taken out."""
+        return Levels(top=1).leave_one_out(h, counts, context)
+
+
+def zero_or_one(h: Histogram) -> bool:
+    """Whether all numbers of a column are 0 or 1."""
+    return h.cells.discrete and bool(np.isin(h.middle, (0.0, 1.0)).all() and h.point.all())
 
 
 @dataclass(frozen=True)

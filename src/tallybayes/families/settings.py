@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Mapping
 from dataclasses import Field, dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..base.errors import SettingsError, unknown
 from .calibration import Correction, Isotonic, MarginScaling
+from .named_smoothing import smoothing_of
 from .smoothing import Dirichlet, Laplace, Smoothing
+
+if TYPE_CHECKING:
+    from ..data.schema import Schema
 
 UNSEEN = ("no evidence", "reserve")
 FLOORS = ("column", "global", "guarded")
@@ -102,14 +106,14 @@ def concern(setting: Field[Any]) -> Concern:
     return out
 
 
-def _smoothing(value: Any) -> None:
-    for each in value.values() if isinstance(value, Mapping) else [value]:
-        if not isinstance(each, Smoothing):
-            raise SettingsError(
-                f"smoothing={each!r} is not a smoothing",
-                hint="take tb.Laplace(1.0), tb.MaximumLikelihood(), tb.Epsilon(), tb.Dirichlet({…}), tb.Beta(a, b), "
-                "tb.BackOff(m), tb.JelinekMercer(l), tb.AbsoluteDiscount(d) or tb.GoodTuring().",
-            )
+def _families(value: Any) -> None:
+    from .base import named
+
+    for name, each in value.items() if isinstance(value, Mapping) else [("", value)]:
+        try:
+            named(each)
+        except SettingsError as error:
+            raise SettingsError(f"column {name!r}: {error.found}", hint=error.hint) if name else error from None
 
 
 def _prior(value: Any) -> None:
@@ -128,18 +132,27 @@ def _unseen(value: Any) -> None:
         raise SettingsError(f"unseen={value!r}", hint="take 'no evidence' or 'reserve'.")
 
 
+def _floor(value: Any) -> None:
+    if not isinstance(value, Floor):
+        raise SettingsError(f"floor={value!r}", hint="take tb.Floor('column', 1e-9), 'global' or 'guarded'.")
+
+
 def _numbers(what: str, hint: str, least: float = -np.inf) -> Callable[[Mapping[str, float]], None]:
     """A check that every name has a finite number, of at least so much."""
 
-    def check(value: Mapping[str, float]) -> None:
+    def check(value: Any) -> None:
+        if not isinstance(value, Mapping):
+            raise SettingsError(f"the {what} is {value!r}", hint=f"give it by name, {{name: number}}; {hint}")
         for name, number in value.items():
-            if not (np.isfinite(number) and number >= least):
+            if not (isinstance(number, (int, float, np.number)) and np.isfinite(number) and number >= least):
                 raise SettingsError(f"the {what} {name!r} is {number!r}", hint=hint)
 
     return check
 
 
-def _corrections(value: Mapping[str, Correction]) -> None:
+def _corrections(value: Any) -> None:
+    if not isinstance(value, Mapping):
+        raise SettingsError(f"corrections={value!r}", hint="give {column: tb.Correction(…)}.")
     for name, each in value.items():
         if not isinstance(each, Correction):
             raise SettingsError(
@@ -157,9 +170,10 @@ _offsets = _numbers("offset of class", "take a number of nats, or none.")
 class Settings:
     """What a model believes beyond the counts.
 
-    smoothing:   one for all columns, or {column: smoothing} with Laplace(1) for the rest
+    smoothing:   one for all columns, or {column: smoothing} with Laplace(1) for the rest; a number is the α of Laplace
     prior:       "counted", "uniform", {class: probability}, or Dirichlet({class: imagined rows}) added to the counts
-    families:    {column: family or its name}; number columns are "auto" unless named, see `tallybayes.families`
+    families:    {column: family or its name}, or one for all columns that it can read; number columns are "auto" unless
+                 named, see `tallybayes.families`
     predictive:  average over what the parameters may be (Student-t, Dirichlet-multinomial, negative binomial)
     unseen:      values never counted are "no evidence", or share a slot of their own ("reserve")
     floor:       how narrow a Gaussian may be
@@ -176,15 +190,15 @@ class Settings:
     """
 
     smoothing: Smoothing | Mapping[str, Smoothing] = field(
-        default_factory=Laplace, metadata=_concerns(by="column", estimated=True, check=_smoothing)
+        default_factory=Laplace, metadata=_concerns(by="column", estimated=True)
     )
     prior: str | Mapping[Any, float] | Dirichlet = field(
         default="counted", metadata=_concerns(by="class", estimated=True, check=_prior)
     )
-    families: Mapping[str, Any] = field(default_factory=dict, metadata=_concerns(by="column", estimated=True))
+    families: Any = field(default_factory=dict, metadata=_concerns(by="column", estimated=True, check=_families))
     predictive: bool = field(default=False, metadata=_concerns(estimated=True))
     unseen: str = field(default="no evidence", metadata=_concerns(estimated=True, check=_unseen))
-    floor: Floor = field(default_factory=Floor, metadata=_concerns(estimated=True))
+    floor: Floor = field(default_factory=Floor, metadata=_concerns(estimated=True, check=_floor))
     weights: Mapping[str, float] = field(
         default_factory=dict, metadata=_concerns(by="column", fitted=True, check=_weights)
     )
@@ -203,8 +217,37 @@ class Settings:
     )
 
     def __post_init__(self) -> None:
+        given: Any = self.smoothing
+        by_name = isinstance(given, Mapping)
+        smoothing = {name: smoothing_of(each) for name, each in given.items()} if by_name else smoothing_of(given)
+        object.__setattr__(self, "smoothing", smoothing)
         for f in fields(self):
             concern(f).check(getattr(self, f.name))
+
+    @classmethod
+    def of(cls, given: Settings | Mapping[str, Any] | None, schema: Schema | None = None) -> Settings:
+        """Settings as a person gives them: themselves, {setting: value}, or None for the defaults.
+
+        With a schema, one family for all columns becomes one for each column that it can read.
+
+        >>> Settings.of({"smoothing": 0.5}).smoothing
+        Laplace(alpha=0.5)
+        """
+        if isinstance(given, Mapping):
+            known = [f.name for f in fields(cls)]
+            for name in given:
+                if name not in known:
+                    raise unknown(SettingsError, f"there is no setting {name!r}", name, known)
+            given = cls(**given)
+        elif given is None:
+            given = cls()
+        elif not isinstance(given, Settings):
+            raise SettingsError(f"settings={given!r}", hint="give tb.Settings(smoothing=1.0), or {'smoothing': 1.0}.")
+        if schema is None or isinstance(given.families, Mapping):
+            return given
+        from . import family_for_all
+
+        return replace(given, families=family_for_all(given.families, schema))
 
     @cached_property
     def curves(self) -> tuple[str, ...]:
@@ -248,3 +291,6 @@ class Settings:
         if isinstance(self.smoothing, Mapping):
             return self.smoothing.get(column, Laplace())
         return self.smoothing
+
+
+SettingsLike = Settings | Mapping[str, Any] | None  # as a person may give them, see `Settings.of`

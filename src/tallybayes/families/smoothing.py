@@ -11,6 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 
@@ -235,6 +236,33 @@ class Beta(Smoothing):
                 hint="take tb.Beta for columns read by 'bernoulli' words, tb.Dirichlet({value: rows}) for others.",
             )
         return frequencies(n + np.reshape([self.present, self.absent], (2, *[1] * (n.ndim - 1))))
+
+
+def is_number(value: object) -> bool:
+    """Whether this is a number, and not true or false."""
+    return not isinstance(value, bool) and isinstance(value, Real)
+
+
+def MAP(prior: float | Mapping[object, float] = 2.0) -> Smoothing:
+    """(n + a − 1) / (N + Σ(a − 1)): the likeliest parameters where a Dirichlet (Beta) of these amounts was believed.
+
+    Laplace and Dirichlet are the mean of what is believed afterwards, this is its peak: the same numbers as those with
+    one imagined row less of each value, so MAP(2) is Laplace(1), and MAP(1), a flat prior, maximum likelihood.
+
+    >>> MAP(2), MAP({"red": 3, "blue": 2})
+    (Laplace(alpha=1.0), Dirichlet(amounts={'red': 2.0, 'blue': 1.0}, rest=0.0))
+    """
+    amounts = prior if isinstance(prior, Mapping) else {"": prior}
+    for value, a in amounts.items():
+        if not (is_number(a) and np.isfinite(a) and a >= 1):
+            where = f" for {value!r}" if value != "" else ""
+            raise SettingsError(
+                f"MAP under a Dirichlet of {a!r}{where}",
+                hint="below 1 the posterior may have no peak: take 1 or more, or its mean, tb.Laplace(α).",
+            )
+    if isinstance(prior, Mapping):
+        return Dirichlet({value: float(a) - 1.0 for value, a in prior.items()})
+    return Laplace(float(prior) - 1.0)
 
 
 @dataclass(frozen=True)

@@ -16,19 +16,19 @@ from ..families import Auto, Belief, Context, Family, Gaussian, default_family, 
 from ..families.auto import choose
 from ..families.moments import read_moments
 from ..families.plain import corrected
-from ..families.settings import Settings
+from ..families.settings import Settings, SettingsLike
 from ..families.smoothing import Dirichlet
 from ..tally.tally import Tally
 from .model import Model
 from .prior import class_prior, class_totals, natural_order
 
 
-def estimate(tally: Tally, settings: Settings | None = None, *, known: Mapping[str, Family] | None = None) -> Model:
+def estimate(tally: Tally, settings: SettingsLike = None, *, known: Mapping[str, Family] | None = None) -> Model:
     """The model of a tally under some settings; refuses a tally that no rows can have.
 
     `known` names the families that "auto" chose before, so that they need not be chosen again.
     """
-    settings = settings or Settings()
+    settings = Settings.of(settings, tally.schema)
     wrong = tally.impossible()
     if wrong is not None:
         raise CannotEstimate(

@@ -232,9 +232,12 @@ class Model(Learning, Generative, Scoring):
             raise unknown(SettingsError, f"the model has no column {column!r}", column, self.beliefs)
         return replace(self.beliefs[column].table(), classes=self.classes)
 
-    def odds(self, column: str, label: Any, against: Any = None, *, top: int = 20, least: float = 0.0) -> OddsTable:
+    def odds(
+        self, column: str, label: Any, against: Any = None, *, top: int = 20, least: float = 0.0, by: str = "ratio"
+    ) -> OddsTable:
         """The most telling values or words for a class: how many times likelier they are there than elsewhere.
 
+        With `by="probability"` they are simply the most frequent ones of the class, by P(value given class).
         Ratios are infinite where another class has probability 0, as it may without smoothing. A number that its
         family reads as a curve is told by stretches of the line and the rows counted there. Values and levels that no
         row has are left out: all that is known of them is how many rows the classes have.
@@ -252,7 +255,7 @@ class Model(Learning, Generative, Scoring):
             table = replace(table, empty=never_counted(self, column, table))
         at = [self.class_number(c) for c in ([label] if against is None else [label, against])]
         other = at[1] if len(at) == 2 else None
-        return odds_table(column, table, np.exp(self.log_prior), at[0], other, top, least)
+        return odds_table(column, table, np.exp(self.log_prior), at[0], other, top, least, by)
 
     def class_number(self, label: Any) -> int:
         """The place of a class among `classes`."""

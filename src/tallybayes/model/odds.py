@@ -10,6 +10,7 @@ import numpy as np
 
 from ..base.arrays import Floats, weighted_quantiles
 from ..base.canon import printable, text
+from ..base.errors import SettingsError, unknown
 from ..base.show import Page
 from ..data.blocks import N, Numbers
 from ..data.pairs import stretch_names
@@ -23,6 +24,7 @@ from ..families.smoothing import Dirichlet
 if TYPE_CHECKING:
     from .model import Model
 
+BY = ("ratio", "probability")  # what odds are sorted by
 _STRETCHES = 10  # of a number, equally filled
 _QUANTILES = (0.0, 0.02, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.98, 1.0)
 
@@ -74,8 +76,9 @@ def elsewhere(table: Table, prior: Floats, label: int, against: int | None = Non
 
 
 def odds_table(
-    column: str, table: Table, prior: Floats, label: int, against: int | None, top: int, least: float
-) -> OddsTable:
+    column: str, table: Table, prior: Floats, label: int, against: int | None, top: int, least: float,
+    by: str = BY[0],
+) -> OddsTable:  # fmt: skip
     """The `top` values with the highest odds ratio; the others count by their prior unless one is named.
 
     Of equal ratios the more frequent value comes first. Values whose probability in the class is below `least` are
@@ -83,9 +86,11 @@ def odds_table(
     """
     inside = table.values[:, label]
     outside = elsewhere(table, prior, label, against) if len(prior) > 1 or against is not None else inside
+    if by not in BY:
+        raise unknown(SettingsError, f"by={by!r}", by, BY)
     each = zip(table.rows, inside.tolist(), outside.tolist(), strict=True)
     rows = [Odds(value, a, b) for value, a, b in each if a >= least and value not in table.empty]
-    rows.sort(key=lambda r: (-r.ratio, -r.inside, r.value))
+    rows.sort(key=lambda r: (-r.ratio if by == BY[0] else 0.0, -r.inside, r.value))
     name = "the others" if against is None else str(table.classes[against])
     return OddsTable(column, table.classes[label], name, tuple(rows[:top]))
 

@@ -69,6 +69,7 @@ class _Piece:
     weights: Floats | None
     blocks: Mapping[str, Block] | None
     again: bool = False  # read once more: its words may be in another order
+    counted: Bools | None = None  # those that are in a tally, where others are only scored
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +82,7 @@ class Folds:
     pieces: tuple[_Piece, ...]
     source: Source
     past: bool = False  # time goes forward: a fold is scored by the folds before it
+    known: frozenset[str] = frozenset()  # classes of rows that are only scored
     _known_ids: dict[tuple[str, int], Ints] = field(default_factory=dict, repr=False)
     _known_labels: dict[int, Tally] = field(default_factory=dict, repr=False)
 
@@ -149,11 +151,11 @@ class Folds:
     def classes(self, settings: Settings) -> tuple[str, ...]:
         """The canonical classes of all folds, and those that a prior imagines, in the order of the columns."""
         imagined = settings.prior.extra_slots() if isinstance(settings.prior, Dirichlet) else set()
-        return self._in_order({*(label for label, _ in self.names), *imagined}) if imagined else self._counted_classes
+        return self._in_order({*self._counted_classes, *imagined}) if imagined else self._counted_classes
 
     @cached_property
     def _counted_classes(self) -> tuple[str, ...]:
-        return self._in_order({label for label, _ in self.names})
+        return self._in_order({*self.known, *(label for label, _ in self.names)})
 
     def _in_order(self, classes: Iterable[str]) -> tuple[str, ...]:
         return tuple(sorted(classes, key=lambda c: natural_order(canon.from_text(c, self.schema.label_type))))
@@ -162,10 +164,21 @@ class Folds:
         """Every row (or those of one fold) scored once, by the model of the other folds."""
         return self.held_out_each([settings or Settings()], fold, parts=parts)[0]
 
+    def up_to(self, step: int, steps: int) -> Folds:
+        """The same rows, numbered fold · steps + step, of which those before a step are counted and all are scored."""
+        kept = [_name(label, cell // steps) if cell % steps < step else None for label, cell in self.names]
+        cells = self.cells.regroup(kept)
+        pieces = [replace(p, folds=p.folds // steps, counted=p.folds % steps < step) for p in self.pieces]
+        names, known = tuple(_split_name(c) for c in cells.classes), frozenset(label for label, _ in self.names)
+        return Folds(self.schema, cells, names, tuple(pieces), self.source, self.past, known)
+
     def held_out_each(
-        self, settings: Sequence[Settings], fold: int | None = None, *, parts: bool = False
+        self, settings: Sequence[Settings], fold: int | None = None, *, parts: bool = False, seen: bool = False
     ) -> list[HeldOut]:
-        """The same for several settings, which share the encoded rows, the training tallies and equal columns."""
+        """The same for several settings, which share the encoded rows, the training tallies and equal columns.
+
+        With `seen` each model scores the rows that it has counted instead.
+        """
         folds = [k for k in self.scored() if fold is None or k == fold]
         if not folds:
             raise DataError(
@@ -187,7 +200,7 @@ class Folds:
         many = words * len(self._counted_classes) > _MANY_CELLS
 
         def of_round(one: tuple[Sequence[int], Sequence[int], Asked, Iterable[_Piece]]) -> list[Any]:
-            return list(self._round(*one, parts))
+            return list(self._round(*one, parts, seen))
 
         for answered in map(of_round, rounds) if many else threads.each(of_round, rounds):
             for i, k, piece, at, answer in answered:
@@ -195,13 +208,14 @@ class Folds:
         return [f.joined(self.schema.label_type, parts) for f in found]
 
     def _round(
-        self, folds: Sequence[int], numbers: Sequence[int], asked: Asked, pieces: Iterable[_Piece], parts: bool
+        self, folds: Sequence[int], numbers: Sequence[int], asked: Asked, pieces: Iterable[_Piece], *wanted: bool
     ) -> Iterator[tuple[int, int, _Piece, Ints, Answer]]:
-        """Some folds under some settings, going through the pieces once."""
+        """Some folds under some settings, going through the pieces once; wanted are parts, and rows that were seen."""
+        parts, seen = wanted
         scorers = {k: self._scorer(k, asked) for k in folds}
         for piece in pieces:
             for k, scoring in scorers.items():
-                at = np.flatnonzero(piece.folds == k)
+                at = np.flatnonzero(self._inside(piece, k) if seen else piece.folds == k)
                 if len(at) == 0:
                     continue
                 assert piece.blocks is not None
@@ -211,6 +225,11 @@ class Folds:
                 answers = scoring.answers(blocks, ids, len(at), parts)
                 for i, answer in zip(numbers, answers, strict=True):
                     yield i, k, piece, at, answer
+
+    def _inside(self, piece: _Piece, k: int) -> Bools:
+        """The rows that the model of a fold has counted."""
+        inside: Bools = piece.folds < k if self.past else piece.folds != k
+        return inside if piece.counted is None else inside & piece.counted
 
     def _ids(self, piece: _Piece, used: Mapping[str, Ints | None], name: str) -> Ints:
         """The numbers in the grid of a piece's words, looked up once for a piece that stays in memory."""

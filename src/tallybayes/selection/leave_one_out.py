@@ -30,7 +30,7 @@ from ..families import Categorical, Gaussian, default_family, family_for
 from ..families.base import Context
 from ..families.gaussian import log_normal
 from ..families.moments import floored
-from ..families.settings import Settings
+from ..families.settings import Settings, SettingsLike
 from ..families.smoothing import Laplace
 from ..model import posterior
 from ..model.prior import natural_order
@@ -44,7 +44,7 @@ _WHOLE = 1 << 53
 
 
 def leave_one_out(
-    tally: Tally, data: Any, settings: Settings | None = None, y: Any = None, *, weights: Any = None
+    tally: Tally, data: Any, settings: SettingsLike = None, y: Any = None, *, weights: Any = None
 ) -> HeldOut:
     """Each row of the data scored by the tally without it; the rows must have been counted.
 
@@ -54,7 +54,7 @@ def leave_one_out(
     >>> leave_one_out(tally, rows).proba().round(3).tolist()
     [[0.333, 0.667], [0.0, 1.0], [0.333, 0.667]]
     """
-    settings = settings or Settings()
+    settings = Settings.of(settings, tally.schema)
     if tally.rows < 2:
         raise DataError(
             f"leaving out one row of {tally.rows} leaves none to score it by",

@@ -64,7 +64,7 @@ def split(
         members = column_codes(source, groups, "holds the groups")[1]
         part = _groups_by_share(members, shares, seed)
     else:
-        labels = _labels(source, LABELS if target is None else target) if stratify else None
+        labels = class_numbers_of(source, LABELS if target is None else target) if stratify else None
         rows = sum(b.rows for b in source.batches()) if labels is None else len(labels)
         part = splits.shares(rows, shares, seed, None if labels is None else labels - labels.min(initial=0))
     return {name: _rows_of(data, y, part == i) for i, name in enumerate(names)}
@@ -133,7 +133,7 @@ def without_columns(source: Source, names: Sequence[str]) -> Source:
     return Source(read, source.once, source.arrow)
 
 
-def _labels(source: Source, target: str) -> Ints:
+def class_numbers_of(source: Source, target: str) -> Ints:
     """A class number for each row, −1 where there is none."""
     schema = Schema([], target=target)
     known: dict[str, int] = {}
@@ -212,12 +212,17 @@ class Plan:
 
     def assign(self, source: Source, target: str) -> tuple[Assign, list[str]]:
         """The fold of each row, and the folds' names; the hash of a row needs no look at the others."""
+        if not (self.by or self.stratify or self.groups or self.order):
+            return _by_row(self.folds, self.seed), [str(k) for k in range(self.folds)]
+        fold, names = self.numbers(source, target)
+        return by_position(fold), names
+
+    def numbers(self, source: Source, target: str) -> tuple[Ints, list[str]]:
+        """The same as a number for each row, −1 for one that takes no part, where rows are looked at together."""
         if self.by is not None:
             names, fold = column_codes(source, self.by, "says which fold a row belongs to")
-            return _by_position(fold), names
-        if not (self.stratify or self.groups or self.order):
-            return _by_row(self.folds, self.seed), [str(k) for k in range(self.folds)]
-        labels = _labels(source, target)
+            return fold, names
+        labels = class_numbers_of(source, target)
         if self.stratify:
             fold = splits.stratified(labels, self.folds, self.seed)
         elif self.groups is not None:
@@ -225,7 +230,7 @@ class Plan:
             fold = splits.grouped(np.where(labels >= 0, members, -1), self.folds, self.seed)
         else:
             fold = splits.time_ordered(times(source, self.order, len(labels)), self.folds)
-        return _by_position(fold), [str(k) for k in range(int(fold.max()) + 1)]
+        return fold, [str(k) for k in range(int(fold.max()) + 1)]
 
 
 def times(source: Source, order: str | bool | None, rows: int) -> Ints:
@@ -256,7 +261,8 @@ def times(source: Source, order: str | bool | None, rows: int) -> Ints:
     return np.array([place[v] for v in out], dtype=np.int64)
 
 
-def _by_position(fold: Ints) -> Assign:
+def by_position(fold: Ints) -> Assign:
+    """The fold of each row by its number in the source."""
     return lambda read, start: fold[read.rows + start]
 
 

@@ -27,6 +27,7 @@ class Asked:
     """Several settings, looked at once for all folds: which of them believe a column, or the prior, alike."""
 
     def __init__(self, schema: Schema, settings: Sequence[Settings], classes: Sequence[tuple[str, ...]]) -> None:
+        settings = [Settings.of(each, schema) for each in settings]
         for name in {n for s in settings for by_column in s.by_column().values() for n in by_column}:
             schema[name]  # an unknown name is an error with a hint, not a setting without effect
         self.schema, self.settings, self.classes = schema, settings, classes

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from ..data.schema import Column, Schema
 from ..data.sources import LABELS, MATRIX, open_source
 from ..exact.cells import Cells
 from ..families.settings import Settings
-from ..families.smoothing import Dirichlet, Laplace
+from ..families.smoothing import Dirichlet
 from ..model.model import Model
 from ..selection.choose.chosen import choose, unfitted
 from . import labels
@@ -31,7 +30,8 @@ from .base import TallyClassifier
 class NaiveBayes(TallyClassifier):
     """Naive Bayes for tables of any columns: pandas, polars or Arrow frames, dense or sparse matrices.
 
-    families     {column: family or its name}; numbers are "auto" (by leave-one-out) unless named
+    families     {column: family or its name}, or one for all columns that it can read; numbers are "auto" (by
+                 leave-one-out) unless named
     smoothing    a number (Laplace's alpha), a smoothing such as tb.JelinekMercer(0.1), or {column: smoothing}
     prior        "counted", "uniform", {class: probability}, tb.Dirichlet({…}), or a list in the order of classes_
     calibration  "auto": families, weights, corrections and pairs of columns chosen on held-out rows of the first batch,
@@ -51,7 +51,7 @@ class NaiveBayes(TallyClassifier):
     def __init__(
         self,
         *,
-        families: Mapping[str, Any] | None = None,
+        families: Mapping[str, Any] | str | None = None,
         smoothing: Any = 1.0,
         prior: Any = "counted",
         calibration: Any = "auto",
@@ -140,22 +140,20 @@ class NaiveBayes(TallyClassifier):
                 "calibration was asked for after fitting", hint="fit again: weights are fitted to held-out rows."
             )
         before, chosen = self._chosen
-        families = {**chosen.families, **stated.families} if stated.families != before.families else chosen.families
+        families = chosen.families
+        if stated.families != before.families:
+            by_name = isinstance(stated.families, Mapping)
+            families = {**families, **stated.families} if by_name else stated.families
         smoothing = stated.smoothing if stated.smoothing != before.smoothing else chosen.smoothing
         return replace(chosen, prior=stated.prior, families=families, smoothing=smoothing, classes=classes)
 
     def _stated(self) -> Settings:
         if "" in self._class_texts():
             raise DataError("a label is an empty string, which means missing", hint="give that class a name.")
-        smoothing = self.smoothing
-        if isinstance(smoothing, Real):
-            smoothing = Laplace(float(smoothing))
-        elif isinstance(smoothing, Mapping):
-            smoothing = {n: Laplace(float(s)) if isinstance(s, Real) else s for n, s in smoothing.items()}
         prior = self.prior
         if not isinstance(prior, (str, Mapping, Dirichlet)):
             prior = self._given_prior(prior)
-        return Settings(smoothing=smoothing, prior=prior, families=dict(self.families or {}))
+        return Settings(smoothing=self.smoothing, prior=prior, families={} if self.families is None else self.families)
 
     def _recall(self, model: Model) -> None:
         if self._calibrates():

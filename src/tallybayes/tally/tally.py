@@ -35,7 +35,7 @@ from .guard import ROWS, class_weights, why_impossible
 from .traces import in_common, renewed, with_least
 
 if TYPE_CHECKING:
-    from ..families.settings import Settings
+    from ..families.settings import SettingsLike
     from ..model.model import Model
     from ..store.reveals import Reveals
 
@@ -218,8 +218,11 @@ class Tally:
         """Why no rows can have this tally (a negative count, impossible moments), or None."""
         return why_impossible(self.classes, self.labels, self.columns, self.skipped)
 
-    def model(self, settings: Settings | None = None) -> Model:
-        """The model that these counts support: pure, repeatable, the tally stays as it is."""
+    def model(self, settings: SettingsLike = None) -> Model:
+        """The model that these counts support: pure, repeatable, the tally stays as it is.
+
+        Settings can be a dict: tally.model({"smoothing": 0.5}).
+        """
         from ..model.estimate import estimate
 
         return estimate(self, settings)

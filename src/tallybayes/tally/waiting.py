@@ -242,7 +242,7 @@ class _Journal:
 
     @cached_property
     def _watched(self) -> dict[str | None, set[str]]:
-        out = watched(self.base.schema)
+        out: dict[str | None, set[str]] = dict(watched(self.base.schema).items())
         for column, slots in self.known.items():
             out.setdefault(column, set()).update(slots)
         return out

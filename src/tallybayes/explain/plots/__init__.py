@@ -1,33 +1,49 @@
 """Pictures, in the manner of scikit-learn's displays: an object with `.plot(ax)`, `.figure_` and `.ax_`.
 
-    model.plot.waterfall(row)     how an answer came about
-    model.plot.nomogram()         the whole model, to be read off by hand
-    model.plot.column(name)       what was counted in a column and what is believed, by class
-    model.plot.words(name)        the most telling words of each class
+    model.plot.waterfall(row), .nomogram()               how an answer came about; the whole model, to be read off
+    model.plot.column(name), .words(name)                what was counted and is believed; the most telling words
+    model.plot.regions(x, y), .densities(name)           the answers over a plane of numbers, or along one
+    model.plot.beta(name, value), .dirichlet(name, c)    what is believed of probabilities, before counting and after
 
 Begin with `paper`, which has the look of them all. matplotlib is imported when something is drawn, and not before.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ...base.errors import SettingsError
+from .beliefs import BetaDisplay, DirichletDisplay
 from .columns import CategoryDisplay, NumberDisplay, VectorDisplay, WordsDisplay, column_display, register_picture
 from .evidence import NomogramDisplay, Scale, WaterfallDisplay, nomogram
-from .scores import ConfusionDisplay, Display, PrecisionRecallDisplay, ReliabilityDisplay, RocDisplay
+from .lessons import DensitiesDisplay, JointTableDisplay, RegionsDisplay
+from .scores import (
+    ConfusionDisplay,
+    Display,
+    FigureCurveDisplay,
+    PrecisionRecallDisplay,
+    ReliabilityDisplay,
+    RocDisplay,
+)
 
 if TYPE_CHECKING:
     from ...model.model import Model
 
 __all__ = [
+    "BetaDisplay",
     "CategoryDisplay",
     "ConfusionDisplay",
+    "DensitiesDisplay",
+    "DirichletDisplay",
     "Display",
+    "FigureCurveDisplay",
+    "JointTableDisplay",
     "NomogramDisplay",
     "NumberDisplay",
     "Plots",
     "PrecisionRecallDisplay",
+    "RegionsDisplay",
     "ReliabilityDisplay",
     "RocDisplay",
     "Scale",
@@ -69,3 +85,21 @@ class Plots:
         if name not in found:
             raise SettingsError(f"column {name!r} has no words", hint="take a text or a bag, or plot.column(name).")
         return WordsDisplay.of(self._model, name, top).plot(ax)
+
+    def regions(
+        self, x: str, y: str, data: Any = None, *, row: Mapping[str, Any] | None = None, ax: Any = None
+    ) -> RegionsDisplay:
+        """The answers over a plane of two numbers, other columns missing or as in `row`; `data` are drawn as points."""
+        return RegionsDisplay.of(self._model, x, y, data, row).plot(ax)
+
+    def densities(self, column: str, *, prior: bool = True, ax: Any = None) -> DensitiesDisplay:
+        """P(class)·P(x given class) along a number; `prior=False` leaves P(class) out."""
+        return DensitiesDisplay.of(self._model, column, prior=prior).plot(ax)
+
+    def beta(self, column: str, value: Any, *, ax: Any = None) -> BetaDisplay:
+        """What is believed of P(value given class) before counting, and after, by class."""
+        return BetaDisplay.of(self._model, column, value).plot(ax)
+
+    def dirichlet(self, column: str, given: Any, *, ax: Any = None) -> DirichletDisplay:
+        """What is believed of the shares of a column's three values in one class."""
+        return DirichletDisplay.of(self._model, column, given).plot(ax)

@@ -127,14 +127,14 @@ class NumberDisplay(Display):
             ends = [m + 3 * side * min(s, _FAR) for m, s in known or [(0.0, 1.0)] for side in (-1, 1)]
             low, high = np.clip((min(ends), max(ends)), -_FAR, _FAR).tolist()
             x = np.linspace(low, high if high > low else low + 1, 200)
-            return cls(column, None, None, x, _density(belief, x, cells)[:, shown], False, *look)
+            return cls(column, None, None, x, density(belief, x, cells)[:, shown], False, *look)
         places, n = np.clip(counted.middle, -_FAR, _FAR), counted.n
         share = n / np.maximum(n.sum(axis=0), 1e-300)
         dealt = None if belief.density else _dealt(model, column, counted)
         if counted.cells.discrete and len(places) <= 2 * _BARS:
             gap = float(np.min(np.diff(places))) if len(places) > 1 else 1.0
             scale = gap if isinstance(belief.form(), BellForm) else 1.0  # a density, read as the share of one value
-            believed = scale * _density(belief, places, cells) if dealt is None else dealt
+            believed = scale * density(belief, places, cells) if dealt is None else dealt
             return cls(column, places, share[:, shown], places, believed[:, shown], True, *look)
         low, high = weighted_quantiles(places, n.sum(axis=1), [0.005, 0.995]).tolist()
         edges = np.linspace(low, high if high > low else low + 1, _BARS + 1)
@@ -145,7 +145,7 @@ class NumberDisplay(Display):
         else:
             x = np.linspace(edges[0], edges[-1], 241)
             x = x + (edges[1] - edges[0]) * 1e-4  # beside the values that have a probability of their own
-            believed = _density(belief, x, cells)
+            believed = density(belief, x, cells)
         return cls(column, edges, height[:, shown], x, believed[:, shown], False, *look)
 
     @property
@@ -187,7 +187,8 @@ class NumberDisplay(Display):
         return self._drawn(ax)
 
 
-def _density(belief: Belief, x: Floats, cells: Any) -> Floats:
+def density(belief: Belief, x: Floats, cells: Any) -> Floats:
+    """What is believed of some numbers, x × classes: densities, or probabilities of those with one of their own."""
     block = Numbers(x, cells)
     return np.exp(np.minimum(belief.parts(block) + belief.base(block)[:, None], 700.0))
 

@@ -16,9 +16,10 @@ from ...base.arrays import Floats, Ints
 from ...base.errors import DataError
 from ...selection.measure.curves import Curve, Reliability, precision_recall_curve, reliability, roc_curve
 from ...selection.measure.metrics import confusion
-from .paper import axes, bare, class_colours, colour, label
+from .paper import axes, bare, class_colours, colour, label, legend_above
 
 _MOST_CURVES = 6
+_LOG_FROM = 20.0  # the largest value over the smallest, from which a scale is logarithmic
 _MOST_NUMBERS = 12  # classes of a confusion table whose counts are written
 
 
@@ -87,6 +88,39 @@ class ReliabilityDisplay(Display):
 
 
 @dataclass
+class FigureCurveDisplay(Display):
+    """A figure against the number of rows or the values of a setting: on rows held out, and on those counted."""
+
+    over: str
+    values: Sequence[Any]
+    metric: str
+    held_out: Floats  # values × (figure, lower, upper)
+    counted: Floats
+
+    def plot(self, ax: Any = None) -> FigureCurveDisplay:
+        """Draw it."""
+        ax = axes(ax, *self.size)
+        plain = all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in self.values)
+        x = np.asarray(self.values, dtype=np.float64) if plain else np.arange(float(len(self.values)))
+        far = plain and len(x) > 2 and x.min() > 0 and x.max() / x.min() > _LOG_FROM
+        figure, low, high = self.held_out.T
+        ax.fill_between(x, low, high, color=colour(0), alpha=0.18, linewidth=0)
+        style = {"linewidth": 1.3, "marker": "o", "markersize": 4}
+        ax.plot(x, figure, color=colour(0), label="rows held out, 95 % interval", **style)
+        ax.plot(x, self.counted, color=colour(1), linestyle="--", label="rows counted", **style)
+        if far:
+            ax.set_xscale("log")
+            ax.set_xticks(x, [f"{v:,g}" for v in x])
+            ax.minorticks_off()
+        elif not plain:
+            ax.set_xticks(x, [label(v, 14) for v in self.values])
+        ax.set(xlabel=label(self.over, 40), ylabel=self.metric.replace("_", " "))
+        legend_above(ax)
+        bare(ax, grid="y")
+        return self._drawn(ax)
+
+
+@dataclass
 class ConfusionDisplay(Display):
     """How often each class was taken for each."""
 
@@ -110,7 +144,7 @@ class ConfusionDisplay(Display):
         ax = axes(ax, *self.size)
         total = self.counts.sum(axis=1, keepdims=True)
         share = np.divide(self.counts, total, out=np.zeros_like(self.counts), where=total > 0)
-        ax.pcolormesh(np.arange(n + 1) - 0.5, np.arange(n + 1) - 0.5, share, cmap=_blues(), vmin=0, vmax=1)
+        ax.pcolormesh(np.arange(n + 1) - 0.5, np.arange(n + 1) - 0.5, share, cmap=blues(), vmin=0, vmax=1)
         ax.set_aspect("equal")
         ax.invert_yaxis()
         names = [label(c, 14) for c in self.classes]
@@ -127,7 +161,7 @@ class ConfusionDisplay(Display):
         return self._drawn(ax)
 
 
-def _blues() -> Any:
+def blues() -> Any:
     """From nothing to the first colour, so that an empty cell is the page itself."""
     from matplotlib.colors import LinearSegmentedColormap, to_rgba
 

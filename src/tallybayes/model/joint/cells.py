@@ -22,6 +22,7 @@ from ...base.arrays import Bools, Floats, Ints, log_sum_exp, safe_log
 from ...base.errors import CannotEstimate, DataError, SettingsError, excerpt, unknown, warn
 from ...data import values as reading
 from ...data.blocks import Codes, N
+from ...data.pairs import stretch_names
 from ...data.sources import Batch
 from ...exact.counts import Counts
 from ...exact.limbs import Limbs, canonical
@@ -43,7 +44,32 @@ def distinct(columns: Iterable[str]) -> tuple[str, ...]:
     return names
 
 
-def categories(names: Sequence[str], batch: Batch) -> list[Codes]:
+Cuts = Mapping[str, tuple[float, ...]]  # column of numbers → where it is cut
+
+
+def checked_cuts(given: Mapping[str, Any]) -> dict[str, tuple[float, ...]]:
+    """Cuts as rising numbers: one number, or several."""
+    out = {}
+    for name, cuts in given.items():
+        try:
+            found = np.unique(np.asarray(cuts, dtype=np.float64))
+        except (TypeError, ValueError):
+            found = np.zeros(0)
+        if not len(found) or not np.isfinite(found).all():
+            raise SettingsError(
+                f"column {name!r} is cut at {cuts!r}", hint="give a number or several: {'hours': 40.5}."
+            )
+        out[name] = tuple(found.tolist())
+    return out
+
+
+def cut_column(batch: Batch, name: str, cuts: Sequence[float]) -> Codes:
+    """A column of numbers as the stretches between cuts."""
+    values = reading.number(batch[name], reading.Where(name, batch.start, batch.place), ("",))
+    return Codes(stretch_names(cuts), np.where(np.isnan(values), -1, np.searchsorted(cuts, values, side="right")))
+
+
+def categories(names: Sequence[str], batch: Batch, cuts: Cuts | None = None) -> list[Codes]:
     """The columns as categories; an absent one is an error."""
     absent = [c for c in names if c not in batch]
     if absent and (batch.rows or batch.columns):
@@ -52,12 +78,13 @@ def categories(names: Sequence[str], batch: Batch) -> list[Codes]:
         return [Codes([], np.zeros(0, dtype=np.int64)) for _ in names]
     for c in names:
         reading.check_flat(batch[c], reading.Where(c, batch.start, batch.place))
-    return [reading.category(batch[c], ("",)) for c in names]
+    cut = cuts or {}
+    return [cut_column(batch, c, cut[c]) if c in cut else reading.category(batch[c], ("",)) for c in names]
 
 
-def count_batch(names: Sequence[str], batch: Batch) -> tuple[Counts, int]:
+def count_batch(names: Sequence[str], batch: Batch, cuts: Cuts) -> tuple[Counts, int]:
     """The counts of a batch, and how many rows were skipped since a value is missing."""
-    blocks = categories(names, batch)
+    blocks = categories(names, batch, cuts)
     codes = np.stack([b.codes for b in blocks], axis=1)
     whole = codes[(codes >= 0).all(axis=1)]
     return count_cells([b.slots for b in blocks], whole, np.ones(len(whole))), len(codes) - len(whole)

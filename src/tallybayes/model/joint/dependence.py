@@ -1,5 +1,6 @@
-"""How much coded columns tell about each other: mutual information of cells, few or many, and whether it is chance.
+"""What events and columns tell about each other: Bayes' rule with its parts; mutual information, and its chance.
 
+P(h given e) = P(e given h) · P(h) / P(e)
 I(A; B given C) = Σ P(a, b, c) · log [P(a, b, c) · P(c) / (P(a, c) · P(b, c))]
 
 Whether counts of rows show more than chance does is asked of X² = Σ over strata (N − 1) · [Σ n_ab² / (n_a · n_b) − 1],
@@ -12,14 +13,16 @@ Fourfold tables are worked out in full, and with few rows a thousand deals are m
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 
 from ...base.arrays import Floats, Ints, log_ratio_sum
 from ...base.canon import printable
+from ...base.errors import CannotEstimate
 from ...base.lazy import gammaln, ndtr, scipy
 
 MOST_LISTED = 1 << 20  # cells of a table that is ever written out in memory
@@ -345,3 +348,41 @@ def sum_by(groups: Ints, weights: Floats, n_groups: int = 0) -> Floats:
     """The sum of the weights of each group, of at least `n_groups` of them."""
     out: Floats = np.bincount(groups, weights=weights, minlength=n_groups).astype(np.float64)
     return out
+
+
+Assignment = Mapping[str, Any]  # column → value
+
+
+@dataclass(frozen=True)
+class BayesRule:
+    """P(h given e) = P(e given h) · P(h) / P(e), with its parts."""
+
+    hypothesis: str
+    evidence: str
+    prior: float
+    likelihood: float
+    evidence_probability: float
+    posterior: float
+
+    def __repr__(self) -> str:
+        h, e = printable(self.hypothesis, 200), printable(self.evidence, 200)
+        return (
+            f"P({h} given {e}) = P({e} given {h}) · P({h}) / P({e})\n"
+            f"  = {self.likelihood:.6g} · {self.prior:.6g} / {self.evidence_probability:.6g} = {self.posterior:.6g}"
+        )
+
+
+def said(values: Assignment) -> str:
+    """An assignment as it is read out.
+
+    >>> said({"A": 1, "B": "red"})
+    'A=1, B=red'
+    """
+    return ", ".join(f"{name}={value}" for name, value in values.items())
+
+
+def impossible(values: Assignment) -> CannotEstimate:
+    """The error of asking what follows from something of probability 0."""
+    return CannotEstimate(
+        f"P({said(values)}) is 0, so nothing follows from it", hint="ask about what can happen, or smooth: Laplace(1)."
+    )

@@ -11,20 +11,23 @@ from __future__ import annotations
 
 import itertools
 import math
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from numbers import Real
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from ...base import canon
 from ...base.arrays import Floats, Ints
-from ...base.errors import CannotEstimate, SettingsError, did_you_mean, excerpt, unknown, warn
+from ...base.errors import SettingsError, did_you_mean, excerpt, unknown, warn
 from ...base.show import Page, Shown
 from ...data import encode
 from ...data.blocks import Codes
+from ...data.pairs import stretch_names
 from ...data.schema import Column, Schema
 from ...data.sources import open_source
 from ...exact.counts import Counts, add_counts
@@ -35,8 +38,10 @@ from .cells import (
     At,
     CellProbabilities,
     cell_texts,
+    checked_cuts,
     count_batch,
     count_cells,
+    cut_column,
     distinct,
     estimated,
     given_cells,
@@ -45,9 +50,11 @@ from .cells import (
     seen_cells,
     short_count,
 )
-from .dependence import Dependence, cell_count, dependence, equal_rows
+from .dependence import Assignment, BayesRule, Dependence, cell_count, dependence, equal_rows, impossible, said
 
-Assignment = Mapping[str, Any]  # column → value
+if TYPE_CHECKING:
+    from ...explain.plots import JointTableDisplay
+
 _MOST_SHOWN = 32  # cells of a table that is printed in full
 
 
@@ -66,6 +73,7 @@ class JointDistribution(Shown):
     declared: tuple[tuple[str, ...], ...] = ()  # per column: values it can take, seen or not
     skipped: int = 0  # rows with a missing value
     fixed: CellProbabilities | None = None  # that are given, or follow from a smoothed table, not from the counts
+    cuts: Mapping[str, tuple[float, ...]] = field(default_factory=dict)  # columns of numbers, and where they are cut
 
     @classmethod
     def of(
@@ -75,21 +83,25 @@ class JointDistribution(Shown):
         smoothing: Smoothing | None = None,
         *,
         values: Mapping[str, Iterable[Any]] | None = None,
+        cuts: Mapping[str, Any] | None = None,
     ) -> JointDistribution:
-        """The table of any accepted data, read once; `values` names what a column can take beyond what is seen."""
+        """The table of any accepted data, read once; `values` names what a column can take beyond what is seen.
+
+        `cuts={"hours": 40.5}`, or a list of numbers, makes stretches of a column of numbers: "< 40.5" and "≥ 40.5".
+        """
         names = () if columns is None else distinct(columns)
-        parts, skipped, values = [], 0, values or {}
+        parts, skipped, values, cut = [], 0, values or {}, checked_cuts(cuts or {})
         for batch in open_source(data).batches():
             names = names or distinct(batch.names())
-            counts, without = count_batch(names, batch)
+            counts, without = count_batch(names, batch, cut)
             parts.append(counts)
             skipped += without
-        absent = sorted(set(values) - set(names))
+        absent = sorted({*values, *cut} - set(names))
         if absent:
-            found = f"values are declared for {excerpt(absent)}, which the table does not have"
+            found = f"values or cuts are declared for {excerpt(absent)}, which the table does not have"
             raise unknown(SettingsError, found, absent[0], names)
         declared = tuple(canon.ordered(values.get(c, ())) for c in names)
-        return cls(names, add_counts(parts), smoothing or MaximumLikelihood(), declared, skipped)
+        return cls(names, add_counts(parts), smoothing or MaximumLikelihood(), declared, skipped, cuts=cut)
 
     @classmethod
     def written(
@@ -118,7 +130,11 @@ class JointDistribution(Shown):
     def values(self) -> tuple[tuple[str, ...], ...]:
         """The values of each column, declared or seen, in order."""
         declared = self.declared or ((),) * len(self.columns)
-        return tuple(canon.ordered([*d, *(t[j] for t in self._texts)]) for j, d in enumerate(declared))
+        found = (canon.ordered([*d, *(t[j] for t in self._texts)]) for j, d in enumerate(declared))
+        return tuple(
+            tuple(stretch_names(self.cuts[c])) if c in self.cuts else v
+            for c, v in zip(self.columns, found, strict=True)
+        )
 
     @property
     def cells(self) -> int:
@@ -149,7 +165,8 @@ class JointDistribution(Shown):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, JointDistribution):
             return NotImplemented
-        mine, yours = ((t.columns, t.values, t.skipped, t.smoothing, t.counts, t.fixed) for t in (self, other))
+        fields = ("columns", "values", "skipped", "smoothing", "counts", "fixed")
+        mine, yours = (tuple(getattr(t, f) for f in fields) for t in (self, other))
         return mine == yours
 
     __hash__ = None  # type: ignore[assignment]
@@ -157,7 +174,7 @@ class JointDistribution(Shown):
     def _plus(self, other: JointDistribution, sign: int) -> JointDistribution:
         self._refuse_fixed("added to")
         other._refuse_fixed("added")
-        for what in ("columns", "smoothing"):
+        for what in ("columns", "smoothing", "cuts"):
             mine, yours = getattr(self, what), getattr(other, what)
             if mine != yours:
                 raise SettingsError(
@@ -228,7 +245,8 @@ class JointDistribution(Shown):
         """The joint table of two that know nothing of each other: P(a, b) = P(a)·P(b)."""
         columns = distinct((*self.columns, *other.columns))
         fixed = self._believed.product(other._believed)
-        return JointDistribution(columns, Counts({}), declared=(*self.values, *other.values), fixed=fixed)
+        values, cuts = (*self.values, *other.values), {**self.cuts, **other.cuts}
+        return JointDistribution(columns, Counts({}), declared=values, fixed=fixed, cuts=cuts)
 
     def independent(
         self, a: str | Sequence[str], b: str | Sequence[str], given: str | Sequence[str] = ()
@@ -251,8 +269,10 @@ class JointDistribution(Shown):
         for i, batch in enumerate(open_source(rows).batches()):
             if i == 0 and (batch.rows or batch.columns):
                 encode.check_columns(schema, batch)
-            blocks = [b for b in encode.blocks(schema, batch).values() if isinstance(b, Codes)]
-            codes = [renumbered(values, block) for values, block in zip(self.values, blocks, strict=True)]
+            blocks = encode.blocks(schema, batch)
+            cut = {c: cut_column(batch, c, cuts) for c, cuts in self.cuts.items() if c in blocks and c in batch}
+            found = [b for b in {**blocks, **cut}.values() if isinstance(b, Codes)]
+            codes = [renumbered(values, block) for values, block in zip(self.values, found, strict=True)]
             out.append(self._log_rows(np.stack(codes, axis=1)))
         return np.concatenate(out)
 
@@ -310,6 +330,8 @@ class JointDistribution(Shown):
         for name, value in {**(given or {}), **values}.items():
             (j,) = self._places([name])
             text, known = canon.text(value), self.values[j]
+            if name in self.cuts and not isinstance(value, bool) and isinstance(value, Real):
+                text = known[bisect_right(self.cuts[name], float(value))]
             if text is None:
                 continue
             out[j] = known.index(text) if text in known else OUTSIDE
@@ -352,40 +374,11 @@ class JointDistribution(Shown):
             lines.append([*texts, *([rows.get(tuple(code), "0")] if self.rows else []), f"{math.exp(log_p):.6g}"])
         return lines
 
+    def plot(self, ax: Any = None) -> JointTableDisplay:
+        """The cells with a bar each; of at most 48, see `marginal`."""
+        from ...explain.plots import JointTableDisplay
+
+        return JointTableDisplay.of(self).plot(ax)
+
     def _page(self) -> Page:
         return Page(self._head(), self._lines(), left=len(self.columns), indent=2)
-
-
-@dataclass(frozen=True)
-class BayesRule:
-    """P(h given e) = P(e given h) · P(h) / P(e), with its parts."""
-
-    hypothesis: str
-    evidence: str
-    prior: float
-    likelihood: float
-    evidence_probability: float
-    posterior: float
-
-    def __repr__(self) -> str:
-        h, e = canon.printable(self.hypothesis, 200), canon.printable(self.evidence, 200)
-        return (
-            f"P({h} given {e}) = P({e} given {h}) · P({h}) / P({e})\n"
-            f"  = {self.likelihood:.6g} · {self.prior:.6g} / {self.evidence_probability:.6g} = {self.posterior:.6g}"
-        )
-
-
-def said(values: Assignment) -> str:
-    """An assignment as it is read out.
-
-    >>> said({"A": 1, "B": "red"})
-    'A=1, B=red'
-    """
-    return ", ".join(f"{name}={value}" for name, value in values.items())
-
-
-def impossible(values: Assignment) -> CannotEstimate:
-    """The error of asking what follows from something of probability 0."""
-    return CannotEstimate(
-        f"P({said(values)}) is 0, so nothing follows from it", hint="ask about what can happen, or smooth: Laplace(1)."
-    )

@@ -62,6 +62,7 @@ def choose(
     _one_of("calibrate", form, FORMS)
     check_effort(effort)
     look = thinned(look, schema)
+    base = Settings.of(base, schema)
     schema = with_pairs(schema, look, pairs)
     rows = encode.labelled(schema, look, first=True)
     if gaps and form == "auto" and effort != "quick":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from ...base.errors import DataError, SettingsError, unknown
@@ -11,7 +12,7 @@ from ...data.encode import as_table
 from ...data.infer import first_look, infer, labels_or_name
 from ...data.schema import Schema
 from ...data.sources import LABELS, Batch, on_engine, open_source
-from ...families.settings import Settings
+from ...families.settings import Settings, SettingsLike
 from ...model.model import Model
 from ...tally.tally import Tally, refuse_empty
 from ..parts import apart, by_target, without_columns
@@ -42,7 +43,7 @@ def fit(
     y: Any = None,
     *,
     schema: Schema | None = None,
-    settings: Settings | None = None,
+    settings: SettingsLike = None,
     weights: Any = None,
     receipts: bool = False,
     calibrate: bool | str | None = None,
@@ -58,6 +59,7 @@ def fit(
 
     `target` names the column to predict; with a matrix give the labels instead, `fit(X, y)`. `weights` is a
     column's name or one number per row. `receipts=True` also counts a hash per row, so that `forget` knows every row.
+    `settings` are tb.Settings(…) or a dict of them, {"families": "gaussian", "smoothing": 1}.
     `calibrate=False`, or settings of your own, leave the choosing out; `calibrate=True` fits weights to your settings;
     "temperature", "weights" or "isotonic" (for two classes) ask for one form.
     `pairs` are columns counted together where that helps: "auto", False, or a list of two names each.
@@ -75,6 +77,7 @@ def fit(
     ['yes']
     """
     check_effort(effort)
+    settings = None if settings is None else Settings.of(settings)
     target, y = labels_or_name(target, y)
     column = weights if isinstance(weights, str) else None
     beside = None if isinstance(weights, str) else weights
@@ -126,6 +129,39 @@ def fit(
         model = tally.model(chosen)
         share("done")
     return model
+
+
+def textbook(
+    data: Any,
+    target: Any = None,
+    y: Any = None,
+    *,
+    smoothing: Any = 1.0,
+    families: Any = None,
+    prior: Any = "counted",
+    schema: Schema | None = None,
+    weights: Any = None,
+) -> Model:
+    """The model of the lectures, whose numbers can be worked out by hand: nothing is chosen by held-out rows.
+
+    P(value given class) is smoothed by Laplace's α = 1 unless said otherwise: `smoothing=0.5`, "maximum likelihood",
+    tb.MAP(2). A number has a Gaussian with a mean and a variance for each class, words are counted; `families` names
+    others, as in settings. `tb.fit` does more, because it is judged by rows that it has not seen.
+
+    >>> import tallybayes as tb
+    >>> days = {"Sky": ["sunny", "sunny", "rainy", "sunny"], "Play": ["yes", "yes", "no", "yes"]}
+    >>> tb.textbook(days, "Play").table("Sky")["sunny", "yes"], 4 / 5
+    (0.8, 0.8)
+    >>> tb.textbook(days, "Play", smoothing="maximum likelihood").table("Sky")["sunny", "yes"]
+    1.0
+    """
+    given = Settings(smoothing=smoothing, prior=prior, families={} if families is None else families)
+    model = fit(data, target, y, schema=schema, settings=given, weights=weights)
+    named = model.settings.families
+    numbers = {c.name: "gaussian" for c in model.schema.counted if c.like == "number" and c.name not in named}
+    if not numbers or model.tally is None:
+        return model
+    return model.tally.model(replace(model.settings, families={**named, **numbers}))
 
 
 class _Share:

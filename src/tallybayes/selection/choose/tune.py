@@ -15,6 +15,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -39,8 +40,10 @@ from ...families import (
     Selection,
     default_family,
     family_for,
+    family_for_all,
 )
-from ...families.settings import Settings
+from ...families.named_smoothing import smoothing_of
+from ...families.settings import Settings, SettingsLike
 from ...families.smoothing import Laplace, Smoothing
 from ...model.model import Model
 from ...model.posterior import log_posterior
@@ -130,9 +133,9 @@ def tune(
     schema: Schema | Any = None,
     y: Any = None,
     *,
-    settings: Settings | None = None,
-    families: Mapping[str, Sequence[Any]] | None = None,
-    smoothing: Sequence[Smoothing] | None = None,
+    settings: SettingsLike = None,
+    families: Mapping[str, Any] | Any = None,
+    smoothing: Any = None,
     priors: Sequence[Any] = ("counted",),
     folds: int = 5,
     stratify: bool = True,
@@ -144,17 +147,17 @@ def tune(
     """The settings under which held-out rows lose least; from a tally alone, the likeliest smoothing of each column.
 
     `schema` is a schema or the target's name. `families={"age": ["gaussian", "bins"]}` and `smoothing=[tb.Laplace(1)]`
-    replace the lists that are tried; `settings` holds what is not tuned. What was found is given the weights that `fit`
-    would choose, and kept only where that loses less than `fit` does by itself, see `Tuned`. Given a `Tally` instead of
-    data, each category's and text's α is the one under which every count is best foretold by the others, and nothing is
-    scored.
+    replace the lists that are tried, `families=["gaussian", "bins"]` those of all columns that can be so;
+    `settings` holds what is not tuned. What was found is given the weights that `fit` would choose, and kept only
+    where that loses less than `fit` does by itself, see `Tuned`. Given a `Tally` instead of data, each category's
+    and text's α is the one under which every count is best foretold by the others, and nothing is scored.
 
     >>> import tallybayes as tb
     >>> table = {"x": [1.0, 2.0, 9.0, 8.0] * 10, "y": ["low", "low", "high", "high"] * 10}
     >>> tb.tune(table, "y", families={"x": ["gaussian-shared", "bins"]}).model.predict({"x": 3.0}).tolist()
     ['low']
     """
-    base = settings or Settings()
+    base = Settings.of(settings, data.schema if isinstance(data, Tally) else None)
     if base.calibrated is not None:
         base = unfitted(base)  # chosen anew for what is found here
     if base.lengths or base.offsets or base.curves or base.corrections:
@@ -171,7 +174,10 @@ def tune(
         return with_likeliest(data, base)
     plan = Plan(folds, stratify and groups is None and by is None, groups, by, None, seed)
     source, known, _ = opened(data, schema, y, None, plan)
-    search = _Search(known, base, families or {}, smoothing, priors)
+    if isinstance(smoothing, (str, Real, Smoothing)):
+        smoothing = [smoothing]
+    smoothings = None if smoothing is None else [smoothing_of(s) for s in smoothing]
+    search = _Search(known, Settings.of(base, known), _lists(families, known), smoothings, priors)
     out = search.weighed(source, plan)
     if not nested:
         return out
@@ -261,6 +267,17 @@ class _Search:
 
         found, _ = refit(source, self.schema, {FIT: learner(FIT), TUNED: learner(TUNED)}, plan)
         return found.best() == TUNED
+
+
+def _lists(families: Any, schema: Schema) -> dict[str, list[Any]]:
+    """The families to try, by column; one, or a list without columns, is for every column that it can read."""
+    if isinstance(families, Mapping):
+        return {n: [f] if isinstance(f, (str, Family)) else list(f) for n, f in families.items()}
+    out: dict[str, list[Any]] = {}
+    for family in [families] if isinstance(families, (str, Family)) else families or ():
+        for name, found in family_for_all(family, schema).items():
+            out.setdefault(name, []).append(found)
+    return out
 
 
 def _candidates(

@@ -161,19 +161,19 @@ def opened(data: Any, schema: Any, y: Any, weights: Any, plan: Plan) -> tuple[So
     return source, schema, given
 
 
-def _named(settings: Settings | Sequence[Settings] | Mapping[str, Settings]) -> dict[str, Settings]:
-    """Settings by name: the given one, or what tells them apart."""
-    if isinstance(settings, Settings):
-        return {"settings": settings}
-    each = list(settings.values() if isinstance(settings, Mapping) else settings)
-    wrong = [s for s in each if not isinstance(s, Settings)]
-    if wrong or not each:
+def _named(settings: Any) -> dict[str, Settings]:
+    """Settings by name: the given one, or what tells them apart. A dict holds some of these, or is one of them."""
+    one = isinstance(settings, Mapping) and {*settings} <= {f.name for f in fields(Settings)} and len(settings) > 0
+    if isinstance(settings, Settings) or (one and not any(isinstance(v, Settings) for v in settings.values())):
+        return {"settings": Settings.of(settings)}
+    given = list(settings.values() if isinstance(settings, Mapping) else settings)
+    if not given:
         raise SettingsError(
-            f"settings={wrong[0]!r}" if wrong else "no settings to evaluate",
-            hint="give tb.Settings(…), a list of them, or {name: tb.Settings(…)}.",
+            "no settings to evaluate", hint="give tb.Settings(…), a list of them, or {name: tb.Settings(…)}."
         )
+    each = [Settings.of(s) for s in given]
     if isinstance(settings, Mapping):
-        return {str(k): v for k, v in settings.items()}
+        return {str(k): v for k, v in zip(settings, each, strict=True)}
     differ = [f.name for f in fields(Settings) if any(getattr(s, f.name) != getattr(each[0], f.name) for s in each)]
     texts = [", ".join(f"{n}={_plain(getattr(s, n))}" for n in differ) or "settings" for s in each]
     return {t if texts.count(t) == 1 else f"{t} #{i}": s for i, (t, s) in enumerate(zip(texts, each, strict=True))}

@@ -17,14 +17,15 @@ from ...base.errors import SettingsError, unknown
 from ...base.show import Page, Shown
 from ...data.schema import Schema
 from ...data.sources import Source
-from ...families.settings import Settings
+from ...families.settings import Settings, SettingsLike
 from ..measure.cross_validate import opened, whole_fit
 from ..measure.evaluation import Evaluation
 from ..measure.refit import Learner, Truth, Turn, learner_of, refit
 from ..parts import Plan
 from .logistic_twin import LogisticTwin, twin_of
+from .nearest import RIVAL, Nearest
 from .peers import peers
-from .rivals import ExactMatch, Fitted, Majority, Nearest, Rival, Rows
+from .rivals import ExactMatch, Fitted, Majority, Rival, Rows
 
 OURS = "tallybayes"
 TWIN = "logistic regression (twin)"
@@ -107,7 +108,7 @@ def compare(
     y: Any = None,
     *,
     folds: int = 5,
-    settings: Settings | None = None,
+    settings: SettingsLike = None,
     rivals: Sequence[str] | Mapping[str, Rival] | None = None,
     stratify: bool = True,
     groups: str | None = None,
@@ -125,7 +126,8 @@ def compare(
     """
     plan = Plan(folds, stratify and not (groups or by), groups, by, None, seed)
     source, schema, given = opened(data, target, y, weights, plan)
-    fitter = whole_fit(schema if given else None, schema.target, schema.weights, plan, settings)
+    stated = None if settings is None else Settings.of(settings)
+    fitter = whole_fit(schema if given else None, schema.target, schema.weights, plan, stated)
     bare = schema._with(columns=[c for c in schema.columns if c.of is None])  # two columns again are no evidence
     learners = {OURS: learner_of(fitter), **_learners(bare, rivals)}
     peaks: dict[str, int] = {}
@@ -152,7 +154,7 @@ def _learners(schema: Schema, rivals: Sequence[str] | Mapping[str, Rival] | None
     known: dict[str, Learner] = {
         "majority class": _rival(schema, Majority.fit),
         "exact-match counter": _rival(schema, ExactMatch.fit),
-        "nearest neighbours": _rival(schema, Nearest.fit),
+        "nearest neighbours": _rival(schema, Nearest(RIVAL, imagined=1.0)),
         TWIN: _twin(schema),
         **{name: _rival(schema, rival) for name, rival in peers(schema).items()},
     }

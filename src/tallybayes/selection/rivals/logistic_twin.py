@@ -25,7 +25,7 @@ from ...data import encode
 from ...data.blocks import Bag, Block
 from ...data.schema import Schema
 from ...data.sources import Source, open_source
-from ...families.settings import Settings
+from ...families.settings import Settings, SettingsLike
 from ...families.words import WordsBelief
 from ...model.estimate import estimate
 from ...model.linear import LinearView
@@ -94,7 +94,12 @@ def _centred(w: Floats) -> Floats:
 
 
 def logistic_twin(
-    data: Any, schema: Any = None, y: Any = None, *, settings: Settings | None = None, penalty: float = 1.0
+    data: Any,
+    schema: Any = None,
+    y: Any = None,
+    *,
+    settings: SettingsLike = None,
+    penalty: float = 1.0,
 ) -> LogisticTwin:
     """Logistic regression over the columns of a naive Bayes model, started from its weights; both side by side.
 
@@ -106,7 +111,7 @@ def logistic_twin(
     (('x',), [0, 1])
     """
     source, schema, _ = opened(data, schema, y, None, Plan())
-    return twin_of(source, schema, settings or Settings(), penalty)
+    return twin_of(source, schema, Settings.of(settings), penalty)
 
 
 def twin_of(source: Source, schema: Schema, settings: Settings, penalty: float = 1.0) -> LogisticTwin:
@@ -127,6 +132,7 @@ def twin_of(source: Source, schema: Schema, settings: Settings, penalty: float =
 def linear_settings(schema: Schema, settings: Settings) -> Settings:
     """The settings with families that have a linear view, without corrections, which are those of others."""
     numbers = {c.name: "gaussian-shared" for c in schema.counted if c.about.moments}
+    settings = Settings.of(settings, schema)
     return replace(settings, families={**settings.families, **numbers}, predictive=False, corrections={})
 
 

@@ -1,4 +1,4 @@
-"""Rivals to compare with: the most frequent class, the exact-match counter, the nearest neighbours.
+"""Rivals to compare with: the most frequent class, the exact-match counter; and rows as points, for others.
 
 A rival is fitted to the same encoded rows as a tally and answers with probabilities. What it keeps in order to answer
 is part of the comparison: the counter and the neighbours keep every row they have seen.
@@ -20,9 +20,6 @@ from ...data.blocks import Bag, Block, Codes, Numbers, Vectors
 from ...data.schema import Schema
 from ...data.sources import Source
 from ..splits import row_hashes
-
-NEIGHBOURS = 15
-_AT_ONCE = 1 << 24  # distances held at a time
 
 
 @dataclass(frozen=True)
@@ -86,7 +83,8 @@ class Rival(Protocol):
         ...
 
 
-def _shares(rows: Rows, n_classes: int) -> Floats:
+def class_shares(rows: Rows, n_classes: int) -> Floats:
+    """The share of each class."""
     n = np.bincount(rows.labels, weights=rows.weights, minlength=n_classes)
     return np.asarray(n / n.sum(), dtype=np.float64)
 
@@ -100,7 +98,7 @@ class Majority:
     @classmethod
     def fit(cls, rows: Rows, schema: Schema, n_classes: int) -> Majority:
         """The shares."""
-        return cls(_shares(rows, n_classes))
+        return cls(class_shares(rows, n_classes))
 
     def predict_proba(self, rows: Rows) -> Floats:
         """The same for every row."""
@@ -124,7 +122,7 @@ class ExactMatch:
         known, at = np.unique(rows.hashes(), return_inverse=True)
         n = np.bincount(at * n_classes + rows.labels, weights=rows.weights, minlength=len(known) * n_classes)
         table = n.reshape(len(known), n_classes)
-        return cls(known, table / table.sum(axis=1, keepdims=True), _shares(rows, n_classes))
+        return cls(known, table / table.sum(axis=1, keepdims=True), class_shares(rows, n_classes))
 
     def seen(self, rows: Rows) -> Any:
         """Which rows have been seen before."""
@@ -148,8 +146,8 @@ class Features:
     words: Sequence[tuple[str, pa.Array]]
 
     @classmethod
-    def of(cls, rows: Rows, schema: Schema) -> Features:
-        """What the training rows have."""
+    def of(cls, rows: Rows, schema: Schema, scaled: bool = True) -> Features:
+        """What the training rows have; numbers that are not to be scaled stay in their own units."""
         numbers: list[tuple[str, Floats, Floats]] = []
         categories: list[tuple[str, pa.Array]] = []
         words: list[tuple[str, pa.Array]] = []
@@ -161,7 +159,7 @@ class Features:
                 n = np.maximum(there.sum(axis=0), 1)
                 mean = np.where(there, x, 0.0).sum(axis=0) / n
                 deviation = np.sqrt((np.where(there, x - mean, 0.0) ** 2).sum(axis=0) / n)
-                numbers.append((column.name, mean, np.where(deviation > 0, deviation, 1.0)))
+                numbers.append((column.name, mean, np.where((deviation > 0) & scaled, deviation, 1.0)))
             else:
                 used = {s for b in blocks for s in _used(b)}
                 (categories if column.like == "category" else words).append(
@@ -220,56 +218,3 @@ def _numbers_of(slots: Sequence[str], values: pa.Array) -> Ints:
     """The number of each slot among some values, −1 if it is none of them, and a last −1 for a missing one."""
     place = {v: i for i, v in enumerate(values.to_pylist())}
     return np.array([*(place.get(s, -1) for s in slots), -1], dtype=np.int64)
-
-
-@dataclass(frozen=True)
-class Nearest:
-    """k nearest neighbours: numbers in deviations, a category that differs is 1 apart, texts by the angle between them.
-
-    All columns add to the squared distance. A missing number is the mean. The vote of k neighbours is mixed with one
-    row's worth of the class shares, so that no class is impossible.
-    """
-
-    features: Features
-    points: scipy.sparse.csr_array
-    labels: Ints
-    weights: Floats
-    share: Floats
-    k: int
-
-    @classmethod
-    def fit(cls, rows: Rows, schema: Schema, n_classes: int, k: int = NEIGHBOURS) -> Nearest:
-        """Keep every row."""
-        features = Features.of(rows, schema)
-        points = _points(features, rows)
-        return cls(features, points, rows.labels, rows.weights, _shares(rows, n_classes), min(k, rows.rows))
-
-    def predict_proba(self, rows: Rows) -> Floats:
-        """The weighted vote of the nearest rows."""
-        asked = _points(self.features, rows)
-        size = _square(self.points)
-        out = np.empty((asked.shape[0], len(self.share)))
-        step = max(1, _AT_ONCE // max(self.points.shape[0], 1))
-        for start in range(0, asked.shape[0], step):
-            some = asked[start : start + step]
-            distance = size[None, :] - 2 * np.asarray((some @ self.points.T).todense())  # + |some|², the same for all
-            near = np.argpartition(distance, self.k - 1, axis=1)[:, : self.k]
-            key = np.arange(len(near))[:, None] * len(self.share) + self.labels[near]
-            cast = np.bincount(key.ravel(), self.weights[near].ravel(), minlength=len(near) * len(self.share))
-            votes = cast.reshape(len(near), len(self.share)) + self.share
-            out[start : start + step] = votes / votes.sum(axis=1, keepdims=True)
-        return out
-
-
-def _square(points: scipy.sparse.csr_array) -> Floats:
-    return np.asarray(points.multiply(points).sum(axis=1), dtype=np.float64).ravel()
-
-
-def _points(features: Features, rows: Rows) -> scipy.sparse.csr_array:
-    """Rows as points: squared distances between them are the sum over columns."""
-    words = features.word_matrix(rows)
-    length = np.sqrt(_square(words))
-    words = scipy.sparse.diags_array(1.0 / np.where(length > 0, length, 1.0)) @ words
-    numbers = np.nan_to_num(features.number_matrix(rows), nan=0.0)
-    parts = [scipy.sparse.csr_array(numbers), features.one_hot(rows) * np.sqrt(0.5), words * np.sqrt(0.5)]
-    return scipy.sparse.csr_array(scipy.sparse.hstack(parts, format="csr"))
