@@ -42,8 +42,7 @@ from ...families import (
     family_for,
     family_for_all,
 )
-from ...families.named_smoothing import smoothing_of
-from ...families.settings import Settings, SettingsLike
+from ...families.settings import Settings, SettingsLike, smoothing_of
 from ...families.smoothing import Laplace, Smoothing
 from ...model.model import Model
 from ...model.posterior import log_posterior
