@@ -14,6 +14,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "AbsoluteDiscount": "families.smoothing",
     "BackOff": "families.smoothing",
+    "Beta": "families.smoothing",
     "Calibrated": "families.settings",
     "CannotEstimate": "base.errors",
     "CannotForget": "base.errors",

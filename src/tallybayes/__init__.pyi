@@ -34,6 +34,7 @@ from .families.settings import Settings as Settings
 from .families.smoothing import MAP as MAP
 from .families.smoothing import AbsoluteDiscount as AbsoluteDiscount
 from .families.smoothing import BackOff as BackOff
+from .families.smoothing import Beta as Beta
 from .families.smoothing import Dirichlet as Dirichlet
 from .families.smoothing import Epsilon as Epsilon
 from .families.smoothing import GoodTuring as GoodTuring

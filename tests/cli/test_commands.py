@@ -30,7 +30,7 @@ from tallybayes.cli.choices import Choices, parse_pairs, parse_prior, smoothing_
 from tallybayes.cli.program import tallybayes
 from tallybayes.cli.reference import reference
 from tallybayes.cli.terminal import for_commands
-from tallybayes.families.smoothing import smoothing_of
+from tallybayes.families.settings import smoothing_of
 
 ROOT = Path(__file__).resolve().parents[2]
 FLATS = ROOT / "examples" / "flats.csv"

@@ -100,6 +100,30 @@ def test_histogram_and_believed_density_have_mass_one(family: object) -> None:
     assert np.all((mass > 0.85) & (mass < 1.02))
 
 
+@pytest.mark.parametrize("discrete", [False, True])
+def test_what_a_blend_believes_is_drawn_as_the_counted_rows_dealt_by_it(discrete: bool) -> None:
+    """Lines and bars have one scale: where the blend says P(class) as it was counted, they are the same."""
+    rng = np.random.default_rng(12)
+    y = np.arange(4000) % 2
+    x = rng.poisson(4 + 3 * y).astype(float) if discrete else rng.gamma(3.0 + y, 2.0)
+    schema = tb.Schema([tb.Column("x", "number", cells=tb.Cells.fitted(x))], target="y")
+    model = tb.count({"x": x, "y": y}, schema).model(tb.Settings(families={"x": "blend"}))
+    display = NumberDisplay.of(model, "x")
+    if discrete:
+        np.testing.assert_allclose(display.believed.sum(axis=0), 1.0, rtol=1e-9)
+        assert np.abs(display.believed - display.shares).max() < 0.04
+        p = model.predict_proba({"x": display.edges})
+        rows = np.array([(x == v).sum() for v in display.edges])
+        dealt = p * rows[:, None]
+        np.testing.assert_allclose(display.believed, dealt / dealt.sum(axis=0), rtol=1e-9)
+    else:
+        assert np.abs(display.believed[::2] - display.shares).max() < 0.25 * display.shares.max()
+        assert display.believed.max() > 0.8 * display.shares.max()  # not flat under the bars
+    flat = tb.count({"x": x, "y": y}, schema).model(tb.Settings(families={"x": "blend"}, weights={"x": 0.0}))
+    even = NumberDisplay.of(flat, "x").believed
+    np.testing.assert_allclose(even[:, 0], even[:, 1])  # what is not asked says nothing
+
+
 def test_histogram_holds_the_counts() -> None:
     data = table()
     display = NumberDisplay.of(fitted(visits="levels"), "visits")
@@ -173,7 +197,7 @@ def test_a_nomogram_that_promises_the_sum_has_pairs_gaps_and_corrections_on_it()
         assert read_off(drawn, shown, {"a with b": ("a", "b")}) == pytest.approx(wanted, abs=1e-9)
     drawn = model.plot.nomogram()
     texts = [t.get_text() for t in drawn.ax_.texts]
-    assert all(label(v, 14) in texts for s in drawn.scales for v in s.values)  # every tick has its label
+    assert all(label(v, 30) in texts for s in drawn.scales for v in s.values)  # every tick has its label
     assert "a sum of" in drawn.ax_.get_xlabel()
 
 

@@ -78,3 +78,24 @@ def test_a_number_read_as_a_curve_is_told_by_stretches() -> None:
     k = len(model.odds("x", "low", top=100))
     assert odds.rows[0].inside == pytest.approx((inside[0] + 1) / (len(own) + k), abs=1e-12)
     assert odds.rows[0].outside == pytest.approx((inside[1] + 1) / (len(other) + k), abs=1e-12)
+
+
+def test_no_bin_is_empty_and_empty_levels_and_values_are_in_no_odds() -> None:
+    """What smoothing says of a value that no row has is the size of the classes, not evidence."""
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        x = fares(rng, int(rng.integers(5, 200)))
+        schema = tb.Schema([tb.Column("x", "number", cells=tb.Cells.fitted(x[: len(x) // 2 + 1]))], target="y")
+        tally = tb.count({"x": x, "y": np.arange(len(x)) % 2}, schema)
+        for way in WAYS:
+            sides = [ends(name) for name in tally.model(tb.Settings(families={"x": way})).table("x").rows]
+            assert all(np.any((x >= low) & (x < high)) for low, high in sides)
+    number = tb.Column("x", "number", cells=tb.Cells.fitted(np.array([0.0, 1.0, 3.0])))
+    data = {"x": [0.0, 1.0, 3.0, 0.0, 1.0], "c": ["u", "v", "u", "u", "v"], "y": ["a", "a", "b", "b", "b"]}
+    schema = tb.Schema([number, tb.Column("c", "category", values=("u", "v", "w"))], target="y")
+    model = tb.count(data, schema).model(tb.Settings(families={"x": "levels"}))
+    assert model.table("x").rows == ["0", "1", "2", "3"] and model.table("c").rows == ["u", "v", "w"]
+    assert {o.value for o in model.odds("x", "a")} == {"0", "1", "3"}
+    assert {o.value for o in model.odds("c", "a")} == {"u", "v"}
+    known = tb.count(data, schema).model(tb.Settings(smoothing=tb.Dirichlet({"u": 1, "v": 1, "w": 5})))
+    assert {o.value for o in known.odds("c", "a")} == {"u", "v", "w"}  # imagined rows are somebody's knowledge

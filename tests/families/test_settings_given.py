@@ -6,7 +6,7 @@ import pytest
 import tallybayes as tb
 from tallybayes.families import Bernoulli, Gaussian, Levels
 from tallybayes.families.auto import candidates
-from tallybayes.families.smoothing import smoothing_of
+from tallybayes.families.settings import smoothing_of
 
 MIXED = {
     "size": [1.5, 2.0, 3.0, 4.5, 2.2, 1.1, 2.7, 3.3],

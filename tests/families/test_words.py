@@ -10,6 +10,7 @@ from scipy import stats
 
 import tallybayes as tb
 from tallybayes.families import Complement, Levels, Multinomial
+from tallybayes.families.settings_json import settings_from_json, settings_to_json
 
 pytestmark = pytest.mark.core
 FULL = os.environ.get("TALLYBAYES_TESTS") == "all"
@@ -22,9 +23,11 @@ READINGS = {
     "multinomial predictive": tb.Settings(families={"w": Multinomial(predictive=True)}),
     "bernoulli": tb.Settings(families={"w": "bernoulli"}),
     "bernoulli unsmoothed": tb.Settings(families={"w": "bernoulli"}, smoothing=tb.MaximumLikelihood()),
+    "bernoulli beta": tb.Settings(families={"w": "bernoulli"}, smoothing=tb.Beta(1, 9)),
     "complement": tb.Settings(families={"w": "complement"}),
     "complement norm": tb.Settings(families={"w": Complement(norm=True)}),
     "levels": tb.Settings(families={"w": "levels"}),
+    "levels dirichlet": tb.Settings(families={"w": "levels"}, smoothing=tb.Dirichlet({0: 6, 1: 2, 2: 1}, rest=0.5)),
     "levels to 2": tb.Settings(families={"w": Levels(top=2)}),
 }
 
@@ -158,7 +161,7 @@ def test_levels_need_to_have_been_counted() -> None:
     tally = tb.count(DATA, tb.Schema([tb.Column("w", "bag")], target="y"))
     with pytest.raises(tb.SettingsError, match="counted without levels"):
         tally.model(READINGS["levels"])
-    with pytest.raises(tb.SettingsError, match="names values"):
+    with pytest.raises(tb.SettingsError, match="which is no level"):
         TALLY.model(tb.Settings(families={"w": "levels"}, smoothing=tb.Dirichlet({"ball": 1.0})))
 
 
@@ -223,3 +226,45 @@ def test_the_words_of_a_class_by_how_often_they_occur_in_it():
     assert [r.value for r in model.odds("text", "a", top=1)] == ["spam"]
     with pytest.raises(tb.SettingsError, match="by='often'"):
         model.odds("text", "a", by="often")
+
+
+def test_beta_imagines_rows_with_and_without_each_word() -> None:
+    texts = {
+        "w": [["ball", "ball", "goal"], ["ball", "win"], ["ball"], ["vote", "win"], ["vote", "vote", "vote"], ["law"]],
+        "y": ["s", "s", "s", "p", "p", "p"],
+    }
+    tally = tb.count(texts, tb.Schema([tb.Column("w", "bag", levels=3)], target="y"))
+    beta = tally.model(tb.Settings(families={"w": "bernoulli"}, smoothing=tb.Beta(1, 9)))
+    assert beta.table("w").rows == ["ball", "goal", "law", "vote", "win"]  # and no word "present" or "absent"
+    assert beta.table("w")["ball", "s"] == pytest.approx(4 / 13) and beta.table("w")["ball", "p"] == pytest.approx(
+        1 / 13
+    )
+    even, laplace = (
+        tally.model(tb.Settings(families={"w": "bernoulli"}, smoothing=s)) for s in (tb.Beta(), tb.Laplace())
+    )
+    rows = {"w": [["ball"], ["win", "law"], []]}
+    np.testing.assert_allclose(even.predict_proba(rows), laplace.predict_proba(rows), rtol=1e-12)
+    by_hand = np.log([0.5, 4 / 13, 11 / 13, 12 / 13, 12 / 13, 11 / 13]).sum()  # ball; no goal, law, vote, win
+    assert beta.log_joint({"w": [["ball"]]})[0, 1] == pytest.approx(by_hand, rel=1e-12)
+    assert beta.explain({"w": ["ball"]}).odds("s", "p").lines[1].known
+    assert settings_from_json(settings_to_json(beta.settings)) == beta.settings
+    with pytest.raises(tb.SettingsError, match=r"(?s)names only 'present' and 'absent'.*tb\.Beta\(1, 9\)"):
+        tally.model(tb.Settings(families={"w": "bernoulli"}, smoothing=tb.Dirichlet({"present": 1, "absent": 9})))
+    with pytest.raises(tb.SettingsError, match="Beta"):
+        tally.model(tb.Settings(smoothing=tb.Beta(1, 9)))
+    with pytest.raises(tb.SettingsError, match=r"Beta\(-1, 9\)"):
+        tb.Beta(-1, 9)
+
+
+def test_a_dirichlet_of_levels_imagines_rows_by_how_often_a_word_occurs() -> None:
+    texts = {"w": [["ball", "ball", "goal"], ["ball"], ["ball"], ["vote"]], "y": ["s", "s", "s", "p"]}
+    tally = tb.count(texts, tb.Schema([tb.Column("w", "bag", levels=2)], target="y"))
+    model = tally.model(tb.Settings(families={"w": "levels"}, smoothing=tb.Dirichlet({0: 7, 1: 2, 2: 1})))
+    table = model.table("w")
+    assert [table[f"ball ×{k}", "s"] for k in range(3)] == pytest.approx([7 / 13, 4 / 13, 2 / 13])
+    assert [table[f"ball ×{k}", "p"] for k in range(3)] == pytest.approx([8 / 11, 2 / 11, 1 / 11])
+    each = tb.Dirichlet({"s": {0: 1, 1: 1, 2: 1}, "p": {0: 8, 1: 1, 2: 1}})
+    own = tally.model(tb.Settings(families={"w": "levels"}, smoothing=each)).table("w")
+    assert own["ball ×1", "s"] == pytest.approx(3 / 6) and own["ball ×0", "p"] == pytest.approx(9 / 11)
+    with pytest.raises(tb.SettingsError, match="names 'ball', which is no level: they are 0 to 2"):
+        tally.model(tb.Settings(families={"w": "levels"}, smoothing=tb.Dirichlet({"ball": 1})))

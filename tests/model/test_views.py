@@ -133,8 +133,8 @@ def test_a_long_explanation_is_cut_and_still_adds_up() -> None:
     data = {"w": [words[i : i + 60] for i in range(0, 240, 4)], "y": [f"class {i % 9}" for i in range(60)]}
     model = tb.count(data, tb.Schema([tb.Column("w", "bag")], target="y")).model()
     text = str(model.explain({"w": words[:200]}))
-    lines = text.splitlines()
-    assert len(lines) == 43
+    *lines, remark = text.splitlines()
+    assert len(lines) == 43 and remark.startswith("rounded")
     assert "3 less likely classes are not shown" in lines[0]
     assert "more, each weaker" in lines[-2]
     best = model.predict_proba({"w": words[:200]})[0].max()

@@ -10,7 +10,10 @@ import os
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+import tallybayes as tb
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
 
@@ -48,3 +51,14 @@ CASES = [
 def test_claims_hold_for_every_kind_of_table(kind: str, n: int) -> None:
     found = noise.Summary.of(list(noise.judged(noise.KINDS[kind], n, 60)))
     assert found.faults(noise=not noise.KINDS[kind].signal) == []
+
+
+def test_columns_of_noise_keep_a_small_say() -> None:
+    """docs/choosing.md: their weight is seldom 0, but what they add varies little beside what a real column does."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 1000)
+    data = {"real": rng.normal(y, 1.0), **{f"n{j}": rng.normal(size=1000) for j in range(3)}}
+    data |= {f"c{j}": rng.choice(list("abcd"), 1000) for j in range(3)}
+    model = tb.fit({**data, "y": y}, "y")
+    said = {n: model.settings.weights.get(n, 1.0) * np.diff(p)[:, 0].std() for n, p in model.parts(data).items()}
+    assert said["real"] > 0.7 and max(v for n, v in said.items() if n != "real") < 0.25

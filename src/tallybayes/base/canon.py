@@ -253,3 +253,21 @@ def jsonable(value: Any) -> Any:
     if not isinstance(value, float) or abs(value) < float("inf"):
         return value
     return None if value != value else "Infinity" if value > 0 else "-Infinity"
+
+
+def many(n: int, what: str, several: str = "") -> str:
+    """A number of things, the thing in the singular or the plural.
+
+    >>> many(1, "row"), many(3_000, "row"), many(2, "class", "classes")
+    ('1 row', '3,000 rows', '2 classes')
+    """
+    return f"{n:,} {what if n == 1 else several or what + 's'}"
+
+
+def share_of(n: int, rows: int) -> str:
+    """So many of the rows, as a share, or as they are where the share would read 0% or 100%.
+
+    >>> share_of(30, 100), share_of(1, 1_309), share_of(999, 1_000)
+    ('30% of rows', '1 of 1,309 rows', '999 of 1,000 rows')
+    """
+    return f"{n / rows:.0%} of rows" if 0.005 <= n / rows < 0.995 or n == rows else f"{n:,} of {many(rows, 'row')}"

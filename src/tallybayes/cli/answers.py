@@ -70,7 +70,9 @@ def predict(
             prior=given,
         )
     if not to_pipe:
-        say(f"{rows:,} rows written to {output}")
+        from ..base.canon import many
+
+        say(f"{many(rows, 'row')} written to {output}")
 
 
 def _first_rows(model: Model, source: Source, keep: Sequence[str], proba: bool, prior: Any) -> Iterator[Any]:

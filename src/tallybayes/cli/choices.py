@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from ..families.settings import Settings
     from ..families.smoothing import Smoothing
 
-# The names of `families.smoothing`, which help alone need not load
+# The names of `families.settings`, which help alone need not load
 SMOOTHING_HELP = (
-    "For example laplace:0.5, maximum-likelihood, map:2, epsilon, back-off, jelinek-mercer, absolute-discount, "
+    "For example laplace:0.5, maximum-likelihood, map:2, epsilon, beta, back-off, jelinek-mercer, absolute-discount, "
     "good-turing"
 )
 
@@ -79,7 +79,7 @@ class Choices:
 
 def _smoothings(given: Sequence[str]) -> Smoothing | dict[str, Smoothing] | None:
     """One smoothing for all columns, or some by column; None where none was given."""
-    from ..families.smoothing import smoothing_of
+    from ..families.settings import smoothing_of
 
     by_column: dict[str, Smoothing] = {}
     for text in given:
@@ -101,7 +101,7 @@ def smoothing_words(smoothing: Smoothing) -> str:
     """
     from dataclasses import astuple
 
-    from ..families.smoothing import NAMES
+    from ..families.settings import NAMES
 
     name = next((n for n, kind in NAMES.items() if kind is type(smoothing)), "")
     amounts = [f"{v:g}" for v in astuple(smoothing) if isinstance(v, float)]  # type: ignore[call-overload]

@@ -172,12 +172,14 @@ def _schema(
 
 def _what_was_chosen(model: Model, schema: Schema) -> list[Any]:
     """How many rows, and which families, weights and pairs held-out rows support."""
+    from ..base.canon import many
+
     tally = model.tally
     assert tally is not None
     skipped = f", {tally.skipped:,} without a label skipped" if tally.skipped else ""
     counts = ", ".join(f"{c} {n:,.10g}" for c, n in list(zip(tally.classes, tally.class_weights(), strict=True))[:8])
     more = ", …" if len(tally.classes) > 8 else ""
-    out: list[Any] = [f"\n{tally.rows:,} rows{skipped}: {model.schema.target} {counts}{more}"]
+    out: list[Any] = [f"\n{many(tally.rows, 'row')}{skipped}: {model.schema.target} {counts}{more}"]
     if model.settings.calibrated is not None:
         out.append(f"chosen on held-out rows: {model.settings.calibrated}")
         out += [model.settings.calibrated.note] if model.settings.calibrated.note else []

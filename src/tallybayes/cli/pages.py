@@ -31,8 +31,10 @@ def show_(model: str, columns: tuple[str, ...], top: int, as_json: bool) -> None
     if as_json:
         show_json(_facts(found, columns))
         return
-    rows = "written by hand" if found.tally is None else f"{found.tally.rows:,} rows"
-    show(heading(f"{model}: {found.schema.target} from {len(found.beliefs)} columns, {rows}"))
+    from ..base.canon import many
+
+    rows = "written by hand" if found.tally is None else many(found.tally.rows, "row")
+    show(heading(f"{model}: {found.schema.target} from {many(len(found.beliefs), 'column')}, {rows}"))
     if columns:
         for column in columns:
             show(heading(f"{column}: {found.schema[column].reason}"), table_page(found, column, 1_000))

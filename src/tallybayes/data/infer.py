@@ -321,7 +321,7 @@ def _numbers(name: str, x: Ordered, missing: tuple[str, ...] = ()) -> Column:
     what = f"whole numbers, {distinct} different" if whole else "numbers"
     marks = f"; {excerpt(missing)} read as missing" if missing else ""
     gone = x.absent
-    share = f", missing in {gone / rows:.0%} of rows" if gone and not marks else ""
+    share = f", missing in {canon.share_of(gone, rows)}" if gone and not marks else ""
     return Column(
         name,
         "number",
@@ -381,6 +381,6 @@ def _texts(name: str, codes: Codes, what: str, declared: bool = False) -> Column
     shown = sorted(codes.slots[i] for i in sorted(few, key=lambda i: (-count[i], codes.slots[i]))[:3])
     more = ", …" if distinct > 3 else ""
     gone = codes.rows - len(there)
-    share = f"; missing in {gone / codes.rows:.0%} of rows" if gone else ""
+    share = f"; missing in {canon.share_of(gone, codes.rows)}" if gone else ""
     listed = ", ".join(s[:24] for s in shown)
     return Column(name, "category", reason=f"{what}, {distinct} different values: {listed}{more}{share}")

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 
 _MOST_CLASSES = 6
+_LONGEST = 90  # characters of a column and its value: a pair has two of each
 _BETWEEN = 3  # characters between columns of a terminal's table
 _LABELS = 30  # characters that labels need before they are cut into lines
 _MOST_SPLIT = 3  # classes for which a line says what was counted and what a correction has added
@@ -58,7 +59,8 @@ class Contribution:
         return self.corrected is not None and float(np.ptp(self.corrected[at])) >= WORTH_SAYING
 
     def __str__(self) -> str:
-        label = printable(f"{self.column}: {self.label}" if self.column and self.label else self.column or self.label)
+        both = f"{self.column}: {self.label}" if self.column and self.label else self.column or self.label
+        label = printable(both, _LONGEST)
         weight = "" if self.factor == 1.0 or self.note else f"  (weight {self.factor:.3g})"
         if self.factor == 0:
             return f"{label}  (not used)"

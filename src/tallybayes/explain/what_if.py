@@ -342,7 +342,7 @@ class _Search:
         if np.array_equal(known, np.rint(known)):
             between = np.arange(*((np.floor(worse) + 1, best) if best > x else (best + 1, np.ceil(worse))))
             nearer = [v for v in between[turns(between)].tolist() if self._says(move.column, v)] if len(between) else []
-            return min([*nearer, best], key=lambda v: abs(v - x))
+            return float(min([*nearer, best], key=lambda v: abs(v - x)))
         for _ in range(_HALVINGS):
             between = np.linspace(worse, best, _BETWEEN)[1:]
             first = int(np.argmax(turns(between)))  # the last one does

@@ -102,6 +102,7 @@ class Table(Shown):
     values: Floats  # rows × classes
     unit: str = ""  # what a row is, where their number says something: "values", "bins", "words"
     classes: tuple[Any, ...] = ()
+    empty: tuple[str, ...] = ()  # rows that nothing was counted in: what smoothing says of them is no evidence
 
     def __getitem__(self, at: tuple[Any, Any]) -> float:
         """The number in a row and a class: table["severe", "Flu"]."""

@@ -18,16 +18,19 @@ import numpy as np
 import pyarrow as pa
 
 from ..base.arrays import Floats, Ints
+from ..base.canon import number_text
 from ..base.errors import SettingsError
+from ..data.blocks import Numbers
 from ..exact.counts import Counts
 from .base import Belief, Context, Family, Table, named
 from .bins import Bins
-from .forms import BlendForm, Form, NoForm
+from .forms import BellForm, BlendForm, CellsForm, Form, NoForm, RateForm, StepsForm, relative
 from .gaussian import Gaussian
 from .support import QUANTILES, ColumnTally, Support, supports_of
 
 MOST = 15.0  # nats a family may hold against a class: the far tail of a bell curve is a guess, not evidence
 _FEW = 16  # classes
+_PLACES = 9  # values in its table
 READERS: tuple[Family, ...] = (
     Gaussian(variance="shared"),
     Gaussian(predictive=True),
@@ -127,10 +130,27 @@ class BlendBelief(Belief):
         return sum(raw for raw, _ in each), sum(free for _, free in each)
 
     def table(self) -> Table:
-        """The table of the family with the largest share."""
-        if not self.beliefs:
-            return Table("no evidence", [], np.zeros((0, self.n_classes)))
-        return self.beliefs[int(np.argmax(self.shares))].table()
+        """What the whole of it says at a few values: log evidence, 0 for the class that it speaks for most."""
+        x = self._places()
+        said = relative(self.parts(Numbers(x))) if len(x) else np.zeros((0, self.n_classes))
+        return Table("log evidence at the value", [number_text(v) for v in x.tolist()], said)
+
+    def _places(self) -> Floats:
+        """Values that its families know, from end to end, in few digits."""
+        found = [np.zeros(0)]
+        for form in (belief.form() for belief in self.beliefs):
+            if isinstance(form, BellForm):
+                found += [(form.location + z * form.scale).ravel() for z in (-2.0, -1.0, 0.0, 1.0, 2.0)]
+            elif isinstance(form, RateForm):
+                found.append(np.concatenate([[0.0], form.rate, 2 * form.rate]))
+            elif isinstance(form, (CellsForm, StepsForm)):
+                found.append(form.near() if isinstance(form, CellsForm) else form.starts)
+        known = np.unique(np.concatenate(found))
+        known = known[np.isfinite(known)]
+        at = (
+            np.unique(np.linspace(0, len(known) - 1, _PLACES).astype(np.int64)) if len(known) else np.zeros(0, np.int64)
+        )
+        return np.unique([float(f"{v:.3g}") for v in known[at]])
 
 
 def bounded(parts: Floats, most: float = MOST) -> Floats:

@@ -53,8 +53,10 @@ class Levels(Family):
             return self._of_bag(counts, context)
         h = read_cells(counts, context, self.name)
         values, n = self._levels(h, context.n_classes)
-        p = context.probabilities(n, [number_text(v) for v in values])
-        return LevelsBelief(h.cells, context.n_classes, p, values, fold=self.top is not None)
+        names = [number_text(v) for v in values]
+        empty = tuple(name for name, total in zip(names, n.sum(axis=1).tolist(), strict=True) if total == 0)
+        p = context.probabilities(n, names)
+        return LevelsBelief(h.cells, context.n_classes, p, values, self.top is not None, empty)
 
     def _levels(self, h: Histogram, n_classes: int) -> tuple[Floats, Floats]:
         """The levels, and how often each class has them."""
@@ -119,6 +121,7 @@ class LevelsBelief(GroupBelief):
 
     values: Floats
     fold: bool
+    empty: tuple[str, ...]  # levels that no row has
 
     def groups(self, codes: Ints) -> Ints:
         """The level of each cell, −1 for none."""
@@ -138,7 +141,8 @@ class LevelsBelief(GroupBelief):
 
     def table(self) -> Table:
         """P(level given class)."""
-        return Table("P(level given class)", [number_text(v) for v in self.values], self.probabilities, "levels")
+        names = [number_text(v) for v in self.values]
+        return Table("P(level given class)", names, self.probabilities, "levels", empty=self.empty)
 
 
 @dataclass(frozen=True)

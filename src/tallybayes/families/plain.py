@@ -239,7 +239,7 @@ def _words(form: forms.WordsForm) -> Belief:
 
 def _blend(form: forms.BlendForm) -> Belief:
     each = tuple(of_form(part) for _, part in form.parts)
-    n_classes = each[0].table().values.shape[1] if each else 0
+    n_classes = each[0].parts(Numbers(np.zeros(1))).shape[1] if each else 0
     return BlendBelief(n_classes, each, tuple(share for share, _ in form.parts), form.most)
 
 

@@ -1,7 +1,7 @@
 """Bernoulli: yes or no, ψ^x·(1 − ψ)^(1 − x); of a column, or of every word of a bag, which occurs or does not.
 
 amounts    a one under the value, or under each word that occurs at all and for the row
-estimate   ψ_yw = (rows with w + α)/(rows + 2·α)
+estimate   ψ_yw = (rows with w + α)/(rows + 2·α), or + a and + a + b under Beta(a, b)
 score      Σ_w log ψ_yw if w occurs, log(1 − ψ_yw) if not
 """
 
@@ -17,7 +17,7 @@ import pyarrow as pa
 from ..base.arrays import Floats, Ints, safe_log
 from ..base.errors import SettingsError
 from ..base.lazy import scipy
-from ..data.blocks import Bag, N
+from ..data.blocks import WORDS, Bag, N
 from ..data.schema import Column
 from ..exact.counts import Counts
 from .base import Belief, Context, Family, Linear, Table, Term
@@ -25,7 +25,7 @@ from .categorical import Categorical
 from .forms import PresenceForm
 from .histogram import Histogram, read_cells
 from .levels import Levels, LevelsBelief
-from .smoothing import Dirichlet, frequencies
+from .smoothing import PRESENCE, Dirichlet, frequencies
 from .support import ColumnTally, Support, share, sum_of
 from .vocabulary import Selection, bag_rows, vocabulary, word_table
 from .words import WordsBelief
@@ -91,6 +91,14 @@ class BernoulliWords(Family):
 
     def estimate(self, counts: Counts, context: Context) -> BernoulliWordsBelief:
         """The smoothed share of rows with each word."""
+        if isinstance(context.smoothing, Dirichlet) and context.smoothing.extra_slots() <= set(PRESENCE):
+            known = counts.sheet("words", WORDS).slot_names
+            if not any(word in known for word in context.smoothing.extra_slots()):
+                raise SettingsError(
+                    f"column {context.column!r}: a Dirichlet prior over words names only 'present' and 'absent', "
+                    "which no row has",
+                    hint="imagined rows with and without each word are tb.Beta(1, 9).",
+                )
         words = vocabulary(counts, context, self.select)
         there = word_table(counts, context, "documents", words)
         rows = bag_rows(counts, context)
@@ -98,7 +106,7 @@ class BernoulliWords(Family):
         if isinstance(context.smoothing, Dirichlet):  # so many imagined rows with the word, and as many without it
             p = frequencies(n + context.smoothing.amounts_for(words, context.classes))
         else:
-            p = context.probabilities(n, ["present", "absent"])
+            p = context.probabilities(n, PRESENCE)
         return BernoulliWordsBelief(tuple(words), p[0], p[1])
 
 
@@ -172,7 +180,7 @@ class BernoulliWordsBelief(Belief):
         names = [block.slots[s] for s in block.matrix.indices]
         n, _ = counted.of_words("documents", names)
         rows = counted.rows()
-        strength = counted.strength(rows, ["present", "absent"])
+        strength = counted.strength(rows, PRESENCE)
         at = self._view.rows_of(names)
         there = [Support(n[i], rows, share(self.present[at[i]], strength, 2)) for i in range(len(names))]
         rest = np.setdiff1d(np.arange(len(self.words)), at)

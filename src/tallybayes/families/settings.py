@@ -11,7 +11,20 @@ import numpy as np
 
 from ..base.errors import SettingsError, unknown
 from .calibration import Correction, Isotonic, MarginScaling
-from .smoothing import Dirichlet, Laplace, Smoothing, smoothing_of
+from .smoothing import (
+    MAP,
+    AbsoluteDiscount,
+    BackOff,
+    Beta,
+    Dirichlet,
+    Epsilon,
+    GoodTuring,
+    JelinekMercer,
+    Laplace,
+    MaximumLikelihood,
+    Smoothing,
+    is_number,
+)
 
 if TYPE_CHECKING:
     from ..data.schema import Schema
@@ -103,6 +116,50 @@ def concern(setting: Field[Any]) -> Concern:
     """What a field of the settings concerns; nothing in particular if somebody has added it without a word."""
     out: Concern = setting.metadata.get("concern", _NOTHING)
     return out
+
+
+# Smoothings as they are typed, on a command line or in settings
+NAMES: dict[str, Callable[..., Smoothing]] = {
+    "maximum-likelihood": MaximumLikelihood,
+    "epsilon": Epsilon,
+    "laplace": Laplace,
+    "beta": Beta,
+    "map": MAP,
+    "back-off": BackOff,
+    "jelinek-mercer": JelinekMercer,
+    "absolute-discount": AbsoluteDiscount,
+    "good-turing": GoodTuring,
+}
+
+
+def smoothing_of(given: object) -> Smoothing:
+    """A smoothing as a person gives it: itself, a number (the α of Laplace) or a name, with its amounts.
+
+    >>> smoothing_of(2), smoothing_of("beta:1:9"), smoothing_of("maximum likelihood")
+    (Laplace(alpha=2.0), Beta(present=1.0, absent=9.0), MaximumLikelihood())
+    """
+    if isinstance(given, Smoothing):
+        return given
+    if is_number(given):
+        return Laplace(float(given))  # type: ignore[arg-type]
+    if not isinstance(given, str):
+        raise SettingsError(
+            f"smoothing={given!r} is not a smoothing",
+            hint="take a number, tb.Laplace(1.0), tb.MaximumLikelihood(), tb.MAP(2.0), tb.Epsilon(), "
+            "tb.Dirichlet({…}), tb.Beta(a, b), tb.BackOff(m), tb.JelinekMercer(l), tb.AbsoluteDiscount(d) or "
+            "tb.GoodTuring().",
+        )
+    name, *amounts = given.split(":")
+    kind = NAMES.get(name.strip().replace(" ", "-").lower())
+    if kind is None:
+        hint = f"take {', '.join(NAMES)}, with :AMOUNT where it has one."
+        raise unknown(SettingsError, f"there is no smoothing {name!r}: smoothing={given!r}", name, NAMES, hint)
+    try:
+        return kind(*(float(amount) for amount in amounts if amount))
+    except (TypeError, ValueError) as error:
+        if isinstance(error, SettingsError):
+            raise
+        raise SettingsError(f"{given!r} is no smoothing", hint=f"write {name} or {name}:0.5.") from None
 
 
 def _families(value: Any) -> None:

@@ -9,7 +9,7 @@ the frequencies over all classes, which is evidence for none of them.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
 
@@ -17,9 +17,10 @@ import numpy as np
 
 from ..base import canon
 from ..base.arrays import Floats
-from ..base.errors import SettingsError, unknown, warn
+from ..base.errors import SettingsError, warn
 
 OTHER = "(other values)"  # in a Dirichlet prior: all values that are not named, together
+PRESENCE = ("present", "absent")  # the slots of a word that occurs or not
 
 
 class Smoothing(ABC):
@@ -194,16 +195,51 @@ class Dirichlet(Smoothing):
         return out
 
     def probabilities(self, n: Floats, slots: Sequence[str], classes: Sequence[str], rows: float) -> Floats:
-        """(n + a) / (N + Σa)."""
-        if n.ndim != 2:
+        """(n + a) / (N + Σa); of a table for every word, its slots are levels, and the same for each."""
+        amounts = self.amounts_for(slots, classes)
+        if n.ndim == 2:
+            return frequencies(n + amounts)
+        strange = sorted(self.extra_slots() - set(slots) - {OTHER})
+        if strange:
             raise SettingsError(
-                "a Dirichlet prior names values, but this family asks for a table per word",
-                hint="use Laplace(alpha) for the bernoulli and levels readings.",
+                f"a Dirichlet prior names {strange[0]!r}, which is no level: they are {slots[0]} to {slots[-1]}",
+                hint="a family of levels imagines rows by how often a word occurs: tb.Dirichlet({0: 8, 1: 1, 2: 1}).",
             )
-        return frequencies(n + self.amounts_for(slots, classes))
+        return frequencies(n + amounts[:, None, :])
 
 
-def _is_number(value: object) -> bool:
+@dataclass(frozen=True)
+class Beta(Smoothing):
+    """(n + a) / (N + a + b) for the rows that have a word, and the rest for those that do not.
+
+    For words read by presence: a imagined rows with each word and b without it. Laplace(1) is Beta(1, 1).
+
+    >>> Beta(1, 9).probabilities(np.array([[2.0], [8.0]]), ["present", "absent"], ["y"], 10).ravel().tolist()
+    [0.15, 0.85]
+    """
+
+    present: float = 1.0
+    absent: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not all(a >= 0 and np.isfinite(a) for a in (self.present, self.absent)):
+            raise SettingsError(
+                f"Beta({self.present!r}, {self.absent!r})",
+                hint="both count imagined rows: take numbers of at least 0.",
+            )
+
+    def probabilities(self, n: Floats, slots: Sequence[str], classes: Sequence[str], rows: float) -> Floats:
+        """(n + a) / (N + a + b) and (N − n + b) / (N + a + b)."""
+        if tuple(slots) != PRESENCE:
+            raise SettingsError(
+                "Beta(a, b) is for words that are there or not, and this column has a table of other values",
+                hint="take tb.Beta for columns read by 'bernoulli' words, tb.Dirichlet({value: rows}) for others.",
+            )
+        return frequencies(n + np.reshape([self.present, self.absent], (2, *[1] * (n.ndim - 1))))
+
+
+def is_number(value: object) -> bool:
+    """Whether it is a number, and not True or False."""
     return not isinstance(value, bool) and isinstance(value, Real)
 
 
@@ -218,7 +254,7 @@ def MAP(prior: float | Mapping[object, float] = 2.0) -> Smoothing:
     """
     amounts = prior if isinstance(prior, Mapping) else {"": prior}
     for value, a in amounts.items():
-        if not (_is_number(a) and np.isfinite(a) and a >= 1):
+        if not (is_number(a) and np.isfinite(a) and a >= 1):
             where = f" for {value!r}" if value != "" else ""
             raise SettingsError(
                 f"MAP under a Dirichlet of {a!r}{where}",
@@ -336,45 +372,3 @@ def _simple_good_turing(n: Floats, back: Floats) -> Floats | None:
     out[seen] = (1 - unseen) * mass / mass.sum()
     out[~seen] = unseen * back[~seen] / back[~seen].sum()
     return out
-
-
-# As they are typed, on a command line or in settings
-NAMES: dict[str, Callable[..., Smoothing]] = {
-    "maximum-likelihood": MaximumLikelihood,
-    "epsilon": Epsilon,
-    "laplace": Laplace,
-    "map": MAP,
-    "back-off": BackOff,
-    "jelinek-mercer": JelinekMercer,
-    "absolute-discount": AbsoluteDiscount,
-    "good-turing": GoodTuring,
-}
-
-
-def smoothing_of(given: object) -> Smoothing:
-    """A smoothing as a person gives it: itself, a number (the α of Laplace) or a name, with an amount if it has one.
-
-    >>> smoothing_of(2), smoothing_of("laplace:0.5"), smoothing_of("maximum likelihood")
-    (Laplace(alpha=2.0), Laplace(alpha=0.5), MaximumLikelihood())
-    """
-    if isinstance(given, Smoothing):
-        return given
-    if _is_number(given):
-        return Laplace(float(given))  # type: ignore[arg-type]
-    if not isinstance(given, str):
-        raise SettingsError(
-            f"smoothing={given!r} is not a smoothing",
-            hint="take a number, tb.Laplace(1.0), tb.MaximumLikelihood(), tb.MAP(2.0), tb.Epsilon(), "
-            "tb.Dirichlet({…}), tb.BackOff(m), tb.JelinekMercer(l), tb.AbsoluteDiscount(d) or tb.GoodTuring().",
-        )
-    name, _, amount = given.partition(":")
-    kind = NAMES.get(name.strip().replace(" ", "-").lower())
-    if kind is None:
-        hint = f"take {', '.join(NAMES)}, with :AMOUNT where it has one."
-        raise unknown(SettingsError, f"there is no smoothing {name!r}: smoothing={given!r}", name, NAMES, hint)
-    try:
-        return kind(*([float(amount)] if amount else []))
-    except (TypeError, ValueError) as error:
-        if isinstance(error, SettingsError):
-            raise
-        raise SettingsError(f"{given!r} is no smoothing", hint=f"write {name} or {name}:0.5.") from None

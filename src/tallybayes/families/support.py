@@ -26,7 +26,7 @@ from ..base.arrays import Floats
 from ..base.lazy import special
 from ..data.blocks import WORDS, N
 from ..exact.counts import Counts
-from .smoothing import BackOff, Dirichlet, Laplace, Smoothing
+from .smoothing import BackOff, Beta, Dirichlet, Laplace, Smoothing
 
 if TYPE_CHECKING:
     from .base import Belief
@@ -107,6 +107,8 @@ class ColumnTally:
             return total + self.smoothing.alpha * len(slots)
         if isinstance(self.smoothing, Dirichlet):
             return np.asarray(total + self.smoothing.amounts_for(slots, self.classes).sum(axis=0))
+        if isinstance(self.smoothing, Beta):
+            return total + self.smoothing.present + self.smoothing.absent
         if isinstance(self.smoothing, BackOff):
             return np.asarray(total + self.smoothing.amounts(total[None])[0] * len(slots))
         return total + 1.0

@@ -31,7 +31,7 @@ from . import one_row, posterior
 from .graph import Graph, model_html
 from .learning import Learning
 from .linear import LinearView, linear_view
-from .odds import OddsTable, odds_table, stretches
+from .odds import OddsTable, never_counted, odds_table, stretches
 from .posterior import decide
 from .prior import natural_order, prior_probabilities
 from .scoring import Scoring
@@ -252,7 +252,8 @@ class Model(Learning, Scoring):
 
         With `by="probability"` they are simply the most frequent ones of the class, by P(value given class).
         Ratios are infinite where another class has probability 0, as it may without smoothing. A number that its
-        family reads as a curve is told by stretches of the line and the rows counted there.
+        family reads as a curve is told by stretches of the line and the rows counted there. Values and levels that no
+        row has are left out: all that is known of them is how many rows the classes have.
         """
         table = self.table(column)
         if not table.title.startswith("P("):
@@ -263,6 +264,8 @@ class Model(Learning, Scoring):
                     hint="odds need a category, words, or a number whose cells were counted.",
                 )
             table = found[1]
+        elif table.unit == "values" and self.tally is not None:
+            table = replace(table, empty=never_counted(self, column, table))
         at = [self.class_number(c) for c in ([label] if against is None else [label, against])]
         other = at[1] if len(at) == 2 else None
         return odds_table(column, table, np.exp(self.log_prior), at[0], other, top, least, by)
@@ -322,7 +325,7 @@ class Model(Learning, Scoring):
     def __repr__(self) -> str:
         prior = ", ".join(f"{canon.printable(c, 20)} {p:.3g}" for c, p in list(self.prior().items())[:6])
         more = ", …" if len(self.classes) > 6 else ""
-        origin = "written by hand" if self.tally is None else f"{self.tally.rows:,} rows"
+        origin = "written by hand" if self.tally is None else canon.many(self.tally.rows, "row")
         title = f"Model: {origin} · P({canon.printable(self.schema.target)}): {prior}{more}"
         page = Page(title, [[canon.printable(name, 40), what] for name, what in self._described()], left=2, indent=2)
         calibrated = self.settings.calibrated

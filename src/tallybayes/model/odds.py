@@ -8,21 +8,25 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..base.arrays import Floats
+from ..base.arrays import Floats, weighted_quantiles
 from ..base.canon import printable, text
 from ..base.errors import SettingsError, unknown
 from ..base.show import Page
-from ..data.blocks import N
+from ..data.blocks import N, Numbers
 from ..data.pairs import stretch_names
 from ..families import Table
 from ..families.bins import Bins, by_bin
+from ..families.categorical import UNSEEN
+from ..families.forms import relative
 from ..families.histogram import Histogram, histogram
+from ..families.smoothing import Dirichlet
 
 if TYPE_CHECKING:
     from .model import Model
 
 BY = ("ratio", "probability")  # what odds are sorted by
 _STRETCHES = 10  # of a number, equally filled
+_QUANTILES = (0.0, 0.02, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.98, 1.0)
 
 
 @dataclass(frozen=True)
@@ -78,15 +82,14 @@ def odds_table(
     """The `top` values with the highest odds ratio; the others count by their prior unless one is named.
 
     Of equal ratios the more frequent value comes first. Values whose probability in the class is below `least` are
-    left out.
+    left out, and so are bins and levels that no row is in.
     """
     inside = table.values[:, label]
     outside = elsewhere(table, prior, label, against) if len(prior) > 1 or against is not None else inside
-    rows = [
-        Odds(value, float(a), float(b)) for value, a, b in zip(table.rows, inside, outside, strict=True) if a >= least
-    ]
     if by not in BY:
         raise unknown(SettingsError, f"by={by!r}", by, BY)
+    each = zip(table.rows, inside.tolist(), outside.tolist(), strict=True)
+    rows = [Odds(value, a, b) for value, a, b in each if a >= least and value not in table.empty]
     rows.sort(key=lambda r: (-r.ratio if by == BY[0] else 0.0, -r.inside, r.value))
     name = "the others" if against is None else str(table.classes[against])
     return OddsTable(column, table.classes[label], name, tuple(rows[:top]))
@@ -105,12 +108,35 @@ def class_counts(model: Model, column: str, sheet: str, amounts: tuple[str, ...]
     return found.slot_names, np.hstack([table, np.zeros((len(table), 1))])[:, own]
 
 
+def never_counted(model: Model, column: str, table: Table) -> tuple[str, ...]:
+    """Declared values of a category that no row has and no prior knows."""
+    if isinstance(model.settings.smoothing_of(column), Dirichlet):
+        return ()
+    slots, n = class_counts(model, column, "values")
+    seen = {slot for slot, total in zip(slots, n.sum(axis=1).tolist(), strict=True) if total > 0} | {UNSEEN}
+    return tuple(value for value in table.rows if value not in seen)
+
+
 def counted_cells(model: Model, column: str) -> Histogram | None:
     """The counted cells of a number, by class; None for other columns, and where none were counted."""
     cells = model.schema[column].cells
     if cells is None or model.tally is None or "cells" not in model.tally.columns[column].sheets:
         return None
     return histogram(cells, *class_counts(model, column, "cells"))
+
+
+def said(model: Model, column: str) -> Table | None:
+    """What a number adds to the score of each class at quantiles of what was counted, 0 for the class it speaks for.
+
+    Weight and corrections are in it: of a blend this is the one thing that is true of the whole.
+    """
+    found = counted_cells(model, column)
+    if found is None or not len(found.middle):
+        return None
+    x = np.unique(weighted_quantiles(found.middle, found.n.sum(axis=1), _QUANTILES))
+    parts = model.beliefs[column].parts(Numbers(x, found.cells))
+    parts = model.settings.weights.get(column, 1.0) * relative(parts) + 0.0
+    return Table("adds to the score at", [f"{v:.6g}" for v in x], parts, classes=model.classes)
 
 
 def stretches(model: Model, column: str) -> tuple[Floats, Table] | None:

@@ -24,7 +24,7 @@ def model_card(model: Model) -> str:
     """The card as Markdown."""
     tally = model.tally
     lines = [f"# Model card: {_safe(model.schema.target)}", ""]
-    origin = "Written by hand." if tally is None else f"Counted from {tally.rows:,} rows"
+    origin = "Written by hand." if tally is None else f"Counted from {canon.many(tally.rows, 'row')}"
     if tally is not None:
         origin += f" ({tally.skipped:,} more had no label and were skipped)." if tally.skipped else "."
     lines += [f"A naive Bayes classifier. {origin} Answers are a sum: the prior, and what each column says.", ""]

@@ -225,7 +225,7 @@ class Tally:
             ", …" if len(shown) > 6 else ""
         )
         rows, columns, skipped = (
-            f"{n:,} {what}{'' if n == 1 else 's'}"
+            canon.many(n, what)
             for n, what in [(self.rows, "row"), (len(self.columns), "column"), (self.skipped, "row")]
         )
         out = f"Tally: {rows} · {labels or 'no classes'} · {columns}"

@@ -11,7 +11,8 @@ import numpy as np
 from ...base.arrays import Floats
 from ...base.errors import SettingsError, unknown
 from ...base.lazy import gammaln
-from ...families.smoothing import BackOff, Dirichlet, Laplace, MaximumLikelihood, Smoothing, smoothing_of
+from ...families.settings import smoothing_of
+from ...families.smoothing import BackOff, Dirichlet, Laplace, MaximumLikelihood, Smoothing
 from ...model.odds import class_counts
 from .columns import frequent
 from .paper import EVEN, axes, bare, colour, label, legend_above

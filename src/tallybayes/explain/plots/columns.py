@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...base.arrays import Floats, Ints, safe_log, weighted_quantiles
+from ...base.arrays import Floats, Ints, log_sum_exp, safe_log, weighted_quantiles
 from ...base.canon import number_text
 from ...data.blocks import Numbers
 from ...families import Belief
 from ...families.forms import BellForm
+from ...families.histogram import Histogram
 from ...model.odds import Odds, OddsTable, class_counts, counted_cells, elsewhere
 from .paper import axes, bare, class_colours, label, legend_above
 from .scores import Display
@@ -88,7 +89,7 @@ class CategoryDisplay(Display):
             if self.counted is not None:
                 dots = {"color": "#7d8590", "markersize": 3.5, "linestyle": "none"}
                 ax.plot(self.counted[:, i], y, "o", label="counted" if i == k - 1 else None, **dots)
-        ax.set_yticks(rows, [label(v, 22) for v in self.values])
+        ax.set_yticks(rows, [label(v, 40) for v in self.values])
         ax.invert_yaxis()
         more = f"; {self.hidden} others not shown" if self.hidden else ""
         ax.set_xlabel(f"{self.unit}{more}")
@@ -99,7 +100,11 @@ class CategoryDisplay(Display):
 
 @dataclass
 class NumberDisplay(Display):
-    """A number: the histogram of each class out of the tally's cells, and the believed density over it."""
+    """A number: the histogram of each class out of the tally's cells, and what is believed over it.
+
+    A curve is drawn as it is. A blend or a corrected column has no density of its own: it says how likely each class
+    is at a value. So the counted rows are dealt to the classes by that, and drawn like those that were counted.
+    """
 
     column: str
     edges: Floats | None  # of the bars; None where no cells were counted
@@ -113,7 +118,7 @@ class NumberDisplay(Display):
     @classmethod
     def of(cls, model: Model, column: str) -> NumberDisplay:
         """Bars over the middle 99 % of what was counted."""
-        belief, cells, (shown, *look) = model.beliefs[column].by_counts, model.schema[column].cells, frequent(model)
+        belief, cells, (shown, *look) = model.beliefs[column], model.schema[column].cells, frequent(model)
         assert model.tally is not None
         counted = counted_cells(model, column)
         if counted is None:
@@ -123,22 +128,22 @@ class NumberDisplay(Display):
             return cls(column, None, None, x, density(belief, x, cells)[:, shown], False, *look)
         places, n = counted.middle, counted.n
         share = n / np.maximum(n.sum(axis=0), 1e-300)
+        dealt = None if belief.density else _dealt(model, column, counted)
         if counted.cells.discrete and len(places) <= 2 * _BARS:
             gap = float(np.min(np.diff(places))) if len(places) > 1 else 1.0
             scale = gap if isinstance(belief.form(), BellForm) else 1.0  # a density, read as the share of one value
-            believed = scale * density(belief, places, cells)
+            believed = scale * density(belief, places, cells) if dealt is None else dealt
             return cls(column, places, share[:, shown], places, believed[:, shown], True, *look)
         low, high = weighted_quantiles(places, n.sum(axis=1), [0.005, 0.995]).tolist()
         edges = np.linspace(low, high if high > low else low + 1, _BARS + 1)
-        bars = np.stack([np.histogram(places, edges, weights=share[:, y])[0] for y in range(n.shape[1])], axis=1)
-        flat = belief.bars(edges[0], edges[-1])
+        height = _heights(places, edges, share)
+        flat = belief.bars(edges[0], edges[-1]) if dealt is None else (edges, _heights(places, edges, dealt))
         if flat is not None:
             x, believed = np.repeat(flat[0], 2)[1:-1], np.repeat(flat[1], 2, axis=0)
         else:
             x = np.linspace(edges[0], edges[-1], 241)
             x = x + (edges[1] - edges[0]) * 1e-4  # beside the values that have a probability of their own
             believed = density(belief, x, cells)
-        height = bars / (edges[1] - edges[0])
         return cls(column, edges, height[:, shown], x, believed[:, shown], False, *look)
 
     @property
@@ -183,12 +188,21 @@ class NumberDisplay(Display):
 def density(belief: Belief, x: Floats, cells: Any) -> Floats:
     """What is believed of some numbers, x × classes: densities, or probabilities of those with one of their own."""
     block = Numbers(x, cells)
-    log = belief.parts(block) + belief.base(block)[:, None]
-    if belief.density:
-        return np.exp(np.minimum(log, 700.0))
-    p = np.exp(log - log.max(axis=0))  # a blend is no density until it is divided by its sum
-    whole = p.sum(axis=0) if cells is not None and cells.discrete else np.trapezoid(p, x, axis=0)
-    return np.asarray(p / np.maximum(whole, 1e-300))
+    return np.exp(np.minimum(belief.parts(block) + belief.base(block)[:, None], 700.0))
+
+
+def _heights(places: Floats, edges: Floats, share: Floats) -> Floats:
+    """Shares by class of cells at these places, as the heights of bars."""
+    each = [np.histogram(places, edges, weights=share[:, y])[0] for y in range(share.shape[1])]
+    return np.asarray(np.stack(each, axis=1) / (edges[1] - edges[0]))
+
+
+def _dealt(model: Model, column: str, counted: Histogram) -> Floats:
+    """The counted rows dealt to the classes by P(class) · what the column says, as shares of each class."""
+    parts = model.beliefs[column].parts(Numbers(counted.middle, counted.cells))
+    score = model.log_prior + model.settings.weights.get(column, 1.0) * parts
+    rows = np.exp(score - log_sum_exp(score)[:, None]) * counted.n.sum(axis=1, keepdims=True)
+    return np.asarray(rows / np.maximum(rows.sum(axis=0), 1e-300))
 
 
 @dataclass

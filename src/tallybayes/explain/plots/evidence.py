@@ -61,7 +61,7 @@ class WaterfallDisplay(Display):
                 ax.plot([low, high], [row, row], color=EVEN, linewidth=1)
             ax.plot([total + shown] * 2, [row - 0.31, row + 1.31], color=EVEN, linewidth=0.7)
             total += shown
-            names.append(f"{label(name, 32)}  {signed(value, 2)}")
+            names.append(f"{label(name, 48)}  {signed(value, 2)}")
         if not np.isnan(end):
             ax.barh(len(lines), total, height=0.62, color=FOR if end > 0 else AGAINST)
         own, other = label(self.odds.label, 20), label(self.odds.against, 20)
@@ -130,10 +130,10 @@ class NomogramDisplay(Display):
             if np.isnan(points):
                 continue
             if np.isfinite(points):
-                out.append((points, "|", label(value, 14)))
+                out.append((points, "|", label(value, _LONGEST)))
             else:
                 place = high + _BEYOND * inch / 2 if points > 0 else low - _BEYOND * inch / 2
-                out.append((place, ">" if points > 0 else "<", f"{label(value, 14)} {signed(points, 0)}"))
+                out.append((place, ">" if points > 0 else "<", f"{label(value, _LONGEST)} {signed(points, 0)}"))
         return out
 
     def _layout(self) -> list[float]:
@@ -198,6 +198,7 @@ _MOST_VALUES = 14
 _MOST_REMARKS = 6
 _WIDE, _NAMES = 8.0, 1.9  # inches: the picture, and the names beside it
 _BEYOND = 0.6  # inches beside the scales, for what is infinite
+_LONGEST = 30  # letters of a label
 _LETTER, _LINE = 0.066, 0.14  # inches: how wide a letter of a label is, and how high a line of them
 
 

@@ -220,6 +220,8 @@ def _column_facts(model: Model, seen: Judged) -> list[dict[str, Any]]:
     for column in model.schema.counted:
         name = column.name
         family = model.families[name].describe() if name in model.families else "written by hand"
+        if model.settings.weight_of(name) == 0:  # whatever the family, it is not asked
+            family = "counts not used" if name in model.settings.corrections else "not used"
         out.append({
             "name": name,
             "kind": column.kind,

@@ -28,10 +28,13 @@ a{color:var(--blue)}
 .note{border-left:.25rem solid var(--line);background:var(--card);padding:.5rem .8rem;margin:.7rem 0;max-width:46rem}
 .note.warning{border-color:var(--warnline);background:var(--warn)}
 .scroll{overflow-x:auto;margin:.6rem 0}
-table{border-collapse:collapse;width:max-content;font-size:.86rem;font-variant-numeric:tabular-nums}
+table{border-collapse:collapse;max-width:100%;font-size:.86rem;font-variant-numeric:tabular-nums}
 th,td{padding:.22rem .6rem;text-align:right;border-bottom:1px solid var(--line);vertical-align:top;white-space:nowrap}
 th{color:var(--soft);font-weight:600}
-th.l,td.l{text-align:left;white-space:normal;max-width:min(26rem,70vw)}
+th.l,td.l{text-align:left;white-space:normal;max-width:26rem}
+td.l:first-child{overflow-wrap:anywhere;min-width:6.5rem}
+@media (max-width:50rem){.scroll table{width:max-content;max-width:none}td.l{max-width:70vw}
+td.l:first-child{max-width:8rem}}
 .gallery{columns:22rem;column-gap:1.6rem}
 figure{margin:0 0 1.2rem;break-inside:avoid}
 figure svg{width:100%;height:auto;display:block}
@@ -74,7 +77,7 @@ def fold(title: str, inside: str) -> str:
 
 def figure(svg: str, caption: str, *, wide: bool = False) -> str:
     """A picture with its caption."""
-    head = f"<figcaption><bdi>{escape(caption, 120)}</bdi></figcaption>" if caption else ""
+    head = f"<figcaption><bdi>{escape(caption, 300)}</bdi></figcaption>" if caption else ""
     return f"<figure{' class=wide' if wide else ''}>{head}{svg}</figure>"
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...base.canon import printable
+from ...base.canon import many, printable
 from ...base.disk import write_atomically
 from ...base.show import times
 from ...model.model import Model
@@ -51,10 +51,10 @@ def report(model: Model, data: Any, path: str | os.PathLike[str] | None = None, 
 
 def _opening(page: HtmlPage, facts: dict[str, Any]) -> None:
     data, tally = facts["data"], facts["model"]["tally"]
-    counted = "written down by hand, not counted" if tally is None else f"counted from {number(tally['rows'])} rows"
+    counted = "written down by hand, not counted" if tally is None else f"counted from {many(tally['rows'], 'row')}"
     page.lead(
-        f"Which <b>{escape(facts['target'], 60)}</b>? {_many(len(facts['classes']), 'class', 'classes')}, "
-        f"{_many(len(facts['columns']), 'column')}, {counted}. This page looks at {number(data['rows'])} rows."
+        f"Which <b>{escape(facts['target'], 60)}</b>? {many(len(facts['classes']), 'class', 'classes')}, "
+        f"{many(len(facts['columns']), 'column')}, {counted}. This page looks at {many(data['rows'], 'row')}."
     )
     if "metrics" in facts:
         m = facts["metrics"]
@@ -87,30 +87,30 @@ def _warnings(data: dict[str, Any]) -> Iterable[tuple[str, str]]:
     if data["unknown_class"]:
         yield (
             "warning",
-            f"{number(data['unknown_class'])} rows have a class that the model does not know; they are left out.",
+            f"{many(data['unknown_class'], 'row')} left out, of a class that the model does not know.",
         )
     if data["without_label"] and data["labelled"]:
-        yield "info", f"{number(data['without_label'])} rows without a label are left out of the figures."
+        yield "info", f"{many(data['without_label'], 'row')} without a label left out of the figures."
 
 
 def _columns(page: HtmlPage, model: Model, facts: dict[str, Any]) -> None:
     page.section("data", "The data, and what was made of them")
-    rows = [["column", "kind", "family", "bits", "missing", "weight", "why"]]
+    rows = [["column", "bits", "weight", "corrections", "missing", "kind", "read as", "why"]]
     for c in facts["columns"]:
-        share = f"{max(100 * c['missing'], 1):.0f} %" if c["missing"] else ""
+        share = "" if not c["missing"] else "< 1 %" if c["missing"] < 0.01 else f"{100 * c['missing']:.0f} %"
         weight = f"{c['weight']:.3g}" if c["weight"] != 1 or c["corrections"] else ""
-        weight += f" and {c['corrections']:,} corrections" if c["corrections"] else ""
-        rows.append([c["name"], c["kind"], c["family"], f"{c['bits']:.3f}", share, weight, c["reason"]])
+        added = f"{c['corrections']:,}" if c["corrections"] else ""
+        rows.append([c["name"], f"{c['bits']:.3f}", weight, added, share, c["kind"], c["family"], c["reason"]])
     page.add(
         paragraph(
             "Columns by how much they say about the class alone, in bits: the mean distance from the prior that one "
             "column brings. A column that repeats another says it twice."
         )
     )
-    page.add(table(rows, left=(0, 1, 2, 6), shown=20))
+    page.add(table(rows, left=(0, 5, 6, 7), shown=20))
     if facts["ignored"]:
         lines = [["left out", "why"], *([c["name"], c["reason"]] for c in facts["ignored"])]
-        page.add(fold(f"{_many(len(facts['ignored']), 'column')} left out", table(lines, left=(0, 1))))
+        page.add(fold(f"{many(len(facts['ignored']), 'column')} left out", table(lines, left=(0, 1))))
     page.section("columns", "Column by column")
     pictures = []
     for i, c in enumerate(facts["columns"][:_MOST_PICTURES]):
@@ -119,17 +119,11 @@ def _columns(page: HtmlPage, model: Model, facts: dict[str, Any]) -> None:
     page.add(f'<div class="gallery">{"".join(pictures[:_OPEN])}</div>')
     if len(pictures) > _OPEN:
         rest = f'<div class="gallery">{"".join(pictures[_OPEN:])}</div>'
-        page.add(fold(f"{_many(len(pictures) - _OPEN, 'more column')} of those that say less", rest))
+        page.add(fold(f"{many(len(pictures) - _OPEN, 'more column')} of those that say less", rest))
     if len(facts["columns"]) > _MOST_PICTURES:
         page.add(
-            paragraph(
-                f"{_many(len(facts['columns']) - _MOST_PICTURES, 'column')} saying still less, without a picture."
-            )
+            paragraph(f"{many(len(facts['columns']) - _MOST_PICTURES, 'column')} saying still less, without a picture.")
         )
-
-
-def _many(n: int, what: str, several: str = "") -> str:
-    return f"{n} {what if n == 1 else several or what + 's'}"
 
 
 def _scores(page: HtmlPage, model: Model, seen: Judged, facts: dict[str, Any]) -> None:

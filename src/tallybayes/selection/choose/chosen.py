@@ -312,7 +312,7 @@ def with_gaps(schema: Schema, rows: Labelled) -> Schema:
             continue
         known |= {column.reads, pattern}
         side = PairColumn(column.reads, column.kind, column.part, tuple(column.missing))
-        reason = f"{asked} is missing in {100 * missing / len(there):.0f} % of the rows"
+        reason = f"{asked} is missing in {canon.share_of(missing, len(there))}"
         added.append(Column(name, "gap", of=(side,), reason=reason))
     return schema._with(columns=[*schema.columns, *added])
 

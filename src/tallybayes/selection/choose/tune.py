@@ -42,8 +42,8 @@ from ...families import (
     family_for,
     family_for_all,
 )
-from ...families.settings import Settings, SettingsLike
-from ...families.smoothing import Laplace, Smoothing, smoothing_of
+from ...families.settings import Settings, SettingsLike, smoothing_of
+from ...families.smoothing import Laplace, Smoothing
 from ...model.model import Model
 from ...model.posterior import log_posterior
 from ...tally.tally import Tally

@@ -271,10 +271,18 @@ recall_macro, recall_weighted = _averaged("recall")
 f1_macro, f1_weighted = _averaged("f1")
 
 
-@_metric
-def f1_micro(s: Scored, w: Floats) -> Floats:
-    """F1 of all decisions together; with one label per row this is the accuracy, as are precision and recall."""
-    return _mean(s.hit, w)
+def _of_all(name: str) -> Callable[..., float]:
+    def micro(s: Scored, w: Floats) -> Floats:
+        return _mean(s.hit, w)
+
+    micro.__name__ = f"{name}_micro"
+    micro.__doc__ = (
+        f"The {name} of all decisions together, which with one label and one answer per row is the accuracy."
+    )
+    return _metric(micro)
+
+
+precision_micro, recall_micro, f1_micro = map(_of_all, ("precision", "recall", "f1"))
 
 
 @_metric
