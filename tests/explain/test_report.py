@@ -206,3 +206,17 @@ def test_hostile_data_harm_nothing() -> None:
 def test_a_folder_that_is_not_there_is_an_error(model: tb.Model, tmp_path) -> None:
     with pytest.raises(OSError, match="nowhere"):
         tb.report(model, table(20), tmp_path / "nowhere" / "report.html")
+
+
+def test_what_is_read_first_stands_first_and_wraps() -> None:
+    """On a phone the name, bits and weight of a column lie within the page, and reasons wrap."""
+    data = {"x": [1.0, 2.0, 3.0, 4.0] * 9, "c": ["u", "v"] * 18, "y": ["a", "b"] * 18}
+    settings = tb.Settings(weights={"x": 0.0})
+    page = tb.report(tb.fit(data, "y", settings=settings), data)
+    head = re.search(r"<tr>(<th.*?)</tr>", page)
+    assert head is not None
+    assert re.findall(r">([^<>]+)</", head[1])[:3] == ["column", "bits", "weight"]
+    assert "not used" in page and "1 rows" not in page
+    assert "width:max-content;font-size" not in page  # which made tables wider than a screen
+    single = tb.report(tb.fit({"c": ["u", "v"], "y": ["a", "b"]}, "y"), {"c": ["u"], "y": ["a"]})
+    assert "This page looks at 1 row." in single and "1 rows" not in single

@@ -19,6 +19,8 @@ from typing import Any
 
 import frozen
 
+import tallybayes as tb
+
 FOLDER = Path(__file__).parent / "frozen"
 
 
@@ -43,6 +45,8 @@ def main() -> None:
             "screens": frozen.screens(model, rows),
         }
     write("answers.json", answers)
+    loaded = {name: tb.load(FOLDER / f"{name}.tb.parquet") for name in frozen.MODELS}
+    write("screens.json", {name: frozen.screens(m, frozen.probes_of(name)) for name, m in loaded.items()})
     write("exit_codes.json", exit_codes())
 
 

@@ -159,3 +159,41 @@ def test_tables_and_parameters(model: tb.Model) -> None:
         model.table("leg")
     assert model.parameters() == (2 + 4 + 4 + 6, 1 + 4 + 2 + 4)
     assert model.prior() == {"cat": 0.5, "dog": 0.5}
+
+
+def test_the_table_of_a_blend_is_true_of_the_whole_blend() -> None:
+    """Not of the family with the largest share: what it says at a value is what it adds to the score there."""
+    from tallybayes.model.odds import said
+
+    rng = np.random.default_rng(3)
+    y = np.arange(600) % 3
+    data = {"x": rng.gamma(2.0 + y, 2.0), "y": y}
+    schema = tb.Schema([tb.Column("x", "number", cells=tb.Cells.fitted(data["x"]))], target="y")
+    model = tb.count(data, schema).model(tb.Settings(families={"x": "blend"}, weights={"x": 0.6}, prior="uniform"))
+    table = model.table("x")
+    assert table.title == "log evidence at the value" and len(table.rows) >= 5 and not table.unit
+    asked = {"x": [float(v) for v in table.rows]}
+    parts = model.parts(asked)["x"]
+    np.testing.assert_allclose(table.values, parts - parts.max(axis=1, keepdims=True), atol=1e-12)
+    shown = said(model, "x")
+    joint = model.log_joint({"x": [float(v) for v in shown.rows]})
+    gap = joint - joint.max(axis=1, keepdims=True)
+    assert np.abs(shown.values - gap).max() < 0.3  # rows are named to six digits, and bins part some of them
+    assert np.median(np.abs(shown.values - gap)) < 1e-9
+    assert "bins" not in repr(model).split("25")[-1]
+    assert [o.value for o in model.odds("x", 0)]  # by stretches that were counted
+
+
+def test_one_row_is_one_row_and_few_missing_values_are_not_none(tmp_path: pathlib.Path) -> None:
+    from command_line import run
+
+    one = tb.fit({"c": ["u"], "y": ["a"]}, "y")
+    assert repr(one).startswith("Model: 1 row ·") and "from 1 row." in one.export(format="card").decode()
+    path = tmp_path / "one.tb.parquet"
+    one.save(path)
+    assert "from 0 columns, 1 row " in " ".join(run("show", path).out.split())
+    gone = {"x": [None, *map(float, range(999))], "c": [None, *(["u", "v", "w"] * 333)], "y": ["a", "b"] * 500}
+    reasons = {c.name: c.reason for c in tb.infer(gone, "y").columns}
+    assert "missing in 1 of 1,000 rows" in reasons["c"] and "0%" not in reasons["c"] + reasons["x"]
+    half = tb.infer({"c": [None, "u", "v", "u"] * 20, "y": ["a", "b", "b", "a", "a"] * 16}, "y")
+    assert half.columns[0].reason.endswith("missing in 25% of rows")
