@@ -919,3 +919,12 @@ def _globals_of(raw: bytes) -> set[tuple[str, str]]:
 
     Watching(io.BytesIO(raw)).load()
     return found
+
+
+def test_one_family_is_meant_for_all_columns_that_it_reads() -> None:
+    x = np.random.default_rng(0).normal(size=(60, 2)) + np.arange(60)[:, None] % 2
+    y = np.arange(60) % 2
+    fitted = NaiveBayes(families="gaussian", calibration=None, smoothing={"x0": 2}).fit(x, y)
+    assert [f.name for f in fitted.model_.families.values()] == ["gaussian", "gaussian"]
+    with pytest.raises(tb.SettingsError, match="did you mean 'gaussian'"):
+        NaiveBayes(families="gausian").fit(x, y)
