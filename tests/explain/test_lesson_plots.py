@@ -130,6 +130,7 @@ def test_a_dirichlet_triangle_marks_mean_counts_and_peak():
     [
         (lambda m: m.plot.regions("a", "c"), "'c' is a category"),
         (lambda m: m.plot.densities("c"), "'c' is a category"),
+        (lambda m: m.tally.model({"families": {"a": "blend"}}).plot.densities("a"), "a blend of families"),
         (lambda m: m.plot.regions("a", "b", {"a": [1.0], "y": ["k1"]}), "no column 'b'"),
         (lambda m: m.plot.beta("c", "sever"), "did you mean 'severe'"),
         (lambda m: m.plot.beta("a", 1), "no category"),

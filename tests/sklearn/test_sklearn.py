@@ -936,3 +936,12 @@ def test_columns_that_are_not_counted_may_be_of_any_type():
 def test_labels_that_nothing_can_hold_are_refused_in_our_words(labels):
     with pytest.raises(ValueError, match=r"labels that cannot be read|Unknown label type"):
         NaiveBayes().fit(np.arange(4.0)[:, None], np.array(labels * 2, dtype=object))
+
+
+def test_one_family_is_meant_for_all_columns_that_it_reads() -> None:
+    x = np.random.default_rng(0).normal(size=(60, 2)) + np.arange(60)[:, None] % 2
+    y = np.arange(60) % 2
+    fitted = NaiveBayes(families="gaussian", calibration=None, smoothing={"x0": 2}).fit(x, y)
+    assert [f.name for f in fitted.model_.families.values()] == ["gaussian", "gaussian"]
+    with pytest.raises(tb.SettingsError, match="did you mean 'gaussian'"):
+        NaiveBayes(families="gausian").fit(x, y)

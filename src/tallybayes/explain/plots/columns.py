@@ -77,7 +77,9 @@ class CategoryDisplay(Display):
     @property
     def size(self) -> tuple[float, float]:
         """In inches."""
-        return 5.2, 1.1 + len(self.values) * (0.16 + 0.11 * len(self.names))
+        longest = max((len(label(v, 40)) for v in self.values), default=0)
+        wide = 5.2 + 0.1 * max(longest - 22, 0)  # room for the names of long values
+        return wide, 1.1 + len(self.values) * (0.16 + 0.11 * len(self.names))
 
     def plot(self, ax: Any = None) -> CategoryDisplay:
         """Draw it."""

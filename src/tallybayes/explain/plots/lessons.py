@@ -154,6 +154,11 @@ class DensitiesDisplay(Display):
         shown, names, colours = frequent(model)
         x = np.linspace(*_reach(model, column, 0.25), _LINE)
         belief = model.beliefs[column].by_counts
+        if not belief.density:
+            raise SettingsError(
+                f"column {column!r} is believed by a blend of families, which has no density",
+                hint="draw plot.column(name), or name one family: tb.textbook(data, target, families='kernel').",
+            )
         height = density(belief, x, model.schema[column].cells)
         if prior:
             height = height * np.exp(model.log_prior)
