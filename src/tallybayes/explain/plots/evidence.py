@@ -242,7 +242,10 @@ def _scale(model: Model, name: str, at: int, other: int | None) -> Scale:
         x = _places(model, name)
         points = _against(belief.parts(Numbers(x, model.schema[name].cells)), at, other)
         lacks = "" if _all_named(model, name, x) else "numbers between those named"
-        return Scale(name, [number_text(float(f"{v:.4g}")) for v in x], factor * points, lacks)
+        cells = model.schema[name].cells
+        exact = frozenset(() if cells is None else cells.points)  # values that were seen as they are
+        values = [number_text(v if v in exact else float(f"{v:.4g}")) for v in x.tolist()]
+        return Scale(name, values, factor * points, lacks)
     if isinstance(form, TableForm):
         return _named(name, form.values, factor * _against(form.logs, at, other), "values")
     if isinstance(form, PairForm):
