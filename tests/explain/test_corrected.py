@@ -59,6 +59,6 @@ def test_pictures_reports_and_cards_know_corrections(seed: int, tmp_path: pathli
     model.plot.waterfall(ROWS)
     plt.close("all")
     tb.report(model, ROWS, tmp_path / "report.html")
-    assert "corrections</td>" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "corrections</th>" in (tmp_path / "report.html").read_text(encoding="utf-8")
     card = model.export(format="card").decode()
     assert "and corrections |" in card and "recalibrate" in card

@@ -195,6 +195,10 @@ def test_a_nomogram_that_promises_the_sum_has_pairs_gaps_and_corrections_on_it()
         log_p = model.predict_log_proba([row])[0]
         wanted = float(log_p[1] - log_p[0])
         assert read_off(drawn, shown, {"a with b": ("a", "b")}) == pytest.approx(wanted, abs=1e-9)
+    wide = {"c": [0.0, 99999.0, 123456.5] * 20, "y": ["p", "q", "q", "p"] * 15}
+    column = tb.Column("c", "number", cells=tb.Cells.fitted(np.array(wide["c"])))
+    (scale,) = nomogram(tb.count(wide, tb.Schema([column], target="y")).model(), None, None, 10).scales
+    assert scale.values == ["0", "99999", "123456.5"]  # as they are, not to four digits
     drawn = model.plot.nomogram()
     texts = [t.get_text() for t in drawn.ax_.texts]
     assert all(label(v, 30) in texts for s in drawn.scales for v in s.values)  # every tick has its label

@@ -135,7 +135,7 @@ def test_without_labels_or_with_unknown_ones(model: tb.Model) -> None:
     assert (facts["data"]["without_label"], facts["data"]["unknown_class"]) == (1, 1)
     page = tb.report(model, some)
     checked(page)
-    assert "1 rows have a class that the model does not know" in page
+    assert "1 row left out, of a class that the model does not know" in page
     assert report_facts(model, rows, data["y"]) == report_facts(model, data)
     with pytest.raises(tb.DataError, match="no rows"):
         tb.report(model, {k: v[:0] for k, v in data.items()})

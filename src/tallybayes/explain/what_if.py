@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 _FEW = 8  # classes whose changes are remembered as arrays
 _MOST_STEPS = 12  # changes tried one after the other
 _ROUNDING = 1e-9  # a lead smaller than this share of the scores may be rounding
+_MOST_WHOLE = 4096  # whole numbers that are tried
+_LARGEST = float(np.finfo(np.float64).max)
 _HALVINGS, _BETWEEN = 9, 65  # of the way to the border: 64 numbers at a time, to the last digits of a float64
 
 
@@ -331,16 +333,17 @@ class _Search:
             return self._turned(self._joint(others, move.unit[0], values.tolist()), to)
 
         known = np.array([m.value for m in self.possible.units[move.unit]])
-        known = known[np.argsort(np.abs(known - x), kind="stable")]
+        known = known[np.argsort(np.abs(known / 2 - x / 2), kind="stable")]
         good = known[turns(known)]
-        if not len(good):
-            return float(move.value)
+        if not len(good) or np.ptp(np.append(known / 4, x / 4)) > _LARGEST / 4:  # at the ends of the line
+            return float(good[0]) if len(good) else float(move.value)
         best = float(good[0])
-        side = known[(known - x) * (best - x) > 0]
+        side = known[(known != x) & ((known > x) == (best > x))]
         inner = side[np.abs(side - x) < abs(best - x)]
         worse = float(inner[-1]) if len(inner) else x
         if np.array_equal(known, np.rint(known)):
-            between = np.arange(*((np.floor(worse) + 1, best) if best > x else (best + 1, np.ceil(worse))))
+            ends = (np.floor(worse) + 1, best) if best > x else (best + 1, np.ceil(worse))
+            between = np.rint(np.arange(*ends, max(1.0, (ends[1] - ends[0]) / _MOST_WHOLE)))
             nearer = [v for v in between[turns(between)].tolist() if self._says(move.column, v)] if len(between) else []
             return float(min([*nearer, best], key=lambda v: abs(v - x)))
         for _ in range(_HALVINGS):

@@ -46,6 +46,7 @@ class CategoryDisplay(Display):
     colours: Sequence[str]
     hidden: int = 0
     unit: str = "share within the class"
+    longest: int = 22  # letters of a value's label
 
     @classmethod
     def of_pair(cls, model: Model, column: str) -> CategoryDisplay:
@@ -55,7 +56,7 @@ class CategoryDisplay(Display):
         order = np.argsort(-spread, kind="stable")[:_MOST_VALUES]
         believed, hidden = table.values[order][:, shown], len(spread) - len(order)
         unit = "times likelier together than apart"
-        return cls(column, [table.rows[i] for i in order], believed, None, names, colours, hidden, unit)
+        return cls(column, [table.rows[i] for i in order], believed, None, names, colours, hidden, unit, 40)
 
     @classmethod
     def of(cls, model: Model, column: str) -> CategoryDisplay:
@@ -77,9 +78,7 @@ class CategoryDisplay(Display):
     @property
     def size(self) -> tuple[float, float]:
         """In inches."""
-        longest = max((len(label(v, 40)) for v in self.values), default=0)
-        wide = 5.2 + 0.1 * max(longest - 22, 0)  # room for the names of long values
-        return wide, 1.1 + len(self.values) * (0.16 + 0.11 * len(self.names))
+        return 3.9 + 0.06 * self.longest, 1.1 + len(self.values) * (0.16 + 0.11 * len(self.names))
 
     def plot(self, ax: Any = None) -> CategoryDisplay:
         """Draw it."""
@@ -92,7 +91,7 @@ class CategoryDisplay(Display):
             if self.counted is not None:
                 dots = {"color": "#7d8590", "markersize": 3.5, "linestyle": "none"}
                 ax.plot(self.counted[:, i], y, "o", label="counted" if i == k - 1 else None, **dots)
-        ax.set_yticks(rows, [label(v, 40) for v in self.values])
+        ax.set_yticks(rows, [label(v, self.longest) for v in self.values])
         ax.invert_yaxis()
         more = f"; {self.hidden} others not shown" if self.hidden else ""
         ax.set_xlabel(f"{self.unit}{more}")

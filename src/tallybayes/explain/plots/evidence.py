@@ -112,7 +112,16 @@ class NomogramDisplay(Display):
     @property
     def size(self) -> tuple[float, float]:
         """Taller for more columns and for labels above each other, in inches."""
-        return _WIDE, 1.6 + self._layout()[-1]
+        return _WIDE, 0.6 + 0.2 * len(self._below()) + self._layout()[-1]
+
+    def _below(self) -> list[str]:
+        """The lines below the picture: what points mean, what a sum of them does, or what is not on it."""
+        toward = f"← {label(self.against, 24)}     points (log-odds)     {label(self.label, 24)} →"
+        if self.adds_up:
+            return [toward, *([_reading()] if self.pairwise else [])]
+        told = [label(t, 90) for t in self.left_out[:_MOST_REMARKS]]
+        more = len(self.left_out) - len(told)
+        return [toward, "not the whole sum, for this is not on it:", *told, *([f"and {more} more"] if more else [])]
 
     def _ends(self) -> tuple[float, float, float]:
         """The least and the largest finite points, and what an inch is worth."""
@@ -170,9 +179,7 @@ class NomogramDisplay(Display):
         ax.set_ylim(end, 0.0)
         ax.set_xlim(low - _BEYOND * inch, high + _BEYOND * inch)
         ax.axvline(0, color=EVEN, linewidth=0.8, linestyle=":")
-        toward = f"← {label(self.against, 24)}     points (log-odds)     {label(self.label, 24)} →"
-        promised = [_reading()] if self.pairwise and self.adds_up else []
-        ax.set_xlabel("\n".join([toward, *promised, *([_not_all(self.left_out)] if self.left_out else [])]))
+        ax.set_xlabel("\n".join(self._below()))
         ax.tick_params(axis="y", length=0)
         bare(ax, grid="x")
         return self._drawn(ax)
@@ -182,15 +189,6 @@ def _reading() -> str:
     """What a sum of points means, for those who add them up by hand."""
     shares = (0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99)
     return "a sum of  " + "   ".join(f"{np.log(p / (1 - p)):+.1f}: {100 * p:g} %" for p in shares)
-
-
-def _not_all(left_out: Sequence[str]) -> str:
-    more = f"\nand {len(left_out) - _MOST_REMARKS} more" if len(left_out) > _MOST_REMARKS else ""
-    return (
-        "not the whole sum, for this is not on it:\n"
-        + "\n".join(label(t, 100) for t in left_out[:_MOST_REMARKS])
-        + more
-    )
 
 
 _QUANTILES = (0.0, 0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98, 1.0)
@@ -244,7 +242,10 @@ def _scale(model: Model, name: str, at: int, other: int | None) -> Scale:
         x = _places(model, name)
         points = _against(belief.parts(Numbers(x, model.schema[name].cells)), at, other)
         lacks = "" if _all_named(model, name, x) else "numbers between those named"
-        return Scale(name, [number_text(float(f"{v:.4g}")) for v in x], factor * points, lacks)
+        cells = model.schema[name].cells
+        exact = frozenset(() if cells is None else cells.points)  # values that were seen as they are
+        values = [number_text(v if v in exact else float(f"{v:.4g}")) for v in x.tolist()]
+        return Scale(name, values, factor * points, lacks)
     if isinstance(form, TableForm):
         return _named(name, form.values, factor * _against(form.logs, at, other), "values")
     if isinstance(form, PairForm):
