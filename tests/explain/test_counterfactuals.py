@@ -331,3 +331,10 @@ def test_columns_that_are_fixed_stay() -> None:
     assert not model.what_if(row, fixed=["x", "c", "w"])
     with pytest.raises(tb.SettingsError, match="no column 'ex'"):
         model.what_if(row, fixed=["ex"])
+
+
+def test_whole_numbers_far_away_are_not_tried_one_by_one() -> None:
+    data = {"x": [0.0, 3.0, 1e15, 2e15] * 8, "y": ["a", "a", "b", "b"] * 8}
+    model = tb.count(data, tb.infer(data, "y", keep_leaks=True).with_column("x", kind="number")).model()
+    found = model.what_if({"x": 3.0})
+    assert found.becomes == "b" and model.predict(found.row)[0] == "b" and float(found.row["x"]).is_integer()

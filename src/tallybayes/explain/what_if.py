@@ -342,8 +342,8 @@ class _Search:
         inner = side[np.abs(side - x) < abs(best - x)]
         worse = float(inner[-1]) if len(inner) else x
         if np.array_equal(known, np.rint(known)):
-            ends = (np.floor(worse) + 1, best) if best > x else (best + 1, np.ceil(worse))
-            between = np.rint(np.arange(*ends, max(1.0, (ends[1] - ends[0]) / _MOST_WHOLE)))
+            first, last = (np.floor(worse) + 1, best) if best > x else (best + 1, np.ceil(worse))
+            between = np.rint(np.arange(first, last, max(1.0, (last - first) / _MOST_WHOLE)))
             nearer = [v for v in between[turns(between)].tolist() if self._says(move.column, v)] if len(between) else []
             return float(min([*nearer, best], key=lambda v: abs(v - x)))
         for _ in range(_HALVINGS):
