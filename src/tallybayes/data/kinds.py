@@ -23,6 +23,7 @@ from ..base.lazy import scipy
 from .blocks import Bag, Block, Codes, Numbers
 from .dates import plain_part
 from .matrices import bag, vector
+from .spelling import folded
 from .text.tokens import text_array
 from .texts import Texts
 from .values import NotPlain, category, check_flat, number, plain_number, plain_text
@@ -187,7 +188,9 @@ def _category(column: Column, raw: Any, rows: BatchContext) -> Codes:
     if raw is None:
         return Codes([], np.full(rows.count, -1, dtype=np.int64))
     check_flat(raw, rows.where(column))
-    return category(raw, rows.missing(column), written=rows.written)
+    codes = category(raw, rows.missing(column), written=rows.written)
+    fold = column.spelling is not None and column.spelling.fold and column.part is None
+    return folded(codes, rows.missing(column)) if fold else codes
 
 
 def _number(column: Column, raw: Any, rows: BatchContext) -> Numbers:
@@ -236,6 +239,8 @@ def _plain_gap(column: Column, value: Any, marks: frozenset[str]) -> str:
     assert column.of is not None
     side = column.of[0]
     plain, all_marks = KINDS[side.kind].plain, marks | frozenset(side.missing)
+    if side.spelling is not None:
+        raise NotPlain
     if side.part is not None:
         return GAP[plain_part(value, side.part, all_marks) is None]
     if plain is None:

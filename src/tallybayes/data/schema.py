@@ -22,6 +22,7 @@ from ..base.show import Page
 from ..exact.cells import Cells
 from .kinds import KINDS, Kind, check_fields, check_part, kept
 from .pairs import PairColumn
+from .spelling import Spelling
 from .text.tokeniser import Tokeniser
 
 DATE_PARTS = KINDS["date"].parts
@@ -48,6 +49,7 @@ class Column:
     part: str | None = None  # of a date: days, weekday, month or hour
     of: tuple[PairColumn, ...] | None = None  # pair: the two columns counted together; gap: the one with gaps
     missing: str | tuple[str, ...] = ()  # further texts that mean "missing" in this column
+    spelling: Spelling | None = None  # how its texts are read, if not as plain numbers, ISO dates or as they stand
     reason: str = field(default="", compare=False)  # why `infer` chose this
 
     def __post_init__(self) -> None:
@@ -65,7 +67,7 @@ class Column:
 
     def __repr__(self) -> str:
         shown = [repr(self.name), repr(self.kind)]
-        for name in ("values", "text", "levels", "width", "source", "part", "of"):
+        for name in ("values", "text", "levels", "width", "source", "part", "of", "spelling"):
             value = getattr(self, name)
             if value not in (None, Tokeniser() if name == "text" else None):
                 shown.append(f"{name}={value!r}")
@@ -83,8 +85,10 @@ class Column:
 
     @property
     def only_here(self) -> bool:
-        """Whether it, or one of the two of a pair, is read by Python code of its kind that no other program has."""
-        return not all(KINDS[kind].read_as for kind in (self.kind, *(side.kind for side in self.of or ())))
+        """Whether it, or one of the two of a pair, is read by Python code that no other program has."""
+        own = (self, *(self.of or ()))
+        spellings = (each.spelling for each in own if each.spelling is not None)
+        return not (all(KINDS[each.kind].read_as for each in own) and all(s.plain for s in spellings))
 
     @property
     def reads(self) -> str:
@@ -106,6 +110,7 @@ class Column:
             "reads": self.reads,
             "part": self.part,
             "missing": self.missing,
+            **({} if self.spelling is None else {"spelling": self.spelling.to_dict()}),
         }
 
     def to_dict(self) -> dict[str, Any]:
@@ -113,6 +118,8 @@ class Column:
         empty = {"name": (), "source": (None,), "values": (None,)}  # else '' and () are what is not set, too
         told = {**asdict(self), "reason": kept(self.reason)}
         own = {k: v for k, v in told.items() if v not in empty.get(k, (None, "", ()))}
+        if self.spelling is not None:
+            own["spelling"] = self.spelling.to_dict()
         return own if self.of is None else {**own, "of": tuple(side.to_dict() for side in self.of)}
 
     @classmethod
@@ -145,27 +152,34 @@ _NESTED: dict[str, tuple[Callable[[Any], Any], type[Exception] | tuple[type[Exce
         "cells have a centre, an exponent, points and discrete; tb.infer makes them.",
     ),
     "text": (lambda given: Tokeniser(**given), TypeError, "tokeniser of column", "see tb.Tokeniser."),
-    "of": (lambda given: tuple(PairColumn(**c) for c in given), TypeError, "sides of the pair", "see tb.PairColumn."),
+    "of": (
+        lambda given: tuple(PairColumn.from_dict(c) for c in given), TypeError, "sides of the pair", "see tb.PairColumn."
+    ),
+    "spelling": (lambda given: Spelling(**given), TypeError, "spelling of column", "see tb.Spelling."),
 }  # fmt: skip
 
 
 def column_of(side: PairColumn) -> Column:
     """One column of a pair as a column by itself."""
-    return Column(side.source, side.kind, part=side.part, missing=side.missing)
+    return Column(side.source, side.kind, part=side.part, missing=side.missing, spelling=side.spelling)
 
 
 def date_columns(
-    name: str, *, hour: bool = True, reason: str = "", source: str | None = None, missing: Sequence[str] = ()
-) -> list[Column]:
+    name: str, *, hour: bool = True, reason: str = "", source: str | None = None, missing: Sequence[str] = (),
+    spelling: Spelling | None = None,
+) -> list[Column]:  # fmt: skip
     """The columns that a date or time is counted as: a number of days, and weekday, month and hour."""
     parts = [p for p in DATE_PARTS if hour or p != "hour"]
     more: dict[str, Any] = {"source": name if source is None else source, "missing": tuple(missing), "reason": reason}
+    more["spelling"] = spelling
     return [Column(f"{name}.{p}", DATE_PARTS[p], part=p, **more) for p in parts]
 
 
 def _parts(column: Column) -> list[Column]:
     """The columns that a declared date becomes."""
-    return date_columns(column.name, source=column.source, missing=column.missing, reason=column.reason)
+    return date_columns(
+        column.name, source=column.source, missing=column.missing, reason=column.reason, spelling=column.spelling
+    )
 
 
 @dataclass(frozen=True)
@@ -183,6 +197,7 @@ class Schema:
     weights: str | None = None  # the column that holds sample weights
     missing: tuple[str, ...] = ("",)  # texts that mean "missing" in every column
     receipts: bool = False  # also count a hash per row, so that `forget` knows every row
+    fold: bool = False  # labels that differ in letter case and blanks alone are one
     unicode: str | None = field(default=UNICODE, compare=False)  # whose letters texts were cut by; None: not recorded
 
     _by_name: ClassVar[dict[str, Column]]  # made with the columns; not part of the value
@@ -196,6 +211,7 @@ class Schema:
         missing: Iterable[str] = ("",),
         receipts: bool = False,
         unicode: str | None = UNICODE,
+        fold: bool = False,
     ) -> None:
         put = object.__setattr__
         put(self, "columns", tuple(p for c in columns for p in (_parts(c) if c.about.parts else [c])))
@@ -204,6 +220,7 @@ class Schema:
         put(self, "weights", weights)
         put(self, "missing", tuple(sorted({missing} if isinstance(missing, str) else set(missing))))
         put(self, "receipts", bool(receipts))
+        put(self, "fold", bool(fold))
         put(self, "unicode", unicode)
         names = [c.name for c in self.columns]
         put(self, "_by_name", dict(zip(names, self.columns, strict=True)))
@@ -274,7 +291,7 @@ class Schema:
 
     def joined(self, other: Schema) -> Schema:
         """The schema of a sum of two tallies; refuses where the two would count different things."""
-        for what in ("target", "weights", "missing", "receipts"):
+        for what in ("target", "weights", "missing", "receipts", "fold"):
             if getattr(self, what) != getattr(other, what):
                 raise _apart(f"{what}={getattr(self, what)!r} here and {getattr(other, what)!r} there")
         mine, yours = {c.name: c for c in self.counted}, {c.name: c for c in other.counted}
@@ -318,6 +335,7 @@ class Schema:
             "weights": self.weights,
             "missing": list(self.missing),
             "receipts": self.receipts,
+            **({"fold": True} if self.fold else {}),
             **({"unicode": self.unicode} if self.cuts_texts and self.unicode is not None else {}),
             "columns": [c.to_dict() for c in self.columns],
         }
