@@ -98,7 +98,10 @@ class Reason(str):
         return out
 
     def __add__(self, more: str) -> Reason:
-        return Reason(str(self) + more, self.kept + more)
+        return Reason(str(self) + str(more), self.kept + kept(more))
+
+    def __radd__(self, before: str) -> Reason:
+        return Reason(before + str(self), before + self.kept)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return str, (self.kept,)

@@ -270,6 +270,8 @@ class Schema:
                 kept: dict[str, Any] = {"name": name, "source": known[name].source, "part": known[name].part}
                 if changes["kind"] in KINDS and "cells" in KINDS[changes["kind"]].fields:
                     kept["cells"] = known[name].cells  # an ignored column keeps what the first look found
+                if known[name].kind == "ignore":
+                    kept |= {"missing": known[name].missing, "spelling": known[name].spelling}
                 new = Column(**{**kept, "reason": "chosen by hand", **changes})
             else:
                 new = replace(known[name], **{"reason": "chosen by hand", **changes})

@@ -32,7 +32,8 @@ _SEPARATORS = ("", ",", ".", " ", "'")
 _BLANK = "[ \\t\u00a0\u202f]*"
 _SPACES = "[ \u00a0\u202f]"
 _FEWEST = 20  # cells that can be read, beside which a few cannot
-_SHARE = 100  # one in so many
+_SHARE, _SHARE_OF_WORDS = 100, 20  # one in so many; of cells that have one of a few words, such as "unknown"
+_WORDS = 3
 _PLACES = 3  # that are told
 _KEPT = 1_000  # different odd cells that are told apart
 
@@ -69,13 +70,16 @@ def marks_among(values: Sequence[str], *, category: bool = False) -> tuple[str, 
     return found
 
 
-def are_few(odd: int, cells: int) -> bool:
+def are_few(odd: int, cells: int, different: int) -> bool:
     """Whether so many odd cells are a few: one in a hundred at most, or a single one beside twenty that can be read.
 
-    >>> are_few(1, 21), are_few(2, 199), are_few(2, 200), are_few(1, 20)
-    (True, False, True, False)
+    Where no more than three different texts are odd, one in twenty cells may be.
+
+    >>> are_few(1, 21, 1), are_few(2, 199, 2), are_few(5, 100, 4), are_few(5, 100, 3), are_few(1, 20, 1)
+    (True, True, False, True, False)
     """
-    return cells - odd >= _FEWEST and odd <= max(cells // _SHARE, 1)
+    share = _SHARE_OF_WORDS if different <= _WORDS else _SHARE
+    return cells - odd >= _FEWEST and odd <= max(cells // share, 1)
 
 
 @dataclass(frozen=True)
@@ -116,6 +120,9 @@ class Spelling:
         """Whether what can be read is read as without it."""
         return self == Spelling(odd=self.odd)
 
+    def __repr__(self) -> str:
+        return f"Spelling({', '.join(f'{name}={value!r}' for name, value in self.to_dict().items())})"
+
     def to_dict(self) -> dict[str, Any]:
         """A form that JSON can hold: what is not as usual."""
         return {f.name: v for f in fields(self) if (v := getattr(self, f.name)) != f.default}
@@ -132,8 +139,9 @@ class Spelling:
         """The day since 1970 and the microsecond of the day that a text spells; ValueError if it is no such date."""
         return canon.instant(dt.datetime.strptime(text.strip(), self.date) if self.date else text)
 
-    def __str__(self) -> str:
-        """What is unusual about it, in words."""
+    @property
+    def words(self) -> str:
+        """What is unusual about it."""
         told = []
         if self.unit:
             told.append("per cent" if self.unit == "%" else f"amounts in {self.unit}")
@@ -222,7 +230,7 @@ def spelled(
                 raise where.unreadable(
                     row,
                     f"{found[:60]!r} is not a {'date' if dates else 'number'}, which this column has as "
-                    f"{str(spelling) or 'others'}",
+                    f"{spelling.words or 'others'}",
                     "mend the value, or name it in the schema's missing=[…].",
                 )
             odd[row] = found
