@@ -289,7 +289,7 @@ def _amounts(name: str, cells: Values) -> Understood | None:
         )
         return None
     doubt = ""
-    if spelling.thousands == "," and any(n == few and s.decimal == "," for n, s in fitting):
+    if spelling.thousands == "," and units in ([], ["%"]) and any(n == few and s.decimal == "," for n, s in fitting):
         example = next(v for v in cells.values if "," in v).strip()
         doubt = f"{example!r} is read as {spelling.number(example):.15g}; decimal=',' reads it as a decimal comma"
         warn(

@@ -152,9 +152,7 @@ _NESTED: dict[str, tuple[Callable[[Any], Any], type[Exception] | tuple[type[Exce
         "cells have a centre, an exponent, points and discrete; tb.infer makes them.",
     ),
     "text": (lambda given: Tokeniser(**given), TypeError, "tokeniser of column", "see tb.Tokeniser."),
-    "of": (
-        lambda given: tuple(PairColumn.from_dict(c) for c in given), TypeError, "sides of the pair", "see tb.PairColumn."
-    ),
+    "of": (lambda given: tuple(map(PairColumn.from_dict, given)), TypeError, "sides of the pair", "see tb.PairColumn."),
     "spelling": (lambda given: Spelling(**given), TypeError, "spelling of column", "see tb.Spelling."),
 }  # fmt: skip
 

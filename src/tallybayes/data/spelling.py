@@ -50,7 +50,7 @@ def is_mark(text: str) -> bool:
     >>> is_mark("#N/A"), is_mark("  "), is_mark(" NA"), is_mark("unknown"), is_mark("0")
     (True, True, True, False, False)
     """
-    return text in _MARKS or (text[:1].isspace() or text[-1:].isspace() or not text) and text.strip() in (*MARKS, "")
+    return text in _MARKS or ((text[:1].isspace() or text[-1:].isspace() or not text) and text.strip() in (*MARKS, ""))
 
 
 def marks_among(values: Sequence[str], *, category: bool = False) -> tuple[str, ...]:
@@ -84,7 +84,7 @@ def are_few(odd: int, cells: int, different: int) -> bool:
 
 @dataclass(frozen=True)
 class Spelling:
-    """How the cells of a column are read. Texts alone are spelled: numbers and dates that have a type are what they are.
+    """How the texts of a column are read; numbers and dates that have a type are what they are.
 
     >>> Spelling(thousands=",", unit="$").number("$1,234.50"), Spelling(decimal=",", thousands=".").number("1.234,50")
     (1234.5, 1234.5)

@@ -91,9 +91,7 @@ def _bare(schema: Schema) -> Schema:
         )
         for c in schema.counted
     ]  # fmt: skip
-    return Schema(
-        columns, target=schema.target, label_type=schema.label_type, missing=schema.missing, fold=schema.fold
-    )
+    return Schema(columns, target=schema.target, label_type=schema.label_type, missing=schema.missing, fold=schema.fold)
 
 
 # ---- the file: a row per number or text of every belief

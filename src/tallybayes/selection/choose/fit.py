@@ -147,8 +147,8 @@ def fit(
         else:
             try:
                 model = by_all_rows(proposed(look), source, reading, attempt, mend=not look.stretches)
-            except DataError:  # perhaps what lies between the stretches that were seen is not like them
-                if not look.stretches:
+            except DataError as error:  # perhaps what lies between the stretches that were seen is not like them
+                if not look.stretches or (error.unreadable and strict):
                     raise
                 look = first_look(source, whole=True)
                 model = by_all_rows(proposed(look), source, reading, attempt)
