@@ -199,7 +199,9 @@ def understood(
     return _amounts(name, cells) or _other_dates(name, cells)
 
 
-def _with_odd(dates: bool, spelling: Spelling | None, odd: Mapping[str, int], cells: Values, doubt: str = "") -> Any:
+def _with_odd(
+    dates: bool, spelling: Spelling | None, odd: Mapping[str, int], cells: Values, doubt: str = ""
+) -> Understood:
     if odd:
         spelling = replace(spelling or Spelling(), odd=True)
     return Understood(dates, spelling, odd, sum(cells.counts), doubt)
@@ -363,7 +365,8 @@ def look_alike(values: Sequence[str]) -> list[str]:
     groups: dict[str, list[str]] = {}
     for value in values:
         groups.setdefault(fold(value), []).append(value)
-    return sorted(max(groups.values(), key=len, default=[])) if len(groups) < len(values) else []
+    most = max(map(len, groups.values()), default=0)
+    return min(sorted(group) for group in groups.values() if len(group) == most) if most > 1 else []
 
 
 def no_text(some: Sequence[str]) -> bool:

@@ -77,7 +77,7 @@ def looked_at(
     columns: list[Column] = []
     names = _columns_of(look, skip={name, weights})
     reading.check(names)
-    odd = OddCells()
+    odd = OddCells(places=not (look.sampled or look.stretches or look.of is not None))
     proposals, marks = Proposals(look, reading, odd), reading.marks
     for column, looked in zip(names, threads.each(lambda c: read_ahead(c, look[c], marks), names), strict=True):
         proposed = proposals.of(column, looked)
@@ -126,7 +126,7 @@ def first_look(source: Source, *, whole: bool = False) -> Batch:
         while -(-source.rows // step) > LOOK:
             step *= 2
         joined = _joined(list(threads.each(lambda each: each[0].take(each[1]), _every(source, step))))
-        return replace(joined, sampled=step > 1)
+        return replace(joined, sampled=joined.sampled or step > 1)
     kept: list[Batch] = []
     step, total, seen = 1, 0, 0
     for batch in source.batches():
@@ -170,7 +170,9 @@ def _joined(batches: list[Batch]) -> Batch:
             columns[name] = scipy.sparse.vstack(pieces).tocsr()
         else:
             columns[name] = [v for p in pieces for v in (p.to_pylist() if isinstance(p, pa.Array) else p)]
-    return Batch(columns, sum(b.rows for b in batches), place=_places(batches), written=batches[0].written)
+    first = batches[0]
+    rows = sum(b.rows for b in batches)
+    return Batch(columns, rows, place=_places(batches), written=first.written, sampled=first.sampled)
 
 
 def _places(batches: list[Batch]) -> Callable[[int], str] | None:
@@ -311,7 +313,7 @@ def with_late_marks(schema: Schema, values: Mapping[str, Sequence[str]]) -> Sche
     """An inferred schema that also has the marks among the values of categories that were counted, {column: values}."""
     columns = []
     for column in schema.columns:
-        marks = ()
+        marks: tuple[str, ...] = ()
         if column.kind == "category" and column.part is None and column.of is None:
             marks = marks_among(values.get(column.name, ()), category=True)
         if marks:

@@ -109,10 +109,10 @@ class Proposals:
         if odd:
             self._tell(name, looked, found, missing)
             what = f"{odd:,} of {found.cells:,} cells"
-            each = ", ".join(f"{canon.printable(v, 24)!r} ({n:,})" for v, n in list(found.odd.items())[:_SHOWN])
+            each = ", ".join(f"{canon.printable(v, 24)!r} ({n:,})" for v, n in sorted(found.odd.items(), key=_most)[:_SHOWN])
             more = ", …" if len(found.odd) > _SHOWN else ""
-            where = self.odd.found[name].first[0] if name in self.odd.found and not self.sampled else None
-            first = "" if where is None else f", first in {where[2].at(where[0])}"
+            row, _, where = self.odd.found[name].first[0]
+            first = f", first in {where.at(row)}" if self.odd.places else ""
             gone = f"; {what} cannot be read and are missing"
             told = told + Reason(f"{gone}: {each}{more}{first}", gone)
         if not found.dates:
@@ -124,11 +124,6 @@ class Proposals:
         out = _dates(name, raw, (*looked.marks, *missing), how)
         return [replace(c, missing=missing, spelling=found.spelling, reason=c.reason + told) for c in out]
 
-    @property
-    def sampled(self) -> bool:
-        """Whether rows were left out of the look, so that nobody knows the number of a row."""
-        return self.look.sampled or self.look.stretches or self.look.of is not None
-
     def _tell(self, name: str, looked: Looked, found: Understood, missing: Sequence[str]) -> None:
         """Remember the odd cells and where they stand; refuse them where the user wants none."""
         assert found.spelling is not None
@@ -139,15 +134,19 @@ class Proposals:
             what = "date" if found.dates else "number"
             said = f"{text[:60]!r} is not a {what}, as {found.cells - sum(found.odd.values()):,} other cells are"
             hint = "mend the cell, name it in missing=[…] (--missing), or take odd cells as missing: strict=False."
-            raise DataError(f"column {name!r}: {said}", hint=hint) if self.sampled else where.error(row, said, hint)
+            raise where.error(row, said, hint) if self.odd.places else DataError(f"column {name!r}: {said}", hint=hint)
+
+
+def _most(found: tuple[str, int]) -> tuple[int, str]:
+    return -found[1], found[0]
 
 
 def _told(marks: Mapping[str, int]) -> Any:
     """Which marks were found, and how often."""
     if not marks:
         return ""
-    each = ", ".join(f"{mark!r} ({n:,})" for mark, n in list(marks.items())[:8])
-    return Reason(f"; {each} read as missing", f"; {excerpt(marks)} read as missing")
+    each = ", ".join(f"{mark!r} ({n:,})" for mark, n in sorted(marks.items())[:8])
+    return Reason(f"; {each} read as missing", f"; {excerpt(sorted(marks))} read as missing")
 
 
 def _alike(values: Sequence[str]) -> Any:

@@ -307,16 +307,25 @@ class _Found:
     values: dict[str, int] = field(default_factory=dict)  # how often, of the first different ones
     first: list[tuple[int, str, Where]] = field(default_factory=list)  # the row's number, what it holds, its batch
 
-    def told(self) -> str:
-        """What was found, and where first."""
-        shown = ", ".join(f"{canon.printable(text, 40)!r} ({where.at(row)})" for row, text, where in self.first)
-        return shown + (", …" if self.odd > len(self.first) else "")
+    def told(self, places: bool = True) -> str:
+        """What was found, and where first, or how often."""
+        if places:
+            each = [f"{canon.printable(text, 40)!r} ({where.at(row)})" for row, text, where in self.first]
+            more = self.odd > len(each)
+        else:
+            some = list(self.values.items())[:_PLACES]
+            each, more = [f"{canon.printable(text, 40)!r} ({n:,})" for text, n in some], len(self.values) > _PLACES
+        return ", ".join(each) + (", …" if more else "")
 
 
 class OddCells:
-    """What could not be read, column by column: how often, what, and where first; whatever the order of the batches."""
+    """What could not be read, column by column: how often, what, and where first; whatever the order of the batches.
 
-    def __init__(self) -> None:
+    Of rows that were drawn from all over the data nobody knows the places.
+    """
+
+    def __init__(self, places: bool = True) -> None:
+        self.places = places
         self.found: dict[str, _Found] = {}
         self._lock = Lock()
 
@@ -352,7 +361,8 @@ class OddCells:
         odd = {name: found for name, found in self.found.items() if found.odd}
         if odd:
             each = "; ".join(
-                f"{found.odd:,} of {found.cells:,} cells of {name!r}: {found.told()}" for name, found in odd.items()
+                f"{found.odd:,} of {found.cells:,} cells of {name!r}: {found.told(self.places)}"
+                for name, found in odd.items()
             )
             warn(
                 f"cells that cannot be read are taken as missing: {each}. Hint: mend them, or stop at the first with "
