@@ -109,14 +109,18 @@ class Proposals:
         if odd:
             self._tell(name, looked, found, missing)
             what = f"{odd:,} of {found.cells:,} cells"
-            each = ", ".join(f"{canon.printable(v, 24)!r} ({n:,})" for v, n in sorted(found.odd.items(), key=_most)[:_SHOWN])
+            each = ", ".join(
+                f"{canon.printable(v, 24)!r} ({n:,})" for v, n in sorted(found.odd.items(), key=_most)[:_SHOWN]
+            )
             more = ", …" if len(found.odd) > _SHOWN else ""
             row, _, where = self.odd.found[name].first[0]
             first = f", first in {where.at(row)}" if self.odd.places else ""
             gone = f"; {what} cannot be read and are missing"
             told = told + Reason(f"{gone}: {each}{more}{first}", gone)
         if not found.dates:
-            return [_numbers(name, looked.numbers(name, missing, found.spelling), missing, found.spelling, told)]
+            explained = sum(marks.values()) + odd
+            x = looked.numbers(name, missing, found.spelling)
+            return [_numbers(name, x, missing, found.spelling, told, explained)]
         raw = looked.raw
         if found.spelling is not None:
             raw = spelled(raw, found.spelling, Where(name, 0), (*looked.marks, *missing), dates=True)
@@ -188,8 +192,10 @@ def _dates(name: str, raw: Any, marks: Sequence[str], what: str) -> list[Column]
 
 
 def _numbers(
-    name: str, x: Ordered, missing: tuple[str, ...] = (), spelling: Spelling | None = None, told: Any = ""
-) -> Column:
+    name: str, x: Ordered, missing: tuple[str, ...] = (), spelling: Spelling | None = None, told: Any = "",
+    explained: int = 0,
+) -> Column:  # fmt: skip
+    """A column of numbers; `told` says of `explained` rows why they have none."""
     there, rows = x.values, x.rows
     if len(there) == 0:
         return Column(name, "ignore", reason="missing in every row")
@@ -204,7 +210,7 @@ def _numbers(
         return Column(name, "ignore", reason=f"an id: a whole number of its own in each of {rows} rows")
     what = f"whole numbers, {distinct} different" if whole else "numbers"
     gone = x.absent
-    share = f", missing in {gone / rows:.0%} of rows" if gone and not told else ""
+    share = f", missing in {gone / rows:.0%} of rows" if gone > explained else ""
     return Column(
         name,
         "number",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar
@@ -49,8 +49,8 @@ class Column:
     part: str | None = None  # of a date: days, weekday, month or hour
     of: tuple[PairColumn, ...] | None = None  # pair: the two columns counted together; gap: the one with gaps
     missing: str | tuple[str, ...] = ()  # further texts that mean "missing" in this column
-    spelling: Spelling | None = None  # how its texts are read, if not as plain numbers, ISO dates or as they stand
     reason: str = field(default="", compare=False)  # why `infer` chose this
+    spelling: Spelling | None = None  # how its texts are read, if not as plain numbers, ISO dates or as they stand
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -105,21 +105,15 @@ class Column:
         return {
             **({} if self.of is None else {"of": [side.to_dict() for side in self.of]}),
             **({} if self.text is None else {"text": asdict(self.text)}),
-            "kind": self.kind,
-            "levels": self.levels,
-            "reads": self.reads,
-            "part": self.part,
-            "missing": self.missing,
+            **{what: getattr(self, what) for what in ("kind", "levels", "reads", "part", "missing")},
             **({} if self.spelling is None else {"spelling": self.spelling.to_dict()}),
         }
 
     def to_dict(self) -> dict[str, Any]:
         """A form that JSON can hold, without what is not set; its reason quotes no value."""
         empty = {"name": (), "source": (None,), "values": (None,)}  # else '' and () are what is not set, too
-        told = {**asdict(self), "reason": kept(self.reason)}
+        told = {**asdict(self), "reason": kept(self.reason), "spelling": self.spelling and self.spelling.to_dict()}
         own = {k: v for k, v in told.items() if v not in empty.get(k, (None, "", ()))}
-        if self.spelling is not None:
-            own["spelling"] = self.spelling.to_dict()
         return own if self.of is None else {**own, "of": tuple(side.to_dict() for side in self.of)}
 
     @classmethod
@@ -139,9 +133,7 @@ class Column:
                 except errors as error:
                     message = f"the {what} {given['name']!r} cannot be read: {error}"
                     raise SchemaError(message, hint=hint) from None
-        for name in ("values", "missing"):
-            if name in values:
-                values[name] = tuple(values[name])
+        values |= {name: tuple(values[name]) for name in ("values", "missing") if name in values}
         return cls(**values)
 
 
@@ -162,22 +154,16 @@ def column_of(side: PairColumn) -> Column:
     return Column(side.source, side.kind, part=side.part, missing=side.missing, spelling=side.spelling)
 
 
-def date_columns(
-    name: str, *, hour: bool = True, reason: str = "", source: str | None = None, missing: Sequence[str] = (),
-    spelling: Spelling | None = None,
-) -> list[Column]:  # fmt: skip
+def date_columns(name: str, *, hour: bool = True, source: str | None = None, **more: Any) -> list[Column]:
     """The columns that a date or time is counted as: a number of days, and weekday, month and hour."""
     parts = [p for p in DATE_PARTS if hour or p != "hour"]
-    more: dict[str, Any] = {"source": name if source is None else source, "missing": tuple(missing), "reason": reason}
-    more["spelling"] = spelling
+    more["source"] = name if source is None else source
     return [Column(f"{name}.{p}", DATE_PARTS[p], part=p, **more) for p in parts]
 
 
 def _parts(column: Column) -> list[Column]:
     """The columns that a declared date becomes."""
-    return date_columns(
-        column.name, source=column.source, missing=column.missing, reason=column.reason, spelling=column.spelling
-    )
+    return date_columns(column.name, **{w: getattr(column, w) for w in ("source", "missing", "reason", "spelling")})
 
 
 @dataclass(frozen=True)
@@ -197,7 +183,6 @@ class Schema:
     receipts: bool = False  # also count a hash per row, so that `forget` knows every row
     fold: bool = False  # labels that differ in letter case and blanks alone are one
     unicode: str | None = field(default=UNICODE, compare=False)  # whose letters texts were cut by; None: not recorded
-
     _by_name: ClassVar[dict[str, Column]]  # made with the columns; not part of the value
 
     def __init__(
@@ -213,13 +198,12 @@ class Schema:
     ) -> None:
         put = object.__setattr__
         put(self, "columns", tuple(p for c in columns for p in (_parts(c) if c.about.parts else [c])))
+        for what, value in (("label_type", label_type), ("weights", weights), ("unicode", unicode)):
+            put(self, what, value)
         put(self, "target", str(target))
-        put(self, "label_type", label_type)
-        put(self, "weights", weights)
         put(self, "missing", tuple(sorted({missing} if isinstance(missing, str) else set(missing))))
-        put(self, "receipts", bool(receipts))
-        put(self, "fold", bool(fold))
-        put(self, "unicode", unicode)
+        for what, flag in (("receipts", receipts), ("fold", fold)):
+            put(self, what, bool(flag))
         names = [c.name for c in self.columns]
         put(self, "_by_name", dict(zip(names, self.columns, strict=True)))
         if len(self._by_name) < len(names):
