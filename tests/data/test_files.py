@@ -279,7 +279,8 @@ def test_what_is_refused(name: str, content: str | bytes, words: list[str], writ
 def test_places_that_are_no_files(write, tmp_path: Path) -> None:
     write("people.csv", GOOD)
     refused(lambda: counted("poeple.csv"), "there is no file poeple.csv", "did you mean 'people.csv'")
-    refused(lambda: counted(tmp_path), "is a directory", r"\*\.csv")
+    (empty := tmp_path / "empty").mkdir()
+    refused(lambda: counted(empty), "is a folder without files of rows", r"\*\.csv")
     refused(lambda: counted("nothing-*.csv"), r"no file matches nothing-\*\.csv")
     refused(lambda: counted("https://example.org/a.csv"), "is an address, not a file")
     os.mkfifo("pipe.csv")

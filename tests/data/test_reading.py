@@ -459,3 +459,33 @@ def test_every_usual_mark_is_one() -> None:
     for mark in MARKS:
         schema = tb.infer({"c": ["red", "blue", "green", f" {mark}"] * 100, "y": Y}, "y")
         assert schema["c"].missing == (f" {mark}",)
+
+
+# ---- many files as one
+
+
+def test_several_files_a_folder_and_a_pattern_are_one_table(tmp_path: Path) -> None:
+    x, folder = numbers(), tmp_path / "parts"
+    folder.mkdir()
+    whole = csv(tmp_path / "whole.csv", {"x": x, "y": Y})
+    parts = [
+        csv(folder / f"{i}.csv", {"x": x[a : a + 100], "y": Y[a : a + 100]}) for i, a in enumerate(range(0, N, 100))
+    ]
+    (folder / "_SUCCESS").write_text("")
+    (folder / "notes.pdf").write_text("")
+    tally = tb.count(whole, schema := tb.infer(whole, "y"))
+    for data in (
+        parts,
+        tuple(map(Path, parts)),
+        folder,
+        str(folder / "*.csv"),
+        [folder / "0.csv", f"{folder}/[1-3].csv"],
+    ):
+        assert tb.count(data, schema) == tally
+    done = run("fit", *parts, "--target", "y", "--no-calibrate", "--folds", 0, "-o", tmp_path / "m")
+    assert done.returncode == 0 and "0.csv and 3 more: what is counted" in done.out
+    assert tb.load(tmp_path / "m").tally == tally
+    assert run("fit", "-", parts[0], "--target", "y").returncode == 2
+    (empty := tmp_path / "empty").mkdir()
+    with pytest.raises(tb.DataError, match="a folder without files of rows"):
+        tb.infer(empty, "y")

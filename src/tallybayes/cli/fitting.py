@@ -91,7 +91,7 @@ def fit(
 
     Prints what was inferred and why, how good the model is on the held-out rows that judged it, and its most telling
     evidence. `evaluate` and --folds N measure more strictly, and take longer.
-    DATA is a file, a quoted pattern of files, or - for standard input.
+    DATA is a file, several files, a folder, a quoted pattern of files, or - for standard input.
     """
     from ..selection.choose.chosen import check_effort
     from ..selection.choose.fit import by_all_rows

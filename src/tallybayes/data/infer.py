@@ -271,8 +271,6 @@ def mended(schema: Schema, source: Source) -> Schema:
 
     Marks for missing values are read as such; other cells make the column say that odd ones are missing.
     """
-    if source.engine is not None:
-        return schema
     odd = OddCells()
     trial = [
         replace(c, spelling=replace(c.spelling or Spelling(), odd=True))

@@ -164,6 +164,11 @@ def check_fields(column: Column) -> None:
             hint=f"a width is a whole number of positions, at most {MOST_POSITIONS:,}: each takes room in every class. "
             "Take a sparse matrix of fewer columns, or hash words into fewer slots.",
         )
+    if column.spelling is not None and column.like not in ("category", "number", "date", "ignore"):
+        raise SchemaError(
+            f"column {name!r} is a {kind} and has a spelling",
+            hint="categories, numbers and dates are spelled; take one of these kinds, or leave spelling out.",
+        )
     if column.text is not None and "text" not in may:
         raise SchemaError(f"column {name!r} is a {kind} and has a tokeniser", hint="take kind='text' for it.")
     if len(column.of or ()) != KINDS[kind].of:

@@ -89,7 +89,7 @@ class Proposals:
             found = understood(name, list(plain), list(plain.values()), self.reading, loose=loose)
             if found is not None:
                 return self._read(name, looked, found, {m: every[m] for m in marks})
-        kept = self.reading.marked(codes.slots, category=True)
+        kept = self.reading.marked(codes.slots, category=True) if marks else ()
         column = _category(name, looked.codes(kept, fold=self.reading.fold), what, declared)
         if column.kind == "category":
             spelling = Spelling(fold=True) if self.reading.fold else None

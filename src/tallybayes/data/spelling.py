@@ -41,7 +41,7 @@ MARKS = (
     *("?", "NA", "N/A", "#N/A", "na", "n/a", "#NA", "NaN", "nan", "null", "NULL", "Null", "None"),
     *("-", "--", "."),
 )  # what people write for a value that is not there
-_MARKS = frozenset(MARKS)
+_BLANK_OR_MARK = frozenset((*MARKS, ""))
 
 
 def is_mark(text: str) -> bool:
@@ -50,7 +50,7 @@ def is_mark(text: str) -> bool:
     >>> is_mark("#N/A"), is_mark("  "), is_mark(" NA"), is_mark("unknown"), is_mark("0")
     (True, True, True, False, False)
     """
-    return text in _MARKS or ((text[:1].isspace() or text[-1:].isspace() or not text) and text.strip() in (*MARKS, ""))
+    return text.strip() in _BLANK_OR_MARK
 
 
 def marks_among(values: Sequence[str], *, category: bool = False) -> tuple[str, ...]:
@@ -61,7 +61,7 @@ def marks_among(values: Sequence[str], *, category: bool = False) -> tuple[str, 
     >>> marks_among(["red", "NA", "blue"], category=True), marks_among(["+", "-", "±"], category=True)
     (('NA',), ())
     """
-    found = tuple(v for v in values if is_mark(v))
+    found = tuple(v for v in values if v.strip() in _BLANK_OR_MARK)
     if category and found:
         if "+" in values:
             found = tuple(v for v in found if v.strip() != "-")

@@ -164,7 +164,7 @@ def by_all_rows(
     try:
         model = attempt(schema)
     except DataError as error:
-        if not error.unreadable or reading.strict or not mend:
+        if not error.unreadable or reading.strict or not mend or source.engine is not None:
             raise
         schema = mended(schema, source)
         model = attempt(schema)
