@@ -35,6 +35,7 @@ _FEWEST = 20  # cells that can be read, beside which a few cannot
 _SHARE, _SHARE_OF_WORDS = 100, 20  # one in so many; of cells that have one of a few words, such as "unknown"
 _WORDS = 3
 _PLACES = 3  # that are told
+_LONGEST_FORMAT = 100  # of dates
 _KEPT = 1_000  # different odd cells that are told apart
 
 MARKS = (
@@ -109,6 +110,12 @@ class Spelling:
                 hint="decimal is '.' or ',', thousands another of ',', '.', ' ', \"'\" or '', unit one of "
                 + ", ".join(SIGNS) + ".",
             )  # fmt: skip
+        for what in ("fold", "odd"):
+            if getattr(self, what) in (
+                0,
+                1,
+            ):  # as another program may write it; what else it is not is found by its type
+                object.__setattr__(self, what, bool(getattr(self, what)))
         if not isinstance(self.date, str) or (self.date and not _can_be_read(self.date)):
             raise SchemaError(
                 f"the date format {self.date!r}",
@@ -159,9 +166,11 @@ def _named(separator: str) -> str:
 
 
 def _can_be_read(date: str) -> bool:
+    if len(date) > _LONGEST_FORMAT:
+        return False
     try:
         dt.datetime.strptime(dt.datetime(2000, 1, 1).strftime(date), date)
-    except ValueError:
+    except (ValueError, re.error):  # as for "%d%d"
         return False
     return True
 
@@ -172,10 +181,10 @@ def _pattern(spelling: Spelling) -> re.Pattern[str]:
     between = _SPACES if spelling.thousands == " " else re.escape(spelling.thousands)
     point = re.escape(spelling.decimal)
     whole = f"[0-9]{{1,3}}(?:{between}[0-9]{{3}})+|[0-9]+" if between else "[0-9]+"
-    unit = f"(?:{re.escape(spelling.unit)})?" if spelling.unit else ""
+    sign, unit = f"(?:[+-]{_BLANK})?", re.escape(spelling.unit)
     digits = f"(?:(?:{whole})(?:{point}[0-9]*)?|{point}[0-9]+)(?:[eE][+-]?[0-9]+)?"
-    signed = f"(?:[+-]{_BLANK}{unit}|{unit}{_BLANK}[+-]?)" if unit else "[+-]?"
-    return re.compile(f"{_BLANK}{signed}{_BLANK}{digits}{_BLANK}{unit}{_BLANK}")
+    before, after = (f"{sign}(?:{unit}{_BLANK})?{sign}", f"(?:{_BLANK}{unit})?") if unit else (sign, "")
+    return re.compile(f"{_BLANK}{before}{digits}{after}{_BLANK}")  # no two runs of blanks meet: it takes no square time
 
 
 @lru_cache(maxsize=64)
