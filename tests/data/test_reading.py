@@ -96,6 +96,17 @@ def test_how_many_are_a_few() -> None:
     assert kind(["x"], 21) == "number" and kind(["x"], 20) != "number"
 
 
+def test_a_column_of_too_many_odd_cells_says_what_it_is_for_the_most_part() -> None:
+    x = [v if i % 10 else ("soon", "later")[i % 3 == 0] for i, v in enumerate(numbers())]
+    found = tb.infer({"x": x, "y": Y}, "y")["x"]
+    assert found.kind == "ignore" and "nearly an id" in found.reason
+    assert "90% of its cells are numbers, others are 'soon' (26), 'later' (14)" in found.reason
+    assert "soon" not in json.dumps(found.to_dict())
+    assert tb.infer({"x": x, "y": Y}, "y", missing=["soon", "later"])["x"].kind == "number"
+    leading = [f"0{i}" for i in range(100, 200)]
+    assert "are numbers" not in tb.infer({"x": leading * 4, "y": Y}, "y")["x"].reason
+
+
 def test_an_odd_value_among_a_few_numbers_is_a_value() -> None:
     found = tb.infer({"x": [*"123" * 100, "3+"], "y": ["a", *(["b", "a"] * 150)]}, "y")
     assert found["x"].kind == "category" and found["x"].spelling is None

@@ -17,7 +17,7 @@ from ..base.lazy import scipy
 from ..exact.cells import Cells
 from .blocks import Codes
 from .dates import date_part
-from .guess import Reading, Understood, look_alike, no_text, understood
+from .guess import Reading, Understood, is_number, look_alike, no_text, understood
 from .kinds import KINDS, Reason
 from .look import Looked, Ordered, are_names, free_text, names, some_of
 from .schema import Column, date_columns
@@ -29,6 +29,8 @@ _SURELY_TEXT = 3.5  # words on average of some texts: all have at least three
 _FEW_ROWS = 20  # below this nothing is called an id
 _DIGITS = 4  # of the ends of a range that is shown
 _SHOWN = 3  # odd cells in a reason
+_NUMERIC = " +-.0123456789"  # how numbers begin
+_MANY_VALUES, _MOSTLY = 30, 0.5  # values of a column that is said to be numbers for the most part, and what part
 _ID_NAME = re.compile(r"(^|[_\W])(id|uuid|guid|key|index|idx|rowid|row)$|Id$|ID$", re.ASCII)
 
 
@@ -96,6 +98,8 @@ class Proposals:
             alike = [] if self.reading.fold else look_alike([v for v in plain if v.strip()])
             reason = column.reason + _told({m: every[m] for m in kept}) + _alike(alike)
             column = replace(column, missing=kept, spelling=spelling, reason=reason)
+        if len(plain) > _MANY_VALUES and column.kind in ("category", "ignore"):
+            column = replace(column, reason=column.reason + _mostly_numbers(plain))
         return [column]
 
     def _read(self, name: str, looked: Looked, found: Understood, marks: dict[str, int]) -> list[Column]:
@@ -151,6 +155,20 @@ def _told(marks: Mapping[str, int]) -> Any:
         return ""
     each = ", ".join(f"{mark!r} ({n:,})" for mark, n in sorted(marks.items())[:8])
     return Reason(f"; {each} read as missing", f"; {excerpt(sorted(marks))} read as missing")
+
+
+def _mostly_numbers(values: Mapping[str, int]) -> Any:
+    """What is said of a column that has too many odd cells to be numbers."""
+    cells = sum(values.values())
+    if sum(n for v, n in values.items() if v[:1] in _NUMERIC) < _MOSTLY * cells:  # quick, and mostly enough
+        return ""
+    odd = {v: n for v, n in values.items() if not is_number(v)}
+    share = 1 - sum(odd.values()) / cells
+    if share < _MOSTLY:
+        return ""
+    each = ", ".join(f"{canon.printable(v, 24)!r} ({n:,})" for v, n in sorted(odd.items(), key=_most)[:_SHOWN])
+    kept = f"; {share:.0%} of its cells are numbers"
+    return Reason(f"{kept}, others are {each}{', …' if len(odd) > _SHOWN else ''}: missing=[…] leaves these out", kept)
 
 
 def _alike(values: Sequence[str]) -> Any:
