@@ -85,7 +85,7 @@ class Proposals:
         counts = np.bincount(codes.codes[codes.codes >= 0], minlength=len(codes.slots)).tolist()
         every = dict(zip(codes.slots, counts, strict=True))
         marks = dict.fromkeys(self.reading.marked(codes.slots))
-        plain = {v: n for v, n in every.items() if v not in marks}
+        plain = {v: n for v, n in every.items() if v not in marks} if marks else every
         if not declared and plain:
             loose = bool(marks) or self.look.written
             found = understood(name, list(plain), list(plain.values()), self.reading, loose=loose)

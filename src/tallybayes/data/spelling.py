@@ -42,6 +42,7 @@ MARKS = (
     *("?", "NA", "N/A", "#N/A", "na", "n/a", "#NA", "NaN", "nan", "null", "NULL", "Null", "None"),
     *("-", "--", "."),
 )  # what people write for a value that is not there
+_SPACE = " \t\n\r\x0b\x0c\u00a0\u202f\u3000"  # that may stand around a mark
 _BLANK_OR_MARK = frozenset((*MARKS, ""))
 
 
@@ -51,7 +52,7 @@ def is_mark(text: str) -> bool:
     >>> is_mark("#N/A"), is_mark("  "), is_mark(" NA"), is_mark("unknown"), is_mark("0")
     (True, True, True, False, False)
     """
-    return text.strip() in _BLANK_OR_MARK
+    return text.strip(_SPACE) in _BLANK_OR_MARK
 
 
 def marks_among(values: Sequence[str], *, category: bool = False) -> tuple[str, ...]:
@@ -62,10 +63,14 @@ def marks_among(values: Sequence[str], *, category: bool = False) -> tuple[str, 
     >>> marks_among(["red", "NA", "blue"], category=True), marks_among(["+", "-", "±"], category=True)
     (('NA',), ())
     """
-    found = tuple(v for v in values if v.strip() in _BLANK_OR_MARK)
+    edges = "\0" + "\0".join(values) + "\0"
+    if any(f"{blank}\0" in edges or f"\0{blank}" in edges for blank in _SPACE):
+        found = tuple(v for v in values if is_mark(v))
+    else:
+        found = tuple(sorted(_BLANK_OR_MARK.intersection(values)))
     if category and found:
         if "+" in values:
-            found = tuple(v for v in found if v.strip() != "-")
+            found = tuple(v for v in found if v.strip(_SPACE) != "-")
         if len(values) - len(found) < 2:
             return ()
     return found
