@@ -54,6 +54,7 @@ _HOMES = {
     "SettingsError": "base.errors",
     "SharedCopy": "store.share",
     "Side": "data.pairs",
+    "Spelling": "data.spelling",
     "Tally": "tally.tally",
     "TallybayesError": "base.errors",
     "TallybayesWarning": "base.errors",

@@ -440,10 +440,13 @@ def test_a_byte_order_mark_semicolons_and_quoted_newlines_are_understood(tmp_pat
     assert tb.load(tmp_path / "a").tally == tb.load(tmp_path / "b").tally
 
 
-def test_decimal_commas_are_noticed_with_a_hint_that_mends_them(tmp_path):
+def test_decimal_commas_are_read_and_said(tmp_path):
     rows = [{**r, "size": r["size"].replace(".", ","), "rent": r["rent"].replace(".", ",")} for r in rows_of()]
     path = write(tmp_path / "comma.csv", rows, delimiter=";")
     done = run("fit", path, "--target", "let", *QUICK)
+    assert done.returncode == 0 and re.search("rent +number .*a decimal comma", done.out)
+    few = write(tmp_path / "few.csv", [{**r, "rent": f"{i % 7},{i % 3}"} for i, r in enumerate(rows)], delimiter=";")
+    done = run("fit", few, "--target", "let", *QUICK)
     assert done.returncode == 0 and "'rent' holds numbers with a comma" in done.err and "--decimal ," in done.err
     good(run("fit", path, "--target", "let", "--decimal", ",", *QUICK, "-o", tmp_path / "m"))
     good(run("fit", FLATS, "--target", "let", *QUICK, "-o", tmp_path / "same"))

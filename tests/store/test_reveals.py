@@ -280,16 +280,20 @@ def test_the_page_names_every_field_of_a_file_and_no_other() -> None:
         tb.Column("v", "vector", width=2),
         tb.Column("t", "text", levels=2, source="text"),
         *(tb.Column("day", "date"), tb.Column("p", "pair", of=sides)),
-        tb.Column("n", "number", cells=tb.Cells(0.0, 1, (1.0,), True)),
+        tb.Column("n", "number", cells=tb.Cells(0.0, 1, (1.0,), True), spelling=tb.Spelling(",", ".", "$", odd=True)),
+        tb.Column("d", "date", spelling=tb.Spelling(date="%Y")),
+        tb.Column("f", "category", spelling=tb.Spelling(fold=True)),
     ]
     rows = {
         "c": ["a", "b"] * 9,
+        "d": ["1970"] * 18,
+        "f": ["A", "b"] * 9,
         "v": [[1.0, 2.0]] * 18,
         "text": ["ant bee"] * 18,
         "n": [1.0, 2.0, 3.0] * 6,
         "y": ["u", "v"] * 9,
     }
-    tally = tb.count(rows | {"day": ["1970-01-02", "1970-01-05"] * 9}, tb.Schema(columns, "y"))
+    tally = tb.count(rows | {"day": ["1970-01-02", "1970-01-05"] * 9}, tb.Schema(columns, "y", fold=True))
     found = {k.decode().removeprefix("tallybayes."): v.decode() for m in (
         to_bytes(tally.model().share(2).model), to_bytes(tb.Model.written({"a": 0.5, "b": 0.5})))
         for k, v in pq.ParquetFile(io.BytesIO(m)).metadata.metadata.items() if k.startswith(b"tallybayes.")

@@ -137,6 +137,23 @@ def test_a_first_look_at_a_large_frame_says_how_many_rows_it_took(spark, monkeyp
     assert rows == "20,000" and 200 < int(seen) < 800
 
 
+@pytest.mark.filterwarnings("ignore:cells that cannot be read")
+def test_awkward_cells_are_read_as_here(spark):
+    rng = np.random.default_rng(8)
+    x = [f"${v:,.2f}" for v in rng.gamma(2, 900, 300)]
+    x[7], x[8] = "ask", "NA"
+    day = [f"{1 + i % 28:02d}.03.2024" for i in range(300)]
+    table = pa.table(
+        {"x": x, "day": day, "c": rng.choice(["Red", "red ", "?", "blue"], 300), "y": rng.choice(["A", "b"], 300)}
+    )
+    frame = spark.createDataFrame(table.to_pandas())
+    schema = tb.infer(table, "y", fold=True)
+    assert tb.infer(frame, "y", fold=True) == schema and schema["x"].spelling.odd
+    assert tb.count(frame, schema) == tb.count(table, schema)
+    categories = schema._with(columns=[schema["c"]])  # which Spark would group, if they were not folded
+    assert tb.count(frame, categories) == tb.count(table, categories)
+
+
 def test_predictions_are_columns_of_a_lazy_frame(spark, frame, table, local):
     before = len(spark.sparkContext.statusTracker().getJobIdsForGroup())
     for settings in (tb.Settings(), tb.Settings(families={"a": BernoulliWords()}, prior="uniform")):

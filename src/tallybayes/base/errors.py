@@ -64,6 +64,8 @@ def _rebuild(kind: type[TallybayesError], found: str, hint: str) -> TallybayesEr
 class DataError(TallybayesError, ValueError):
     """The data cannot be read or counted."""
 
+    unreadable = False  # whether it is about one cell that its column's kind cannot read
+
 
 class SchemaError(TallybayesError, ValueError):
     """The schema is wrong, or does not fit the data or another schema."""

@@ -1,4 +1,4 @@
-"""The DATA of a command: a file, a pattern of files, or `-` for standard input, and how it is read."""
+"""The DATA of a command: files, folders, patterns of files, or `-` for standard input, and how it is read."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ _NAMES = ("format", "delimiter", "encoding", "decimal", "bad_lines")
 class Data:
     """Some rows by name, to be opened as often as a command needs them."""
 
-    path: str
+    path: str | list[str]
     name: str  # as the user called it
     options: dict[str, Any]
 
@@ -113,16 +113,19 @@ def reads_data(command: Callable[..., Any], *, required: bool = True) -> Callabl
     """A command that takes DATA and the options about reading it; it is called with `data`, None if not given."""
 
     @functools.wraps(command)
-    def wrapped(*arguments: Any, data: str | None, **options: Any) -> Any:
+    def wrapped(*arguments: Any, data: tuple[str, ...], **options: Any) -> Any:
         given = {n: v for n in _NAMES if (v := options.pop(f"read_{n}")) is not None}
-        if data is None:
+        if not data:
             return command(*arguments, data=None, **options)
-        with _named(Data(data, data, given)) as found:
+        if "-" in data[1:] or (len(data) > 1 and data[0] == "-"):
+            raise click.UsageError("- is standard input, and stands alone")
+        path, more = data[0] if len(data) == 1 else list(data), len(data) - 1
+        with _named(Data(path, f"{data[0]} and {more} more" if more else data[0], given)) as found:
             return command(*arguments, data=found, **options)
 
     for option in reversed(_OPTIONS):
         wrapped = option(wrapped)
-    return click.argument("data", type=click.Path(), required=required)(wrapped)
+    return click.argument("data", type=click.Path(), nargs=-1, required=required)(wrapped)
 
 
 @contextlib.contextmanager

@@ -13,6 +13,7 @@ from .models import OUT_MODEL, place, save_model
 from .terminal import heading, say, show, show_json
 
 if TYPE_CHECKING:
+    from ..data.guess import Reading
     from ..data.schema import Schema
     from ..data.sources import Source
     from ..model.model import Model
@@ -54,6 +55,12 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="Print the figures 
 )
 @click.option("--groups", metavar="COLUMN", help="Rows with equal values there are held out together; no evidence.")
 @click.option("--order", metavar="COLUMN|yes", help="Times, of which stretches are held out; yes: the order of rows.")
+@click.option(
+    "--missing", multiple=True, metavar="TEXT", help='Means missing, beside NA, ? and such; --missing "": nothing does.'
+)
+@click.option("--strict", is_flag=True, help="Stop at a cell that is no number where the others are numbers.")
+@click.option("--date-format", metavar="[COLUMN=]FORMAT", multiple=True, help="How dates are written, as in %d/%m/%Y.")
+@click.option("--fold", is_flag=True, help="Letter case and blanks of values and labels mean nothing.")
 @click.option("--no-progress", is_flag=True, help="Show no bar, also in a terminal.")
 @reads_data
 def fit(
@@ -74,15 +81,20 @@ def fit(
     effort: str,
     groups: str | None,
     order: str | None,
+    missing: Sequence[str],
+    strict: bool,
+    date_format: Sequence[str],
+    fold: bool,
     no_progress: bool,
 ) -> None:
     """Make a model of DATA: infer what each column is, choose families and weights on held-out rows, count.
 
     Prints what was inferred and why, how good the model is on the held-out rows that judged it, and its most telling
     evidence. `evaluate` and --folds N measure more strictly, and take longer.
-    DATA is a file, a quoted pattern of files, or - for standard input.
+    DATA is a file, several files, a folder, a quoted pattern of files, or - for standard input.
     """
     from ..selection.choose.chosen import check_effort
+    from ..selection.choose.fit import by_all_rows
     from ..selection.choose.fit import fit as fit_rows
     from ..selection.parts import apart, by_target, without_columns
     from .screens import evidence_page, figures_page, judged_page, schema_page
@@ -91,6 +103,7 @@ def fit(
     choices = Choices.of(sets, smoothing, prior)
     wanted = parse_pairs(pairs)
     settings = choices.settings
+    reading = _reading(missing, strict, date_format, fold, schema_file)
     with data.open("looking", hidden=no_progress) as source:
         _there(source, groups, "which holds the groups")
         _there(source, None if order == "yes" else order, "to order the rows by")
@@ -98,7 +111,7 @@ def fit(
         if groups is not None and groups == target:
             raise by_target(groups)
         looked = without_columns(source, deciding)
-        schema = choices.applied(apart(_schema(looked, schema_file, target, weights, receipts), deciding))
+        schema = choices.applied(apart(_schema(looked, schema_file, target, weights, receipts, reading), deciding))
     quiet = output == "-"
 
     def tell(*pieces: Any) -> None:
@@ -113,8 +126,17 @@ def fit(
             groups=groups, order=order == "yes" or order, progress=progress, gaps=not no_gaps,
         )  # fmt: skip
 
+    def attempt(found: Schema) -> Model:
+        nonlocal schema
+        schema = found
+        return fitted(source, progress)
+
+    shown = schema
     with watched(data, "counting and choosing", hidden=no_progress) as (source, progress):
-        model = fitted(source, progress)
+        model = attempt(schema) if schema_file else by_all_rows(schema, source, reading, attempt)
+    for now, before in zip(schema.columns, shown.columns, strict=True):
+        if now != before:
+            tell(f"the whole of the data shows more: {now.name} {now.kind}, {now.reason}")
     tell(*_what_was_chosen(model, schema))
     calibrated = model.settings.calibrated
     if folds is None and calibrated is not None:
@@ -146,17 +168,36 @@ def _there(source: Source, column: str | None, what: str) -> None:
         raise unknown(DataError, f"there is no column {column!r}{comma} {what}", column, first.names())
 
 
+def _reading(
+    missing: Sequence[str], strict: bool, date_formats: Sequence[str], fold: bool, schema_file: str | None
+) -> Reading:
+    """How cells are read, as it was typed."""
+    from ..data.guess import Reading
+
+    if schema_file and (missing or strict or date_formats or fold):
+        raise click.UsageError("--schema says how cells are read: leave out --missing, --strict, --date-format, --fold")
+    formats: Any = None
+    if len(date_formats) == 1 and "=" not in date_formats[0]:
+        formats = date_formats[0]
+    elif date_formats:
+        formats = {column: form for column, _, form in (given.rpartition("=") for given in date_formats)}
+    return Reading.of([m for m in missing if m] if missing else None, strict, formats, fold)
+
+
 def _schema(
-    source: Source, file: str | None, target: str | None, weights: str | None = None, receipts: bool = False
-) -> Schema:
-    """The schema of a file, or the inferred one."""
+    source: Source, file: str | None, target: str | None, weights: str | None = None, receipts: bool = False,
+    reading: Reading | None = None,
+) -> Schema:  # fmt: skip
+    """The schema of a file, or the inferred one; who gives a `reading` will count and tell of odd cells then."""
     from ..base.errors import FileError, SchemaError
-    from ..data.infer import infer
+    from ..data.infer import first_look, infer, looked_at
     from ..data.schema import Schema
 
     if file is None:
         if target is None:
             raise click.UsageError("say which column to predict: --target COLUMN (or give a --schema)")
+        if reading is not None:
+            return looked_at(first_look(source), target, weights, receipts, reading)[0]
         return infer(source, target=target, weights=weights, receipts=receipts)
     try:
         schema = Schema.load(file)

@@ -13,8 +13,8 @@ This page is what `--help` says, command by command; it is made by `tallybayes r
 [First steps](first_steps.md) shows them at work, [the mail page](mail.md) the spam filter.
 
 The words are those of the library. The model comes first, then the data. DATA is a file (CSV, TSV, JSON lines, Parquet
-or Arrow, also packed), a quoted pattern such as `'part-*.csv'`, or `-` for standard input; a MODEL may be `-`, too.
-What a person reads goes to a terminal as tables; what a pipe gets is plain.
+or Arrow, also packed), several of them, a folder, a quoted pattern such as `'part-*.csv'`, or `-` for standard input; a
+MODEL may be `-`, too. What a person reads goes to a terminal as tables; what a pipe gets is plain.
 
 | exit code | means |
 |---|---|

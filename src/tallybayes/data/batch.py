@@ -49,6 +49,8 @@ class Batch:
     written: bool = False  # a file without types: all values are text, and "3.0" or "True" may be a number or a bool
     of: int | None = None  # a sample: how many rows it was drawn from
     stretches: bool = False  # of a file, what lies between which nobody has read
+    sampled: bool = False  # some rows of a source: their numbers say nothing of where they stood
+    odd: Any = None  # a `spelling.OddCells` that is told of cells that cannot be read
 
     def __contains__(self, name: object) -> bool:
         return name in self.columns or self._matrix_column(str(name)) is not None

@@ -136,7 +136,7 @@ def _one_by_one(values: Any, where: Where, missing: Sequence[str]) -> tuple[Ints
         try:
             found = canon.instant(value)
         except ValueError:
-            raise where.error(
+            raise where.unreadable(
                 row,
                 f"{text[:60]!r} is not a date",
                 "write dates as 2024-05-31 or 2024-05-31T18:00, or ignore the column.",

@@ -22,6 +22,7 @@ from .matrices import whole_columns
 from .pairs import PairColumn, paired
 from .schema import Column, Schema, column_of
 from .sources import MATRIX, WEIGHTS, Batch, Wanted
+from .spelling import folded, spelled
 from .texts import Texts
 from .values import NotPlain, Where, category, check_flat, number
 
@@ -35,6 +36,7 @@ class BatchContext:
     batch: Batch
     marks: Sequence[str]  # texts that mean "missing" in every column
     _sides: dict[PairColumn, Codes | Numbers] = field(default_factory=dict)  # one column may be part of many
+    _read: dict[Any, Any] = field(default_factory=dict)  # and be spelled: a date has several parts
 
     @property
     def count(self) -> int:
@@ -60,8 +62,20 @@ class BatchContext:
         assert encode is not None
         if column.part is not None and raw is not None:
             check_flat(raw, self.where(column))
+        if column.spelling is not None and raw is not None and (column.part or column.like == "number"):
+            raw = self._spelled(column, raw)
+        if column.part is not None and raw is not None:
             raw = date_part(raw, column.part, self.where(column), (*self.marks, *column.missing))
         return encode(column, raw, self)
+
+    def _spelled(self, column: Column, raw: Any) -> Any:
+        """The cells of a column by their spelling, read once for all columns that read it so."""
+        assert column.spelling is not None
+        marks, dates = (*self.marks, *column.missing), column.part is not None
+        key = column.reads, column.spelling, marks, dates
+        if key not in self._read:
+            self._read[key] = spelled(raw, column.spelling, self.where(column), marks, dates, self.batch.odd)
+        return self._read[key]
 
     def side(self, side: PairColumn) -> Codes | Numbers:
         """A column that another is made of, read as it would be by itself."""
@@ -78,7 +92,7 @@ class BatchContext:
 
 def blocks(schema: Schema, batch: Batch) -> dict[str, Block]:
     """A block per counted column; a column that the batch does not have is missing in every row."""
-    categories = [c for c in schema.counted if c.kind == "category" and c.part is None]
+    categories = [c for c in schema.counted if c.kind == "category" and c.part is None and c.spelling is None]
     whole = whole_columns(batch.columns.get(MATRIX), categories, schema.missing) if categories else {}
     rows = BatchContext(batch, schema.missing)
     return {c.name: whole[c.name] if c.name in whole else rows.block(c) for c in schema.counted}
@@ -113,18 +127,21 @@ def check_columns(schema: Schema, batch: Batch) -> None:
 def wanted(schema: Schema, *, labelled: bool = True) -> Wanted:
     """What of the data is looked at under this schema: with labels to count, without to predict.
 
-    Columns read in two ways are looked at as they are, and so are numbers with marks for missing ones, such as -999.
+    Columns read in two ways are looked at as they are, and so are numbers with marks for missing ones, such as -999,
+    or with a spelling of their own.
     """
     kinds: dict[str, str] = {}
 
-    def look(source: str, kind: str, part: str | None = None, missing: Sequence[str] = ()) -> None:
-        marked = kind == "number" and any((*schema.missing, *missing))
+    def look(
+        source: str, kind: str, part: str | None = None, missing: Sequence[str] = (), spelling: Any = None
+    ) -> None:
+        marked = kind == "number" and (any((*schema.missing, *missing)) or spelling is not None)
         kind = "date" if part else "" if marked else kind
         kinds[source] = kind if kinds.get(source, kind) == kind else ""
 
     for column in schema.counted:
         for read in (column,) if column.of is None else map(column_of, column.of):
-            look(read.reads, read.about.read_as, read.part, read.missing)
+            look(read.reads, read.about.read_as, read.part, read.missing, read.spelling)
     if labelled:
         look(schema.target, "category")
         if schema.weights is not None:
@@ -140,7 +157,8 @@ def labels(schema: Schema, batch: Batch) -> Codes:
         raise unknown(DataError, found, schema.target, batch.names(), hint)
     raw = batch[schema.target]
     check_flat(raw, Where(schema.target, batch.start, batch.place))
-    return category(raw, schema.missing, written=batch.written)
+    codes = category(raw, schema.missing, written=batch.written)
+    return folded(codes, schema.missing) if schema.fold else codes
 
 
 @dataclass(frozen=True)

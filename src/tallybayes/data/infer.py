@@ -1,56 +1,32 @@
-"""A first look at the data: which kind each column is, and why."""
+"""A first look at the data: which kind each column is, and why; and what is mended where the rest shows more."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ..base import canon, threads
 from ..base.arrays import Ints
-from ..base.errors import DataError, excerpt, unknown, warn
+from ..base.errors import DataError, unknown, warn
 from ..base.lazy import scipy
-from ..exact.cells import Cells
 from . import encode
 from .blocks import Codes
-from .dates import date_part
-from .kinds import KINDS, Reason
-from .look import (
-    Looked,
-    Ordered,
-    are_names,
-    are_numbers,
-    free_text,
-    gives_away,
-    is_counted,
-    is_iso,
-    is_number,
-    is_other,
-    names,
-    read_ahead,
-    some_of,
-    typed,
-    warn_of_other,
-)
-from .schema import Column, Schema, date_columns
+from .guess import Reading, look_alike, typed
+from .look import gives_away, read_ahead
+from .propose import Proposals
+from .schema import Column, Schema
 from .sources import LABELS, MATRIX, WEIGHTS, Batch, Source, on_engine, open_source
-from .values import Where, is_bytes, number
+from .spelling import MARKS, OddCells, Spelling, are_few, is_mark, marks_among
+from .values import Where, number
 
 LOOK = 100_000  # rows looked at: every row of a small table, every k-th of a large one
 MATRIX_COLUMNS = 256  # a matrix of more columns than this is one vector column
-NO_LABEL = ("?", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL")  # a class of this name is rarely meant as one
-MARKS = ("?", "NA", "N/A", "na", "n/a", "NaN", "nan", "null", "NULL", "None", "-", ".")
-_ANY_MARK = frozenset(MARKS)
-_SURELY_TEXT = 3.5  # words on average of some texts: all have at least three
+NO_LABEL = tuple(m for m in MARKS if m not in ("None", "-", "."))  # a class of this name is rarely meant as one
 _MANY_CELLS = 1 << 16  # of a look: reading so many takes longer than starting threads
-_FEW_ROWS = 20  # below this nothing is called an id
-_DIGITS = 4  # of the ends of a range that is shown
-_ID_NAME = re.compile(r"(^|[_\W])(id|uuid|guid|key|index|idx|rowid|row)$|Id$|ID$", re.ASCII)
 
 
 def infer(
@@ -62,39 +38,63 @@ def infer(
     receipts: bool = False,
     keep_leaks: bool = False,
     engine: str | None = None,
+    missing: str | Iterable[str] | None = None,
+    strict: bool = False,
+    date_format: str | Mapping[str, str] | None = None,
+    fold: bool = False,
 ) -> Schema:
     """A schema for the data: a kind and a reason for every column. Edit it with `with_column`.
 
     A column that gives the label away is ignored with a warning, unless `keep_leaks`. `engine` is as for `count`.
+
+    Marks such as NA, N/A, ? and - are missing values where a column has them; `missing` names more, and `missing=[]`
+    takes every text as it stands. A few cells that are no numbers (or no dates) among those that are count as missing,
+    with a warning that says where they are; `strict=True` refuses them. `date_format` says how dates are written, for
+    all columns or by name: {"day": "%d/%m/%Y"}. `fold=True` takes values and labels that differ in letter case and
+    blanks alone as one.
 
     >>> infer({"Sky": ["sunny", "rainy", "sunny"], "Wind": [3.5, 2.0, 7.25], "Play": ["yes", "no", "yes"]}, "Play")
     Schema: target 'Play', 2 columns counted
       Sky   category  text, 2 different values: rainy, sunny
       Wind  number    numbers from 2 to 7.25
     """
+    reading = Reading.of(missing, strict, date_format, fold)
     target, y = labels_or_name(target, y)
+    source = on_engine(open_source(data, y, target=LABELS if target is None else target), engine)
+    schema, odd = looked_at(first_look(source), target, weights, receipts, reading, keep_leaks=keep_leaks)
+    odd.warn()
+    return schema
+
+
+def looked_at(
+    look: Batch, target: str | None, weights: str | None, receipts: bool, reading: Reading, *, keep_leaks: bool = False
+) -> tuple[Schema, OddCells]:
+    """The schema of `infer`, and the odd cells among the rows that were looked at."""
     name = LABELS if target is None else target
-    seen = first_look(on_engine(open_source(data, y, target=name), engine))
-    look = typed(seen)
-    labels, label_type = _target(look, name)
+    seen, look = look, typed(look)
+    labels, label_type = _target(look, name, reading)
     if look.written:
-        texts = encode.labels(Schema([], target=name), seen).slots
+        texts = encode.labels(Schema([], target=name, missing=reading.marks, fold=reading.fold), seen).slots
         if any(canon.label_type(canon.from_text(t, label_type)) != label_type for t in texts):
             label_type = "text"  # such as 2⁵³ + 1, or 1.50, which as numbers would be other labels
     if weights is not None and weights not in look:
         raise unknown(DataError, f"there is no weights column {weights!r}", weights, look.names())
     columns: list[Column] = []
     names = _columns_of(look, skip={name, weights})
+    reading.check(names)
+    odd = OddCells(places=not (look.sampled or look.stretches or look.of is not None))
+    proposals, marks = Proposals(look, reading, odd), reading.marks
     many = threads.each if look.rows * len(names) > _MANY_CELLS else map
-    for column, looked in zip(names, many(lambda c: read_ahead(c, look[c]), names), strict=True):
-        proposed = _propose(column, looked, look.written)
+    for column, looked in zip(names, many(lambda c: read_ahead(c, look[c], marks), names), strict=True):
+        proposed = proposals.of(column, looked)
         leak = None if keep_leaks else gives_away(looked, proposed, labels)
         if leak:
             warn(
                 f"column {column!r} is ignored: {leak}. Hint: if it is known before the answer is, count it with "
                 f"schema.with_column({column!r}, kind={proposed[0].kind!r})."
             )
-            proposed = [Column(column, "ignore", cells=proposed[0].cells, reason=leak)]
+            given = proposed[0]
+            proposed = [replace(given, kind="ignore", values=None, reason=leak)]
         columns += proposed
     if look.of is not None and look.of > look.rows:
         said = f"; seen in {look.rows:,} of {look.of:,} rows"
@@ -102,7 +102,8 @@ def infer(
     elif look.stretches:
         said = f"; seen in {look.rows:,} rows from all over the file"
         columns = [replace(c, reason=c.reason + said) for c in columns]
-    return Schema(columns, target=name, label_type=label_type, weights=weights, receipts=receipts)
+    more: dict[str, Any] = {"receipts": receipts, "missing": marks, "fold": reading.fold}
+    return Schema(columns, target=name, label_type=label_type, weights=weights, **more), odd
 
 
 def labels_or_name(target: Any, y: Any) -> tuple[str | None, Any]:
@@ -130,7 +131,8 @@ def first_look(source: Source, *, whole: bool = False) -> Batch:
         step = 1
         while -(-source.rows // step) > LOOK:
             step *= 2
-        return _joined(list(threads.each(lambda each: each[0].take(each[1]), _every(source, step))))
+        joined = _joined(list(threads.each(lambda each: each[0].take(each[1]), _every(source, step))))
+        return replace(joined, sampled=joined.sampled or step > 1)
     kept: list[Batch] = []
     step, total, seen = 1, 0, 0
     for batch in source.batches():
@@ -146,7 +148,7 @@ def first_look(source: Source, *, whole: bool = False) -> Batch:
                 first = (first - piece.rows) % 2
                 kept[i] = piece.take(rows)
             total = sum(piece.rows for piece in kept)
-    return _joined(kept)
+    return replace(_joined(kept), sampled=step > 1)
 
 
 def _every(source: Source, step: int) -> Iterator[tuple[Batch, Ints]]:
@@ -159,8 +161,8 @@ def _every(source: Source, step: int) -> Iterator[tuple[Batch, Ints]]:
 
 def _joined(batches: list[Batch]) -> Batch:
     batches = [b for b in batches if b.rows] or batches[:1]
-    if len(batches) == 1:
-        return batches[0]
+    if len(batches) <= 1:
+        return batches[0] if batches else Batch({}, 0)
     names = dict.fromkeys(n for b in batches for n in b.columns)
     columns: dict[str, Any] = {}
     for name in names:
@@ -174,7 +176,16 @@ def _joined(batches: list[Batch]) -> Batch:
             columns[name] = scipy.sparse.vstack(pieces).tocsr()
         else:
             columns[name] = [v for p in pieces for v in (p.to_pylist() if isinstance(p, pa.Array) else p)]
-    return Batch(columns, sum(b.rows for b in batches), written=batches[0].written)
+    first = batches[0]
+    rows = sum(b.rows for b in batches)
+    return Batch(columns, rows, place=_places(batches), written=first.written, sampled=first.sampled)
+
+
+def _places(batches: list[Batch]) -> Callable[[int], str] | None:
+    """Where the rows of several batches stand."""
+    if any(b.place is None for b in batches):
+        return None
+    return lambda row: next(b.place(row) for b in reversed(batches) if b.start <= row and b.place is not None)
 
 
 def _one_type(pieces: list[Any]) -> Any:
@@ -194,9 +205,11 @@ def _columns_of(look: Batch, skip: Iterable[str | None]) -> list[str]:
     return [n for n in names if n not in skip and n != WEIGHTS]
 
 
-def _target(look: Batch, name: str) -> tuple[Codes, str]:
+def _target(look: Batch, name: str, reading: Reading) -> tuple[Codes, str]:
     """The labels, and the type that brings them back; refuses a target that is a quantity."""
-    labels = encode.labels(Schema([], target=name), look)
+    if look.rows == 0 and not look.columns:
+        raise DataError("the table has no rows and no columns", hint="give at least one row with a label.")
+    labels = encode.labels(Schema([], target=name, missing=reading.marks, fold=reading.fold), look)
     if look.rows == 0:
         raise DataError("the table has no rows", hint="give at least one row with a label.")
     if (labels.codes < 0).all():
@@ -223,7 +236,7 @@ def _target(look: Batch, name: str) -> tuple[Codes, str]:
             _warn_of_no_label(labels, name)
             return labels, types.pop() if len(types) == 1 else "text"
         whole = types == {"int"}
-    values = number(look[name], Where(name, 0))
+    values = number(look[name], Where(name, 0), reading.marks)
     values = values[~np.isnan(values)]
     distinct = len(np.unique(values))
     fractions = bool(np.any(values != np.rint(values)))
@@ -241,6 +254,12 @@ def _target(look: Batch, name: str) -> tuple[Codes, str]:
 
 
 def _warn_of_no_label(labels: Codes, name: str) -> None:
+    if alike := look_alike(labels.slots):
+        shown = ", ".join(map(canon.printable, alike[:6]))
+        warn(
+            f"{shown} are {len(alike)} classes of {name!r}: spellings of one label? Hint: fold=True (--fold) makes "
+            "labels and values that differ in letter case and blanks alone one."
+        )
     for code, label in enumerate(labels.slots):
         if label in NO_LABEL:
             rows = int(np.count_nonzero(labels.codes == code))
@@ -250,149 +269,59 @@ def _warn_of_no_label(labels: Codes, name: str) -> None:
             )
 
 
-def _propose(name: str, looked: Looked, written: bool) -> list[Column]:
-    """One or more columns for a column of the data."""
-    for kind in KINDS.values():
-        if kind.recognise is not None and (found := kind.recognise(name, looked)) is not None:
-            return [found]
-    raw = looked.raw
-    if isinstance(raw, np.ndarray) or scipy.sparse.issparse(raw):
-        return [_matrix(name, raw)]
-    if isinstance(raw, list):
-        there = [v for v in raw if not canon.is_one(v) or canon.text(v) is not None]
-        if there and all(map(is_counted, there)):
-            return [Column(name, "bag", reason="dicts of word and count")]
-        if not all(map(canon.is_one, raw)):
-            if all(isinstance(v, (list, tuple)) and all(map(canon.is_one, v)) for v in there):
-                return [Column(name, "bag", reason="lists of words")]
-            return [Column(name, "ignore", reason=f"values of several types, one of them {type(there[0]).__name__}")]
-        return [_texts(name, looked.codes(), "values of several types")]
-    kind = raw.type.value_type if pa.types.is_dictionary(raw.type) else raw.type
-    if raw.null_count == len(raw):
-        return [Column(name, "ignore", reason="missing in every row")]
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
-        return [_lists(name, raw)]
-    if pa.types.is_map(kind) and are_numbers(kind.item_type) and not pa.types.is_nested(kind.key_type):
-        return [Column(name, "bag", reason="maps of word and count")]
-    if pa.types.is_nested(kind) or pa.types.is_interval(kind) or is_bytes(kind):
-        return [Column(name, "ignore", reason=f"values of type {kind}"[:80])]
-    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
-        return _dates(name, raw, "dates")
-    if pa.types.is_boolean(kind):
-        return [_texts(name, looked.codes(), "true or false")]
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        return [_numbers(name, looked.numbers(name, ("",)))]
-    return _from_text(name, looked, declared=pa.types.is_dictionary(raw.type), written=written)
+# ---- what the first look did not show
 
 
-def _matrix(name: str, raw: Any) -> Column:
-    width = int(raw.shape[1])
-    if scipy.sparse.issparse(raw):
-        if raw.nnz == 0 or raw.data.min() >= 0:
-            return Column(name, "bag", width=width, reason=f"a sparse matrix of {width} columns, none negative")
-        return Column(name, "vector", width=width, reason=f"a sparse matrix of {width} columns, some negative")
-    return Column(name, "vector", width=width, reason=f"a matrix of {width} columns")
+def mended(schema: Schema, source: Source) -> Schema:
+    """An inferred schema by which all rows can be read: the odd cells of its numbers and dates are missing, if few.
+
+    Marks for missing values are read as such; other cells make the column say that odd ones are missing.
+    """
+    odd = OddCells()
+    trial = [
+        replace(c, spelling=replace(c.spelling or Spelling(), odd=True))
+        for c in schema.counted
+        if c.of is None and (c.part is not None or c.like == "number")
+    ]
+    under = schema._with(columns=trial, weights=None)
+    for batch in odd.watching(source).batches(encode.wanted(under)):
+        encode.blocks(under, batch)
+    columns = [_mended(c, odd) for c in schema.columns]
+    return schema._with(columns=columns)
 
 
-def _lists(name: str, raw: Any) -> Column:
-    items = raw.type.value_type
-    if pa.types.is_nested(items):
-        return Column(name, "ignore", reason=f"values of type {raw.type}"[:80])
-    if are_numbers(items):
-        if pa.types.is_fixed_size_list(raw.type):
-            return Column(name, "vector", width=raw.type.list_size, reason=f"vectors of {raw.type.list_size} numbers")
-        lengths = pc.unique(pc.list_value_length(raw).drop_null()).to_pylist()
-        if len(lengths) == 1:
-            return Column(name, "vector", width=lengths[0], reason=f"vectors of {lengths[0]} numbers")
-        return Column(name, "ignore", reason=f"lists of numbers of {len(lengths)} different lengths")
-    return Column(name, "bag", reason="lists of words")
+def _mended(column: Column, odd: OddCells) -> Column:
+    found = odd.found.get(column.reads)
+    if found is None or not found.odd or (column.part is None and column.like != "number"):
+        return column
+    marks = {v: n for v, n in found.values.items() if is_mark(v)}
+    others = found.odd - sum(marks.values())
+    if others and not are_few(others, found.cells, len(found.values) - len(marks)):
+        raise DataError(
+            f"column {column.reads!r} was taken for {'dates' if column.part else 'numbers'} by a first look, and "
+            f"{others:,} of {found.cells:,} cells are none: {found.told()}",
+            hint=f"make it a category: schema.with_column({column.reads!r}, kind='category') (--set "
+            f"{column.reads}=category), or name what means missing: missing=[…] (--missing).",
+        )
+    missing, spelling = tuple({*column.missing, *marks}), column.spelling
+    told: Any = ""
+    if marks:
+        told = f"; {', '.join(map(repr, marks))} read as missing"
+    if others:
+        spelling = replace(spelling or Spelling(), odd=True)
+        told += f"; {others:,} of {found.cells:,} cells cannot be read and are missing"
+    return replace(column, missing=missing, spelling=spelling, reason=column.reason + told)
 
 
-def _dates(name: str, raw: Any, what: str) -> list[Column]:
-    where = Where(name, 0)
-    hours = date_part(raw, "hour", where, ("",))
-    has_hours = len(set(hours.indices.drop_null().to_pylist())) > 1
-    days = number(date_part(raw, "days", where, ("",)), where)
-    out = date_columns(name, hour=has_hours, reason=f"{what}, split into parts")
-    cells = Cells.fitted(days[~np.isnan(days)])
-    return [Column(**{**vars(c), "cells": cells}) if c.part == "days" else c for c in out]
-
-
-def _numbers(name: str, x: Ordered, missing: tuple[str, ...] = ()) -> Column:
-    there, rows = x.values, x.rows
-    if len(there) == 0:
-        return Column(name, "ignore", reason="missing in every row")
-    distinct = len(x.distinct())
-    whole = bool(np.all(there == np.rint(there)))
-    low, high = (canon.number_text(float(f"{v:.{_DIGITS}g}")) for v in (there[0], there[-1]))
-    if distinct == 1:
-        told = Reason(f"the same number, {low}, in every row", "the same number in every row")
-        return Column(name, "ignore", reason=told)
-    span = float(there[-1]) - float(there[0])
-    if whole and distinct == rows >= _FEW_ROWS and (span < 2 * rows or _ID_NAME.search(name)):
-        return Column(name, "ignore", reason=f"an id: a whole number of its own in each of {rows} rows")
-    what = f"whole numbers, {distinct} different" if whole else "numbers"
-    marks = f"; {excerpt(missing)} read as missing" if missing else ""
-    gone = x.absent
-    share = f", missing in {canon.share_of(gone, rows)}" if gone and not marks else ""
-    return Column(
-        name,
-        "number",
-        cells=Cells.fitted(there),
-        missing=missing,
-        reason=Reason(f"{what} from {low} to {high}", what) + share + marks,
-    )
-
-
-def _from_text(name: str, looked: Looked, declared: bool, written: bool) -> list[Column]:
-    """A column of texts: dates, numbers, an id, free text or a category."""
-    seen = None if declared else looked.long_texts()
-    if seen is not None and seen.alone > 0.5 * seen.rows and seen.words >= _SURELY_TEXT and _only_text(seen.some):
-        return [free_text(name, seen.some, seen.words)]
-    codes = looked.codes(("",))
-    values = codes.slots
-    if values and all(map(is_iso, values)):
-        return _dates(name, pa.array([codes.text(i) for i in range(codes.rows)]), "dates written as text")
-    plain = [v for v in values if v not in _ANY_MARK]
-    if not declared and plain and all(map(is_number, plain)):
-        marks = tuple(m for m in MARKS if m in values)
-        if marks or written or len(plain) > 30:
-            return [_numbers(name, looked.numbers(name, ("", *marks)), marks)]
-    if not declared:
-        warn_of_other(name, plain)
-    return [_texts(name, codes, "text", declared)]
-
-
-def _only_text(some: Sequence[str]) -> bool:
-    """Whether some values show that a column is neither dates nor numbers, nor looks like them."""
-    plain = [v for v in some if v not in _ANY_MARK]
-    return not (all(map(is_iso, some)) or all(map(is_number, plain)) or is_other(plain))
-
-
-def _texts(name: str, codes: Codes, what: str, declared: bool = False) -> Column:
-    there = codes.codes[codes.codes >= 0]
-    count = np.bincount(there, minlength=len(codes.slots))
-    distinct = int(np.count_nonzero(count))
-    if distinct == 0:
-        return Column(name, "ignore", reason="missing in every row")
-    if distinct == 1:
-        only = codes.slots[int(np.argmax(count))][:40]
-        told = Reason(f"the same value, {only!r}, in every row", "the same value in every row")
-        return Column(name, "ignore", reason=told)
-    alone = int(np.count_nonzero(count == 1))
-    if not declared and len(there) >= _FEW_ROWS and alone > 0.5 * len(there):
-        some = some_of(codes.slots)
-        words = float(np.mean([len(text.split()) for text in some]))
-        if words >= 3:
-            return free_text(name, some, words)
-        if not _ID_NAME.search(name) and are_names(some):
-            return names(name, distinct)
-        return Column(name, "ignore", reason=f"nearly an id: {alone} of {len(there)} rows have a value of their own")
-    few = np.flatnonzero(count >= np.sort(count)[-3:][0]).tolist()
-    shown = sorted(codes.slots[i] for i in sorted(few, key=lambda i: (-count[i], codes.slots[i]))[:3])
-    more = ", …" if distinct > 3 else ""
-    gone = codes.rows - len(there)
-    share = f"; missing in {canon.share_of(gone, codes.rows)}" if gone else ""
-    listed = ", ".join(s[:24] for s in shown)
-    told = Reason(f"{what}, {distinct} different values: {listed}{more}", f"{what}, {distinct} different values")
-    return Column(name, "category", reason=told + share)
+def with_late_marks(schema: Schema, values: Mapping[str, Sequence[str]]) -> Schema:
+    """An inferred schema that also has the marks among the values of categories that were counted, {column: values}."""
+    columns = []
+    for column in schema.columns:
+        marks: tuple[str, ...] = ()
+        if column.kind == "category" and column.part is None and column.of is None:
+            marks = marks_among(values.get(column.name, ()), category=True)
+        if marks:
+            told = f"; {', '.join(map(repr, marks))} read as missing"
+            column = replace(column, missing=(*column.missing, *marks), reason=column.reason + told)
+        columns.append(column)
+    return schema._with(columns=columns)

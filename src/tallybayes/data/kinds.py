@@ -23,6 +23,7 @@ from ..base.lazy import scipy
 from .blocks import Bag, Block, Codes, Numbers
 from .dates import plain_part
 from .matrices import bag, vector
+from .spelling import folded
 from .text.tokens import text_array
 from .texts import Texts
 from .values import NotPlain, category, check_flat, number, plain_number, plain_text
@@ -97,7 +98,10 @@ class Reason(str):
         return out
 
     def __add__(self, more: str) -> Reason:
-        return Reason(str(self) + more, self.kept + more)
+        return Reason(str(self) + str(more), self.kept + kept(more))
+
+    def __radd__(self, before: str) -> Reason:
+        return Reason(before + str(self), before + self.kept)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return str, (self.kept,)
@@ -160,6 +164,11 @@ def check_fields(column: Column) -> None:
             hint=f"a width is a whole number of positions, at most {MOST_POSITIONS:,}: each takes room in every class. "
             "Take a sparse matrix of fewer columns, or hash words into fewer slots.",
         )
+    if column.spelling is not None and column.like not in ("category", "number", "date", "ignore"):
+        raise SchemaError(
+            f"column {name!r} is a {kind} and has a spelling",
+            hint="categories, numbers and dates are spelled; take one of these kinds, or leave spelling out.",
+        )
     if column.text is not None and "text" not in may:
         raise SchemaError(f"column {name!r} is a {kind} and has a tokeniser", hint="take kind='text' for it.")
     if len(column.of or ()) != KINDS[kind].of:
@@ -187,7 +196,9 @@ def _category(column: Column, raw: Any, rows: BatchContext) -> Codes:
     if raw is None:
         return Codes([], np.full(rows.count, -1, dtype=np.int64))
     check_flat(raw, rows.where(column))
-    return category(raw, rows.missing(column), written=rows.written)
+    codes = category(raw, rows.missing(column), written=rows.written)
+    fold = column.spelling is not None and column.spelling.fold and column.part is None
+    return folded(codes, rows.missing(column)) if fold else codes
 
 
 def _number(column: Column, raw: Any, rows: BatchContext) -> Numbers:
@@ -236,6 +247,8 @@ def _plain_gap(column: Column, value: Any, marks: frozenset[str]) -> str:
     assert column.of is not None
     side = column.of[0]
     plain, all_marks = KINDS[side.kind].plain, marks | frozenset(side.missing)
+    if side.spelling is not None:
+        raise NotPlain
     if side.part is not None:
         return GAP[plain_part(value, side.part, all_marks) is None]
     if plain is None:

@@ -1,150 +1,29 @@
 """The first look at one column, which `infer` decides by.
 
-What its texts spell (numbers, booleans and dates, in the ways that are read and in those that are only noticed), how
-texts are proposed to be cut (into words, or into characters where words tell little), the column as codes and as sorted
-numbers, each worked out once, and whether it gives the label away.
+How texts are proposed to be cut (into words, or into characters where words tell little), the column as codes and as
+sorted numbers, each worked out once, and whether it gives the label away.
 """
 
 from __future__ import annotations
 
-import datetime as dt
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ..base import canon
 from ..base.arrays import Floats, Ints, nearest_quantiles
 from ..base.arrow import array, utf8
-from ..base.errors import warn
 from .blocks import Codes
 from .kinds import Reason
 from .schema import Column
-from .sources import Batch
+from .spelling import Spelling, folded, spelled
 from .text.tokeniser import AUTO, Tokeniser, without_spaces
 from .values import Where, category, is_text, number
-
-_ISO = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}.*)?\Z")
-_NUMBER = re.compile(r"\s*[+-]?(?=\.?\d)(0|[1-9]\d*)?(\.\d*)?([eE][+-]?\d+)?\s*", re.ASCII)
-_WHOLE = re.compile(r"-?(0|[1-9]\d{0,17})", re.ASCII)
-_COMMA = re.compile(r"\s*[+-]?(\d+|\d{1,3}([. ']\d{3})+)(,\d+)?\s*", re.ASCII)
-_DAY_OR_MONTH_FIRST = re.compile(r"\d{1,2}([./-])\d{1,2}\1(\d{4}|\d{2})([ T]\d{1,2}:\d{2}.*)?", re.ASCII)
-_HEAD = 256  # values that mostly settle what a column is not
-_NOT_WHOLE = np.frombuffer(b"+.eE", dtype=np.uint8)
-_EIGHTEEN = 10**18  # whole numbers of up to eighteen digits are taken for such
-_BOOLEANS = ({"true", "false"}, {"True", "False"}, {"TRUE", "FALSE"})
-
-
-def is_iso(text: str) -> bool:
-    """Whether a text is a date or time as ISO 8601 writes it."""
-    if not _ISO.match(text):
-        return False
-    try:
-        dt.datetime.fromisoformat(text)
-    except ValueError:
-        return False
-    return True
-
-
-def is_number(text: str) -> bool:
-    """Whether a text is a plain number; a leading zero makes it a code.
-
-    >>> is_number("12.50"), is_number("01234"), is_number("3,14")
-    (True, False, False)
-    """
-    return _NUMBER.fullmatch(text) is not None
-
-
-def typed(look: Batch) -> Batch:
-    """The rows of a file without types with the types that another file would give them: numbers and booleans."""
-    if not look.written:
-        return look
-    return replace(look, columns={name: _typed(column) for name, column in look.columns.items()})
-
-
-def _typed(column: Any) -> Any:
-    if not (isinstance(column, pa.Array) and is_text(column.type)):
-        return column
-    head = _type_of([v for v in column[:_HEAD].to_pylist() if v is not None])
-    if head == "text":
-        return column  # whatever follows
-    if head in ("whole", "number") and (quick := _plain_numbers(column)) is not None:
-        return quick
-    values = [v for v in column.unique().to_pylist() if v is not None]
-    kind = _type_of(values)
-    if not values or kind == "text":
-        return column
-    if kind == "bool":
-        return pc.equal(pc.utf8_lower(column), "true")
-    return column.cast(pa.int64()) if kind == "whole" else pa.array(_floats(column), pa.float64())
-
-
-def _type_of(values: Sequence[str]) -> str:
-    """What all of some texts can be read as; texts that are "text" are so with whatever others."""
-    if any(set(values) <= pair for pair in _BOOLEANS):
-        return "bool"
-    if all(map(_WHOLE.fullmatch, values)):
-        return "whole"
-    return "number" if all(map(is_number, values)) else "text"
-
-
-def _plain_numbers(column: Any) -> Any:
-    """A column of texts as the numbers that `is_number` and `float` read there; None where these must be asked.
-
-    Arrow's parser reads less than they do, but for numbers with a leading zero, hexadecimal ones and infinite ones.
-    """
-    ends, letters = utf8(column)
-    if len(letters) == 0:
-        return None
-    first = ends[:-1]
-    signed = np.isin(letters[np.minimum(first, len(letters) - 1)], (ord("+"), ord("-")))
-    at = np.minimum(first + signed, len(letters) - 1)
-    after = letters[np.minimum(at + 1, len(letters) - 1)]
-    zero = (letters[at] == ord("0")) & (ends[1:] - at > 1) & (after != ord(".")) & (after | 32 != ord("e"))
-    if zero.any():
-        return None
-    try:
-        numbers = column.cast(pa.float64())
-        if not pc.all(pc.is_finite(numbers)).as_py():
-            return None
-        if np.isin(letters[ends[0] : ends[-1]], _NOT_WHOLE).any():
-            return numbers
-        whole = column.cast(pa.int64())  # much is lost where it fails, so the spelling was looked at first
-    except pa.ArrowInvalid:
-        return None
-    low, high = pc.min_max(whole).as_py().values()
-    return whole if low is not None and low > -_EIGHTEEN and high < _EIGHTEEN else None
-
-
-def _floats(column: Any) -> list[float | None]:
-    return [None if v is None else float(v) for v in column.to_pylist()]
-
-
-def is_other(values: Sequence[str]) -> bool:
-    """Whether all values are numbers with a comma, or dates with the day or the month first."""
-    return all(map(_COMMA.fullmatch, values)) or all(map(_DAY_OR_MONTH_FIRST.fullmatch, values))
-
-
-def warn_of_other(name: str, values: Sequence[str]) -> None:
-    """Warn of numbers and dates in a spelling that is not read, since nobody can know which was meant."""
-    if all(map(_COMMA.fullmatch, values)) and any("," in v for v in values):
-        example = next(v for v in values if "," in v)
-        warn(
-            f"column {name!r} holds numbers with a comma, such as {example.strip()!r}, and is taken as text. Hint: "
-            f"tb.read(path, decimal=',') reads them from a CSV; in a frame turn them into numbers first."
-        )
-    elif values and all(map(_DAY_OR_MONTH_FIRST.fullmatch, values)):
-        warn(
-            f"column {name!r} holds dates such as {values[0]!r}, and is taken as text, since day and month could be "
-            'meant either way. Hint: write them as 2024-12-31, or read them with SQL: duckdb.sql("SELECT * REPLACE '
-            "(strptime(day, '%d.%m.%Y') AS day) FROM 'file.csv'\")."
-        )
-
 
 SOME = 1_000  # values looked at
 NAME_CHARACTERS = (1, 4)
@@ -267,16 +146,25 @@ class Looked:
     """A raw column, and what was read of it before."""
 
     raw: Any
+    marks: tuple[str, ...] = ("",)  # texts that mean "missing" in every column
     _known: dict[Any, Any] = field(default_factory=dict)
 
-    def codes(self, missing: Sequence[str] = ()) -> Codes:
-        """The column as a category."""
-        return self._once(("codes", *missing), lambda: category(self.raw, missing))
+    def codes(self, missing: Sequence[str] = (), *, fold: bool = False) -> Codes:
+        """The column as a category; the marks of every column are missing, too."""
+        marks = (*self.marks, *missing)
+        if fold:
+            return self._once(("folded", *missing), lambda: folded(self.codes(missing), marks))
+        return self._once(("codes", *missing), lambda: category(self.raw, marks))
 
-    def numbers(self, name: str, missing: Sequence[str] = ()) -> Ordered:
+    def numbers(self, name: str, missing: Sequence[str] = (), spelling: Spelling | None = None) -> Ordered:
         """The column as numbers."""
-        where = Where(name, 0)
-        return self._once(("numbers", *missing), lambda: Ordered.of(number(self.raw, where, missing)))
+        where, marks = Where(name, 0), (*self.marks, *missing)
+
+        def read() -> Ordered:
+            raw = self.raw if spelling is None else spelled(self.raw, spelling, where, marks, dates=False)
+            return Ordered.of(number(raw, where, marks))
+
+        return self._once(("numbers", spelling, *missing), read)
 
     def long_texts(self) -> LongTexts | None:
         """What is plain to see of a column of long texts; None of any other."""
@@ -289,15 +177,15 @@ class Looked:
         return out
 
 
-def read_ahead(name: str, raw: Any) -> Looked:
+def read_ahead(name: str, raw: Any, marks: tuple[str, ...]) -> Looked:
     """A column with what is sure to be asked of it read already: columns can be read side by side."""
-    looked = Looked(raw)
+    looked = Looked(raw, marks)
     if isinstance(raw, pa.Array) and raw.null_count < len(raw):
         if is_text(raw.type):
             if looked.long_texts() is None:
-                looked.codes(("",))
+                looked.codes()
         elif pa.types.is_integer(raw.type) or pa.types.is_floating(raw.type):
-            looked.numbers(name, ("",))
+            looked.numbers(name)
     return looked
 
 
@@ -336,10 +224,9 @@ def gives_away(looked: Looked, proposed: Sequence[Column], labels: Codes) -> str
 
 def _coarse(looked: Looked, column: Column) -> Ints:
     """A code per row, −1 for missing: the value of a category, a stretch of a number."""
-    missing = ("", *column.missing)
     if column.kind == "category":
-        return looked.codes(missing).codes
-    x = looked.numbers(column.name, missing)
+        return looked.codes(column.missing, fold=column.spelling is not None and column.spelling.fold).codes
+    x = looked.numbers(column.name, column.missing, column.spelling)
     edges = x.distinct()
     if len(edges) > _STRETCHES:
         edges = np.unique(nearest_quantiles(x.values, np.linspace(0, 1, _STRETCHES + 1)[1:-1]))

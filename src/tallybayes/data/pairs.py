@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -16,6 +16,7 @@ from ..base.canon import number_text
 from ..base.errors import SchemaError
 from .blocks import Codes, Numbers
 from .kinds import KINDS, check_part
+from .spelling import Spelling
 
 _LIKE = ("category", "number")
 
@@ -33,6 +34,7 @@ class PairColumn:
     missing: tuple[str, ...] = ()
     cuts: tuple[float, ...] = ()
     groups: tuple[tuple[str, ...], ...] = ()  # values of a category that are taken together; others take no part
+    spelling: Spelling | None = None  # how its texts are read
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "missing", tuple(self.missing))
@@ -54,8 +56,14 @@ class PairColumn:
             )
 
     def to_dict(self) -> dict[str, Any]:
-        """A form that JSON can hold; groups only where there are any."""
-        return {k: v for k, v in asdict(self).items() if k != "groups" or v}
+        """A form that JSON can hold; groups and a spelling only where there are any."""
+        out = {k: v for k, v in asdict(self).items() if k not in ("groups", "spelling") or v}
+        return out if self.spelling is None else {**out, "spelling": self.spelling.to_dict()}
+
+    @classmethod
+    def from_dict(cls, given: Mapping[str, Any]) -> PairColumn:
+        """The inverse of `to_dict`."""
+        return cls(**{**given, "spelling": Spelling(**given["spelling"])} if given.get("spelling") else given)
 
     @cached_property
     def group_of(self) -> dict[str, str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar
@@ -22,6 +22,7 @@ from ..base.show import Page
 from ..exact.cells import Cells
 from .kinds import KINDS, Kind, check_fields, check_part, kept
 from .pairs import PairColumn
+from .spelling import Spelling
 from .text.tokeniser import Tokeniser
 
 DATE_PARTS = KINDS["date"].parts
@@ -49,6 +50,7 @@ class Column:
     of: tuple[PairColumn, ...] | None = None  # pair: the two columns counted together; gap: the one with gaps
     missing: str | tuple[str, ...] = ()  # further texts that mean "missing" in this column
     reason: str = field(default="", compare=False)  # why `infer` chose this
+    spelling: Spelling | None = None  # how its texts are read, if not as plain numbers, ISO dates or as they stand
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -65,7 +67,7 @@ class Column:
 
     def __repr__(self) -> str:
         shown = [repr(self.name), repr(self.kind)]
-        for name in ("values", "text", "levels", "width", "source", "part", "of"):
+        for name in ("values", "text", "levels", "width", "source", "part", "of", "spelling"):
             value = getattr(self, name)
             if value not in (None, Tokeniser() if name == "text" else None):
                 shown.append(f"{name}={value!r}")
@@ -83,8 +85,10 @@ class Column:
 
     @property
     def only_here(self) -> bool:
-        """Whether it, or one of the two of a pair, is read by Python code of its kind that no other program has."""
-        return not all(KINDS[kind].read_as for kind in (self.kind, *(side.kind for side in self.of or ())))
+        """Whether it, or one of the two of a pair, is read by Python code that no other program has."""
+        own: list[Column | PairColumn] = [self, *(self.of or ())]
+        spellings = (each.spelling for each in own if each.spelling is not None)
+        return not (all(KINDS[each.kind].read_as for each in own) and all(s.plain for s in spellings))
 
     @property
     def reads(self) -> str:
@@ -101,17 +105,14 @@ class Column:
         return {
             **({} if self.of is None else {"of": [side.to_dict() for side in self.of]}),
             **({} if self.text is None else {"text": asdict(self.text)}),
-            "kind": self.kind,
-            "levels": self.levels,
-            "reads": self.reads,
-            "part": self.part,
-            "missing": self.missing,
+            **{what: getattr(self, what) for what in ("kind", "levels", "reads", "part", "missing")},
+            **({} if self.spelling is None else {"spelling": self.spelling.to_dict()}),
         }
 
     def to_dict(self) -> dict[str, Any]:
         """A form that JSON can hold, without what is not set; its reason quotes no value."""
         empty = {"name": (), "source": (None,), "values": (None,)}  # else '' and () are what is not set, too
-        told = {**asdict(self), "reason": kept(self.reason)}
+        told = {**asdict(self), "reason": kept(self.reason), "spelling": self.spelling and self.spelling.to_dict()}
         own = {k: v for k, v in told.items() if v not in empty.get(k, (None, "", ()))}
         return own if self.of is None else {**own, "of": tuple(side.to_dict() for side in self.of)}
 
@@ -132,9 +133,7 @@ class Column:
                 except errors as error:
                     message = f"the {what} {given['name']!r} cannot be read: {error}"
                     raise SchemaError(message, hint=hint) from None
-        for name in ("values", "missing"):
-            if name in values:
-                values[name] = tuple(values[name])
+        values |= {name: tuple(values[name]) for name in ("values", "missing") if name in values}
         return cls(**values)
 
 
@@ -145,27 +144,26 @@ _NESTED: dict[str, tuple[Callable[[Any], Any], type[Exception] | tuple[type[Exce
         "cells have a centre, an exponent, points and discrete; tb.infer makes them.",
     ),
     "text": (lambda given: Tokeniser(**given), TypeError, "tokeniser of column", "see tb.Tokeniser."),
-    "of": (lambda given: tuple(PairColumn(**c) for c in given), TypeError, "sides of the pair", "see tb.PairColumn."),
+    "of": (lambda given: tuple(map(PairColumn.from_dict, given)), TypeError, "sides of the pair", "see tb.PairColumn."),
+    "spelling": (lambda given: Spelling(**given), TypeError, "spelling of column", "see tb.Spelling."),
 }  # fmt: skip
 
 
 def column_of(side: PairColumn) -> Column:
     """One column of a pair as a column by itself."""
-    return Column(side.source, side.kind, part=side.part, missing=side.missing)
+    return Column(side.source, side.kind, part=side.part, missing=side.missing, spelling=side.spelling)
 
 
-def date_columns(
-    name: str, *, hour: bool = True, reason: str = "", source: str | None = None, missing: Sequence[str] = ()
-) -> list[Column]:
+def date_columns(name: str, *, hour: bool = True, source: str | None = None, **more: Any) -> list[Column]:
     """The columns that a date or time is counted as: a number of days, and weekday, month and hour."""
     parts = [p for p in DATE_PARTS if hour or p != "hour"]
-    more: dict[str, Any] = {"source": name if source is None else source, "missing": tuple(missing), "reason": reason}
+    more["source"] = name if source is None else source
     return [Column(f"{name}.{p}", DATE_PARTS[p], part=p, **more) for p in parts]
 
 
 def _parts(column: Column) -> list[Column]:
     """The columns that a declared date becomes."""
-    return date_columns(column.name, source=column.source, missing=column.missing, reason=column.reason)
+    return date_columns(column.name, **{w: getattr(column, w) for w in ("source", "missing", "reason", "spelling")})
 
 
 @dataclass(frozen=True)
@@ -183,8 +181,8 @@ class Schema:
     weights: str | None = None  # the column that holds sample weights
     missing: tuple[str, ...] = ("",)  # texts that mean "missing" in every column
     receipts: bool = False  # also count a hash per row, so that `forget` knows every row
+    fold: bool = False  # labels that differ in letter case and blanks alone are one
     unicode: str | None = field(default=UNICODE, compare=False)  # whose letters texts were cut by; None: not recorded
-
     _by_name: ClassVar[dict[str, Column]]  # made with the columns; not part of the value
 
     def __init__(
@@ -196,15 +194,16 @@ class Schema:
         missing: Iterable[str] = ("",),
         receipts: bool = False,
         unicode: str | None = UNICODE,
+        fold: bool = False,
     ) -> None:
         put = object.__setattr__
         put(self, "columns", tuple(p for c in columns for p in (_parts(c) if c.about.parts else [c])))
+        for what, value in (("label_type", label_type), ("weights", weights), ("unicode", unicode)):
+            put(self, what, value)
         put(self, "target", str(target))
-        put(self, "label_type", label_type)
-        put(self, "weights", weights)
         put(self, "missing", tuple(sorted({missing} if isinstance(missing, str) else set(missing))))
-        put(self, "receipts", bool(receipts))
-        put(self, "unicode", unicode)
+        for what, flag in (("receipts", receipts), ("fold", fold)):
+            put(self, what, bool(flag))
         names = [c.name for c in self.columns]
         put(self, "_by_name", dict(zip(names, self.columns, strict=True)))
         if len(self._by_name) < len(names):
@@ -253,6 +252,8 @@ class Schema:
                 kept: dict[str, Any] = {"name": name, "source": known[name].source, "part": known[name].part}
                 if changes["kind"] in KINDS and "cells" in KINDS[changes["kind"]].fields:
                     kept["cells"] = known[name].cells  # an ignored column keeps what the first look found
+                if known[name].kind == "ignore":
+                    kept |= {"missing": known[name].missing, "spelling": known[name].spelling}
                 new = Column(**{**kept, "reason": "chosen by hand", **changes})
             else:
                 new = replace(known[name], **{"reason": "chosen by hand", **changes})
@@ -274,7 +275,7 @@ class Schema:
 
     def joined(self, other: Schema) -> Schema:
         """The schema of a sum of two tallies; refuses where the two would count different things."""
-        for what in ("target", "weights", "missing", "receipts"):
+        for what in ("target", "weights", "missing", "receipts", "fold"):
             if getattr(self, what) != getattr(other, what):
                 raise _apart(f"{what}={getattr(self, what)!r} here and {getattr(other, what)!r} there")
         mine, yours = {c.name: c for c in self.counted}, {c.name: c for c in other.counted}
@@ -318,6 +319,7 @@ class Schema:
             "weights": self.weights,
             "missing": list(self.missing),
             "receipts": self.receipts,
+            **({"fold": True} if self.fold else {}),
             **({"unicode": self.unicode} if self.cuts_texts and self.unicode is not None else {}),
             "columns": [c.to_dict() for c in self.columns],
         }

@@ -1,8 +1,8 @@
 """Anything tabular → batches of named columns.
 
-Taken: paths and globs of files; pandas, polars and pyarrow frames, DuckDB relations and whatever else speaks the Arrow
-stream interface; dicts of columns; lists or iterators of dicts; NumPy and SciPy sparse matrices with their labels
-beside them; Spark frames, which stay where they are.
+Taken: paths, folders and globs of files, and lists of such; pandas, polars and pyarrow frames, DuckDB relations and
+whatever else speaks the Arrow stream interface; dicts of columns; lists or iterators of dicts; NumPy and SciPy sparse
+matrices with their labels beside them; Spark frames, which stay where they are.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from glob import has_magic
 from importlib import import_module
 from typing import Any
 
@@ -76,9 +77,9 @@ def read(
 ) -> Source:
     """A source of rows that `fit`, `infer`, `count`, `predict` and all else take: a file, or many, or a SQL query.
 
-    `data` is a path or a pattern such as "logs/*.csv.gz": CSV, TSV, JSON lines, Parquet or Arrow, packed by gzip or
-    zstd if so named. With a `connection` (DuckDB, or any of Python's database interface) it is a SQL query. Every
-    other call takes a path as it is; `read` is for what it cannot guess:
+    `data` is a path, a folder, a pattern such as "logs/*.csv.gz", or a list of such: CSV, TSV, JSON lines, Parquet or
+    Arrow, packed by gzip or zstd if so named. With a `connection` (DuckDB, or any of Python's database interface) it is
+    a SQL query. Every other call takes a path as it is; `read` is for what it cannot guess:
 
     - `format`: "csv", "tsv", "jsonl", "parquet" or "arrow", where the name does not say it
     - `delimiter`, `encoding`, `decimal=","`: how a CSV is written; the delimiter is found by itself
@@ -131,7 +132,7 @@ def _open(data: Any) -> Source:
         return _memory(data)
     if (source := _elsewhere(data)) is not None:
         return source
-    if isinstance(data, (str, os.PathLike)) or module in ("duckdb", "_duckdb"):
+    if isinstance(data, (str, os.PathLike)) or module in ("duckdb", "_duckdb") or _are_paths(data):
         return read(data)
     if module == "pandas" and hasattr(data, "columns"):
         return _memory(_from_pandas(data))
@@ -166,6 +167,13 @@ def _odd_polars(frame: Any) -> bool:
     """Whether a frame of polars cannot hand itself over: a type is odd, or a NUL is in a name, at which it dies."""
     odd = any(map(odd_in_polars, getattr(frame, "dtypes", ())))
     return odd or any("\0" in name for name in getattr(frame, "columns", ()))
+
+
+def _are_paths(data: Any) -> bool:
+    """Whether this is a list of files: one of them is a path, is there, or is a pattern."""
+    if not isinstance(data, (list, tuple)) or not all(isinstance(v, (str, os.PathLike)) for v in data):
+        return False
+    return any(not isinstance(v, str) or os.path.lexists(v) or has_magic(v) for v in data)
 
 
 def _memory(batch: Batch) -> Source:

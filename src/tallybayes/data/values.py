@@ -42,6 +42,16 @@ class Where:
             return DataError(f"{self.place(number)}, column {self.column!r}: {found}", hint=hint)
         return DataError(f"column {self.column!r}, row {number} (the first is row 0): {found}", hint=hint)
 
+    def unreadable(self, row: int, found: str, hint: str) -> DataError:
+        """The same of a cell that this kind of column cannot read."""
+        out = self.error(row, found, hint)
+        out.unreadable = True
+        return out
+
+    def at(self, number: int) -> str:
+        """Where the row of a number in its source stands."""
+        return f"row {number}" if self.place is None else self.place(number)
+
 
 def check_flat(raw: Any, where: Where) -> None:
     """Refuse a column where one value per row is wanted and a row has none or several."""
@@ -180,7 +190,7 @@ def number(raw: Any, where: Where, missing: Sequence[str] = ()) -> Floats:
         values = np.where(marked, np.nan, values)
     if has_infinity(values):
         row = int(np.argmax(np.isinf(values)))
-        raise where.error(
+        raise where.unreadable(
             row,
             f"{values[row]} is not a number that can be added up",
             "replace infinities by None (missing) or clip them.",
@@ -235,7 +245,7 @@ def _one_number(value: Any, row: int, where: Where, missing: Sequence[str]) -> f
         return canon.number(value)
     except ValueError:
         comma = "," in text and text.replace(",", ".", 1).replace(".", "", 1).lstrip("+-").isdigit()
-        raise where.error(
+        raise where.unreadable(
             row,
             f"{text[:60]!r} is not a number",
             "write decimals with a point."

@@ -69,7 +69,9 @@ def reader(column: Column, belief: Belief | None, settings: Settings, missing: S
     by = settings.weights.get(column.name, 1.0)
     belief = None if by == 0 else belief
     read: Reader | None = None
-    if column.kind == "pair":
+    if column.spelling is not None:
+        read = _by_spelling(column, belief, by, missing)
+    elif column.kind == "pair":
         assert column.of is not None
         read = _pair(column.of, belief, by, missing)
     elif column.kind == "gap":
@@ -85,6 +87,22 @@ def reader(column: Column, belief: Belief | None, settings: Settings, missing: S
         elif isinstance(form, WordsForm) and (column.text is None or column.text.hash_bits is None):
             read = _words(column, belief, form, settings, marks - {""}, missing)
     return read or _by_block(column, belief, settings, missing)
+
+
+def _by_spelling(column: Column, belief: Belief | None, by: float, missing: Sequence[str]) -> Reader:
+    """A category or number that is spelled in some way, each text read once by a block of one row."""
+
+    def ask(value: Any) -> Said | None:
+        block = block_of_one(column, value, missing)
+        return None if belief is None or not block.present()[0] else _listed(belief.parts(block)[0], by)
+
+    kept = _Kept(ask)
+
+    def read(row: Row) -> Said | None:
+        value = row[column.reads]
+        return None if value is None else cast(Said, kept[value] if type(value) is str else ask(value))
+
+    return read
 
 
 def _by_block(column: Column, belief: Belief | None, settings: Settings, missing: Sequence[str]) -> Reader:
@@ -145,7 +163,7 @@ def _pair(of: tuple[PairColumn, ...], belief: Belief | None, by: float, missing:
 def _side(side: PairColumn, missing: Sequence[str]) -> Callable[[Row], str | None]:
     marks, name, names = frozenset((*missing, *side.missing)), side.source, stretch_names(side.cuts)
     numeric = marks - {""}
-    if side.kind == "category" and side.part is None:
+    if side.kind == "category" and side.part is None and side.spelling is None:
         if side.groups:
             return lambda row: side.group_of.get(plain_text(row[name], marks))  # type: ignore[arg-type]
         return lambda row: plain_text(row[name], marks)
@@ -153,11 +171,11 @@ def _side(side: PairColumn, missing: Sequence[str]) -> Callable[[Row], str | Non
 
     def read(row: Row) -> str | None:
         value = row[name]
-        if side.part is not None:
+        if side.part is not None and side.spelling is None:
             value = plain_part(value, side.part, marks)
             if by_block:
                 return side.group_of.get(str(value)) if side.groups else cast(str | None, value)
-        elif by_block and value is not None:
+        elif (by_block or side.spelling is not None) and value is not None:
             block = block_of_one(column, value, missing)
             if isinstance(block, Codes):
                 return side.group_of.get(str(block.text(0))) if side.groups else block.text(0)

@@ -85,10 +85,13 @@ def seal(model: Model) -> Sealed:
 def _bare(schema: Schema) -> Schema:
     """The schema without what only counting needs, and without what `infer` said about the data."""
     columns = [
-        Column(c.name, c.kind, text=c.text, width=c.width, source=c.source, part=c.part, of=c.of, missing=c.missing)
+        Column(
+            c.name, c.kind, text=c.text, width=c.width, source=c.source, part=c.part, of=c.of, missing=c.missing,
+            spelling=c.spelling,
+        )
         for c in schema.counted
-    ]
-    return Schema(columns, target=schema.target, label_type=schema.label_type, missing=schema.missing)
+    ]  # fmt: skip
+    return Schema(columns, target=schema.target, label_type=schema.label_type, missing=schema.missing, fold=schema.fold)
 
 
 # ---- the file: a row per number or text of every belief

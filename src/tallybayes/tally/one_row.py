@@ -69,6 +69,8 @@ def _own(value: Any) -> Any:
 def label_of(schema: Schema, row: Mapping[str, Any]) -> str | None:
     """The class of the row; None if it has none."""
     try:
+        if schema.fold:
+            raise NotPlain
         return plain_text(row[schema.target], frozenset(schema.missing))
     except (NotPlain, KeyError):
         return encode.labels(schema, one_row(row)).text(0)
@@ -96,6 +98,8 @@ def row_amounts(schema: Schema, row: Mapping[str, Any]) -> list[Added]:
 def _read(column: Column, value: Any, schema: Schema) -> Any:
     """A text, number or words of a plain column; None if missing. Everything else is not plain."""
     plain, marks = column.about.plain, frozenset((*schema.missing, *column.missing))
+    if column.spelling is not None:
+        raise NotPlain
     if column.part is not None:
         return plain_part(value, column.part, marks)
     if plain is None:

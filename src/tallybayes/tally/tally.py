@@ -323,6 +323,7 @@ def _counting(schema: Schema) -> dict[str, Any]:
     """What of a schema decides the numbers of a tally."""
     return {
         "target": schema.target,
+        **({"fold": True} if schema.fold else {}),
         "columns": {
             c.name: {**c.counting(), "missing": sorted({*schema.missing, *c.missing}), "cells": _cells(c)}
             for c in schema.counted

@@ -34,6 +34,7 @@ _REJECTS = 100_000  # bad lines that are counted
 _LINE = re.compile(r"CSV Error on Line: (\d+)")
 _WIDTH = re.compile(r"Expected Number of Columns: (\d+) Found: (\d+)")
 _DECIMAL = r"^\s*([+-]?\d*),(\d+([eE][+-]?\d+)?)\s*$"
+_GROUPED = r"^\s*[+-]?\d{1,3}([. ']\d{3})+(,\d+)?\s*$"  # 1.234,50 where a comma is the decimal point
 _UTF8 = ("utf-8", "utf-8-sig", "ascii")
 
 
@@ -147,7 +148,7 @@ class CsvFile:
     def _read_decimals(self, piece: dict[str, Any]) -> dict[str, Any]:
         if self.file.options.decimal == ".":
             return piece
-        return {n: pc.replace_substring_regex(c, _DECIMAL, r"\1.\2") for n, c in piece.items()}
+        return {n: _with_points(c) for n, c in piece.items()}
 
     def _explained(self, error: Exception, con: Any) -> DataError:
         """DuckDB's error in our words: what, in which line, and what to do."""
@@ -247,6 +248,14 @@ class CsvFile:
 
 CSV = Format("csv", ("csv", "txt", "data"), CsvFile, untyped=True)
 TSV = Format("tsv", ("tsv", "tab"), functools.partial(CsvFile, delimiters="\t"), untyped=True)
+
+
+def _with_points(texts: Any) -> Any:
+    """Texts with numbers written with a decimal comma as others write them; groups of three digits are thousands."""
+    grouped = pc.match_substring_regex(texts, _GROUPED)
+    if pc.any(grouped).as_py():
+        texts = pc.if_else(grouped, pc.replace_substring_regex(texts, "[. ']", ""), texts)
+    return pc.replace_substring_regex(texts, _DECIMAL, r"\1.\2")
 
 
 def _rows(piece: dict[str, Any]) -> int:

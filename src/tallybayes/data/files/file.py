@@ -13,7 +13,7 @@ import re
 import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -270,14 +270,26 @@ def _cannot_open(path: str, error: OSError) -> DataError:
     )
 
 
-def find(given: str | os.PathLike[str]) -> list[str]:
-    """The files that a path or a pattern means, in the order of their names; a path that exists is never a pattern."""
+def find(given: Any) -> list[str]:
+    """The files that a path or a pattern means, in the order of their names; a path that exists is never a pattern.
+
+    A folder means the files in it whose names end as those of a format do, a list of paths all that each of them means.
+    """
+    if isinstance(given, (list, tuple)):
+        return [path for each in given for path in find(each)]
     path = os.path.expanduser(named(given))
     if "://" in path:
         raise DataError(
             f"{path[:80]} is an address, not a file",
             hint="fetch it first, or open it with DuckDB's httpfs and give the relation: con.sql('FROM …').",
         )
+    if os.path.isdir(path):
+        packed = ("", *(f".{end}" for end in PACKED))
+        endings = tuple(f".{end}{more}" for f in FORMATS.values() for end in f.endings for more in packed)
+        inside = sorted(n for n in os.listdir(path) if n[0] not in "._" and n.lower().endswith(endings))
+        if not inside:
+            raise DataError(f"{path} is a folder without files of rows", hint="give files, such as 'folder/*.csv'.")
+        return [_openable(os.path.join(path, name)) for name in inside]
     if os.path.lexists(path) or not glob.has_magic(path):
         return [_openable(path)]
     found = sorted(p for p in glob.glob(path, recursive=True) if not os.path.isdir(p))

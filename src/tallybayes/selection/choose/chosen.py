@@ -319,7 +319,7 @@ def with_gaps(schema: Schema, rows: Labelled) -> Schema:
         if min(missing, len(there) - missing) < max(_FEWEST_GAPS, _SHARE_OF_GAPS * len(there)) or pattern in known:
             continue
         known |= {column.reads, pattern}
-        side = PairColumn(column.reads, column.kind, column.part, tuple(column.missing))
+        side = PairColumn(column.reads, column.kind, column.part, tuple(column.missing), spelling=column.spelling)
         reason = f"{asked} is missing in {canon.share_of(missing, len(there))}"
         added.append(Column(name, "gap", of=(side,), reason=reason))
     return schema._with(columns=[*schema.columns, *added])

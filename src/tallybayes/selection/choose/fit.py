@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
 from ...base.errors import DataError, SettingsError, unknown
 from ...base.show import progress_line
 from ...data.encode import as_table
-from ...data.infer import first_look, infer, labels_or_name
+from ...data.guess import Reading
+from ...data.infer import first_look, labels_or_name, looked_at, mended, with_late_marks
 from ...data.schema import Schema
-from ...data.sources import LABELS, Batch, on_engine, open_source
+from ...data.sources import LABELS, Batch, Source, on_engine, open_source
+from ...data.spelling import OddCells
 from ...families.settings import Settings, SettingsLike
 from ...model.model import Model
 from ...tally.tally import Tally, refuse_empty
@@ -33,8 +35,11 @@ def count(data: Any, schema: Schema, y: Any = None, *, weights: Any = None, engi
     """
     if isinstance(weights, str):
         schema, weights = schema.with_weights(weights), None
-    source = open_source(as_table(schema, data), y, weights=weights, target=schema.target)
-    return Tally.of(schema, on_engine(source, engine))
+    odd = OddCells()
+    source = on_engine(open_source(as_table(schema, data), y, weights=weights, target=schema.target), engine)
+    tally = Tally.of(schema, odd.watching(source))
+    odd.warn()
+    return tally
 
 
 def fit(
@@ -54,6 +59,10 @@ def fit(
     groups: str | None = None,
     order: str | bool | None = None,
     progress: bool | Callable[[str, float], None] | None = None,
+    missing: str | Iterable[str] | None = None,
+    strict: bool = False,
+    date_format: str | Mapping[str, str] | None = None,
+    fold: bool = False,
 ) -> Model:
     """A model of some rows: infer the schema, choose families and weights on held-out rows, count. Prints nothing.
 
@@ -69,7 +78,7 @@ def fit(
     `groups` names a column whose equal values are held out together, such as a patient; it is no evidence. `order` is a
     column of times, of which stretches are held out, or True for the order of the rows. `progress` shows a line in
     terminals and notebooks by itself if it takes longer than a second; False silences it, a function is told
-    (what: str, done: float) instead.
+    (what: str, done: float) instead. `missing`, `strict`, `date_format` and `fold` are as for `infer`.
 
     >>> import tallybayes as tb
     >>> model = tb.fit({"Sky": ["sunny", "rainy", "sunny"], "Play": ["yes", "no", "yes"]}, target="Play")
@@ -78,6 +87,12 @@ def fit(
     """
     check_effort(effort)
     settings = None if settings is None else Settings.of(settings)
+    reading = Reading.of(missing, strict, date_format, fold)
+    if schema is not None and reading != Reading():
+        raise SettingsError(
+            "missing, strict, date_format or fold beside a schema, which says how cells are read",
+            hint="give them to tb.infer, which makes the schema, or leave them out.",
+        )
     target, y = labels_or_name(target, y)
     column = weights if isinstance(weights, str) else None
     beside = None if isinstance(weights, str) else weights
@@ -91,19 +106,23 @@ def fit(
         )
     deciding = [groups] if groups is not None else []
 
-    def decided(look: Batch | None) -> tuple[Schema, Settings | None]:
-        """The schema and the settings by what was seen of the data."""
+    def proposed(look: Batch | None) -> Schema:
+        """The schema that was given, or the one that what was seen of the data proposes."""
         if groups is not None and look is not None and groups not in look:
             raise unknown(DataError, f"there is no column {groups!r}, which holds the groups", groups, look.names())
-        found = schema
-        if found is None:
-            if name in deciding:
-                raise by_target(name)
-            seen = without_columns(open_source(look), deciding) if deciding else look
-            found = infer(seen, target=name, weights=column, receipts=receipts)
-        elif receipts and not found.receipts:
-            found = found.with_receipts()
-        found = apart(found, deciding)
+        if schema is not None:
+            return apart(schema.with_receipts() if receipts and not schema.receipts else schema, deciding)
+        assert look is not None
+        if name in deciding:
+            raise by_target(name)
+        seen = first_look(without_columns(open_source(look), deciding)) if deciding else look
+        found, odd = looked_at(seen, name, column, receipts, reading)
+        if source.engine is not None:
+            odd.warn()  # nobody tells of those that are met in counting
+        return apart(found, deciding)
+
+    def decided(found: Schema, look: Batch | None) -> tuple[Schema, Settings | None]:
+        """The schema and the settings by what was seen of the data."""
         if look is None:
             return found, settings
         if not choosing:
@@ -116,17 +135,28 @@ def fit(
         share = _Share(tell)
         share("looking")
         look = first_look(source) if schema is None or choosing or named or groups is not None else None
-        counted, chosen = decided(look)
-        share("counting")
-        try:
-            tally = Tally.of(counted, source)
-        except DataError:  # perhaps what lies between the stretches that were seen is not like them
-            if schema is not None or look is None or not look.stretches:
-                raise
-            counted, chosen = decided(first_look(source, whole=True))
-            tally = Tally.of(counted, source)
-        refuse_empty(tally)
-        model = tally.model(chosen)
+        odd = OddCells()
+
+        def attempt(found: Schema) -> Model:
+            nonlocal odd
+            counted, chosen = decided(found, look)
+            share("counting")
+            odd = OddCells()
+            tally = Tally.of(counted, odd.watching(source))
+            refuse_empty(tally)
+            return tally.model(chosen)
+
+        if schema is not None or look is None:
+            model = attempt(proposed(look))
+        else:
+            try:
+                model = by_all_rows(proposed(look), source, reading, attempt, mend=not look.stretches)
+            except DataError as error:  # perhaps what lies between the stretches that were seen is not like them
+                if not look.stretches or (error.unreadable and strict):
+                    raise
+                look = first_look(source, whole=True)
+                model = by_all_rows(proposed(look), source, reading, attempt)
+        odd.warn()
         share("done")
     return model
 
@@ -162,6 +192,25 @@ def textbook(
     if not numbers or model.tally is None:
         return model
     return model.tally.model(replace(model.settings, families={**named, **numbers}))
+
+
+def by_all_rows(
+    schema: Schema, source: Source, reading: Reading, attempt: Callable[[Schema], Model], *, mend: bool = True
+) -> Model:
+    """What an inferred schema gives, mended where counting meets cells that the first look did not show."""
+    try:
+        model = attempt(schema)
+    except DataError as error:
+        if not error.unreadable or reading.strict or not mend or source.engine is not None:
+            raise
+        schema = mended(schema, source)
+        model = attempt(schema)
+    if reading.missing == () or model.tally is None:
+        return model
+    sheets = {name: counts.sheets.get("values") for name, counts in model.tally.columns.items()}
+    found = {name: list(sheet.slot_names) for name, sheet in sheets.items() if sheet is not None}
+    more = with_late_marks(schema, found)
+    return model if more == schema else attempt(more)
 
 
 class _Share:

@@ -72,7 +72,7 @@ class Half:
     def side(self) -> PairColumn:
         """What the schema says of it."""
         c = self.column
-        return PairColumn(c.reads, c.kind, c.part, tuple(c.missing), self.cuts, self.groups)
+        return PairColumn(c.reads, c.kind, c.part, tuple(c.missing), self.cuts, self.groups, c.spelling)
 
 
 def halves(columns: Sequence[tuple[Column, Category | Number]]) -> list[Half]:
@@ -266,4 +266,5 @@ def _side(column: Column, block: Block) -> PairColumn | None:
         there = block.present()
         cuts = coarse_cuts(block.values[there], _FEW) if there.any() else ()
     known = len(cuts) > 0 or (isinstance(block, Codes) and column.like == "category" and len(block.slots) > 1)
-    return PairColumn(column.reads, column.kind, column.part, tuple(column.missing), cuts) if known else None
+    marks = tuple(column.missing)
+    return PairColumn(column.reads, column.kind, column.part, marks, cuts, (), column.spelling) if known else None

@@ -32,6 +32,8 @@ def groupable(schema: Schema, types: Mapping[str, str]) -> bool:
         and bool(schema.counted)
         and not schema.receipts
         and schema.weights is None
+        and not schema.fold
+        and all(c.spelling is None for c in schema.counted)
         and set(types.values()) <= set(PLAIN)
     )
 

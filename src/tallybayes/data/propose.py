@@ -1,0 +1,271 @@
+"""What one column is proposed to be, and why: a kind, how its cells are read, and a reason that counts what is odd."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..base import canon
+from ..base.errors import DataError, excerpt
+from ..base.lazy import scipy
+from ..exact.cells import Cells
+from .blocks import Codes
+from .dates import date_part
+from .guess import Reading, Understood, is_number, look_alike, no_text, understood
+from .kinds import KINDS, Reason
+from .look import Looked, Ordered, are_names, are_numbers, free_text, is_counted, names, some_of
+from .schema import Column, date_columns
+from .sources import Batch
+from .spelling import OddCells, Spelling, spelled
+from .values import Where, is_bytes, number
+
+_SURELY_TEXT = 3.5  # words on average of some texts: all have at least three
+_FEW_ROWS = 20  # below this nothing is called an id
+_DIGITS = 4  # of the ends of a range that is shown
+_SHOWN = 3  # odd cells in a reason
+_NUMERIC = " +-.0123456789"  # how numbers begin
+_MANY_VALUES, _MOSTLY = 30, 0.5  # values of a column that is said to be numbers for the most part, and what part
+_ID_NAME = re.compile(r"(^|[_\W])(id|uuid|guid|key|index|idx|rowid|row)$|Id$|ID$", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Proposals:
+    """What decides beside a column itself: where its rows come from, what the user said, and who hears of odd cells."""
+
+    look: Batch
+    reading: Reading
+    odd: OddCells
+
+    def of(self, name: str, looked: Looked) -> list[Column]:
+        """One or more columns for a column of the data."""
+        for kind in KINDS.values():
+            if kind.recognise is not None and (found := kind.recognise(name, looked)) is not None:
+                return [found]
+        raw = looked.raw
+        if isinstance(raw, np.ndarray) or scipy.sparse.issparse(raw):
+            return [_matrix(name, raw)]
+        if isinstance(raw, list):
+            there = [v for v in raw if not canon.is_one(v) or canon.text(v) is not None]
+            if there and all(map(is_counted, there)):
+                return [Column(name, "bag", reason="dicts of word and count")]
+            if not all(map(canon.is_one, raw)):
+                if all(isinstance(v, (list, tuple)) and all(map(canon.is_one, v)) for v in there):
+                    return [Column(name, "bag", reason="lists of words")]
+                several = f"values of several types, one of them {type(there[0]).__name__}"
+                return [Column(name, "ignore", reason=several)]
+            return self._texts(name, looked, "values of several types")
+        kind = raw.type.value_type if pa.types.is_dictionary(raw.type) else raw.type
+        if raw.null_count == len(raw):
+            return [Column(name, "ignore", reason="missing in every row")]
+        if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+            return [_lists(name, raw)]
+        if pa.types.is_map(kind) and are_numbers(kind.item_type) and not pa.types.is_nested(kind.key_type):
+            return [Column(name, "bag", reason="maps of word and count")]
+        if pa.types.is_nested(kind) or pa.types.is_interval(kind) or is_bytes(kind):
+            return [Column(name, "ignore", reason=f"values of type {kind}"[:80])]
+        if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+            return _dates(name, raw, looked.marks, "dates")
+        if pa.types.is_boolean(kind):
+            return [_category(name, looked.codes(), "true or false")]
+        if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+            return [_numbers(name, looked.numbers(name))]
+        return self._texts(name, looked, "text", declared=pa.types.is_dictionary(raw.type))
+
+    def _texts(self, name: str, looked: Looked, what: str, declared: bool = False) -> list[Column]:
+        """A column of texts: dates, numbers, an id, free text or a category."""
+        seen = None if declared else looked.long_texts()
+        if seen is not None and seen.alone > 0.5 * seen.rows and seen.words >= _SURELY_TEXT and not no_text(seen.some):
+            return [free_text(name, seen.some, seen.words)]
+        codes = looked.codes()
+        counts = np.bincount(codes.codes[codes.codes >= 0], minlength=len(codes.slots)).tolist()
+        every = dict(zip(codes.slots, counts, strict=True))
+        marks = dict.fromkeys(self.reading.marked(codes.slots))
+        plain = {v: n for v, n in every.items() if v not in marks} if marks else every
+        if not declared and plain:
+            loose = bool(marks) or self.look.written
+            found = understood(name, list(plain), list(plain.values()), self.reading, loose=loose)
+            if found is not None:
+                return self._read(name, looked, found, {m: every[m] for m in marks})
+        kept = self.reading.marked(codes.slots, category=True) if marks else ()
+        column = _category(name, looked.codes(kept, fold=self.reading.fold), what, declared)
+        if column.kind == "category":
+            spelling = Spelling(fold=True) if self.reading.fold else None
+            alike = [] if self.reading.fold else look_alike([v for v in plain if v.strip()])
+            reason = column.reason + _told({m: every[m] for m in kept}) + _alike(alike)
+            column = replace(column, missing=kept, spelling=spelling, reason=reason)
+        if len(plain) > _MANY_VALUES and column.kind in ("category", "ignore"):
+            column = replace(column, reason=column.reason + _mostly_numbers(plain))
+        return [column]
+
+    def _read(self, name: str, looked: Looked, found: Understood, marks: dict[str, int]) -> list[Column]:
+        """The columns of numbers or dates that are written as texts."""
+        missing, odd = tuple(marks), sum(found.odd.values())
+        told: Any = _told(marks)
+        if found.spelling is not None and found.spelling.words and not found.dates:
+            told = f"; {found.spelling.words}" + told
+        if found.doubt:
+            told = Reason(f" ({found.doubt})", "") + told
+        if odd:
+            self._tell(name, looked, found, missing)
+            what = f"{odd:,} of {found.cells:,} cells"
+            each = ", ".join(
+                f"{canon.printable(v, 24)!r} ({n:,})" for v, n in sorted(found.odd.items(), key=_most)[:_SHOWN]
+            )
+            more = ", …" if len(found.odd) > _SHOWN else ""
+            row, _, where = self.odd.found[name].first[0]
+            first = f", first in {where.at(row)}" if self.odd.places else ""
+            gone = f"; {what} cannot be read and are missing"
+            told = told + Reason(f"{gone}: {each}{more}{first}", gone)
+        if not found.dates:
+            explained = sum(marks.values()) + odd
+            x = looked.numbers(name, missing, found.spelling)
+            return [_numbers(name, x, missing, found.spelling, told, explained)]
+        raw = looked.raw
+        if found.spelling is not None:
+            raw = spelled(raw, found.spelling, Where(name, 0), (*looked.marks, *missing), dates=True)
+        how = (found.spelling is not None and found.spelling.words) or "dates written as text"
+        out = _dates(name, raw, (*looked.marks, *missing), how)
+        return [replace(c, missing=missing, spelling=found.spelling, reason=c.reason + told) for c in out]
+
+    def _tell(self, name: str, looked: Looked, found: Understood, missing: Sequence[str]) -> None:
+        """Remember the odd cells and where they stand; refuse them where the user wants none."""
+        assert found.spelling is not None
+        where = Where(name, 0, self.look.place)
+        spelled(looked.raw, found.spelling, where, (*looked.marks, *missing), found.dates, self.odd)
+        if self.reading.strict:
+            row, text, _ = self.odd.found[name].first[0]
+            what = "date" if found.dates else "number"
+            said = f"{text[:60]!r} is not a {what}, as {found.cells - sum(found.odd.values()):,} other cells are"
+            hint = "mend the cell, name it in missing=[…] (--missing), or take odd cells as missing: strict=False."
+            raise where.error(row, said, hint) if self.odd.places else DataError(f"column {name!r}: {said}", hint=hint)
+
+
+def _most(found: tuple[str, int]) -> tuple[int, str]:
+    return -found[1], found[0]
+
+
+def _told(marks: Mapping[str, int]) -> Any:
+    """Which marks were found, and how often."""
+    if not marks:
+        return ""
+    each = ", ".join(f"{mark!r} ({n:,})" for mark, n in sorted(marks.items())[:8])
+    return Reason(f"; {each} read as missing", f"; {excerpt(sorted(marks))} read as missing")
+
+
+def _mostly_numbers(values: Mapping[str, int]) -> Any:
+    """What is said of a column that has too many odd cells to be numbers."""
+    cells = sum(values.values())
+    if sum(n for v, n in values.items() if v[:1] in _NUMERIC) < _MOSTLY * cells:  # quick, and mostly enough
+        return ""
+    odd = {v: n for v, n in values.items() if not is_number(v)}
+    share = 1 - sum(odd.values()) / cells
+    if share < _MOSTLY:
+        return ""
+    each = ", ".join(f"{canon.printable(v, 24)!r} ({n:,})" for v, n in sorted(odd.items(), key=_most)[:_SHOWN])
+    kept = f"; {share:.0%} of its cells are numbers"
+    return Reason(f"{kept}, others are {each}{', …' if len(odd) > _SHOWN else ''}: missing=[…] leaves these out", kept)
+
+
+def _alike(values: Sequence[str]) -> Any:
+    if not values:
+        return ""
+    shown = ", ".join(map(canon.printable, values[:4])) + (", …" if len(values) > 4 else "")
+    return Reason(f"; {shown}: {len(values)} spellings of one value? fold=True makes them one", "")
+
+
+def _matrix(name: str, raw: Any) -> Column:
+    width = int(raw.shape[1])
+    if scipy.sparse.issparse(raw):
+        if raw.nnz == 0 or raw.data.min() >= 0:
+            return Column(name, "bag", width=width, reason=f"a sparse matrix of {width} columns, none negative")
+        return Column(name, "vector", width=width, reason=f"a sparse matrix of {width} columns, some negative")
+    return Column(name, "vector", width=width, reason=f"a matrix of {width} columns")
+
+
+def _lists(name: str, raw: Any) -> Column:
+    items = raw.type.value_type
+    if pa.types.is_nested(items):
+        return Column(name, "ignore", reason=f"values of type {raw.type}"[:80])
+    if are_numbers(items):
+        if pa.types.is_fixed_size_list(raw.type):
+            return Column(name, "vector", width=raw.type.list_size, reason=f"vectors of {raw.type.list_size} numbers")
+        lengths = pc.unique(pc.list_value_length(raw).drop_null()).to_pylist()
+        if len(lengths) == 1:
+            return Column(name, "vector", width=lengths[0], reason=f"vectors of {lengths[0]} numbers")
+        return Column(name, "ignore", reason=f"lists of numbers of {len(lengths)} different lengths")
+    return Column(name, "bag", reason="lists of words")
+
+
+def _dates(name: str, raw: Any, marks: Sequence[str], what: str) -> list[Column]:
+    where = Where(name, 0)
+    hours = date_part(raw, "hour", where, marks)
+    has_hours = len(set(hours.indices.drop_null().to_pylist())) > 1
+    days = number(date_part(raw, "days", where, marks), where)
+    out = date_columns(name, hour=has_hours, reason=f"{what}, split into parts")
+    cells = Cells.fitted(days[~np.isnan(days)])
+    return [Column(**{**vars(c), "cells": cells}) if c.part == "days" else c for c in out]
+
+
+def _numbers(
+    name: str, x: Ordered, missing: tuple[str, ...] = (), spelling: Spelling | None = None, told: Any = "",
+    explained: int = 0,
+) -> Column:  # fmt: skip
+    """A column of numbers; `told` says of `explained` rows why they have none."""
+    there, rows = x.values, x.rows
+    if len(there) == 0:
+        return Column(name, "ignore", reason="missing in every row")
+    distinct = len(x.distinct())
+    whole = bool(np.all(there == np.rint(there)))
+    low, high = (canon.number_text(float(f"{v:.{_DIGITS}g}")) for v in (there[0], there[-1]))
+    if distinct == 1:
+        same = Reason(f"the same number, {low}, in every row", "the same number in every row")
+        return Column(name, "ignore", reason=same)
+    span = float(there[-1]) - float(there[0])
+    if whole and distinct == rows >= _FEW_ROWS and (span < 2 * rows or _ID_NAME.search(name)):
+        return Column(name, "ignore", reason=f"an id: a whole number of its own in each of {rows} rows")
+    what = f"whole numbers, {distinct} different" if whole else "numbers"
+    gone = x.absent
+    share = f", missing in {canon.share_of(gone, rows)}" if gone > explained else ""
+    return Column(
+        name,
+        "number",
+        cells=Cells.fitted(there),
+        missing=missing,
+        spelling=spelling,
+        reason=Reason(f"{what} from {low} to {high}", what) + share + told,
+    )
+
+
+def _category(name: str, codes: Codes, what: str, declared: bool = False) -> Column:
+    there = codes.codes[codes.codes >= 0]
+    count = np.bincount(there, minlength=len(codes.slots))
+    distinct = int(np.count_nonzero(count))
+    if distinct == 0:
+        return Column(name, "ignore", reason="missing in every row")
+    if distinct == 1:
+        only = codes.slots[int(np.argmax(count))][:40]
+        told = Reason(f"the same value, {only!r}, in every row", "the same value in every row")
+        return Column(name, "ignore", reason=told)
+    alone = int(np.count_nonzero(count == 1))
+    if not declared and len(there) >= _FEW_ROWS and alone > 0.5 * len(there):
+        some = some_of(codes.slots)
+        words = float(np.mean([len(text.split()) for text in some]))
+        if words >= 3:
+            return free_text(name, some, words)
+        if not _ID_NAME.search(name) and are_names(some):
+            return names(name, distinct)
+        return Column(name, "ignore", reason=f"nearly an id: {alone} of {len(there)} rows have a value of their own")
+    few = np.flatnonzero(count >= np.sort(count)[-3:][0]).tolist()
+    shown = sorted(codes.slots[i] for i in sorted(few, key=lambda i: (-count[i], codes.slots[i]))[:3])
+    more = ", …" if distinct > 3 else ""
+    gone = codes.rows - len(there)
+    share = f"; missing in {canon.share_of(gone, codes.rows)}" if gone else ""
+    listed = ", ".join(s[:24] for s in shown)
+    told = Reason(f"{what}, {distinct} different values: {listed}{more}", f"{what}, {distinct} different values")
+    return Column(name, "category", reason=told + share)
