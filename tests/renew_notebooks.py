@@ -23,6 +23,9 @@ _DPI = 72
 
 def run(cells: list[dict[str, Any]], file: str) -> list[list[dict[str, Any]]]:
     """What each cell shows, in nbformat's words; none for texts."""
+    import matplotlib.pyplot as plt
+
+    plt.close("all")  # what others have left open
     names: dict[str, Any] = {"__name__": "__main__"}
     named = [(cell, f"{file}, cell {i}") for i, cell in enumerate(cells)]
     return [shown(cell, names, where) if cell["cell_type"] == "code" else [] for cell, where in named]

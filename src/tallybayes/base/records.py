@@ -19,6 +19,17 @@ import numpy as np
 _WHOLE = (0, 1)  # what a program may have given for False and True
 
 
+
+class Record:
+    """A value that works things out about itself when they are asked for, and remembers them.
+
+    It is pickled as it is at one moment: another thread may be about to remember something.
+    """
+
+    def __getstate__(self) -> dict[str, Any]:
+        return dict(vars(self))
+
+
 def misfit(record: Any) -> str | None:
     """Which field of a dataclass holds what it cannot, by its way from the record; None if all is as declared.
 

@@ -14,6 +14,7 @@ import numpy as np
 from ..base.arrays import Floats
 from ..base.canon import number_text
 from ..base.errors import SchemaError
+from ..base.records import Record
 from .blocks import Codes, Numbers
 from .kinds import KINDS, check_part
 from .spelling import Spelling
@@ -22,7 +23,7 @@ _LIKE = ("category", "number")
 
 
 @dataclass(frozen=True)
-class PairColumn:
+class PairColumn(Record):
     """A column that another is made of, one of the two of a pair: which column of the data, where numbers are cut.
 
     `tb.Side` is the same class, by the name it had before.

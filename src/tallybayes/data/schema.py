@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 from ..base import canon
 from ..base.disk import read_whole, write_atomically
 from ..base.errors import SchemaError, excerpt, in_our_words, unknown, warn
-from ..base.records import misfit
+from ..base.records import Record, misfit
 from ..base.show import Page
 from ..exact.cells import Cells
 from .kinds import KINDS, Kind, check_fields, check_part, kept
@@ -167,7 +167,7 @@ def _parts(column: Column) -> list[Column]:
 
 
 @dataclass(frozen=True)
-class Schema:
+class Schema(Record):
     """Which columns are counted and how; a column of kind "date" becomes its parts.
 
     >>> schema = Schema([Column("Sky", "category"), Column("Temp", "number")], target="Play")

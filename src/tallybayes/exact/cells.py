@@ -16,6 +16,7 @@ import numpy as np
 
 from ..base.arrays import Bools, Floats, Ints
 from ..base.canon import number_text
+from ..base.records import Record
 
 _MIDDLE_BITS = 8
 MIDDLE = 1 << _MIDDLE_BITS  # so that the middle 99 % of the first look spans 256 to 512 cells as `fitted` steps
@@ -54,7 +55,7 @@ def codes_at(places: Ints) -> Ints:
 
 
 @dataclass(frozen=True)
-class Cells:
+class Cells(Record):
     """A division of the line: `discrete` says that the first look found no value outside the points."""
 
     centre: float

@@ -10,13 +10,14 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..base.arrays import Objects
+from ..base.records import Record
 from .sheet import Index, Sheet, add_sheets
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
-class Counts:
+class Counts(Record):
     """What one column has counted: named sheets. Sheets that are zero do not exist."""
 
     sheets: Mapping[str, Sheet]
@@ -28,6 +29,9 @@ class Counts:
             self._known[key] = work()
         out: T = self._known[key]
         return out
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"sheets": self.sheets, "_known": {}}
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Counts):

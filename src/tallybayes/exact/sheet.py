@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from ..base.arrays import Bools, Floats, Ints, Objects
 from ..base.arrow import array, numpy_of, sorted_order
+from ..base.records import Record
 from .limbs import Limbs, canonical, to_float, whole_numbers
 
 Index = Ints
@@ -25,7 +26,7 @@ _SPARSE = 4  # a full table of up to so many places per entry is faster to add u
 
 
 @dataclass(frozen=True, eq=False)
-class Sheet:
+class Sheet(Record):
     """Exact integers by (slot, limb, class): sorted by that key, unique, never all zero.
 
     The slots stand in any order; `in_order` is the same sheet with them sorted, which comparing and saving need.

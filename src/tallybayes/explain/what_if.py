@@ -332,13 +332,13 @@ class _Search:
         def turns(values: Floats) -> Bools:
             return self._turned(self._joint(others, move.unit[0], values.tolist()), to)
 
-        known = np.array([m.value for m in self.possible.units[move.unit]])
+        known = np.array([m.value for m in self.possible.units[move.unit] if m.value != x])
         known = known[np.argsort(np.abs(known / 2 - x / 2), kind="stable")]
         good = known[turns(known)]
         if not len(good) or np.ptp(np.append(known / 4, x / 4)) > _LARGEST / 4:  # at the ends of the line
             return float(good[0]) if len(good) else float(move.value)
         best = float(good[0])
-        side = known[(known != x) & ((known > x) == (best > x))]
+        side = known[(known > x) == (best > x)]
         inner = side[np.abs(side - x) < abs(best - x)]
         worse = float(inner[-1]) if len(inner) else x
         if np.array_equal(known, np.rint(known)):

@@ -21,7 +21,7 @@ import numpy as np
 from ..base.arrays import Floats, Ints
 from ..base.canon import printable
 from ..base.errors import SettingsError, unknown
-from ..base.records import misfit
+from ..base.records import Record, misfit
 from ..base.show import Page, Shown
 from ..data.kinds import KINDS
 from ..data.schema import Column
@@ -123,7 +123,7 @@ class Table(Shown):
         return Page("", [*lines, [f"… {hidden:,} more"]] if hidden > 0 else lines)
 
 
-class Belief(ABC):
+class Belief(Record, ABC):
     """What a family believes about one column after estimating."""
 
     # What a sealed file may claim: the kinds of columns whose blocks it can be asked of, and the size of each array

@@ -24,6 +24,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..base.arrays import Floats, Ints
+from ..base.records import Record
 from ..exact.cells import Cells
 
 HALF_LOG_2PI = 0.5 * float(np.log(2 * np.pi))
@@ -36,7 +37,7 @@ _AROUND = 24  # and around every counted cell
 _EVERY = 8  # in the tails; between two that differ all are looked at
 
 
-class Form:
+class Form(Record):
     """One of the forms below; `name` is what JSON calls it."""
 
     name: ClassVar[str]

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..base.arrays import Bools, Floats, Ints, safe_log, short_between
 from ..base.errors import SettingsError
+from ..base.records import Record
 from ..data.blocks import N, Numbers
 from ..exact.cells import Cells, distinct
 from ..exact.counts import Counts
@@ -24,7 +25,7 @@ _HARDLY = 1e-6  # of the way from one cell's middle to the next: as far as a cut
 
 
 @dataclass(frozen=True)
-class Histogram:
+class Histogram(Record):
     """The cells that hold anything, by place on the line, and what each class has in them."""
 
     cells: Cells
@@ -50,7 +51,7 @@ class Histogram:
         """Where to cut the line after some of `gaps`: near the middle of the gap, in as few digits as may be."""
         reach, first = (each[after] for each in self._around)
         meet = reach == first  # cells without a gap: their edge, but for what hardly anybody can see
-        side = _HARDLY * np.where(meet, self.middle[after + 1] - self.middle[after], 0.0)
+        side = np.where(meet, _HARDLY * self.middle[after + 1] - _HARDLY * self.middle[after], 0.0)
         return short_between(reach - side, first + side)
 
     @cached_property

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..base.errors import SettingsError, unknown
+from ..base.records import Record
 from .calibration import Correction, Isotonic, MarginScaling
 from .smoothing import (
     MAP,
@@ -223,7 +224,7 @@ _offsets = _numbers("offset of class", "take a number of nats, or none.")
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(Record):
     """What a model believes beyond the counts.
 
     smoothing:   one for all columns, or {column: smoothing} with Laplace(1) for the rest; a number is the α of Laplace

@@ -12,6 +12,7 @@ import numpy as np
 from ..base import canon, threads
 from ..base.arrays import Floats, Ints, safe_log
 from ..base.errors import DataError
+from ..base.records import Record
 from ..data import encode
 from ..data.batch import one_row
 from ..data.blocks import Block, Vectors
@@ -28,7 +29,7 @@ from .prior import class_prior, class_totals
 T = TypeVar("T")
 
 
-class Scoring:
+class Scoring(Record):
     """The part of a model that reads rows and adds up what its columns say of them."""
 
     if TYPE_CHECKING:

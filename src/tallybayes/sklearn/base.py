@@ -192,8 +192,8 @@ class TallyClassifier(ClassifierMixin, BaseEstimator):
         return [self.model_.explain(table, row) for row in range(rows)]
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Any, Labels]:
-        """Rows drawn by the generative story, and their labels."""
-        table = self.model_.sample(n_samples, generator(random_state))
+        """Rows drawn by the generative story beneath the answers (`model_.generative`), and their labels."""
+        table = self.model_.generative.sample(n_samples, generator(random_state))
         target = self.tally_.schema.target
         return self._drawn(table.drop_columns([target])), table[target].to_numpy().astype(self.classes_.dtype)
 

@@ -21,6 +21,7 @@ import numpy as np
 from ..base import canon, threads
 from ..base.arrays import Floats
 from ..base.errors import CannotForget, DataError, excerpt, warn
+from ..base.records import Record
 from ..data import encode
 from ..data.blocks import Block, Groups, Numbers, sum_numbers
 from ..data.schema import UNICODE, Column, Schema
@@ -43,7 +44,7 @@ _TOGETHER = 16  # tallies added at once: more are faster to add, fewer take less
 
 
 @dataclass(frozen=True, eq=False)
-class Tally:
+class Tally(Record):
     """Exact counts of labelled rows, column by column and class by class.
 
     >>> schema = Schema([Column("Sky", "category")], target="Play")

@@ -17,6 +17,7 @@ from typing import Any
 
 from ...base.canon import printable
 from ...base.errors import MissingExtra, SchemaError, unknown
+from ...base.records import Record
 from .patterns import Unbounded, check_pattern
 
 WORDS = "words"  # Unicode words of two or more characters
@@ -31,7 +32,7 @@ _UNSPACED = re.compile(
 
 
 @dataclass(frozen=True)
-class Tokeniser:
+class Tokeniser(Record):
     """How a text column is cut into tokens.
 
     pattern   "words", "auto" (pairs of characters for scripts without spaces), or a regular expression of your own
