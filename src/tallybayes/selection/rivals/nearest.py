@@ -22,6 +22,7 @@ from ...model.prior import natural_order
 from .rivals import Features, Rows, class_shares
 
 RIVAL = 15  # neighbours of the rival that naive Bayes is compared with
+_SAME = 6  # digits after the point in which squared distances are told apart; of equal ones the first row is nearer
 _AT_ONCE = 1 << 24  # distances held at a time
 
 
@@ -94,10 +95,11 @@ class NearestRows:
         """The numbers of the k nearest rows and their squared distances, in no order, some rows at a time."""
         asked, size = _points(self.features, rows), _square(self.points)
         step = max(1, _AT_ONCE // max(self.points.shape[0], 1))
+        first = np.linspace(0, 0.4 * 10**-_SAME, len(size))
         for start in range(0, asked.shape[0], step):
             some = asked[start : start + step]
             distance = size[None, :] - 2 * np.asarray((some @ self.points.T).todense())  # + |some|², the same for all
-            near = np.argpartition(distance, self.k - 1, axis=1)[:, : self.k]
+            near = np.argpartition(np.round(distance, _SAME) + first, self.k - 1, axis=1)[:, : self.k]
             squares = np.take_along_axis(distance, near, axis=1) + _square(some)[:, None]
             yield near, np.maximum(squares, 0.0)
 
