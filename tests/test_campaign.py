@@ -61,7 +61,7 @@ def test_what_is_found_is_made_small(broken):
     table = Table({**columns, "y": Drawn(list("pq") * 10)}, "y", "pandas", {"effort": "quick"})
     [finding] = walked(table, (broken,)).found
     assert finding.road == broken and "fallen" in finding.what
-    small = shrunk(table, finding, 0)
+    small = shrunk(table, finding, 0, seconds=8)
     assert set(small.columns) == {"bad", "y"} and small.rows == 2 and small.form == "dict"
 
 

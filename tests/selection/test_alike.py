@@ -154,6 +154,7 @@ def test_vectors_count_by_their_positions() -> None:
     assert runs_test(rows, row_hashes(rows)) is not None
 
 
+@pytest.mark.filterwarnings("ignore:hAd, had are 2 classes")
 def test_vowel_has_speakers_and_other_shared_tables_have_none() -> None:
     vowel = shared("vowel").drop(columns="Speaker Number")
     train = vowel[vowel.pop("split") == "train"].reset_index(drop=True)

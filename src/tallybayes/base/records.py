@@ -19,7 +19,6 @@ import numpy as np
 _WHOLE = (0, 1)  # what a program may have given for False and True
 
 
-
 class Record:
     """A value that works things out about itself when they are asked for, and remembers them.
 
