@@ -99,3 +99,15 @@ def test_no_bin_is_empty_and_empty_levels_and_values_are_in_no_odds() -> None:
     assert {o.value for o in model.odds("c", "a")} == {"u", "v"}
     known = tb.count(data, schema).model(tb.Settings(smoothing=tb.Dirichlet({"u": 1, "v": 1, "w": 5})))
     assert {o.value for o in known.odds("c", "a")} == {"u", "v", "w"}  # imagined rows are somebody's knowledge
+
+
+def test_stretches_of_dates_are_told_as_dates() -> None:
+    rng = np.random.default_rng(1)
+    day = rng.integers(0, 300, 200)
+    when = np.datetime64("2024-01-01") + day
+    y = np.where(rng.random(200) < np.where(day < 150, 0.9, 0.1), "early", "late")
+    settings = tb.Settings(families={"when.days": "gaussian"})
+    model = tb.fit({"when": when, "y": y}, target="y", settings=settings, calibrate=False)
+    first = model.odds("when.days", "early").rows[0].value
+    low, high = re.fullmatch(r"(?:(\S+) to |< )(\S+)", first).groups()
+    assert np.datetime64(high) < np.datetime64("2024-07-01") and (low is None or low.startswith("2024-"))

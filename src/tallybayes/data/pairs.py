@@ -129,10 +129,12 @@ def group_names(groups: Sequence[Sequence[str]]) -> list[str]:
 
 def stretch_names(cuts: Any) -> list[str]:
     """What the stretches between cuts are called, in full digits: they are slots of a tally."""
-    text = [number_text(float(c)) for c in cuts]
-    if not text:
-        return ["any"]
-    return [f"< {text[0]}", *(f"{a} to {b}" for a, b in pairwise(text)), f"≥ {text[-1]}"]
+    return between_names([number_text(float(c)) for c in cuts])
+
+
+def between_names(cuts: Sequence[str]) -> list[str]:
+    """The same of cuts as they are written."""
+    return [f"< {cuts[0]}", *(f"{a} to {b}" for a, b in pairwise(cuts)), f"≥ {cuts[-1]}"] if cuts else ["any"]
 
 
 def coarse_cuts(values: Floats, most: int) -> tuple[float, ...]:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..base.arrays import Floats, weighted_quantiles
-from ..base.canon import printable, text
+from ..base.canon import number_text, printable, text
 from ..base.errors import SettingsError, unknown
 from ..base.show import Page
+from ..base.times import stamp_text
 from ..data.blocks import N, Numbers
-from ..data.pairs import stretch_names
+from ..data.pairs import between_names
 from ..families import Table
 from ..families.bins import Bins, by_bin
 from ..families.categorical import UNSEEN
@@ -146,7 +148,13 @@ def stretches(model: Model, column: str) -> tuple[Floats, Table] | None:
         return None
     cuts = Bins("frequency", _STRETCHES).cuts(found)
     n = by_bin(found, cuts) + 1
-    return cuts, Table("P(stretch given class)", stretch_names(cuts), n / n.sum(axis=0), "stretches", model.classes)
+    return cuts, Table(
+        "P(stretch given class)",
+        between_names(_written(model, column, cuts.tolist())),
+        n / n.sum(axis=0),
+        "stretches",
+        model.classes,
+    )
 
 
 def best_stretch(model: Model, column: str, label: int) -> Odds | None:
@@ -163,7 +171,7 @@ def best_stretch(model: Model, column: str, label: int) -> Odds | None:
             inside, outside = (below[j] - below[i]).tolist()
             says = inside * float(np.log(inside / outside))
             if j - i <= len(cuts) and says > most:
-                best, most = Odds(_between(ends[i], ends[j]), inside, outside), says
+                best, most = Odds(_between(model, column, ends[i], ends[j]), inside, outside), says
     return best
 
 
@@ -171,6 +179,13 @@ def _both(table: Table, prior: Floats, label: int) -> Floats:
     return np.stack([table.values[:, label], elsewhere(table, prior, label)], axis=1)
 
 
-def _between(low: float, high: float) -> str:
+def _between(model: Model, column: str, low: float, high: float) -> str:
     inner = [e for e in (low, high) if np.isfinite(e)]
-    return stretch_names(inner)[1 if np.isfinite(low) else 0]
+    return between_names(_written(model, column, inner))[1 if np.isfinite(low) else 0]
+
+
+def _written(model: Model, column: str, cuts: Sequence[float]) -> list[str]:
+    """Cuts as a person writes them: days as dates."""
+    if model.schema[column].part != "days":
+        return [number_text(c) for c in cuts]
+    return [stamp_text(np.datetime64(math.ceil(c), "D")) for c in cuts]
