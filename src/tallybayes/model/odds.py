@@ -148,13 +148,8 @@ def stretches(model: Model, column: str) -> tuple[Floats, Table] | None:
         return None
     cuts = Bins("frequency", _STRETCHES).cuts(found)
     n = by_bin(found, cuts) + 1
-    return cuts, Table(
-        "P(stretch given class)",
-        between_names(_written(model, column, cuts.tolist())),
-        n / n.sum(axis=0),
-        "stretches",
-        model.classes,
-    )
+    names = between_names(_written(model, column, cuts.tolist()))
+    return cuts, Table("P(stretch given class)", names, n / n.sum(axis=0), "stretches", model.classes)
 
 
 def best_stretch(model: Model, column: str, label: int) -> Odds | None:
