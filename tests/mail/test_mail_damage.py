@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from letters import letter
 from strategies import ALL
 
 import tallybayes as tb
@@ -18,14 +19,6 @@ from tallybayes.mail.store import StateError, Store
 from tallybayes.mail.sums import all_sums
 
 FLIPS = 2_000 if ALL else 200
-
-
-def letter(i: int, label: str) -> bytes:
-    words = {"ham": "lunch garden minutes", "spam": "pills winner casino"}[label]
-    return (
-        f"From: {label}{i % 3}@{label}.example\nSubject: {words[:6]} {i}\nMessage-ID: <{i}@{label}>\n"
-        f"Date: Mon, 1 Jan 2024 1{i % 10}:00:00 +0000\n\n{words} number{i} and {'so ' * (i % 4)} on\n"
-    ).encode()
 
 
 LETTERS = [(label, letter(i, label)) for i in range(12) for label in ("ham", "spam")]

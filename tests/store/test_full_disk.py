@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from letters import letter
 from strategies import ALL
 
 import tallybayes as tb
@@ -90,14 +91,6 @@ def test_no_output_is_written_by_half(tmp_path: Path) -> None:
 
 
 # ---- the state of a mail filter
-
-
-def letter(i: int, label: str) -> bytes:
-    words = {"ham": "lunch garden minutes", "spam": "pills winner casino"}[label]
-    return (
-        f"From: {label}{i % 3}@{label}.example\nSubject: {words[:6]} {i}\nMessage-ID: <{i}@{label}>\n"
-        f"Date: Mon, 1 Jan 2024 1{i % 10}:00:00 +0000\n\n{words} number{i} {'so ' * (i % 4)} on\n"
-    ).encode()
 
 
 def state(path: str) -> tuple[str, dict[str, Any]]:
