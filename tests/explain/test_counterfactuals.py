@@ -338,3 +338,20 @@ def test_whole_numbers_far_away_are_not_tried_one_by_one() -> None:
     model = tb.count(data, tb.infer(data, "y", keep_leaks=True).with_column("x", kind="number")).model()
     found = model.what_if({"x": 3.0})
     assert found.becomes == "b" and model.predict(found.row)[0] == "b" and float(found.row["x"]).is_integer()
+
+
+def test_a_word_that_occurs_zero_times_can_stand_in_the_row() -> None:
+    data = {"w": [{"cash": 2, "win": 1}, {"lunch": 1}, {"cash": 1}, {"lunch": 2}] * 5, "y": ["spam", "ham"] * 10}
+    model = tb.count(data, tb.Schema([tb.Column("w", "bag")], target="y")).model()
+    found = model.what_if({"w": {"cash": 2.0, "win": 0.0}})
+    assert found.answer == "spam" and found.becomes == "ham" and model.predict(found.row)[0] == "ham"
+
+
+def test_many_classes_with_long_texts_are_changed_too() -> None:
+    rng = np.random.default_rng(0)
+    own = [f"w{i}" for i in range(200)]
+    texts = [" ".join([own[i % 200]] * 3 + rng.choice(own, 60).tolist()) for i in range(400)]
+    data = {"text": texts, "y": [f"c{i % 200}" for i in range(400)]}
+    model = tb.count(data, tb.Schema([tb.Column("text", "text")], target="y")).model()
+    found = model.what_if({"text": texts[0]})
+    assert found and model.predict(found.row)[0] == found.becomes != found.answer

@@ -211,3 +211,10 @@ def test_one_row_is_one_row_and_few_missing_values_are_not_none(tmp_path: pathli
     assert "missing in 1 of 1,000 rows" in reasons["c"] and "0%" not in reasons["c"] + reasons["x"]
     half = tb.infer({"c": [None, "u", "v", "u"] * 20, "y": ["a", "b", "b", "a", "a"] * 16}, "y")
     assert half.columns[0].reason.endswith("missing in 25% of rows")
+
+
+def test_a_category_whose_values_only_unlabelled_rows_have_can_be_sampled() -> None:
+    data = {"a": [None, None, None, "u"], "b": ["p", "q", "p", "q"], "y": ["x", "z", "x", None]}
+    schema = tb.Schema([tb.Column("a", "category"), tb.Column("b", "category")], target="y")
+    drawn = tb.count(data, schema).model().sample(20, 0)
+    assert drawn.num_rows == 20 and set(drawn["b"].to_pylist()) <= {"p", "q"} and drawn["a"].null_count == 20
