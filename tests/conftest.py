@@ -25,3 +25,12 @@ def spark() -> Iterator[Any]:
     """A session on a Spark cluster, started by the first test that asks; mark such tests with `cluster.marks`."""
     with cluster.cluster() as session:
         yield session
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Tests of one group go to one worker: where xdist has lost the group, every worker would start a cluster."""
+    if getattr(config.option, "loadgroup", False):
+        lost = [i.nodeid for i in items if i.get_closest_marker("xdist_group") and "@" not in i.nodeid]
+        if lost:
+            raise pytest.UsageError(f"xdist has lost the group of {lost[0]}: this pytest is too new for it")

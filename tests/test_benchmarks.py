@@ -122,7 +122,7 @@ def test_duckdb_counts_as_many_different_texts() -> None:
 
 def test_two_checkouts_are_compared_item_by_item(capsys: pytest.CaptureFixture[str]) -> None:
     root = str(before_after.ROOT)
-    few = ["--turns", "2", "--scale", str(TINY), "--seconds", "0.001", "--starts", "1", "--only", "one "]
+    few = ["--turns", "1", "--scale", str(TINY), "--seconds", "0.001", "--starts", "1", "--only", "one "]
     before_after.main(["--before", root, "--after", root, *few])
     lines = [line.split(" | ") for line in capsys.readouterr().out.splitlines() if line.startswith("| ")]
     names = [line[0].removeprefix("| ") for line in lines[1:]]

@@ -57,8 +57,8 @@ def broken():
 
 
 def test_what_is_found_is_made_small(broken):
-    columns = {n: Drawn([str(i % 3) for i in range(20)]) for n in ("a", "bad", "c")}
-    table = Table({**columns, "y": Drawn(list("pq") * 10)}, "y", "pandas", {"effort": "quick"})
+    columns = {n: Drawn([str(i % 3) for i in range(8)]) for n in ("a", "bad", "c")}
+    table = Table({**columns, "y": Drawn(list("pq") * 4)}, "y", "pandas", {"effort": "quick"})
     [finding] = walked(table, (broken,)).found
     assert finding.road == broken and "fallen" in finding.what
     small = shrunk(table, finding, 0, seconds=8)

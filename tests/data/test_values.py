@@ -401,8 +401,8 @@ def test_a_column_can_be_the_target(values: Values):
 
 
 def some_pairs(names: Iterable[str]) -> list[tuple[str, str]]:
-    """Every seventh pair, or all of them where all tests are asked for."""
-    return list(itertools.combinations(names, 2))[:: 1 if ALL else 7]
+    """Every nineteenth pair, or all of them where all tests are asked for."""
+    return list(itertools.combinations(names, 2))[:: 1 if ALL else 19]
 
 
 def test_no_value_changes_what_those_beside_it_count_as():
