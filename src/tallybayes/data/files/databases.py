@@ -44,8 +44,7 @@ def chosen_table(file: File, tables: Sequence[str], what: str = "table") -> str:
     if len(tables) > 1:
         raise file.error(
             f"there are {len(tables)} {what}s: {excerpt(tables, _LISTED)}",
-            f"say which: tb.read(path, table={tables[0]!r}), or name it behind the path: "
-            f"{os.path.basename(file.path)}#{tables[0]}.",
+            f"say which: tb.read(path, table={tables[0]!r}), or name it behind a #: …#{tables[0]}.",
         )
     return tables[0]
 
@@ -72,7 +71,7 @@ def cursor_pieces(cursor: Any, names: Sequence[str], options: Any) -> Iterator[t
         fetch = min(max(fetch * options.batch_bytes // max(size, 1), _FEWEST), _MOST, 4 * fetch)
 
 
-def without_blobs(columns: dict[str, Any], first: int, where: str, table: str) -> dict[str, Any]:
+def without_blobs(columns: dict[str, Any], first: int, where: str, source: str) -> dict[str, Any]:
     """The columns, refused where a value is bytes: nobody knows what they mean. `first` is the number of the first
     row.
     """
@@ -90,7 +89,7 @@ def without_blobs(columns: dict[str, Any], first: int, where: str, table: str) -
         raise DataError(
             f"{where}, row {first + row} (the first is row 0), column {name!r}: a value of bytes, which is no text and "
             "no number",
-            hint=f"leave the column out, query='SELECT {others} FROM {duck.name(table or 'table')}', or turn it into "
+            hint=f"leave the column out, query='SELECT {others} FROM {source}', or turn it into "
             f"text there: CAST({duck.name(name)} AS TEXT).",
         )
     return columns
@@ -98,6 +97,8 @@ def without_blobs(columns: dict[str, Any], first: int, where: str, table: str) -
 
 class _Database:
     """A table or a query of a database file."""
+
+    _order = ""  # of the rows of a table, where the database does not keep one
 
     def __init__(self, file: File) -> None:
         self.file = file
@@ -132,14 +133,14 @@ class _Database:
         if self.query is not None:
             return self.query, list(self.names)
         names = [n for n in self.names if wanted is None or n in wanted]
-        return f"SELECT {', '.join(map(duck.name, names))} FROM {self._from()}", names
+        return f"SELECT {', '.join(map(duck.name, names))} FROM {self._from()}{self._order}", names
 
     def _from(self) -> str:
         return duck.name(self.table)
 
     def _chosen(self, columns: dict[str, Any], wanted: Wanted | None, first: int) -> dict[str, Any]:
         columns = {n: c for n, c in columns.items() if wanted is None or n in wanted}
-        return without_blobs(columns, first, self.where, self.table)
+        return without_blobs(columns, first, self.where, "…" if self.query is not None else self._from())
 
     def _explained(self, error: Exception) -> DataError:
         """The database's error in our words."""
@@ -159,7 +160,6 @@ class SqliteFile(_Database):
     """A SQLite database; its rows in the order of their rowid, or of the primary key where a table has none."""
 
     def __init__(self, file: File) -> None:
-        self._order = ""
         self._log = _log_of(file)
         super().__init__(file)
 
@@ -196,9 +196,6 @@ class SqliteFile(_Database):
             largest = con.execute(f"SELECT max({own}) FROM {duck.name(self.table)}").fetchone()[0] if own else None
             if isinstance(largest, int):
                 self._order, self.expected = f" ORDER BY {own}", float(max(largest, 0))
-
-    def _from(self) -> str:
-        return duck.name(self.table) + self._order
 
     def pieces(self, con: Any, wanted: Wanted | None) -> Iterator[dict[str, Any]]:
         """The columns of each batch."""

@@ -32,12 +32,12 @@ class ExcelSheet:
         with self._opened() as book:
             self.sheet = chosen_table(file, self._sheets(book), "sheet")
             sheet = book.get_sheet_by_name(self.sheet)
-            top, left = sheet.start or (0, 0)
-            rows = enumerate(sheet.iter_rows(), top)
+            left = sheet.start[1] if sheet.start else 0
+            rows = _numbered(sheet)
             self._head, header = next(((i, row) for i, row in rows if _any(row)), (0, []))
             if not header:
                 raise file.error(f"sheet {self.sheet!r} is empty", "give one with a row of names and at least one row.")
-            self._check_merged(sheet.merged_cell_ranges or [], left)
+            self._check_merged(sheet.merged_cell_ranges or [])
             used = [bool(str(name).strip()) for name in header]
             for _, row in rows:
                 used = [a or b != "" for a, b in zip(used, row, strict=True)]
@@ -76,7 +76,7 @@ class ExcelSheet:
                 f"the workbook cannot be read: {said}", "open it in a spreadsheet program and save it again."
             ) from None
 
-    def _check_merged(self, merged: list[Any], left: int) -> None:
+    def _check_merged(self, merged: list[Any]) -> None:
         """Refuse names that span columns or rows: nobody can say whose they are; tell of values that do."""
         ranges = [(*start, *end) for start, end in merged]
         head = [r for r in ranges if r[0] <= self._head <= r[2]]
@@ -96,9 +96,7 @@ class ExcelSheet:
     def _rows(self) -> Iterator[tuple[int, list[Any]]]:
         """The rows below the header that have anything, and their numbers in the sheet."""
         with self._opened() as book:
-            sheet = book.get_sheet_by_name(self.sheet)
-            top, _ = sheet.start or (0, 0)
-            for number, row in enumerate(sheet.iter_rows(), top):
+            for number, row in _numbered(book.get_sheet_by_name(self.sheet)):
                 if number > self._head and _any(row):
                     yield number, row
 
@@ -119,6 +117,16 @@ class ExcelSheet:
         """Where a row stands: its number in the sheet."""
         found = next((number for i, (number, _) in enumerate(self._rows()) if i == row), self._head + row)
         return f"{self.where}, row {found + 1}"
+
+
+def _numbered(sheet: Any) -> Iterator[tuple[int, list[Any]]]:
+    """The rows and their numbers in the sheet; the empty ones above the first may be there or not."""
+    rows = sheet.iter_rows()
+    first = next(rows, None)
+    if first is not None:
+        begin = sheet.start[0] if _any(first) else 0
+        yield begin, first
+        yield from enumerate(rows, begin + 1)
 
 
 def _any(row: list[Any]) -> bool:

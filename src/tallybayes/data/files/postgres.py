@@ -35,10 +35,11 @@ class Server(File):
     def __init__(self, address: str, options: Options) -> None:
         at = address.rfind("@")
         before, _, table = address[at + 1 :].partition("#")
-        if "#" in address[: at + 1]:
+        user = address[: max(at, 0)].partition("://")[2]
+        if any(sign in user for sign in "#/?@"):  # whoever reads the address otherwise would print a part of it
             raise DataError(
-                "the address of the database has a # before its @",
-                hint="in a user name or password write %23 for it, or leave the password to PGPASSWORD or ~/.pgpass.",
+                "the address of the database has a #, /, ? or @ in its user or password",
+                hint="write %23, %2F, %3F and %40 for them, or leave the password to PGPASSWORD or ~/.pgpass.",
             )
         self.address = "postgresql://" + (address[: at + 1] + before).partition("://")[2]
         self.path = shown(self.address)
@@ -52,7 +53,7 @@ class Server(File):
         except ValueError:
             raise self.error(
                 "the address of the database cannot be understood",
-                "write postgresql://user@host:5432/database, with %40 for @ and %2F for / in a user or password.",
+                "write postgresql://user@host:5432/database.",
             ) from None
         given = [parts.password, *(value for key, value in parse_qsl(parts.query) if "password" in key)]
         self._secrets = {form for one in given if one for form in (one, unquote(one))}
@@ -104,7 +105,7 @@ class PostgresTable:
         with cursor:
             for piece, rows in cursor_pieces(cursor, given, self.file.options):
                 chosen = {n: c for n, c in piece.items() if n in names}
-                yield without_blobs(chosen, first, self.where, self.table)
+                yield without_blobs(chosen, first, self.where, "…" if self.query is not None else self._from())
                 first += rows
 
     def _from(self) -> str:
@@ -139,7 +140,9 @@ class PostgresTable:
                     "check host, port, database, user and password; PGPASSWORD or ~/.pgpass can hold the password.",
                 ) from None
             what = "the query cannot be run" if self.query is not None else "the table cannot be read"
-            raise self.file.error(f"{what}: {said}", "try it in the database itself first.") from None
+            raise self.file.error(
+                f"{what}: {said}", "give one SELECT, and try it in the database itself first."
+            ) from None
         return cursor, names
 
     def _connected(self) -> Any:
