@@ -172,7 +172,7 @@ class File:
             what = "is one table" if self.table is not None else "answers no SQL"
             raise self.error(
                 f"{found.called} {what}",
-                "leave table= and query= out, or give DuckDB's relation: duckdb.sql('SELECT … FROM …').",
+                "leave table='…' and query='…' out; a DuckDB relation is data, too: duckdb.sql('SELECT … FROM …').",
             )
 
     def error(self, found: str, hint: str, line: int | None = None) -> DataError:
@@ -288,7 +288,7 @@ def table_of(named_in_path: str | None, options: Options) -> str | None:
     """The table that the path or the options name; refused if both do, or a query says which."""
     if named_in_path is not None and (options.table or options.query) not in (None, named_in_path):
         raise SettingsError(
-            f"the table {named_in_path!r} is named behind the #, and table= or query= says something else",
+            f"the table {named_in_path!r} is named behind the #, and another table or a query is given besides",
             hint="say it once: 'path#table', table='…' or query='SELECT …'.",
         )
     return options.table or named_in_path
