@@ -123,7 +123,8 @@ class _Files:
                 return None
             found.append(columns)
         joined = {n: pa.concat_arrays([c[n] for c in found]) for n in self.readers[0].names}
-        return Batch(joined, len(joined[self.readers[0].names[0]]), written=True, stretches=True)
+        rows, decimal = len(joined[self.readers[0].names[0]]), self.options.decimal
+        return Batch(joined, rows, written=True, stretches=True, decimal=decimal)
 
     def batches(self, wanted: Wanted | None) -> Iterator[Batch]:
         """All rows in order; all columns if one that is wanted is absent, so that a message can name the others."""
@@ -139,7 +140,9 @@ class _Files:
                 for columns in reader.pieces(con, wanted):
                     rows = len(next(iter(columns.values()))) if columns else 0
                     place = _Place(reader, first)
-                    yield Batch(columns, rows, start, place, reader.file.format.untyped)
+                    written = reader.file.format.untyped
+                    decimal = self.options.decimal if written else "."
+                    yield Batch(columns, rows, start, place, written, decimal=decimal)
                     start += rows
                     part = min((start - first) / reader.expected, 1.0) if reader.expected else 0.0
                     self._tell(start, (before + part * reader.file.size) / total)
