@@ -26,7 +26,7 @@ from ..values import is_bytes
 from . import duckdb as duck
 from .file import File, Format
 
-_FEWEST, _MOST = 1 << 9, 1 << 14  # rows that a cursor hands over at once
+_FIRST, _FEWEST, _MOST = 1 << 9, 1 << 4, 1 << 14  # rows that a cursor hands over at once
 _LOOSE = 64  # bytes that a value which Arrow cannot hold takes
 _LISTED = 20  # tables that a message names
 PATIENCE = 5.0  # seconds to wait for whoever is writing
@@ -53,7 +53,7 @@ def cursor_pieces(cursor: Any, names: Sequence[str], options: Any) -> Iterator[t
     """The columns of the rows that a cursor gives, batch by batch of bounded size, and how many rows; an empty batch
     if there are none.
     """
-    start, fetch = 0, _FEWEST
+    start, fetch = 0, _FIRST
     while True:
         try:
             rows = cursor.fetchmany(fetch)

@@ -51,9 +51,8 @@ class Server(File):
             parts = urlsplit(self.address)
             _ = parts.port
         except ValueError:
-            raise self.error(
-                "the address of the database cannot be understood",
-                "write postgresql://user@host:5432/database.",
+            raise DataError(
+                "the address of the database cannot be understood", hint="write postgresql://user@host:5432/database."
             ) from None
         given = [parts.password, *(value for key, value in parse_qsl(parts.query) if "password" in key)]
         self._secrets = {form for one in given if one for form in (one, unquote(one))}
