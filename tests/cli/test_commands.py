@@ -450,7 +450,18 @@ def test_decimal_commas_are_read_and_said(tmp_path):
     assert done.returncode == 0 and "'rent' holds numbers with a comma" in done.err and "--decimal ," in done.err
     good(run("fit", path, "--target", "let", "--decimal", ",", *QUICK, "-o", tmp_path / "m"))
     good(run("fit", FLATS, "--target", "let", *QUICK, "-o", tmp_path / "same"))
-    assert tb.load(tmp_path / "m").tally == tb.load(tmp_path / "same").tally
+    model, same = tb.load(tmp_path / "m"), tb.load(tmp_path / "same")
+    assert dict(model.tally.columns) == dict(same.tally.columns)
+    again = run("predict", tmp_path / "m", path, "--proba")  # what fit was told is not told again
+    assert (
+        again.returncode == 0
+        and again.stdout == run("predict", tmp_path / "m", path, "--decimal", ",", "--proba").stdout
+    )
+    rows = [{**r, "rent": ""} for r in rows[:3]]
+    odd = write(tmp_path / "odd.csv", rows, delimiter=";")
+    good(run("update", tmp_path / "m", odd, "-o", tmp_path / "more"))
+    good(run("forget", tmp_path / "more", odd))
+    assert tb.load(tmp_path / "more").tally == model.tally
 
 
 def test_a_latin_1_file_is_refused_with_a_hint_that_mends_it(tmp_path):

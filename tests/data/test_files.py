@@ -248,7 +248,7 @@ def test_an_empty_field_is_missing_for_every_kind(write) -> None:
         ("not.parquet", GOOD, ["is not a Parquet file"]),
         ("cut.parquet", b"PAR1" + b"x" * 50, ["cut.parquet: the Parquet file cannot be read"]),
         ("cut.feather", b"ARROW1" + b"x" * 50, ["cut.feather: the Arrow file cannot be read"]),
-        ("sheet.csv", b"PK\x03\x04....", ["a zip archive or an Excel sheet"]),
+        ("sheet.csv", b"PK\x03\x04....", ["an Excel workbook or another zip archive", "format='excel'"]),
         ("what.xyz", GOOD, ["the ending does not say", r"format='csv'"]),
         ("repeated.csv", "a,b,a,y\n1,2,3,u\n", ["repeated.csv: more than one column is called 'a'"]),
         ("latin.csv", GOOD.encode("latin-1"), ["latin.csv, line 2: bytes that are not UTF-8", "encoding='latin-1'"]),
@@ -285,7 +285,7 @@ def test_places_that_are_no_files(write, tmp_path: Path) -> None:
     refused(lambda: counted("https://example.org/a.csv"), "is an address, not a file")
     os.mkfifo("pipe.csv")
     refused(lambda: counted("pipe.csv"), "no regular file")
-    refused(lambda: tb.read("people.csv", format="xls"), "format='xls'", kind=tb.SettingsError)
+    refused(lambda: tb.read("people.csv", format="word"), "format='word'", kind=tb.SettingsError)
     refused(lambda: tb.read("people.csv", delimiter=";;"), "delimiter=", kind=tb.SettingsError)
     refused(lambda: tb.read("people.csv", bad_lines="drop"), "bad_lines='drop'", kind=tb.SettingsError)
     refused(lambda: tb.read("people.csv", encoding="klingon"), "encoding='klingon'", kind=tb.SettingsError)

@@ -98,10 +98,10 @@ def test_messages_speak_of_it(path: Path, tmp_path: Path) -> None:
     (tmp_path / "wrong.kv").write_text("age,y\n1,a\n")
     with pytest.raises(tb.DataError, match="not a Kv file"):
         tb.infer(tmp_path / "wrong.kv", "y")
-    with pytest.raises(tb.SettingsError, match="take one of 'csv', 'tsv', 'jsonl', 'parquet', 'arrow', 'kv'"):
+    with pytest.raises(tb.SettingsError, match=r"take one of 'csv', 'tsv', 'jsonl', 'parquet', 'arrow', .*'kv'"):
         tb.read(path, format="kw")
     (tmp_path / "people").write_bytes(path.read_bytes())
-    with pytest.raises(tb.DataError, match="'arrow', 'kv'"):
+    with pytest.raises(tb.DataError, match=r"'arrow', .*'kv'"):
         tb.infer(tmp_path / "people", "y")
     (tmp_path / "bad.kv").write_bytes(content(ROWS[:3]) + b"age\n")
     with pytest.raises(tb.DataError, match=r"bad.kv, line 5: a piece without ="):

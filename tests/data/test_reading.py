@@ -5,16 +5,19 @@ from __future__ import annotations
 import datetime as dt
 import json
 import re
+import sqlite3
 import sys
 import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from by_hand import proba_by_hand
 from command_line import run
 
 import tallybayes as tb
@@ -320,8 +323,9 @@ def test_a_file_with_decimal_commas_and_points_between_thousands(tmp_path: Path)
     path.write_text("x;y\n" + "".join(f"{t};{y}\n" for t, y in zip(texts, Y, strict=True)))
     source = tb.read(path, decimal=",")
     schema = tb.infer(source, "y")
-    assert schema["x"].spelling is None
-    assert tb.count(source, schema) == tb.count({"x": values, "y": Y}, schema)
+    assert schema["x"].spelling == tb.Spelling(decimal=",", thousands=".")
+    want = tb.count({"x": values, "y": Y}, schema)
+    assert tb.count(source, schema) == tb.count(path, schema) == want  # said once, it need not be said again
 
 
 def test_the_quick_way_reads_what_the_plain_way_reads() -> None:
@@ -422,10 +426,12 @@ def test_the_command_takes_the_same_words(tmp_path: Path) -> None:
 
 
 def test_other_programs_refuse_what_only_this_one_reads() -> None:
-    texts = [f"${v}" for v in numbers()]
-    model = tb.fit({"x": texts, "y": Y}, "y", calibrate=False)
-    with pytest.raises(tb.TallybayesError, match="'x'"):
+    """Values in several letter cases; numbers they read, see tests/store."""
+    model = tb.fit({"x": ["Yes", "yes", "NO", "no"] * (N // 4), "y": Y}, "y", calibrate=False, fold=True)
+    with pytest.raises(tb.SettingsError, match=r"'x'(.|\n)*tallybayes predict"):
         model.to_sql("t")
+    with pytest.raises(tb.SettingsError, match=r"'x'(.|\n)*tallybayes predict"):
+        model.export(None, "onnx")
 
 
 def test_spellings_that_are_none() -> None:
@@ -500,3 +506,70 @@ def test_several_files_a_folder_and_a_pattern_are_one_table(tmp_path: Path) -> N
     (empty := tmp_path / "empty").mkdir()
     with pytest.raises(tb.DataError, match="a folder without files of rows"):
         tb.infer(empty, "y")
+
+
+# ---- other programs read the same numbers
+
+
+def in_many_ways() -> list[dict[str, Any]]:
+    def grouped(v: float) -> str:
+        return f"{v:,.2f}".replace(",", "_").replace(".", ",").replace("_", ".")
+
+    rows = []
+    for i, (v, y) in enumerate(zip(numbers(), Y, strict=True)):
+        x = abs(float(v)) * 321.5 + (9 if y == "a" else 0)
+        rows.append({
+            "price": "NA" if i % 9 == 0 else f"${x:,.2f}", "euro": f"{grouped(-x if i % 4 == 0 else x)} €",
+            "share": f"{x % 100:.1f} %", "comma": f"{x / 7:.4f}".replace(".", ","),
+            "odd": "ask" if i == 3 else f"{x:.4f}", "y": y,
+        })  # fmt: skip
+    return rows
+
+
+@pytest.fixture(scope="module")
+def spelled_model() -> tb.Model:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", tb.TallybayesWarning)
+        return tb.fit(in_many_ways(), "y", calibrate=False)
+
+
+@pytest.mark.parametrize("dialect", ["duckdb", "sqlite"])
+def test_databases_read_numbers_as_they_are_spelled(spelled_model: tb.Model, dialect: str) -> None:
+    rows = in_many_ways()
+    assert all(c.spelling is not None for c in spelled_model.schema.counted if c.kind == "number")
+    typed = [{**row, "euro": 12.5, "comma": 1.25, "price": 99.0} for row in rows[:20]]  # numbers are what they are
+    scorer = spelled_model.to_sql("t", dialect)
+    for table in (rows, typed):
+        con: Any = duckdb.connect() if dialect == "duckdb" else sqlite3.connect(":memory:")
+        kinds = ["DOUBLE" if isinstance(v, float) else "TEXT" for v in table[0].values()]
+        con.execute(f"CREATE TABLE t ({', '.join(f'{n} {k}' for n, k in zip(table[0], kinds, strict=True))})")
+        con.executemany("INSERT INTO t VALUES (?, ?, ?, ?, ?, ?)", [tuple(row.values()) for row in table])
+        for statement in scorer.setup:
+            con.execute(statement)
+        found = con.execute(scorer.query).fetchall()
+        con.close()
+        wanted = spelled_model.predict_proba(table)
+        np.testing.assert_allclose(sorted(r[-2:] for r in found), sorted(map(tuple, wanted)), atol=1e-9)
+
+
+def read_by_hand(text: str, spelling: dict[str, Any]) -> float | None:
+    """What docs/model_file.md says of a spelling, in the words of another program."""
+    for sign in (" ", "\t", "\u00a0", "\u202f", spelling.get("thousands", ""), spelling.get("unit", "")):
+        text = text.replace(sign, "") if sign else text
+    try:
+        return float(text.replace(spelling.get("decimal", "."), "."))
+    except ValueError:
+        return None
+
+
+def test_json_says_how_numbers_are_spelled(spelled_model: tb.Model) -> None:
+    scorer = json.loads(spelled_model.export(format="json"))
+    columns = {c["name"]: c for c in scorer["columns"] if c["kind"] == "number"}
+    assert all("spelling" in c for c in columns.values())
+    for row in in_many_ways()[:40]:
+        plain = {n: None if row[n] in c["missing"] else read_by_hand(row[n], c["spelling"]) for n, c in columns.items()}
+        np.testing.assert_allclose(proba_by_hand(scorer, plain), spelled_model.predict_proba(row)[0], atol=1e-9)
+
+
+def test_a_network_takes_the_numbers_themselves(spelled_model: tb.Model) -> None:
+    assert len(spelled_model.export(format="onnx")) > 1000

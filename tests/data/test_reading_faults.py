@@ -279,7 +279,7 @@ def test_queries_that_break_off() -> None:
     con.executemany("INSERT INTO t VALUES (?, ?, ?)", [(i, "Bonn", "a") for i in range(20_000)])
     con.create_function("fails", 1, lambda age: 1 // 0 if age == 19_000 else age)
     source = tb.read("SELECT fails(age) AS age, city, y FROM t", connection=con)
-    refused(source, "the query breaks off after 16,384 rows")
+    refused(source, "the query breaks off after 10,752 rows")
     con.close()
     duck = duckdb.connect()
     relation = duck.sql(

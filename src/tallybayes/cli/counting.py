@@ -21,15 +21,34 @@ _WEIGHTS = click.option("--weights", metavar="COLUMN", help="The column that hol
 @click.command(short_help="Count more rows.")
 @MODEL
 @_WEIGHTS
+@click.option(
+    "--new-classes",
+    type=click.Choice(["allow", "refuse"]),
+    default="allow",
+    show_default=True,
+    help="What becomes of a label that MODEL has never seen: a class of its own, or nothing is counted.",
+)
 @_INSTEAD
 @reads_data
-def update(model: str, data: Data, weights: str | None, output: str | None) -> None:
+def update(model: str, data: Data, weights: str | None, new_classes: str, output: str | None) -> None:
     """Count the rows of DATA, too. MODEL is replaced at once or not at all; two at once wait for each other."""
     with changing(output or model, model):
         known = load_model(model)
         with data.open("counting") as source:
-            new = known.update(source, weights=weights)
+            new = known.update(source, weights=weights, new_classes=new_classes)
         _save(known, new, output or model)
+        _tell_new_classes(known, new, error=output == "-" or model == "-")
+
+
+def _tell_new_classes(old: Model, new: Model, *, error: bool) -> None:
+    """A line for every class that has come."""
+    from ..base.canon import printable
+
+    assert old.tally is not None and new.tally is not None
+    weights = dict(zip(new.tally.classes, new.tally.class_weights().tolist(), strict=True))
+    for label in new.tally.classes:
+        if label not in old.tally.classes:
+            say(f"new class of {new.schema.target}: {printable(label)} ({weights[label]:,.10g})", error=error)
 
 
 @click.command(short_help="Uncount rows, as if never seen.")

@@ -1,4 +1,4 @@
-"""The DATA of a command: files, folders, patterns of files, or `-` for standard input, and how it is read."""
+"""The DATA of a command: files, folders, patterns of files, databases, or `-` for standard input; how it is read."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
+    from ..data.guess import Reading
     from ..data.sources import Source
 
 
@@ -31,7 +32,7 @@ _OPTIONS = (
     click.option(
         "--read-as",
         "read_format",
-        type=_Format(["csv", "tsv", "jsonl", "parquet", "arrow"]),
+        type=_Format(["csv", "tsv", "jsonl", "parquet", "arrow", "sqlite", "duckdb", "excel", "xls"]),
         help="What DATA is, where its name does not say so.",
     ),
     click.option(
@@ -55,8 +56,10 @@ _OPTIONS = (
         type=click.Choice(["error", "skip"]),
         help="Stop at lines that are no rows, or skip.",
     ),
+    click.option("--table", "read_table", metavar="NAME", help="The table of a database, or the sheet of a workbook."),
+    click.option("--query", "read_query", metavar="SQL", help="Ask a database for these rows."),
 )
-_NAMES = ("format", "delimiter", "encoding", "decimal", "bad_lines")
+_NAMES = ("format", "delimiter", "encoding", "decimal", "bad_lines", "table", "query")
 
 
 @dataclass(frozen=True)
@@ -120,12 +123,66 @@ def reads_data(command: Callable[..., Any], *, required: bool = True) -> Callabl
         if "-" in data[1:] or (len(data) > 1 and data[0] == "-"):
             raise click.UsageError("- is standard input, and stands alone")
         path, more = data[0] if len(data) == 1 else list(data), len(data) - 1
-        with _named(Data(path, f"{data[0]} and {more} more" if more else data[0], given)) as found:
+        with _named(Data(path, f"{_shown(data[0])} and {more} more" if more else _shown(data[0]), given)) as found:
             return command(*arguments, data=found, **options)
 
     for option in reversed(_OPTIONS):
         wrapped = option(wrapped)
     return click.argument("data", type=click.Path(), nargs=-1, required=required)(wrapped)
+
+
+def _shown(name: str) -> str:
+    """The name of some data as a screen may have it: an address without its password."""
+    if "://" not in name:
+        return name
+    from ..data.files.find import shown
+
+    return shown(name)
+
+
+_CELLS = (
+    click.option(
+        "--missing",
+        multiple=True,
+        metavar="TEXT",
+        help='Means missing, beside NA, ? and such; --missing "": nothing does.',
+    ),
+    click.option("--strict", is_flag=True, help="Stop at a cell that is no number where the others are numbers."),
+    click.option(
+        "--date-format", metavar="[COLUMN=]FORMAT", multiple=True, help="How dates are written, as in %d/%m/%Y."
+    ),
+    click.option("--fold", is_flag=True, help="Letter case and blanks of values and labels mean nothing."),
+)
+
+
+def reads_cells(command: Callable[..., Any]) -> Callable[..., Any]:
+    """A command that infers a schema and takes the options about cells; it is called with `reading`."""
+
+    @functools.wraps(command)
+    def wrapped(
+        *arguments: Any, missing: Sequence[str], strict: bool, date_format: Sequence[str], fold: bool, **options: Any
+    ) -> Any:
+        if options.get("schema_file") and (missing or strict or date_format or fold):
+            raise click.UsageError(
+                "--schema says how cells are read: leave out --missing, --strict, --date-format, --fold"
+            )
+        return command(*arguments, reading=_reading(missing, strict, date_format, fold), **options)
+
+    for option in reversed(_CELLS):
+        wrapped = option(wrapped)
+    return wrapped
+
+
+def _reading(missing: Sequence[str], strict: bool, date_formats: Sequence[str], fold: bool) -> Reading:
+    """How cells are read, as it was typed."""
+    from ..data.guess import Reading
+
+    formats: Any = None
+    if len(date_formats) == 1 and "=" not in date_formats[0]:
+        formats = date_formats[0]
+    elif date_formats:
+        formats = {column: form for column, _, form in (given.rpartition("=") for given in date_formats)}
+    return Reading.of([m for m in missing if m] if missing else None, strict, formats, fold)
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .choices import SMOOTHING_HELP, Choices, parse_pairs, parse_prior
-from .data import Data, reads_data, watched
+from .data import Data, reads_cells, reads_data, watched
 from .models import OUT_MODEL, place, save_model
 from .terminal import heading, say, show, show_json
 
@@ -55,12 +55,7 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="Print the figures 
 )
 @click.option("--groups", metavar="COLUMN", help="Rows with equal values there are held out together; no evidence.")
 @click.option("--order", metavar="COLUMN|yes", help="Times, of which stretches are held out; yes: the order of rows.")
-@click.option(
-    "--missing", multiple=True, metavar="TEXT", help='Means missing, beside NA, ? and such; --missing "": nothing does.'
-)
-@click.option("--strict", is_flag=True, help="Stop at a cell that is no number where the others are numbers.")
-@click.option("--date-format", metavar="[COLUMN=]FORMAT", multiple=True, help="How dates are written, as in %d/%m/%Y.")
-@click.option("--fold", is_flag=True, help="Letter case and blanks of values and labels mean nothing.")
+@reads_cells
 @click.option("--no-progress", is_flag=True, help="Show no bar, also in a terminal.")
 @reads_data
 def fit(
@@ -81,11 +76,8 @@ def fit(
     effort: str,
     groups: str | None,
     order: str | None,
-    missing: Sequence[str],
-    strict: bool,
-    date_format: Sequence[str],
-    fold: bool,
     no_progress: bool,
+    reading: Reading,
 ) -> None:
     """Make a model of DATA: infer what each column is, choose families and weights on held-out rows, count.
 
@@ -103,7 +95,6 @@ def fit(
     choices = Choices.of(sets, smoothing, prior)
     wanted = parse_pairs(pairs)
     settings = choices.settings
-    reading = _reading(missing, strict, date_format, fold, schema_file)
     with data.open("looking", hidden=no_progress) as source:
         _there(source, groups, "which holds the groups")
         _there(source, None if order == "yes" else order, "to order the rows by")
@@ -111,7 +102,9 @@ def fit(
         if groups is not None and groups == target:
             raise by_target(groups)
         looked = without_columns(source, deciding)
-        schema = choices.applied(apart(_schema(looked, schema_file, target, weights, receipts, reading), deciding))
+        schema = choices.applied(
+            apart(_schema(looked, schema_file, target, reading, weights, receipts, True), deciding)
+        )
     quiet = output == "-"
 
     def tell(*pieces: Any) -> None:
@@ -168,37 +161,22 @@ def _there(source: Source, column: str | None, what: str) -> None:
         raise unknown(DataError, f"there is no column {column!r}{comma} {what}", column, first.names())
 
 
-def _reading(
-    missing: Sequence[str], strict: bool, date_formats: Sequence[str], fold: bool, schema_file: str | None
-) -> Reading:
-    """How cells are read, as it was typed."""
-    from ..data.guess import Reading
-
-    if schema_file and (missing or strict or date_formats or fold):
-        raise click.UsageError("--schema says how cells are read: leave out --missing, --strict, --date-format, --fold")
-    formats: Any = None
-    if len(date_formats) == 1 and "=" not in date_formats[0]:
-        formats = date_formats[0]
-    elif date_formats:
-        formats = {column: form for column, _, form in (given.rpartition("=") for given in date_formats)}
-    return Reading.of([m for m in missing if m] if missing else None, strict, formats, fold)
-
-
 def _schema(
-    source: Source, file: str | None, target: str | None, weights: str | None = None, receipts: bool = False,
-    reading: Reading | None = None,
+    source: Source, file: str | None, target: str | None, reading: Reading, weights: str | None = None,
+    receipts: bool = False, counted: bool = False,
 ) -> Schema:  # fmt: skip
-    """The schema of a file, or the inferred one; who gives a `reading` will count and tell of odd cells then."""
+    """The schema of a file, or the inferred one; odd cells are told of unless they are when they are `counted`."""
     from ..base.errors import FileError, SchemaError
-    from ..data.infer import first_look, infer, looked_at
+    from ..data.infer import first_look, looked_at
     from ..data.schema import Schema
 
     if file is None:
         if target is None:
             raise click.UsageError("say which column to predict: --target COLUMN (or give a --schema)")
-        if reading is not None:
-            return looked_at(first_look(source), target, weights, receipts, reading)[0]
-        return infer(source, target=target, weights=weights, receipts=receipts)
+        found, odd = looked_at(first_look(source), target, weights, receipts, reading)
+        if not counted:
+            odd.warn()
+        return found
     try:
         schema = Schema.load(file)
     except FileError as error:
@@ -269,6 +247,7 @@ def _cross_validated(
     "--nested", is_flag=True, help="Also tune anew inside each fold: the honest figure, as many times the work."
 )
 @_JSON
+@reads_cells
 @reads_data
 def tune(
     data: Data,
@@ -282,6 +261,7 @@ def tune(
     folds: int,
     nested: bool,
     as_json: bool,
+    reading: Reading,
 ) -> None:
     """Choose smoothing and family of each column by held-out rows; -o writes the model that was chosen.
 
@@ -294,7 +274,7 @@ def tune(
 
     choices = Choices.of(sets)
     with data.open("looking") as source:
-        schema = choices.applied(_schema(source, schema_file, target))
+        schema = choices.applied(_schema(source, schema_file, target, reading))
     wanted = {column: word.split(",") for column, _, word in (given.rpartition("=") for given in families)}
     with data.open("tuning", work=True) as source:
         found = tune_rows(
@@ -330,9 +310,16 @@ def tune(
 @click.option("--folds", default=5, show_default=True)
 @_WEIGHTS
 @_JSON
+@reads_cells
 @reads_data
 def compare(
-    data: Data, target: str | None, schema_file: str | None, folds: int, weights: str | None, as_json: bool
+    data: Data,
+    target: str | None,
+    schema_file: str | None,
+    folds: int,
+    weights: str | None,
+    as_json: bool,
+    reading: Reading,
 ) -> None:
     """Naive Bayes beside its rivals on the same folds: majority class, exact match, neighbours, logistic twin, …
 
@@ -342,7 +329,7 @@ def compare(
     from .screens import compared_page
 
     with data.open("looking") as source:
-        schema = _schema(source, schema_file, target, weights)
+        schema = _schema(source, schema_file, target, reading, weights)
     with data.open("comparing", work=True) as source:
         found = compare_all(source, schema, folds=folds)
     if as_json:

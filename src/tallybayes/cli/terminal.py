@@ -24,7 +24,7 @@ _LONGEST = 500  # characters of one line of a message
 _PATIENCE = 1.0  # seconds before a bar is worth looking at
 _WORDS = {"target='…'": "--target COLUMN", "model.save(path)": "tallybayes fit -o MODEL"}
 Tell = Callable[..., None]  # (rows read, share done or None, and what is being done)
-_OPTIONS = ("delimiter", "encoding", "decimal", "bad_lines", "memory_limit")
+_OPTIONS = ("delimiter", "encoding", "decimal", "bad_lines", "memory_limit", "table", "query", "new_classes")
 
 
 def say(line: str, *, error: bool = False) -> None:

@@ -18,7 +18,7 @@ import pyarrow as pa
 from ..base.arrow import array
 from ..base.errors import DataError, excerpt
 from ..base.threads import threads
-from .columns import as_column, plain
+from .columns import as_column, plain, with_points
 
 BATCH_ROWS = 1 << 18
 BATCH_CELLS = 1 << 23  # of a batch, a matrix counted by its positions: 64 MB of float64
@@ -51,13 +51,14 @@ class Batch:
     stretches: bool = False  # of a file, what lies between which nobody has read
     sampled: bool = False  # some rows of a source: their numbers say nothing of where they stood
     odd: Any = None  # a `spelling.OddCells` that is told of cells that cannot be read
+    decimal: str = "."  # how the numbers of a file without types are written; a column that is asked for has points
 
     def __contains__(self, name: object) -> bool:
         return name in self.columns or self._matrix_column(str(name)) is not None
 
     def __getitem__(self, name: str) -> Any:
         if name in self.columns:
-            return self.columns[name]
+            return self.columns[name] if self.decimal == "." else with_points(self.columns[name])
         position = self._matrix_column(name)
         if position is None:
             raise KeyError(name)

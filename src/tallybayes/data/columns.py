@@ -163,6 +163,33 @@ def _arrow(values: Any) -> Any:
     return plain(made.combine_chunks() if isinstance(made, pa.ChunkedArray) else made)
 
 
+_DECIMAL = r"^\s*([+-]?\d*),(\d+([eE][+-]?\d+)?)\s*$"
+_GROUPED = r"^\s*[+-]?\d{1,3}([. ']\d{3})+(,\d+)?\s*$"  # 1.234,50 where a comma is the decimal point
+
+
+def with_points(column: Any) -> Any:
+    """A column whose texts that are numbers with a decimal comma are written as others write them; groups of three
+    digits are thousands.
+
+    >>> with_points(["3,14", "1.234,5", "1.234", "a,b", 7]), with_points(pa.array(["-,5"])).to_pylist()
+    (['3.14', '1234.5', '1234', 'a,b', 7], ['-.5'])
+    """
+    if isinstance(column, list):
+        texts = with_points(pa.array([v if type(v) is str else None for v in column], pa.string())).to_pylist()
+        return [v if text is None else text for v, text in zip(column, texts, strict=True)]
+    if not isinstance(column, pa.Array):
+        return column
+    if pa.types.is_dictionary(column.type):
+        values = with_points(column.dictionary)
+        return column if values is column.dictionary else pa.DictionaryArray.from_arrays(column.indices, values)
+    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+        return column
+    grouped = pc.match_substring_regex(column, _GROUPED)
+    if pc.any(grouped).as_py():
+        column = pc.if_else(grouped, pc.replace_substring_regex(column, "[. ']", ""), column)
+    return pc.replace_substring_regex(column, _DECIMAL, r"\1.\2")
+
+
 # ---- Arrow's types
 
 

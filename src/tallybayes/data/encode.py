@@ -17,12 +17,13 @@ from ..base.arrays import Floats, Ints
 from ..base.errors import DataError, did_you_mean, excerpt, unknown, warn
 from .batch import one_row
 from .blocks import Block, Codes, Numbers
+from .columns import with_points
 from .dates import date_part
 from .matrices import whole_columns
 from .pairs import PairColumn, paired
 from .schema import Column, Schema, column_of
 from .sources import MATRIX, WEIGHTS, Batch, Wanted
-from .spelling import folded, spelled
+from .spelling import Spelling, folded, spelled
 from .texts import Texts
 from .values import NotPlain, Where, category, check_flat, number
 
@@ -64,17 +65,25 @@ class BatchContext:
             check_flat(raw, self.where(column))
         if column.spelling is not None and raw is not None and (column.part or column.like == "number"):
             raw = self._spelled(column, raw)
+        elif column.spelling is not None and column.spelling.decimal == ",":
+            raw = with_points(self.batch.columns.get(column.reads))
         if column.part is not None and raw is not None:
             raw = date_part(raw, column.part, self.where(column), (*self.marks, *column.missing))
         return encode(column, raw, self)
 
     def _spelled(self, column: Column, raw: Any) -> Any:
         """The cells of a column by their spelling, read once for all columns that read it so."""
-        assert column.spelling is not None
+        spelling = column.spelling
+        assert spelling is not None
         marks, dates = (*self.marks, *column.missing), column.part is not None
-        key = column.reads, column.spelling, marks, dates
+        if self.batch.decimal == "," == spelling.decimal:
+            if spelling.unit:
+                raw = self.batch.columns.get(column.reads)
+            else:  # the file has been read so
+                spelling = Spelling(odd=spelling.odd)
+        key = column.reads, spelling, marks, dates
         if key not in self._read:
-            self._read[key] = spelled(raw, column.spelling, self.where(column), marks, dates, self.batch.odd)
+            self._read[key] = spelled(raw, spelling, self.where(column), marks, dates, self.batch.odd)
         return self._read[key]
 
     def side(self, side: PairColumn) -> Codes | Numbers:
@@ -156,9 +165,18 @@ def labels(schema: Schema, batch: Batch) -> Codes:
         hint = "name the column to predict with target='…'."
         raise unknown(DataError, found, schema.target, batch.names(), hint)
     raw = batch[schema.target]
+    if schema.label_type == "float" and _has_commas(schema, batch):
+        raw = with_points(raw)
     check_flat(raw, Where(schema.target, batch.start, batch.place))
     codes = category(raw, schema.missing, written=batch.written)
     return folded(codes, schema.missing) if schema.fold else codes
+
+
+def _has_commas(schema: Schema, batch: Batch) -> bool:
+    """Whether a file without types is read as it stands, by a schema that was made of one with decimal commas."""
+    if not batch.written or batch.decimal == ",":
+        return False
+    return any(c.spelling is not None and c.spelling.decimal == "," for c in schema.counted)
 
 
 @dataclass(frozen=True)
@@ -221,7 +239,7 @@ def weights(schema: Schema, batch: Batch) -> Floats | None:
         hint = "the schema says that this column holds the weights."
         raise unknown(DataError, f"there is no weights column {schema.weights!r}", schema.weights, batch.names(), hint)
     where = Where(name, batch.start, batch.place)
-    given = number(raw, where, schema.missing)
+    given = number(with_points(raw) if _has_commas(schema, batch) else raw, where, schema.missing)
     bad = np.flatnonzero(~(given >= 0))
     if len(bad):
         row = int(bad[0])

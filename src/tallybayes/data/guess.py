@@ -56,7 +56,7 @@ def typed(look: Batch) -> Batch:
     """The rows of a file without types with the types that another file would give them: numbers and booleans."""
     if not look.written:
         return look
-    return replace(look, columns={name: _typed(column) for name, column in look.columns.items()})
+    return replace(look, columns={name: _typed(look[name]) for name in look.columns}, decimal=".")
 
 
 def _typed(column: Any) -> Any:

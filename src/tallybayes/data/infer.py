@@ -17,7 +17,7 @@ from . import encode
 from .blocks import Codes
 from .guess import Reading, look_alike, typed
 from .look import gives_away, read_ahead
-from .propose import Proposals
+from .propose import Proposals, with_commas
 from .schema import Column, Schema
 from .sources import LABELS, MATRIX, WEIGHTS, Batch, Source, on_engine, open_source
 from .spelling import MARKS, OddCells, Spelling, are_few, is_mark, marks_among
@@ -87,6 +87,8 @@ def looked_at(
     many = threads.each if look.rows * len(names) > _MANY_CELLS else map
     for column, looked in zip(names, many(lambda c: read_ahead(c, look[c], marks), names), strict=True):
         proposed = proposals.of(column, looked)
+        if seen.decimal == ",":
+            proposed = [with_commas(each, seen.columns.get(column)) for each in proposed]
         leak = None if keep_leaks else gives_away(looked, proposed, labels)
         if leak:
             warn(
@@ -178,7 +180,9 @@ def _joined(batches: list[Batch]) -> Batch:
             columns[name] = [v for p in pieces for v in (p.to_pylist() if isinstance(p, pa.Array) else p)]
     first = batches[0]
     rows = sum(b.rows for b in batches)
-    return Batch(columns, rows, place=_places(batches), written=first.written, sampled=first.sampled)
+    return Batch(
+        columns, rows, place=_places(batches), written=first.written, sampled=first.sampled, decimal=first.decimal
+    )
 
 
 def _places(batches: list[Batch]) -> Callable[[int], str] | None:

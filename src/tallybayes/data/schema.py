@@ -87,8 +87,7 @@ class Column:
     def only_here(self) -> bool:
         """Whether it, or one of the two of a pair, is read by Python code that no other program has."""
         own: list[Column | PairColumn] = [self, *(self.of or ())]
-        spellings = (each.spelling for each in own if each.spelling is not None)
-        return not (all(KINDS[each.kind].read_as for each in own) and all(s.plain for s in spellings))
+        return not all(KINDS[each.kind].read_as for each in own)
 
     @property
     def reads(self) -> str:

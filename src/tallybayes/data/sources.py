@@ -1,8 +1,8 @@
 """Anything tabular → batches of named columns.
 
-Taken: paths, folders and globs of files, and lists of such; pandas, polars and pyarrow frames, DuckDB relations and
-whatever else speaks the Arrow stream interface; dicts of columns; lists or iterators of dicts; NumPy and SciPy sparse
-matrices with their labels beside them; Spark frames, which stay where they are.
+Taken: paths, folders and globs of files, addresses of databases, and lists of such; pandas, polars and pyarrow frames,
+DuckDB relations and whatever else speaks the Arrow stream interface; dicts of columns; lists or iterators of dicts;
+NumPy and SciPy sparse matrices with their labels beside them; Spark frames, which stay where they are.
 """
 
 from __future__ import annotations
@@ -74,14 +74,20 @@ def read(
     bad_lines: str = "error",
     memory_limit: str | int | None = None,
     progress: Callable[[int, float | None], None] | None = None,
+    table: str | None = None,
+    query: str | None = None,
 ) -> Source:
     """A source of rows that `fit`, `infer`, `count`, `predict` and all else take: a file, or many, or a SQL query.
 
     `data` is a path, a folder, a pattern such as "logs/*.csv.gz", or a list of such: CSV, TSV, JSON lines, Parquet or
-    Arrow, packed by gzip or zstd if so named. With a `connection` (DuckDB, or any of Python's database interface) it is
-    a SQL query. Every other call takes a path as it is; `read` is for what it cannot guess:
+    Arrow, packed by gzip or zstd if so named; a database, "sqlite:///shop.db", "duckdb:///shop.duckdb" or
+    "postgresql://user@host/shop"; or a workbook, "book.xlsx". One of several tables or sheets is named behind a #,
+    "shop.db#orders". With a `connection` (DuckDB, or any of Python's database interface) `data` is a SQL query. Every
+    other call takes a path as it is; `read` is for what it cannot guess:
 
-    - `format`: "csv", "tsv", "jsonl", "parquet" or "arrow", where the name does not say it
+    - `table`: the table of a database or the sheet of a workbook; `query`: what to ask a database for instead
+    - `format`: "csv", "tsv", "jsonl", "parquet", "arrow", "sqlite", "duckdb", "excel" or "xls", where the name does not
+      say it
     - `delimiter`, `encoding`, `decimal=","`: how a CSV is written; the delimiter is found by itself
     - `bad_lines="skip"`: leave out lines of another width or that are not JSON, with a warning
     - `memory_limit="200MB"`: what reading may hold at once; else the environment's TALLYBAYES_MEMORY, else 256 MB
@@ -90,7 +96,7 @@ def read(
     from .files.file import Options
     from .files.reader import open_rows  # brings DuckDB, which is loaded only where a file is read
 
-    options = Options(format, delimiter, encoding, decimal, bad_lines, memory_limit, progress)
+    options = Options(format, delimiter, encoding, decimal, bad_lines, memory_limit, progress, table, query)
     return open_rows(data, connection, options)
 
 

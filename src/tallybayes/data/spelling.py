@@ -29,6 +29,7 @@ from .values import Where, is_bytes, is_text, without
 
 SIGNS = ("$", "€", "£", "¥", "₹", "%")  # that may stand before or after an amount
 _SEPARATORS = ("", ",", ".", " ", "'")
+BLANKS = (" ", "\t", "\u00a0", "\u202f")
 _BLANK = "[ \\t\u00a0\u202f]*"
 _SPACES = "[ \u00a0\u202f]"
 _FEWEST = 20  # cells that can be read, beside which a few cannot
@@ -143,7 +144,7 @@ class Spelling:
         """The number that a text spells; ValueError if it is none."""
         if self.decimal == "." and not self.thousands and not self.unit:
             return canon.number(text)
-        if not _pattern(self).fullmatch(text):
+        if not pattern(self).fullmatch(text):
             raise ValueError(text)
         return float(_without(self).sub("", text).replace(self.decimal, "."))
 
@@ -181,7 +182,7 @@ def _can_be_read(date: str) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _pattern(spelling: Spelling) -> re.Pattern[str]:
+def pattern(spelling: Spelling) -> re.Pattern[str]:
     """All numbers of a spelling; Arrow's engine reads the same pattern in the same way."""
     between = _SPACES if spelling.thousands == " " else re.escape(spelling.thousands)
     point = re.escape(spelling.decimal)
@@ -297,7 +298,7 @@ def _quickly(raw: Any, spelling: Spelling, dates: bool) -> Any:
         if dates:
             return None if spelling.date else raw.cast(pa.timestamp("us"))
         if spelling.decimal != "." or spelling.thousands or spelling.unit:
-            fits = pc.match_substring_regex(raw, f"^(?:{_pattern(spelling).pattern})$")
+            fits = pc.match_substring_regex(raw, f"^(?:{pattern(spelling).pattern})$")
             if not pc.all(fits, min_count=0).as_py() or _has_newline(raw):
                 return None
             raw = pc.replace_substring_regex(raw, _without(spelling).pattern, "")

@@ -41,12 +41,16 @@ class Learning:
             self.__dict__.update({n: getattr(model, n) for n in _ESTIMATED})
         return self.__dict__[name]
 
-    def update(self, data: Any, y: Any = None, *, weights: Any = None) -> Self:
-        """The model with more rows counted; the settings stay. One row as a dict costs nothing until it is asked."""
+    def update(self, data: Any, y: Any = None, *, weights: Any = None, new_classes: str | None = None) -> Self:
+        """The model with more rows counted; the settings stay. One row as a dict costs nothing until it is asked.
+
+        A label never seen is a class of its own from then on, with a warning unless `new_classes="allow"`;
+        `new_classes="refuse"` refuses the rows, and nothing has changed.
+        """
         pending = self._waiting(data, y, weights)
         if pending is not None:
-            return self._later(pending.update(data))
-        return self._changed(self._tally("updated").update(data, y, weights=weights))
+            return self._later(pending.update(data, new_classes))
+        return self._changed(self._tally("updated").update(data, y, weights=weights, new_classes=new_classes))
 
     def forget(self, data: Any, y: Any = None, *, weights: Any = None) -> Self:
         """The model as if these rows had never been counted; of the settings goes what only these rows had.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -128,7 +128,7 @@ def without_columns(source: Source, names: Sequence[str]) -> Source:
 
     def read() -> Iterator[Batch]:
         for batch in source.batches():
-            yield Batch({n: c for n, c in batch.columns.items() if n not in names}, batch.rows, batch.start)
+            yield replace(batch, columns={n: c for n, c in batch.columns.items() if n not in names})
 
     return Source(read, source.once, source.arrow)
 

@@ -51,6 +51,7 @@ def pieces(sealed: Sealed, format: str) -> list[dict[str, Any]]:
             "kind": column.kind,
             **({} if column.part is None else {"part": column.part}),
             "missing": sorted({*sealed.schema.missing, *column.missing}),
+            **_spelling(column),
             **({"of": _side(column.of[0], sealed.schema)} if column.of is not None and column.kind == "gap" else {}),
             "weight": float(settings.weights.get(name, 1.0)),
             **({"length_exponent": float(settings.lengths[name])} if name in settings.lengths else {}),
@@ -94,7 +95,13 @@ def _side(side: PairColumn, schema: Schema) -> dict[str, Any]:
     """A column that another is made of: by the name it has in the scorer, if it is there."""
     own = (c.name for c in schema.counted if (c.reads, c.part, c.kind) == (side.source, side.part, side.kind))
     here = next(own, side.source if side.part is None else f"{side.source}.{side.part}")
-    return {"name": here, "kind": side.kind, "missing": sorted({*schema.missing, *side.missing})}
+    missing = sorted({*schema.missing, *side.missing})
+    return {"name": here, "kind": side.kind, "missing": missing, **_spelling(side)}
+
+
+def _spelling(column: Column | PairColumn) -> dict[str, Any]:
+    """How the texts of a column are read, where they are no plain numbers, ISO dates or values as they stand."""
+    return {} if column.spelling is None else {"spelling": column.spelling.to_dict()}
 
 
 def scorer_json(sealed: Sealed) -> str:

@@ -43,6 +43,12 @@ def onnx_bytes(sealed: Sealed) -> bytes:
                 f"column {piece['name']!r} is a {piece['kind']}, which ONNX has no standard operators for",
                 hint="export to 'sealed' or 'json', or leave the column out of the model.",
             )
+        for read in (piece, *piece.get("sides", ()), piece.get("of", {})):
+            if read.get("kind") == "category" and {"fold", "decimal"} & read.get("spelling", {}).keys():
+                raise SettingsError(
+                    f"column {read['name']!r} has values that are spelled in several ways, which ONNX cannot read",
+                    hint="export to 'sealed' or 'json', or score rows with model.predict (tallybayes predict).",
+                )
         part = _FORMS[piece["form"]](graph, piece, len(start))
         if part is not None and piece["weight"] != 0:
             if piece["weight"] != 1:

@@ -1,4 +1,4 @@
-"""The guard in front of `forget` and of every estimate: what no rows can have, and receipts.
+"""The guard in front of `update`, `forget` and every estimate: labels never seen, what no rows can have, receipts.
 
 Counts alone notice a count below zero, moments that no numbers have, more values than rows. A receipt is a 128-bit hash
 of a row, counted like any slot, by which `forget` knows every row that it is asked to forget.
@@ -13,6 +13,7 @@ import numpy as np
 
 from ..base.arrays import Floats
 from ..base.canon import number_text
+from ..base.errors import DataError, SettingsError, excerpt, unknown, warn
 from ..data import encode
 from ..data.blocks import Block, Groups, N
 from ..data.kinds import EACH
@@ -24,6 +25,27 @@ from ..exact.moments import moment_sums
 from ..exact.sheet import Sheet
 
 ROWS = ("n", "rows")  # amounts per class: the sum of weights, and how many rows
+
+
+NEW_CLASSES = ("allow", "refuse")
+
+
+def check_new_classes(known: Sequence[str], added: Iterable[str], target: str, wish: str | None) -> None:
+    """Refuse labels that were never counted, or warn of them where nobody has said what to do with such."""
+    if wish not in (None, *NEW_CLASSES):
+        raise unknown(SettingsError, f"new_classes={wish!r}", wish, NEW_CLASSES)
+    new = [label for label in added if label not in known] if known and wish != "allow" else []
+    if not new:
+        return
+    several = len(new) > 1
+    found = f"{excerpt(new)} {'are labels' if several else 'is a label'} of {target!r} that no row has had before"
+    if wish == "refuse":
+        hint = f"the classes are {excerpt(known)}; mend the label, or let it be a class: new_classes='allow'."
+        raise unknown(DataError, f"{found}; nothing has been counted", new[0], known, hint)
+    warn(
+        f"{found}, and {'classes' if several else 'a class'} from now on. Hint: new_classes='allow' says that this is "
+        "meant, new_classes='refuse' stops there."
+    )
 
 
 def how_often(sheet: str) -> str:

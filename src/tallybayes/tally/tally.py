@@ -169,9 +169,13 @@ class Tally(Record):
         columns = {name: counts.regroup(new) for name, counts in self.columns.items()}
         return without_empty_classes(replace(self, classes=classes, labels=self.labels.regroup(new), columns=columns))
 
-    def update(self, data: Any, y: Any = None, *, weights: Any = None) -> Tally:
-        """The tally with more rows counted."""
-        return self + Tally.of(self.schema, data, y, weights=weights)
+    def update(self, data: Any, y: Any = None, *, weights: Any = None, new_classes: str | None = None) -> Tally:
+        """The tally with more rows counted. A label never seen is a class of its own, with a warning unless
+        `new_classes="allow"`; "refuse" refuses it.
+        """
+        more = Tally.of(self.schema, data, y, weights=weights)
+        guard.check_new_classes(self.classes, more.classes, self.schema.target, new_classes)
+        return self + more
 
     def forget(self, data: Any, y: Any = None, *, weights: Any = None) -> Tally:
         """The tally as if these rows had never been counted; refused if they cannot all have been.

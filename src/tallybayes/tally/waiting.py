@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import Any
 
 from ..data.kinds import EACH
-from .guard import how_often
+from .guard import check_new_classes, how_often
 from .one_row import TOP, Added, SlotIndex, checked, label_of, row_amounts, slot_index
 from .tally import Tally, add_tallies
 from .traces import renewed_schema, watched
@@ -47,11 +47,19 @@ class Pending:
         gone = any(sign < 0 for sign, _ in steps)  # rows to be forgotten are kept nowhere
         return Pending, (self.tally, [], known) if gone else (self.base, steps, known)
 
-    def update(self, row: Mapping[Any, Any]) -> Pending:
-        """The same with one row more; refuses what cannot be read."""
+    def update(self, row: Mapping[Any, Any], new_classes: str | None = None) -> Pending:
+        """The same with one row more; refuses what cannot be read, and what `new_classes` is about."""
         read = checked(self.base.schema, row)
+        label = label_of(self.base.schema, read)
         with self._journal.turn:
+            seen = label is None or label in self.base.classes or self._waits(label)
+            check_new_classes(self.base.classes, [] if seen else [str(label)], self.base.schema.target, new_classes)
             return self._after(self._own_journal(), (1, read))
+
+    def _waits(self, label: str) -> bool:
+        """Whether a row of this class waits."""
+        steps = reversed(self._journal.steps[: self.waiting])
+        return any(sign > 0 and label_of(self.base.schema, row) == label for sign, row in steps)
 
     def forget(self, row: Mapping[Any, Any]) -> Pending | None:
         """The same with one row less, or None where it is not plain to see that the row was counted."""

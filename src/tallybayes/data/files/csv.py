@@ -20,7 +20,6 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ...base.errors import DataError
 from ..batch import Wanted, refuse_repeated
@@ -33,8 +32,6 @@ _LINES = 100
 _REJECTS = 100_000  # bad lines that are counted
 _LINE = re.compile(r"CSV Error on Line: (\d+)")
 _WIDTH = re.compile(r"Expected Number of Columns: (\d+) Found: (\d+)")
-_DECIMAL = r"^\s*([+-]?\d*),(\d+([eE][+-]?\d+)?)\s*$"
-_GROUPED = r"^\s*[+-]?\d{1,3}([. ']\d{3})+(,\d+)?\s*$"  # 1.234,50 where a comma is the decimal point
 _UTF8 = ("utf-8", "utf-8-sig", "ascii")
 
 
@@ -73,14 +70,13 @@ class CsvFile:
         for types in (kinds, texts) if quick else ():
             try:
                 for piece in _after(done, quick_pieces(self._chunks(), self.dialect, chosen, types, options)):
-                    yield self._read_decimals(piece)
+                    yield piece
                     done += _rows(piece)
                 return
             except pa.ArrowInvalid as error:
                 if types == texts or "conversion error to double" not in str(error):
                     break
-        for piece in _after(done, self._strict(con, chosen)):
-            yield self._read_decimals(piece)
+        yield from _after(done, self._strict(con, chosen))
 
     def stretches(self, rows: float) -> dict[str, Any] | None:
         """The columns, as texts, of about so many rows from all over the file; None where it must be read whole."""
@@ -91,7 +87,7 @@ class CsvFile:
             found = some_rows(path, self.dialect, rows, options)
         except OSError as error:
             raise self.file.unreadable(error) from None
-        return None if found is None else self._read_decimals(dict(zip(self.names, found, strict=True)))
+        return None if found is None else dict(zip(self.names, found, strict=True))
 
     def _strict(self, con: duck.Lazy, chosen: dict[str, str]) -> Iterator[dict[str, Any]]:
         # Columns are numbered for DuckDB, which takes "a" and "A" for one; no name of the file is ever part of a query.
@@ -144,11 +140,6 @@ class CsvFile:
             line += chunk.count(b"\n")
             seen += len(chunk)
         return line
-
-    def _read_decimals(self, piece: dict[str, Any]) -> dict[str, Any]:
-        if self.file.options.decimal == ".":
-            return piece
-        return {n: _with_points(c) for n, c in piece.items()}
 
     def _explained(self, error: Exception, con: Any) -> DataError:
         """DuckDB's error in our words: what, in which line, and what to do."""
@@ -248,14 +239,6 @@ class CsvFile:
 
 CSV = Format("csv", ("csv", "txt", "data"), CsvFile, untyped=True)
 TSV = Format("tsv", ("tsv", "tab"), functools.partial(CsvFile, delimiters="\t"), untyped=True)
-
-
-def _with_points(texts: Any) -> Any:
-    """Texts with numbers written with a decimal comma as others write them; groups of three digits are thousands."""
-    grouped = pc.match_substring_regex(texts, _GROUPED)
-    if pc.any(grouped).as_py():
-        texts = pc.if_else(grouped, pc.replace_substring_regex(texts, "[. ']", ""), texts)
-    return pc.replace_substring_regex(texts, _DECIMAL, r"\1.\2")
 
 
 def _rows(piece: dict[str, Any]) -> int:

@@ -1,24 +1,23 @@
 """A file on disk: what the user may say of it, whether it can be read, its format, and whether it has changed since.
 
 `Options` are the arguments of `tallybayes.read`, checked. A `Format` is the record of a kind of file: each stands
-beside its reader, and `reader.register_format` puts it into `FORMATS`.
+beside its reader, and `reader.register_format` puts it into `FORMATS`. A database and a workbook hold several tables,
+and `path#table` names one.
 """
 
 from __future__ import annotations
 
 import codecs
-import glob
 import os
 import re
 import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from ...base import canon
-from ...base.disk import named, names_beside, stamp
+from ...base.disk import names_beside, stamp
 from ...base.errors import DataError, SettingsError, unknown, warn
 from ...base.threads import threads
 
@@ -42,14 +41,20 @@ class Format:
     magic: bytes = b""  # the first bytes of every such file
     untyped: bool = False  # every value is a text, whatever it spells
     ragged: bool = False  # a row need not have every column
+    magic_at: int = 0  # where the first bytes stand, if others come before them
+    noun: str = ""  # what a message calls such a file
+    tables: str = ""  # what one of several tables in it is called; such a file is named, not found in a folder
+    queries: bool = False  # whether it answers SQL
+    scheme: str = ""  # of the addresses that mean such a file: "sqlite" for sqlite:///path
 
     @property
     def called(self) -> str:
         """What a message calls such a file."""
-        return f"{'an' if self.name[0] in 'aeiou' else 'a'} {self.name.capitalize()} file"
+        return self.noun or f"{'an' if self.name[0] in 'aeiou' else 'a'} {self.name.capitalize()} file"
 
 
 FORMATS: dict[str, Format] = {}
+SERVERS: dict[str, Callable[[str, Options], Reader]] = {}  # what opens an address that is no file
 
 Progress = Callable[[int, float | None], None]  # rows read so far, and the share of the whole where it is known
 
@@ -65,8 +70,12 @@ class Options:
     bad_lines: str = "error"
     memory_limit: str | int | None = None
     progress: Progress | None = None
+    table: str | None = None
+    query: str | None = None
 
     def __post_init__(self) -> None:
+        if self.table is not None and self.query is not None:
+            raise SettingsError("a table and a query", hint="give one of them: the query names its tables itself.")
         if self.format is not None and self.format not in FORMATS:
             raise unknown(SettingsError, f"format={self.format!r}", self.format, FORMATS)
         if self.delimiter is not None and (len(self.delimiter) != 1 or self.delimiter in '\r\n"'):
@@ -131,26 +140,24 @@ def size_of(name: str, wish: str | int) -> int:
 
 PACKED = {"gz": "gzip", "zst": "zstd"}
 PACKED_MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
-_OTHER_MAGIC = {
-    b"PK\x03\x04": "a zip archive or an Excel sheet", b"BZh": "bzip2", b"\xd0\xcf\x11\xe0": "an old Excel sheet",
-    b"SQLite format 3": "a SQLite database", b"%PDF": "a PDF",
-}  # fmt: skip
+_OTHER_MAGIC = {b"BZh": "bzip2", b"%PDF": "a PDF"}
 _CHUNK = 1 << 20
 
 
 class File:
     """One file: its path, format and compression, and how it looked when it was first opened."""
 
-    def __init__(self, path: str, options: Options) -> None:
+    def __init__(self, path: str, options: Options, format: str | None = None, table: str | None = None) -> None:
         self.path = path
         self.options = options
+        self.table = table_of(table, options)
         status = _status(path)
         self.size = status.st_size
         self._seen = stamp(status)
         first, _, last = os.path.basename(path).lower().rpartition(".")
         self.compression = PACKED.get(last)
         ending = first.rpartition(".")[2] if self.compression else last
-        wish = options.format
+        wish = format or options.format
         found = FORMATS[wish] if wish else next((f for f in FORMATS.values() if ending in f.endings), None)
         self._told = False
         self._check_content(found)
@@ -161,6 +168,12 @@ class File:
                 hint=f"say it: tb.read(path, format={first}), or {', '.join(others)}.",
             )
         self.format = found
+        if (self.table is not None and not found.tables) or (options.query is not None and not found.queries):
+            what = "is one table" if self.table is not None else "answers no SQL"
+            raise self.error(
+                f"{found.called} {what}",
+                "leave table='…' and query='…' out; a DuckDB relation is data, too: duckdb.sql('SELECT … FROM …').",
+            )
 
     def error(self, found: str, hint: str, line: int | None = None) -> DataError:
         """An error about this file."""
@@ -225,16 +238,17 @@ class File:
             raise self.error("the file is empty", "give a file with a header line and at least one row.")
         try:
             with open(self.path, "rb") as file:
-                head = file.read(16)
+                head = file.read(32)
         except OSError as error:
             raise _cannot_open(self.path, error) from None
-        own = {f.magic: f for f in FORMATS.values() if f.magic}
-        known = {**{magic: f.called for magic, f in own.items()}, **PACKED_MAGIC, **_OTHER_MAGIC}
-        found = next((what for magic, what in known.items() if head.startswith(magic)), "")
+        own = [f for f in FORMATS.values() if f.magic]
+        known = {(f.magic, f.magic_at): f.called for f in own}
+        known |= {(magic, 0): what for magic, what in (PACKED_MAGIC | _OTHER_MAGIC).items()}
+        found = next((what for (magic, at), what in known.items() if head.startswith(magic, at)), "")
         expected = self.compression or (format.called if format and format.magic else "")
         if found == expected or (format is None and not self.compression):
             return
-        reads = {f.called: f"format={f.name!r}" for f in own.values()}
+        reads = {f.called: f"format={f.name!r}" for f in own}
         endings = {packing: ending for ending, packing in PACKED.items()}
         raise self.error(
             f"by its first bytes the file is {found or 'not ' + expected}, which is not what its name says",
@@ -270,42 +284,14 @@ def _cannot_open(path: str, error: OSError) -> DataError:
     )
 
 
-def find(given: Any) -> list[str]:
-    """The files that a path or a pattern means, in the order of their names; a path that exists is never a pattern.
-
-    A folder means the files in it whose names end as those of a format do, a list of paths all that each of them means.
-    """
-    if isinstance(given, (list, tuple)):
-        return [path for each in given for path in find(each)]
-    path = os.path.expanduser(named(given))
-    if "://" in path:
-        raise DataError(
-            f"{path[:80]} is an address, not a file",
-            hint="fetch it first, or open it with DuckDB's httpfs and give the relation: con.sql('FROM …').",
+def table_of(named_in_path: str | None, options: Options) -> str | None:
+    """The table that the path or the options name; refused if both do, or a query says which."""
+    if named_in_path is not None and (options.table or options.query) not in (None, named_in_path):
+        raise SettingsError(
+            f"the table {named_in_path!r} is named behind the #, and another table or a query is given besides",
+            hint="say it once: 'path#table', table='…' or query='SELECT …'.",
         )
-    if os.path.isdir(path):
-        packed = ("", *(f".{end}" for end in PACKED))
-        endings = tuple(f".{end}{more}" for f in FORMATS.values() for end in f.endings for more in packed)
-        inside = sorted(n for n in os.listdir(path) if n[0] not in "._" and n.lower().endswith(endings))
-        if not inside:
-            raise DataError(f"{path} is a folder without files of rows", hint="give files, such as 'folder/*.csv'.")
-        return [_openable(os.path.join(path, name)) for name in inside]
-    if os.path.lexists(path) or not glob.has_magic(path):
-        return [_openable(path)]
-    found = sorted(p for p in glob.glob(path, recursive=True) if not os.path.isdir(p))
-    if not found:
-        raise DataError(f"no file matches {path}", hint="check the pattern; it is relative to the current directory.")
-    return [_openable(p) for p in found]
-
-
-def _openable(path: str) -> str:
-    """The path, refused if its name is no text that Arrow and DuckDB could open it by."""
-    if canon.text(path) != path and os.path.lexists(path):
-        raise DataError(
-            f"the name of {path!r} is not UTF-8, and such a file cannot be opened by Arrow or DuckDB",
-            hint="rename the file, or make a link of another name to it: os.symlink(path, 'rows.csv').",
-        )
-    return path
+    return options.table or named_in_path
 
 
 def out_of_memory(file: File) -> DataError:

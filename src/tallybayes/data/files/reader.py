@@ -9,18 +9,20 @@ from typing import Any, Protocol
 import duckdb
 import pyarrow as pa
 
-from ...base.errors import DataError, excerpt
-from ..batch import Batch, Source, Wanted, arrow_batches, broken_off, refuse_repeated, unbroken
-from ..columns import as_column
+from ...base.errors import DataError, SettingsError, excerpt
+from ..batch import Batch, Source, Wanted, arrow_batches, refuse_repeated, unbroken
 from . import duckdb as duck
 from .csv import CSV, TSV, CsvFile
+from .databases import DUCKDB, SQLITE, cursor_pieces
+from .excel import EXCEL, OLD_EXCEL
 from .file import FORMATS as FORMATS
-from .file import File, Format, Options, find
+from .file import SERVERS, File, Format, Options
+from .find import Found, find
+from .postgres import open_server
 from .typed import ARROW, JSON_LINES, PARQUET
 
 _HOME = "duckdb"  # the engine that files and queries belong to
 _LONG = 2  # times as many rows as a look has: a shorter file is read whole
-_FETCH = 1 << 14  # rows that a database hands over at once
 
 
 class Reader(Protocol):
@@ -52,23 +54,31 @@ def register_format(format: Format) -> None:
     FORMATS[format.name] = format
 
 
-for _format in (CSV, TSV, JSON_LINES, PARQUET, ARROW):
+for _format in (CSV, TSV, JSON_LINES, PARQUET, ARROW, SQLITE, DUCKDB, EXCEL, OLD_EXCEL):
     register_format(_format)
+SERVERS |= {"postgresql": open_server, "postgres": open_server}
 
 
 def open_rows(data: Any, connection: Any, options: Options) -> Source:
     """The source behind a path, a pattern, a relation, or a query with its connection."""
     if connection is not None:
+        if options.table is not None or options.query is not None:
+            raise SettingsError(
+                "table= or query= beside a connection",
+                hint="give the query first: tb.read('SELECT …', connection=con).",
+            )
         return _query(str(data), connection, options)
     if isinstance(data, duckdb.DuckDBPyRelation):
         return Source(lambda: _streamed(data, options), name="the relation", home=_HOME)
     if isinstance(data, duckdb.DuckDBPyConnection):
         raise DataError("a connection is no table", hint="give a query, too: tb.read('FROM people', connection=con).")
-    return _Files([_opened(path, options) for path in find(data)], options).source()
+    return _Files([_opened(found, options) for found in find(data)], options).source()
 
 
-def _opened(path: str, options: Options) -> Reader:
-    file = File(path, options)
+def _opened(found: Found, options: Options) -> Reader:
+    if found.format in SERVERS:
+        return SERVERS[found.format](found.path, options)
+    file = File(found.path, options, found.format, found.table)
     return file.format.open(file)
 
 
@@ -113,7 +123,8 @@ class _Files:
                 return None
             found.append(columns)
         joined = {n: pa.concat_arrays([c[n] for c in found]) for n in self.readers[0].names}
-        return Batch(joined, len(joined[self.readers[0].names[0]]), written=True, stretches=True)
+        rows, decimal = len(joined[self.readers[0].names[0]]), self.options.decimal
+        return Batch(joined, rows, written=True, stretches=True, decimal=decimal)
 
     def batches(self, wanted: Wanted | None) -> Iterator[Batch]:
         """All rows in order; all columns if one that is wanted is absent, so that a message can name the others."""
@@ -129,7 +140,9 @@ class _Files:
                 for columns in reader.pieces(con, wanted):
                     rows = len(next(iter(columns.values()))) if columns else 0
                     place = _Place(reader, first)
-                    yield Batch(columns, rows, start, place, reader.file.format.untyped)
+                    written = reader.file.format.untyped
+                    decimal = self.options.decimal if written else "."
+                    yield Batch(columns, rows, start, place, written, decimal=decimal)
                     start += rows
                     part = min((start - first) / reader.expected, 1.0) if reader.expected else 0.0
                     self._tell(start, (before + part * reader.file.size) / total)
@@ -196,18 +209,10 @@ def _rows(connection: Any, query: str, options: Options) -> Iterator[Batch]:
         names = [str(column[0]) for column in cursor.description]
         refuse_repeated(names, "the query: ")
         start = 0
-        while True:
-            try:
-                rows = cursor.fetchmany(_FETCH)
-            except Exception as error:  # each database has its own
-                raise broken_off("the query", start, error) from error
-            if rows or start == 0:
-                columns = list(zip(*rows, strict=True)) if rows else [() for _ in names]
-                yield Batch({n: as_column(list(c)) for n, c in zip(names, columns, strict=True)}, len(rows), start)
-            start += len(rows)
+        for columns, rows in cursor_pieces(cursor, names, options):
+            yield Batch(columns, rows, start)
+            start += rows
             if options.progress is not None:
                 options.progress(start, None)
-            if len(rows) < _FETCH:
-                return
     finally:
         cursor.close()

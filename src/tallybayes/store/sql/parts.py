@@ -13,12 +13,19 @@ from ...base.errors import SettingsError
 from ...data.kinds import GAP, KINDS
 from ...data.pairs import PairColumn, stretch_names
 from ...data.schema import Column
+from ...data.spelling import BLANKS, Spelling, pattern
 from ...exact.cells import MIDDLE
 from ...families import forms
 from ...families.base import Belief
 from .dialects import Dialect, TableName
 
 _INSTEAD = "take it out with schema.with_column(…, kind='ignore'), or count its parts as numbers."
+_ELSEWHERE = "score the rows with model.predict (tallybayes predict MODEL DATA), or store each value in one spelling."
+_IS_TEXT = {
+    "duckdb": "typeof({}) = 'VARCHAR'", "sqlite": "typeof({}) = 'text'", "spark": "typeof({}) = 'string'",
+    "postgres": "pg_typeof({})::TEXT IN ('text', 'character varying', 'character')",
+}  # fmt: skip
+_FITS = {"duckdb": "regexp_matches({}, {})", "spark": "{} RLIKE {}", "postgres": "{} ~ {}"}  # SQLite has no patterns
 IMPOSSIBLE = -1e304  # a log-likelihood of −inf: below any finite one, and many of them still add up without overflow
 _EQUAL = 1e-12  # natural logs: steps that differ by less are one, or rounding in far tails would make thousands
 _MANY = 64  # steps up to which they are told apart by comparing alone
@@ -82,6 +89,10 @@ def _part_of(
         raise SettingsError(f"column {column.name!r} is {form.what}", hint=form.hint)
     if column.only_here:
         raise _cannot(column, f"a {column.kind}, which is read by Python code", _INSTEAD)
+    reads: list[Column | PairColumn] = [column, *(column.of or ())]
+    for read in reads:
+        if read.spelling is not None and read.kind == "category" and not read.spelling.plain:
+            raise _cannot(column, "a category whose values are spelled in several ways", _ELSEWHERE)
     if isinstance(form, forms.PairForm) and column.of is not None:
         return _pair(d, column, form, marks)
     if column.kind == "gap" and isinstance(form, forms.TableForm):
@@ -100,7 +111,7 @@ def _part_of(
         text = _value(d, raw, form.values)
         weights = written(form.logs), written(form.unseen)
         return SlotWeights(d.without(text, raw, marks), "{x}", list(form.values), *weights)
-    x = d.without(d.to_number(raw), raw, marks)
+    x = d.without(_number(d, raw, column.spelling), raw, marks)
     if isinstance(form, (forms.StepsForm, forms.CellsForm)):
         return _steps(d, x, form)
     if isinstance(form, forms.BellForm):
@@ -122,6 +133,23 @@ def _value(d: Dialect, raw: str, values: Iterable[str]) -> str:
     return text
 
 
+def _number(d: Dialect, raw: str, spelling: Spelling | None) -> str:
+    """A number: of a text without what only people need, NULL where the spelling does not fit it; else as it is."""
+    if spelling is None:
+        return d.to_number(raw)
+    text = digits = d.to_text(raw)
+    for sign in (*BLANKS, spelling.thousands, spelling.unit):
+        digits = f"REPLACE({digits}, {d.text(sign)}, '')" if sign else digits
+    if spelling.decimal != ".":
+        digits = f"REPLACE({digits}, {d.text(spelling.decimal)}, '.')"
+    number = d.to_number(digits)
+    if d.label in _FITS:
+        number = (
+            f"CASE WHEN {_FITS[d.label].format(text, d.text(f'^(?:{pattern(spelling).pattern})$'))} THEN {number} END"
+        )
+    return f"CASE WHEN {_IS_TEXT[d.label].format(raw)} THEN {number} ELSE {d.to_number(raw)} END"
+
+
 def _gap(d: Dialect, column: Column, form: forms.TableForm, marks: Iterable[str]) -> SlotWeights:
     """Whether a value is missing."""
     assert column.of is not None
@@ -129,7 +157,7 @@ def _gap(d: Dialect, column: Column, form: forms.TableForm, marks: Iterable[str]
     if side.part is not None:
         raise _cannot(column, "about a part of a date", _INSTEAD)
     raw = f"t.{d.name(side.source)}"
-    value = d.to_number(raw) if KINDS[side.kind].like == "number" else d.canonical(raw)
+    value = _number(d, raw, side.spelling) if KINDS[side.kind].like == "number" else d.canonical(raw)
     there = d.without(value, raw, {*marks, *side.missing})
     no, yes = map(d.text, GAP)
     weights = written(form.logs), written(form.unseen)
@@ -154,7 +182,7 @@ def _side(d: Dialect, column: Column, side: PairColumn, known: tuple[str, ...], 
     if side.kind == "number":
         places = {name: f"'{i}'" for i, name in enumerate(known)}
         answers = [places.get(name, "NULL") for name in stretch_names(side.cuts)]
-        x = d.without(d.to_number(raw), raw, all_marks)
+        x = d.without(_number(d, raw, side.spelling), raw, all_marks)
         found = _search(f"({x})", [d.number(c) for c in side.cuts], answers)
         return f"CASE WHEN ({x}) IS NOT NULL THEN {found} END"
     values = {v: n for v, n in side.group_of.items() if n in known} if side.groups else {name: name for name in known}
