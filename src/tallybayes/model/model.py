@@ -218,9 +218,10 @@ class Model(Learning, Generative, Scoring):
     def to_sql(self, table: str | Sequence[str], dialect: str = "duckdb", **how: Any) -> Any:
         """The model as SQL for "duckdb", "sqlite", "spark" or "postgres": `prediction` and `P(class)` of every row.
 
-        `keep` names the columns that come along, by default those that the model reads. Texts are read from tables of
-        tokens, `tokens={column: table}`, with columns row (the `row_id` of the table), token and count. `weights_table`
-        names the table of weights. Run the statements of `setup`, then `query`.
+        `keep` names the columns that come along, by default those that the model reads. Texts are cut by DuckDB and
+        PostgreSQL, or read from tables of tokens, `tokens={column: table}`, with columns row (the `row_id` of the
+        table), token and count. `weights_table` names the table of weights, by default after what it holds. Run the
+        statements of `setup`, or `transaction` that does all or nothing, then `query`.
         """
         from ..store.sql.query import sql_scorer
 
