@@ -30,7 +30,7 @@ FORMATS = ("sealed", "json", "onnx", "card", "sql")
 @click.option("--json", "as_json", is_flag=True, help="Print the same as JSON.")
 def show_(model: str, columns: tuple[str, ...], top: int, reveals: bool, as_json: bool) -> None:
     """A model as a page to read: classes, columns, tables, and what is most telling."""
-    from .screens import model_page, table_page
+    from .screens import model_page, provenance_page, table_page
 
     found = load_model(model)
     if reveals:
@@ -48,10 +48,9 @@ def show_(model: str, columns: tuple[str, ...], top: int, reveals: bool, as_json
             show(heading(f"{column}: {found.schema[column].reason}"), table_page(found, column, 1_000))
     else:
         show(*model_page(found, top))
-        if found.tally is not None:
-            show(f"\nDigest of the counts: {found.tally.digest}")
-            if found.tally.least_rows:
-                show(f"A copy for others, without what fewer than {found.tally.least_rows} rows had.")
+        show(heading("Where it comes from"), provenance_page(found.provenance))
+        if found.tally is not None and found.tally.least_rows:
+            show(f"\nA copy for others, without what fewer than {found.tally.least_rows} rows had.")
 
 
 def _show_revealed(model: Model, columns: tuple[str, ...], top: int, as_json: bool) -> None:
@@ -81,6 +80,7 @@ def _facts(model: Model, columns: tuple[str, ...]) -> dict[str, Any]:
         "target": model.schema.target,
         "rows": None if model.tally is None else model.tally.rows,
         "digest": None if model.tally is None else model.tally.digest,
+        "provenance": model.provenance.to_dict(),
         "classes": list(model.classes),
         "prior": list(model.prior().values()),
         "columns": [

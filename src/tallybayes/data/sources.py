@@ -249,7 +249,8 @@ def _beside(source: Source, extra: Mapping[str, Any]) -> Source:
             if _length(c) != seen:
                 raise _uneven(n, _length(c), str(seen))
 
-    return Source(lambda: joined(source.batches()), source.once, source.arrow, home=source.home, rows=source.rows)
+    batches: Callable[[], Iterator[Batch]] = lambda: joined(source.batches())
+    return Source(batches, source.once, source.arrow, files=source.files, home=source.home, rows=source.rows)
 
 
 def _flat(values: Any) -> Any:
