@@ -163,11 +163,11 @@ def _judged(model: Model, evaluation: Evaluation) -> Model:
     """The model, whose history knows how it was judged."""
     from dataclasses import replace
 
-    from ..model.provenance import HeldOut
+    from ..model.provenance import FitFigures
 
     figures = {metric: evaluation.figure(metric) for metric in ("accuracy", "log_loss")}
     assert model.tally is not None
-    held = HeldOut("rows, each by a model of the other folds", model.tally.rows, figures)
+    held = FitFigures("rows, each by a model of the other folds", model.tally.rows, figures)
     return replace(model, history=replace(model.history, held_out=held))
 
 

@@ -71,10 +71,9 @@ def figures_page(evaluation: Evaluation, name: str = "this model") -> Any:
 def provenance_page(provenance: Provenance) -> Any:
     """When a model was made, from what, and what has happened since."""
     lines = provenance.lines()
-    again = [i > 0 and lines[i - 1][0] == word for i, (word, _) in enumerate(lines)]
-    return grid(
-        ("", ""), [("" if same else word, told) for same, (word, told) in zip(again, lines, strict=True)], 2, fold=1
-    )
+    before = ["", *(word for word, _ in lines)]
+    rows = [("" if word == last else word, told) for last, (word, told) in zip(before, lines, strict=False)]
+    return grid(("", ""), rows, left=2, fold=1)
 
 
 def judged_page(model: Model) -> Any:

@@ -39,7 +39,7 @@ class Event:
 
 
 @dataclass(frozen=True)
-class HeldOut:
+class FitFigures:
     """Figures on rows that had no part in the model: value, lower and upper end; and how many rows changed since."""
 
     how: str
@@ -58,7 +58,7 @@ class History:
     more: int = 0  # files that are not named, since they were too many
     events: tuple[Event, ...] = ()
     earlier: int = 0  # events that are no longer listed
-    held_out: HeldOut | None = None  # None: the settings know how the model was judged, or nobody does
+    held_out: FitFigures | None = None  # None: the settings know how the model was judged, or nobody does
 
     @classmethod
     def begun(cls, sources: Iterable[str] = ()) -> History:
@@ -113,7 +113,7 @@ class History:
         if not isinstance(given["sources"], list):
             raise ValueError("the sources are no list")
         figures = None if held is None else {m: tuple(v) for m, v in held["figures"].items()}
-        told = None if held is None else HeldOut(**{**held, "figures": figures})
+        told = None if held is None else FitFigures(**{**held, "figures": figures})
         out = cls(**{**given, "sources": tuple(given["sources"]), "events": tuple(events), "held_out": told})
         wrong = misfit(out)
         if wrong or len(out.sources) > MOST_SOURCES or len(out.events) > MOST_EVENTS:
@@ -151,7 +151,7 @@ class Provenance(Shown):
     rows: int | None  # None: it was written by hand
     skipped: int
     digest: str | None
-    held_out: HeldOut | None = field(default=None)
+    held_out: FitFigures | None = field(default=None)
 
     @classmethod
     def of(cls, model: Model) -> Provenance:
@@ -160,7 +160,7 @@ class Provenance(Shown):
         held = model.history.held_out
         if held is None and calibrated is not None and calibrated.figures:
             figures = {m: calibrated.interval(m) for m in _METRICS if m in calibrated.figures}
-            held = HeldOut("held-out rows", calibrated.judged, figures, calibrated.changed)
+            held = FitFigures("held-out rows", calibrated.judged, figures, calibrated.changed)
         if tally is None:
             return cls(model.history, None, 0, None, held)
         return cls(model.history, tally.rows, tally.skipped, tally.digest, held)
@@ -182,10 +182,10 @@ class Provenance(Shown):
             skipped = f", {self.skipped:,} more without a label" if self.skipped else ""
             out.append(("counted", f"{canon.many(self.rows, 'row')}{skipped}"))
         if history.sources or history.more:
-            more = [f"{history.more} more" if history.sources else canon.many(history.more, "file")] * bool(
-                history.more
-            )
-            out.append(("from", ", ".join([canon.printable(name, _LONGEST) for name in history.sources] + more)))
+            names = [canon.printable(name, _LONGEST) for name in history.sources]
+            if history.more:
+                names.append(f"{history.more:,} more" if names else canon.many(history.more, "file"))
+            out.append(("from", ", ".join(names)))
         if history.earlier:
             out.append(("changed", f"{canon.many(history.earlier, 'time')} before"))
         for event in history.events:
