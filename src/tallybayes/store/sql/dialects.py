@@ -154,8 +154,7 @@ class Dialect:
     def weights(self, table: TableName, stamp: str, rows: Sequence[tuple[int, str, Sequence[float]]]) -> list[str]:
         """The statements that replace a table of weights: column number, slot, a weight per class.
 
-        The column of slots is called by what the table holds, so that no query reads the weights of another model. A
-        table of this name that is none of ours has no such column to delete by, which is an error before it is dropped.
+        The column of slots is called by what the table holds, so that no query reads the weights of another model.
         """
         named, n = self.table(table), len(rows[0][2])
         keys = f"{COLUMN} INTEGER NOT NULL, {stamp} {self.text_type} NOT NULL"
@@ -163,14 +162,17 @@ class Dialect:
         listed = ", ".join([COLUMN, stamp, *(f"c{i}" for i in range(n))])
         out = [
             f"CREATE TABLE IF NOT EXISTS {named} ({keys})",
-            f"DELETE FROM {named} WHERE {COLUMN} >= 0",
-            f"DROP TABLE {named}",
+            *self.dropped(table),
             f"CREATE TABLE {named} ({keys}, {columns}, PRIMARY KEY ({COLUMN}, {stamp}))",
         ]
         for start in range(0, len(rows), _ROWS_AT_ONCE):
             values = ",\n  ".join(self.row(*r) for r in rows[start : start + _ROWS_AT_ONCE])
             out.append(f"INSERT INTO {named} ({listed}) VALUES\n  {values}")
         return out
+
+    def dropped(self, table: TableName) -> list[str]:
+        """Statements that drop a table of ours; any other has no such column to delete by, and the rest is not done."""
+        return [f"DELETE FROM {self.table(table)} WHERE {COLUMN} >= 0", f"DROP TABLE {self.table(table)}"]
 
     def row(self, column: int, slot: str, weights: Sequence[float]) -> str:
         """One row of the table of weights."""
@@ -187,6 +189,17 @@ class SQLite(Dialect):
     greatest: str = "MAX"
     most_joins: int = 60  # of 64 tables in a join
     cuts: bool = False
+
+    def dropped(self, table: TableName) -> list[str]:
+        """The same where a transaction goes on after an error: no table is renamed while a view of it means nothing."""
+        *schema, name = [table] if isinstance(table, str) else table
+        view, old = (self.table([*schema, f"{name}: {what}"]) for what in ("whose", "old"))
+        return [
+            f"CREATE VIEW {view} AS SELECT {COLUMN} FROM {self.name(name)}",
+            f"ALTER TABLE {self.table(table)} RENAME TO {self.name(f'{name}: old')}",
+            f"DROP VIEW {view}",
+            f"DROP TABLE {old}",
+        ]
 
     def number(self, value: float) -> str:
         """Too large a number is infinite."""
