@@ -8,6 +8,9 @@ import os
 # they work: with them, choosing weights takes several times as long. It must be said before NumPy is imported.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+# Model files say when they were made; here always then, so that two of the same rows have the same bytes.
+os.environ.setdefault("SOURCE_DATE_EPOCH", "1717178400")
+
 from collections.abc import Iterator
 from typing import Any
 

@@ -12,6 +12,7 @@ import random
 import re
 import resource
 import signal
+import sqlite3
 import struct
 import subprocess
 import sys
@@ -353,6 +354,45 @@ def test_export_writes_what_the_library_writes(form, tmp_path):
         assert model.to_sql("rows").query.strip().rstrip(";") in written.decode()
     else:
         assert written == model.export(None, form)
+
+
+def test_scripts_of_two_models_share_a_database(tmp_path):
+    rows = {"v": [f"v{i % 200}" for i in range(900)], "y": [i % 7 < 3 for i in range(900)]}
+    schema = tb.Schema([tb.Column("v", "category")], "y")
+    known = {}
+    for number, name in enumerate(["first.tb.parquet", "First (2).tb.parquet", "ZWEI"]):
+        known[name] = tb.count({"v": rows["v"], "y": rows["y"][number:] + rows["y"][:number]}, schema).model()
+        known[name].save(tmp_path / name)
+    with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
+        db.execute("CREATE TABLE houses (id, v)")
+        db.executemany("INSERT INTO houses VALUES (?, ?)", [(i, v) for i, v in enumerate(rows["v"][:200])])
+
+        def found(name: str, *more: str) -> list[float]:
+            script = good(run("export", tmp_path / name, "--format", "sql", "--dialect", "sqlite", "--table", "houses",
+                              "--keep", "id", *more))  # fmt: skip
+            setup, commit, query = script.partition("COMMIT;\n")
+            db.executescript(setup + commit)
+            assert [d[0] for d in db.execute(query).description] == ["id", "prediction", "P(false)", "P(true)"]
+            return [row[3] for row in sorted(db.execute(query))]
+
+        def wanted(name: str) -> list[float]:
+            return pytest.approx(
+                tb.load(tmp_path / name).predict_proba({"v": rows["v"][:200]})[:, 1].tolist(), abs=1e-9
+            )
+
+        for name in [*known, *known]:
+            assert found(name) == wanted(name)
+        tables = {row[0] for row in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")} - {"houses"}
+        assert len(tables) == 3 and "tallybayes_first" in tables
+        known["ZWEI"].update({"v": ["v1"] * 50, "y": [True] * 50}).save(tmp_path / "ZWEI")
+        assert found("ZWEI") == wanted("ZWEI") and found("first.tb.parquet") == wanted("first.tb.parquet")
+        assert found("ZWEI", "--weights-table", 'it\'s "mine"') == wanted("ZWEI")
+        assert len(db.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()) == 5
+    bad(
+        run("export", tmp_path / "ZWEI", "--format", "sql", "--table", "t", "--weights-table", "T"),
+        "--weights-table NAME",
+    )
+    bad(run("export", tmp_path / "ZWEI", "--format", "json", "--keep", "id"), "--keep and --weights-table are for")
 
 
 def test_show_reveals_what_few_rows_have(model):

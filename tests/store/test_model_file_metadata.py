@@ -113,7 +113,11 @@ def with_metadata(raw: bytes, rng: random.Random) -> bytes:
     """A file with one or two of its texts mutated, under the digest and checksum that the writer would give it."""
     parts = parquet.unpack(raw)
     texts = {k.removeprefix(parquet.PREFIX): v for k, v in parts.metadata.items()}
-    names = [n for n in ("schema", "sheets", "settings", "families", "written", "notes", "scorer") if n in texts]
+    names = [
+        n
+        for n in ("schema", "sheets", "settings", "families", "written", "notes", "scorer", "provenance")
+        if n in texts
+    ]
     for name in rng.sample(names, rng.choice([1, 1, 2])):
         texts[name] = json.dumps(mutated(json.loads(texts[name]), rng))
         if rng.random() < 0.03:

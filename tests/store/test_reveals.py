@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import tallybayes as tb
+from tallybayes.model.provenance import FitFigures
 from tallybayes.store.model_file import to_bytes
 from tallybayes.tally.table import from_ipc, to_ipc
 
@@ -306,6 +307,10 @@ def test_the_page_names_every_field_of_a_file_and_no_other() -> None:
     )
     settings = {f.name for cls in (tb.Settings, tb.Correction, tb.Calibrated) for f in fields(cls)}
     assert documented("setting") == settings
+    history = tally.model().update(rows | {"day": ["1970-01-02"] * 18}).history
+    held = FitFigures("rows", 3, {"accuracy": (0.5, 0.4, 0.6), "log_loss": (0.5, 0.4, 0.6)})
+    words = {"added", "forgotten", "taken", "out", "merged", "recalibrated", "calibrated"}
+    assert documented("field of the provenance") - words == keys(replace(history, held_out=held).to_dict(), 3)
     sheets = {line["sheet"] for line in pq.read_table(io.BytesIO(to_bytes(tally.model()))).to_pylist()}
     assert sheets | {"receipts", "skipped"} == documented("sheet") - {
         "=3",

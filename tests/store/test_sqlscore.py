@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import datetime as dt
 import io
 import os
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -402,14 +404,26 @@ def test_refusals_name_the_column_and_a_way_out(tally):
     with pytest.raises(tb.SettingsError, match="variables"):
         model.to_sql("${rows}", "spark")
     text = tb.count({"t": ["a b"], "y": ["a"]}, tb.Schema([tb.Column("t", "text")], "y")).model()
-    with pytest.raises(tb.SettingsError, match=r"(?s)'t' is a text.*tokens={'t': 'table'}"):
-        text.to_sql("rows")
+    for dialect in ("sqlite", "spark"):
+        refused = rf"(?s)'t' is a text .*{dialect}.*tallybayes predict.*tokens={{'t': 'table'}}"
+        with pytest.raises(tb.SettingsError, match=refused):
+            text.to_sql("rows", dialect)
+    others = {"a+": {"pattern": "a+"}, "accents": {"accents": False}, "stem": {"stem": "english"}}
+    for why, how in {**others, "hashed": {"hash_bits": 8}}.items():
+        column = tb.Column("t", "text", text=tb.Tokeniser(**how))
+        with pytest.raises(tb.SettingsError, match=rf"(?s){re.escape(why)}.*tallybayes predict"):
+            tb.count({"t": ["a b"], "y": ["a"]}, tb.Schema([column], "y")).model().to_sql("rows")
     value = tb.fit({"x": ["a\0b", "c"], "y": ["a", "b"]}, target="y")
     with pytest.raises(tb.SettingsError, match="NUL"):
         value.to_sql("rows", "postgres")
     dates = tb.fit({"when": [dt.date(2024, 1, d) for d in (1, 2, 3)], "y": ["a", "b", "a"]}, target="y")
-    with pytest.raises(tb.SettingsError, match=r"'when.days' is a part of a date"):
-        dates.to_sql("rows")
+    with pytest.raises(tb.SettingsError, match=r"(?s)'when.days' is a part of a date.*tallybayes predict"):
+        dates.to_sql("rows", "sqlite")
+    for name in ("Rows", ("main", "ROWS"), "", "\0", ()):
+        with pytest.raises(tb.SettingsError, match=r"take the place of|table of weights would be called|NUL"):
+            model.to_sql("rows", weights_table=name)
+    with pytest.raises(tb.SettingsError, match="1 to 63 bytes"):  # PostgreSQL would cut it short
+        model.to_sql("rows", "postgres", weights_table="ü" * 32)
     events = tb.Settings(families={"events": "poisson"}, predictive=True)
     with pytest.raises(tb.SettingsError, match="'events' is scored by the counts themselves"):
         tally.model(events).to_sql("rows")
@@ -478,6 +492,192 @@ def test_steps_say_what_the_cells_say(seed, family, shape):
     assert np.abs((said[:, 0] - said[:, 1]) - (log[:, 0] - log[:, 1])).max() < 1e-9
 
 
+# ---- texts, times and odd values that a database reads by itself
+
+TEXTS = (
+    "ΑΣ. ΟΔΟΣ'Σ ΣΑΣ ΣΣ a.Σ Σ ΆΣ\u0345 ΑΣ\u00ad\u0301x ǅΣ", "İstanbul DİL straße STRASSE ẞß K\u212aelvin Ǆ",
+    "日本語 テスト ab ١٢٣ a_b 12", "ÀÉÎ naïve e\u0301a \u2160 \u24b6x 𐐀𐐁 𝐀𝐁", "", " \t",
+    "ab\nAB\x1cCd\u00a0ef\u2028gh\u3000ij",
+    "it's \"q\" \\ $1 [^a] %", "the cat sat on the mat", "The spam spam eggs", "x", "THE",
+)  # fmt: skip
+CUTS = (
+    {}, {"lower": False, "stop": ("ab", "ΑΣ")}, {"ngrams": (1, 3)}, {"ngrams": (2, 2), "stop": "english"},
+    {"chars": (2, 4)}, {"chars": (1, 2), "across": True},
+)  # fmt: skip
+
+
+def cut_by_the_database(how: dict) -> tuple[tb.Model, pa.Table]:
+    """A model of texts, awkward ones, and rows for it."""
+    column = tb.Column("t", "text", text=tb.Tokeniser(**how), missing=["none"])
+    told = {"t": [*TEXTS, *TEXTS[::2], "spam"], "y": [i % 3 % 2 for i in range(len(TEXTS) * 3 // 2 + 1)]}
+    family = BernoulliWords() if how.get("ngrams") == (1, 3) else Multinomial()
+    settings = tb.Settings(unseen="reserve", families={"t": family}, lengths={"t": -0.5})
+    asked = [*TEXTS, None, "none", "Words that nobody knows", "Spam"]
+    rows = pa.table({"id": list(range(len(asked))), "t": asked})
+    return tb.count(told, tb.Schema([column], "y")).model(settings), rows
+
+
+@pytest.mark.parametrize("how", CUTS, ids=str)
+def test_duckdb_cuts_texts_as_the_model_does(how):
+    check(*cut_by_the_database(how), "duckdb")
+
+
+def times_of_all_types() -> tuple[tb.Model, dict[str, pa.Table]]:
+    """A model of all parts of a date, and its rows as the types that a table may have them in."""
+    micro = [-1, 0, 1, -86_400_000_000, 1_717_178_400_123_456, -2_208_988_800_000_000, 253_402_300_799_999_999, None]
+    micro += [86_399_999_999, 1_711_852_200_000_000, -62_135_596_800_000_000, 1_717_178_400_000_000, -1_999_999]
+    plain = pa.array(micro, pa.timestamp("us"))
+    days = pa.array([None if m is None else m // 86_400_000_000 for m in micro], pa.int32()).cast(pa.date32())
+    texts = [None if v is None else v.isoformat() for v in plain.to_pylist()]
+    zones = [None if t is None else f"{t[:-3]}+05:30" if t.endswith(":00") else f"{t}Z" for t in texts]
+    types = {"timestamp": plain, "zone": plain.cast(pa.timestamp("us", "UTC")), "date": days}
+    types |= {"text": pa.array(texts), "text with zones": pa.array(zones)}
+    rows = {name: pa.table({"id": list(range(len(micro))), "when": column}) for name, column in types.items()}
+    parts = [
+        tb.Column(f"when.{p}", "number" if p == "days" else "category", source="when", part=p, missing=["1900-01-01"])
+        for p in ("days", "weekday", "month", "hour")
+    ]
+    sides = (tb.Side("when", "number", part="days", cuts=(0.0, 100.5)), tb.Side("when", part="weekday"))
+    parts += [tb.Column("both", "pair", of=sides), tb.Column("none", "gap", of=sides[:1])]
+    told = {"when": [*plain.to_pylist()] * 2, "y": [i % 3 for i in range(2 * len(micro))]}
+    settings = tb.Settings(families={"when.days": "gaussian"}, unseen="reserve")
+    return tb.count(told, tb.Schema(parts, "y")).model(settings), rows
+
+
+def test_duckdb_takes_times_apart():
+    model, rows = times_of_all_types()
+    for table in rows.values():
+        check(model, table, "duckdb")
+
+
+def odd_categories() -> tuple[tb.Model, dict[str, pa.Table]]:
+    """Categories that were numbers, and tables that have them as numbers or as texts."""
+    inf = float("inf")
+    known = [0.1, 1e-7, 1e300, 2.0**65, 1 / 3, 123456789012345.67, -0.0, inf, 5e-324, "0.10", "1e-7"]
+    schema = tb.Schema([tb.Column("x", "category")], "y")
+    told = {"x": known * 2, "y": [i % 3 for i in range(2 * len(known))]}
+    model = tb.count(told, schema).model(tb.Settings(unseen="reserve"))
+    numbers = [*(v for v in known if not isinstance(v, str)), 0.1 + 2**-55, -inf, None, float("nan"), 1e19, 7.0]
+    texts = ["0.1", "0.10", "1e-07", "1e-7", "inf", "nan", "", "0", None, "Ω"]
+    tables = {"numbers": pa.array(numbers, pa.float64()), "texts": pa.array(texts)}
+    return model, {name: pa.table({"id": list(range(len(c))), "x": c}) for name, c in tables.items()}
+
+
+@pytest.mark.parametrize("dialect", RUN)
+def test_categories_that_are_numbers_are_found_by_their_size(dialect):
+    model, tables = odd_categories()
+    for table in tables.values():
+        check(model, table, dialect)
+
+
+def test_sqlite_compares_letter_by_letter_whatever_the_column_says():
+    model = tb.fit({"x": ["a", "B", "a"], "y": ["p", "q", "p"]}, target="y", calibrate=False)
+    with contextlib.closing(sqlite3.connect(":memory:")) as db:
+        db.execute("CREATE TABLE rows (x TEXT COLLATE NOCASE)")
+        db.execute("INSERT INTO rows VALUES ('A')")
+        found = db.execute(model.to_sql("rows", "sqlite").query).fetchall()
+    assert found[0][2:] == pytest.approx(model.predict_proba({"x": "A"})[0].tolist())
+
+
+# ---- the table of weights
+
+
+def two_models() -> tuple[list[tb.Model], pa.Table]:
+    """Two models of the same columns with large tables that say different things, and rows for both."""
+    rng = np.random.default_rng(5)
+    y = rng.integers(0, 2, 900)
+    rows = pa.table({"id": range(900), "v": [f"v{i}" for i in (rng.integers(0, 200, 900) + 17 * y) % 200]})
+    schema = tb.Schema([tb.Column("v", "category")], "y")
+    told = [rows.append_column("y", pa.array(labels)) for labels in (y, rng.permutation(y))]
+    return [tb.count(each, schema).model() for each in told], rows.slice(0, 200)
+
+
+def right(model: tb.Model, rows: pa.Table, found: list) -> bool:
+    """Whether rows that came back are the model's answers."""
+    got = np.array([[float(v) for v in row[2:]] for row in sorted(found, key=lambda row: int(row[0]))])
+    return got.shape == (len(rows), len(model.classes)) and bool(np.abs(got - model.predict_proba(rows)).max() < 1e-9)
+
+
+class InDuckdb:
+    """A database of its own that runs scripts until an error, and then goes on with the next of them."""
+
+    def __init__(self, table: pa.Table, path: object = ":memory:") -> None:
+        self.db = duckdb.connect(str(path))
+        self.db.register("given", table)
+        self.db.execute("CREATE TABLE rows AS SELECT * FROM given")
+        self.wrong = duckdb.Error
+
+    def run(self, *statements: str) -> list[tuple]:
+        for statement in statements:
+            self.db.execute(statement)
+        return self.db.fetchall()
+
+
+class InSqlite(InDuckdb):
+    def __init__(self, table: pa.Table, path: object = ":memory:") -> None:
+        self.db = sqlite3.connect(str(path), isolation_level=None)
+        self.db.execute("CREATE TABLE rows (id, v)")
+        self.db.executemany("INSERT INTO rows VALUES (?, ?)", [(r["id"], r["v"]) for r in table.to_pylist()])
+        self.wrong = sqlite3.Error
+
+    def run(self, *statements: str) -> list[tuple]:
+        for statement in statements:
+            script = statement.startswith("BEGIN;")
+            found = self.db.executescript(statement) if script else self.db.execute(statement)
+        return found.fetchall()
+
+
+@pytest.mark.parametrize(("dialect", "kind"), [("duckdb", InDuckdb), ("sqlite", InSqlite)])
+def test_each_of_two_models_in_one_database_answers_as_itself(dialect, kind):
+    (one, other), rows = two_models()
+    db = kind(rows)
+    first, second = (m.to_sql("rows", dialect, keep=["id"]) for m in (one, other))
+    for _ in range(2):  # a script may be run again
+        assert right(one, rows, db.run(first.transaction, first.query))
+        assert right(other, rows, db.run(second.transaction, second.query))
+    assert right(one, rows, db.run(first.query)) and not right(other, rows, db.run(first.query))
+    later = one.update(rows.append_column("y", pa.array([1] * len(rows))))
+    of, now = (m.to_sql("rows", dialect, keep=["id"], weights_table="w") for m in (one, later))
+    assert right(one, rows, db.run(of.transaction, of.query))
+    assert right(later, rows, db.run(now.transaction, now.query))  # replaced
+    with pytest.raises(db.wrong, match="slot_"):  # and never mistaken for what it was
+        db.run(of.query)
+    db.run("CREATE TABLE mine (x INTEGER)", "SELECT 1")
+    theirs = one.to_sql("rows", dialect, weights_table="mine")
+    with pytest.raises(db.wrong, match="tb_column"):
+        db.run(theirs.transaction, "SELECT 1")
+    for statement in [*theirs.setup, "COMMIT", theirs.query]:  # as a program does that goes on after an error
+        with contextlib.suppress(db.wrong):
+            assert db.run(statement) == []
+    with contextlib.suppress(db.wrong):
+        db.run("ROLLBACK")
+    assert db.run("SELECT x FROM mine") == []  # somebody else's table is left alone
+    db.db.close()
+
+
+@pytest.mark.parametrize(("dialect", "kind"), [("duckdb", InDuckdb), ("sqlite", InSqlite)])
+def test_a_script_that_ends_midway_leaves_the_old_weights_or_gives_no_answer(dialect, kind, tmp_path):
+    (one, other), rows = two_models()
+    of, now = (m.to_sql("rows", dialect, keep=["id"], weights_table="w") for m in (one, other))
+    assert len(now.setup) > 4
+    for stop in range(len(now.setup) + 1):
+        path = tmp_path / f"{stop}.db"
+        db = kind(rows, path)
+        db.run(of.transaction, "SELECT 1")
+        db.run("BEGIN", *now.setup[:stop], "SELECT 1")
+        db.db.close()  # the connection is gone before the transaction ends
+        again = duckdb.connect(str(path)) if dialect == "duckdb" else sqlite3.connect(path)
+        assert right(one, rows, again.execute(of.query).fetchall())
+        for statement in now.setup[:stop]:  # without a transaction
+            again.execute(statement)
+        try:
+            found = again.execute(now.query).fetchall()
+        except db.wrong:
+            found = []
+        assert right(other, rows, found) if stop == len(now.setup) else found == []
+        again.close()
+
+
 # ---- PostgreSQL
 
 
@@ -544,14 +744,19 @@ def in_postgres(psql, table: pa.Table, scorer: object, backslashes: str = "on", 
         "int64": "BIGINT",
         "bool": "BOOLEAN",
         "decimal128(23, 2)": "NUMERIC",
+        "timestamp[us]": "TIMESTAMP",
+        "timestamp[us, tz=UTC]": "TIMESTAMPTZ",
+        "date32[day]": "DATE",
     }
     columns = ", ".join(f"{d.name(f.name)} {types[str(f.type)]}" for f in table.schema)
 
     def value(v: object) -> str:
-        return "NULL" if v is None else d.literal(v) if not isinstance(v, str) else d.text(v)
+        if isinstance(v, (str, dt.date)):
+            return d.text(v if isinstance(v, str) else v.isoformat())
+        return "NULL" if v is None else "'NaN'" if v != v else d.literal(v)
 
     rows = ",\n".join("(" + ", ".join(map(value, r.values())) + ")" for r in table.to_pylist())
-    sql = f"SET standard_conforming_strings = {backslashes};\nDROP TABLE IF EXISTS rows, tok, tallybayes_weights;\n"
+    sql = f"SET standard_conforming_strings = {backslashes};\nDROP TABLE IF EXISTS rows, tok;\n"
     out = psql(f"{sql}CREATE TABLE rows ({columns});\nINSERT INTO rows VALUES {rows};\n{more}{scorer}")
     return sorted(csv.reader(io.StringIO(out)), key=lambda row: int(row[0]))
 
@@ -595,3 +800,40 @@ def test_postgresql_reads_tokens_and_lengths(psql, family):
     listed = ", ".join(f"({i}, {d.text(token)}, {count})" for i, token, count in tokens)
     more = f'CREATE TABLE tok ("row" BIGINT, token TEXT, "count" INTEGER);\nINSERT INTO tok VALUES {listed};\n'
     check_postgres(psql, model, rows, more=more, tokens={"body": "tok"})
+
+
+def test_postgresql_cuts_texts_and_times_as_the_model_does(psql):
+    for how in CUTS:
+        check_postgres(psql, *cut_by_the_database(how))
+    model, rows = times_of_all_types()
+    for zone in ("UTC", "Europe/Berlin"):
+        for table in rows.values():
+            check_postgres(psql, model, table, more=f"SET TIME ZONE '{zone}';\nSET DateStyle = 'SQL, DMY';\n")
+    model, tables = odd_categories()
+    for table in tables.values():
+        check_postgres(psql, model, table)
+
+
+def test_postgresql_holds_two_models(psql):
+    (one, other), rows = two_models()
+    listed = ", ".join(f"({r['id']}, '{r['v']}')" for r in rows.to_pylist())
+    psql(f"DROP TABLE IF EXISTS rows;\nCREATE TABLE rows (id BIGINT, v TEXT);\nINSERT INTO rows VALUES {listed};")
+
+    def said(script: object) -> list[list[str]]:
+        return list(csv.reader(io.StringIO(psql(str(script)))))
+
+    first, second = (m.to_sql("rows", "postgres", keep=["id"]) for m in (one, other))
+    for _ in range(2):
+        assert right(one, rows, said(first)) and right(other, rows, said(second))
+    assert right(one, rows, said(f"{first.query};"))
+    of, now = (m.to_sql("rows", "postgres", keep=["id"], weights_table="w") for m in (one, other))
+    assert right(one, rows, said(of))
+    half = "".join(f"{s};\n" for s in now.setup[:-1])
+    assert right(one, rows, said(f"BEGIN;\n{half}ROLLBACK;\n{of.query};"))
+    assert right(other, rows, said(now))
+    with pytest.raises(AssertionError, match="slot_"):
+        said(f"{of.query};")
+    psql("CREATE TABLE mine (x INTEGER)")
+    with pytest.raises(AssertionError, match="tb_column"):
+        said(one.to_sql("rows", "postgres", weights_table="mine"))
+    assert said("SELECT count(*) FROM mine;") == [["0"]]

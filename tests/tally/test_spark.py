@@ -318,10 +318,14 @@ def test_sql_in_spark_answers_as_the_model_does(spark, table, schema):
     spark.createDataFrame([(i, t, 1) for i, t in tokens], "row long, token string, count int").createOrReplaceTempView(
         "tok"
     )
-    for model in (counted, corrected(counted, 1)):
-        scorer = model.to_sql("plain_rows", "spark", keep=["id"], tokens={"body": "tok"})
+    models = {
+        m: m.to_sql("plain_rows", "spark", keep=["id"], tokens={"body": "tok"})
+        for m in (counted, corrected(counted, 1))
+    }
+    for scorer in models.values():  # both in one session
         for statement in scorer.setup:
             spark.sql(statement)
+    for model, scorer in models.items():
         got = spark.sql(scorer.query).toArrow().sort_by("id")
         found = np.stack([got.column(2 + i).to_numpy() for i in range(len(model.classes))], axis=1)
         assert np.abs(found - model.predict_proba(plain)).max() < 1e-9

@@ -94,7 +94,9 @@ def _merge(models: Sequence[str], output: str) -> None:
         raise CannotEstimate(f"{path} was written down without counts", hint="merge models that were counted.")
     if any(m.settings != each[0].settings for m in each[1:]):
         warn(f"the models have different settings; those of {models[0]} are kept")
-    _save(each[0], each[0]._changed(add_tallies(tallies)), output)
+    total = add_tallies(tallies)
+    history = each[0].history.merged([m.history for m in each[1:]], total.rows - tallies[0].rows)
+    _save(each[0], each[0]._changed(total, history=history), output)
 
 
 def _save(old: Model, new: Model, path: str) -> None:

@@ -138,6 +138,7 @@ def fit(
     elif folds is None or folds:
         evaluation = _cross_validated(data, model, schema, folds or _FOLDS, fitted, groups, no_progress)
         tell(heading(f"On rows it has not seen: {evaluation.title}"), figures_page(evaluation))
+        model = _judged(model, evaluation)
         if evaluation.settings:  # one pass over many rows, under the settings that all of them chose
             tell("families and weights were chosen with all rows, which flatters a little")
     evidence = evidence_page(model)
@@ -149,6 +150,18 @@ def fit(
         say(f"schema written to {save_schema}", error=quiet)
     if output:
         say(f"model written to {save_model(model, output)}", error=quiet)
+
+
+def _judged(model: Model, evaluation: Evaluation) -> Model:
+    """The model, whose history knows how it was judged."""
+    from dataclasses import replace
+
+    from ..model.provenance import FitFigures
+
+    figures = {metric: evaluation.figure(metric) for metric in ("accuracy", "log_loss")}
+    assert model.tally is not None
+    held = FitFigures("rows, each by a model of the other folds", model.tally.rows, figures)
+    return replace(model, history=replace(model.history, held_out=held))
 
 
 def _there(source: Source, column: str | None, what: str) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import os
+import re
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -28,7 +30,7 @@ FORMATS = ("sealed", "json", "onnx", "card", "sql")
 @click.option("--json", "as_json", is_flag=True, help="Print the same as JSON.")
 def show_(model: str, columns: tuple[str, ...], top: int, reveals: bool, as_json: bool) -> None:
     """A model as a page to read: classes, columns, tables, and what is most telling."""
-    from .screens import model_page, table_page
+    from .screens import model_page, provenance_page, table_page
 
     found = load_model(model)
     if reveals:
@@ -46,10 +48,9 @@ def show_(model: str, columns: tuple[str, ...], top: int, reveals: bool, as_json
             show(heading(f"{column}: {found.schema[column].reason}"), table_page(found, column, 1_000))
     else:
         show(*model_page(found, top))
-        if found.tally is not None:
-            show(f"\nDigest of the counts: {found.tally.digest}")
-            if found.tally.least_rows:
-                show(f"A copy for others, without what fewer than {found.tally.least_rows} rows had.")
+        show(heading("Where it comes from"), provenance_page(found.provenance))
+        if found.tally is not None and found.tally.least_rows:
+            show(f"\nA copy for others, without what fewer than {found.tally.least_rows} rows had.")
 
 
 def _show_revealed(model: Model, columns: tuple[str, ...], top: int, as_json: bool) -> None:
@@ -79,6 +80,7 @@ def _facts(model: Model, columns: tuple[str, ...]) -> dict[str, Any]:
         "target": model.schema.target,
         "rows": None if model.tally is None else model.tally.rows,
         "digest": None if model.tally is None else model.tally.digest,
+        "provenance": model.provenance.to_dict(),
         "classes": list(model.classes),
         "prior": list(model.prior().values()),
         "columns": [
@@ -126,18 +128,30 @@ def report(model: str, data: Data, output: str) -> None:
     show_default=True,
     help="sql: the database.",
 )
-def export(model: str, out_format: str | None, output: str | None, table: str, dialect: str) -> None:
+@click.option(
+    "--keep", multiple=True, metavar="COLUMN", help="sql: a column to return with the answers, such as a key; "
+    "repeatable. Without it, the columns that the model reads.",
+)  # fmt: skip
+@click.option(
+    "--weights-table", metavar="NAME", help="sql: the table that the script makes or replaces; by default called after "
+    "the file MODEL.",
+)  # fmt: skip
+def export(
+    model: str, out_format: str | None, output: str | None, table: str, dialect: str, keep: tuple[str, ...],
+    weights_table: str | None,
+) -> None:  # fmt: skip
     """Write MODEL in a form that others use: a sealed scorer without counts, JSON, ONNX, a model card, SQL.
 
-    The format follows from the end of FILE: .sealed.parquet, .json, .onnx, .md or .sql.
+    The format follows from the end of FILE: .sealed.parquet, .json, .onnx, .md or .sql. SQL is a script that makes a
+    table of weights in one transaction, where one is needed, and returns the answers to all rows of --table.
     """
     known = load_model(model)
     path = output or "-"
     if out_format == "sql" or (out_format is None and path.endswith(".sql")):
-        scorer = known.to_sql(table, dialect)
-        content = "".join(
-            f"{statement.rstrip().rstrip(';')};\n" for statement in (*scorer.setup, scorer.query)
-        ).encode()
+        named = weights_table if weights_table is not None else _called_after(model)
+        content = str(known.to_sql(table, dialect, keep=keep or None, weights_table=named)).encode()
+    elif keep or weights_table is not None:
+        raise click.UsageError("--keep and --weights-table are for --format sql")
     elif out_format is None and path == "-":
         raise click.UsageError("say what to write: --format " + "|".join(FORMATS) + ", or -o FILE")
     else:
@@ -178,6 +192,17 @@ def share(model: str, data: Data | None, at_least: int, output: str) -> None:
             say(line, error=True)
     else:
         show(*lines)
+
+
+def _called_after(path: str) -> str | None:
+    """A name for the table of weights that stays when the model is updated, and no other file's model has.
+
+    What is no plain letter of the file's name is replaced, and a digest tells such names apart.
+    """
+    name = os.path.basename(path).removesuffix(".parquet").removesuffix(".tb")
+    plain = re.sub("[^a-z0-9_]+", "_", name.lower())[:30]
+    told = "" if plain == name else "_" + hashlib.sha256(name.encode()).hexdigest()[:6]
+    return None if path == "-" else f"tallybayes_{plain}{told}"
 
 
 def _ending(path: str) -> str:

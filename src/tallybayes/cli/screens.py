@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ..families import Table
     from ..model.model import Model
     from ..model.odds import Odds
+    from ..model.provenance import Provenance
     from ..selection.choose.tune import Tuned
     from ..selection.measure.evaluation import Evaluation
     from ..selection.rivals.compare import Comparison
@@ -67,6 +68,14 @@ def figures_page(evaluation: Evaluation, name: str = "this model") -> Any:
     return grid(("", name, "95 % interval", "majority class"), lines)
 
 
+def provenance_page(provenance: Provenance) -> Any:
+    """When a model was made, from what, and what has happened since."""
+    lines = provenance.lines()
+    before = ["", *(word for word, _ in lines)]
+    rows = [("" if word == last else word, told) for last, (word, told) in zip(before, lines, strict=False)]
+    return grid(("", ""), rows, left=2, fold=1)
+
+
 def judged_page(model: Model) -> Any:
     """The figures that the choice of a model was judged by, beside those of the majority class."""
     calibrated, tally = model.settings.calibrated, model.tally
@@ -81,10 +90,8 @@ def judged_page(model: Model) -> Any:
     }
     lines = []
     for metric, words in FIGURES.items():
-        value, *error = calibrated.figures[metric]
-        most = np.inf if metric == "log_loss" else 1.0
-        ends = [min(max(value + sign * error[0], 0.0), most) for sign in (-2, 2)] if error else []
-        around = " to ".join(f"{end:.4f}" for end in ends)
+        value, *ends = calibrated.interval(metric)
+        around = " to ".join(f"{end:.4f}" for end in ends) if len(calibrated.figures[metric]) > 1 else ""
         lines.append((words, f"{value:.4f}", around, f"{known[metric]:.4f}"))
     return grid(("", "this model", "± 2 standard errors", "majority class"), lines)
 

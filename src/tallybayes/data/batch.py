@@ -138,6 +138,7 @@ class Source:
     home: str = "local"  # the name of the engine that the data ask for: "local", "duckdb" or "spark"
     rows: int | None = None  # how many there are, where that is known before they are read
     stretches: Callable[[int], Batch | None] | None = None  # a file: about so many rows without reading all; or None
+    files: tuple[str, ...] = ()  # the paths of those that are read
 
     def batches(self, wanted: Wanted | None = None) -> Iterator[Batch]:
         """All rows, in order; columns that are not wanted may be left out, but never all of them."""

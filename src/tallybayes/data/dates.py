@@ -20,7 +20,7 @@ from .values import NotPlain, Where, is_bytes, is_text, without
 
 _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-_NAMES = {"weekday": _WEEKDAYS, "month": _MONTHS, "hour": tuple(map(str, range(24)))}
+PART_NAMES = {"weekday": _WEEKDAYS, "month": _MONTHS, "hour": tuple(map(str, range(24)))}
 _NEAR = (1 << 53) // DAY  # days about 1970 whose microseconds are floats
 
 
@@ -31,7 +31,7 @@ def date_part(raw: Any, part: str, where: Where, missing: Sequence[str]) -> Any:
         return array(np.where(there, _days(day, clock), np.nan))
     number = _numbers(day, clock, part).astype(np.int32)
     codes = array(number) if there.all() else pa.array(number, mask=~there)
-    return pa.DictionaryArray.from_arrays(codes, array(list(_NAMES[part])))
+    return pa.DictionaryArray.from_arrays(codes, array(list(PART_NAMES[part])))
 
 
 def plain_part(value: Any, part: str, marks: frozenset[str]) -> float | str | None:
@@ -42,7 +42,7 @@ def plain_part(value: Any, part: str, marks: frozenset[str]) -> float | str | No
         found = canon.instant(value)
     except ValueError:
         raise NotPlain from None
-    if found is None or (marks and (found in _marked(tuple(marks)) or canon.text(value) in marks)):
+    if found is None or (marks and (found in marked(tuple(marks)) or canon.text(value) in marks)):
         return None
     day, clock = found
     if part == "days":
@@ -97,12 +97,12 @@ def _instants(raw: Any, where: Where, missing: Sequence[str]) -> tuple[Ints, Int
         per_day = 86_400 * PER_SECOND[raw.type.unit]
         day, rest = np.divmod(ticks, per_day)
         clock = rest * (DAY // per_day) if per_day <= DAY else rest // (per_day // DAY)
-    for at, moment in _marked(tuple(missing)):
+    for at, moment in marked(tuple(missing)):
         there &= (day != at) | (clock != moment)
     return day, clock, there
 
 
-def _marked(missing: tuple[str, ...]) -> list[tuple[int, int]]:
+def marked(missing: tuple[str, ...]) -> list[tuple[int, int]]:
     """The dates among the texts that mean "missing"."""
     out = []
     for mark in missing:
@@ -128,7 +128,7 @@ def _times_from_text(raw: Any, missing: Sequence[str]) -> Any:
 
 def _one_by_one(values: Any, where: Where, missing: Sequence[str]) -> tuple[Ints, Ints, Bools]:
     day, clock = np.zeros(len(values), dtype=np.int64), np.zeros(len(values), dtype=np.int64)
-    there, marked = np.zeros(len(values), dtype=bool), _marked(tuple(missing))
+    there, gone = np.zeros(len(values), dtype=bool), marked(tuple(missing))
     for row, value in enumerate(values):
         text = canon.text(value)
         if text is None or text in missing:
@@ -141,6 +141,6 @@ def _one_by_one(values: Any, where: Where, missing: Sequence[str]) -> tuple[Ints
                 f"{text[:60]!r} is not a date",
                 "write dates as 2024-05-31 or 2024-05-31T18:00, or ignore the column.",
             ) from None
-        if found is not None and found not in marked:
+        if found is not None and found not in gone:
             (day[row], clock[row]), there[row] = found, True
     return day, clock, there

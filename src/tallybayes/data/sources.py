@@ -255,7 +255,8 @@ def _beside(source: Source, extra: Mapping[str, Any]) -> Source:
             if _length(c) != seen:
                 raise _uneven(n, _length(c), str(seen))
 
-    return Source(lambda: joined(source.batches()), source.once, source.arrow, home=source.home, rows=source.rows)
+    together = Source(lambda: joined(source.batches()), source.once, source.arrow, home=source.home, rows=source.rows)
+    return replace(together, files=source.files)
 
 
 def _flat(values: Any) -> Any:

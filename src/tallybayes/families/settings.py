@@ -89,6 +89,13 @@ class Calibrated:
         """How far probabilities and shares of right answers are apart on those rows; NaN if none were asked."""
         return self.figures.get("calibration_error", (float("nan"),))[0]
 
+    def interval(self, metric: str) -> tuple[float, float, float]:
+        """A figure with the ends of two standard errors to either side, or with itself where it has none."""
+        value, *error = self.figures[metric]
+        most = float("inf") if metric == "log_loss" else 1.0
+        low, high = (min(max(value + sign * (error[0] if error else 0.0), 0.0), most) for sign in (-2, 2))
+        return (value, low, high)
+
     def __str__(self) -> str:
         error = {name: f" ± {2 * e:.4f}" for name, e in self.errors.items() if name == self.form}
         tried = ", ".join(f"{name} {loss:.4f}{error.get(name, '')}" for name, loss in self.losses.items())

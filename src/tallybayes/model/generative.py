@@ -143,7 +143,7 @@ class Generative:
         tally = replace(tally, schema=schema, columns={n: c for n, c in tally.columns.items() if n not in pairs})
         settings = replace(counted.settings, families={**counted.settings.families, **others}).about(schema.names)
         known = {name: family for name, family in counted.families.items() if name not in readings}
-        return replace(estimate(tally, settings, known=known), notes=counted.notes)
+        return replace(estimate(tally, settings, known=known), notes=counted.notes, history=counted.history)
 
     def _refuse_readings(self, asked: str) -> None:
         """Refuse what only a distribution of rows can answer, where the model is none."""

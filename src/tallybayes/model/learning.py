@@ -14,6 +14,7 @@ from ..families.settings import Settings
 from ..tally.tally import Tally
 from ..tally.traces import renewed_schema
 from ..tally.waiting import Pending
+from .provenance import History, names_of
 from .renewing import known_slots, with_wide_stretches, without_classes, without_traces
 
 _ESTIMATED = ("classes", "log_prior", "beliefs", "families")
@@ -29,10 +30,14 @@ class Learning:
         settings: Settings
         tally: Tally | None
         notes: Mapping[str, Any]
+        history: History
 
     def __getattr__(self, name: str) -> Any:
         """What a model that was updated row by row has not worked out yet: it is estimated when first asked for."""
         pending = self.__dict__.get("_pending")
+        if name == "history":
+            self.__dict__["history"] = out = self._told_since()
+            return out
         if pending is None or name not in (*_ESTIMATED, "tally"):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         self.__dict__.update(tally=pending.tally, schema=pending.tally.schema)
@@ -49,8 +54,9 @@ class Learning:
         """
         pending = self._waiting(data, y, weights)
         if pending is not None:
-            return self._later(pending.update(data, new_classes))
-        return self._changed(self._tally("updated").update(data, y, weights=weights, new_classes=new_classes))
+            return self._later(pending.update(data, new_classes), added=1)
+        after = self._tally("updated").update(data, y, weights=weights, new_classes=new_classes)
+        return self._changed(after, history=self._after("added", after, data))
 
     def forget(self, data: Any, y: Any = None, *, weights: Any = None) -> Self:
         """The model as if these rows had never been counted; of the settings goes what only these rows had.
@@ -60,10 +66,10 @@ class Learning:
         pending = self._waiting(data, y, weights)
         less = None if pending is None else pending.forget(data)
         if less is not None:
-            return self._later(less, renewed_schema(self.schema))
+            return self._later(less, renewed_schema(self.schema), forgotten=1)
         before = self._tally("made to forget")
         after = before.forget(data, y, weights=weights)
-        return self._changed(after, without_traces(self.settings, before, after))
+        return self._changed(after, without_traces(self.settings, before, after), self._after("forgotten", after))
 
     def recalibrate(
         self, data: Any, y: Any = None, *, weights: Any = None, effort: str = "default", groups: str | None = None,
@@ -80,7 +86,8 @@ class Learning:
         source = open_source(data, y, weights=weights, target=self.schema.target).repeatable()
         settings = recalibrated(source, self.schema, self.settings, effort=effort, groups=groups, order=order)
         fitted: Any = self._tally("recalibrated").model(settings)
-        return cast(Self, replace(fitted, notes=self.notes))
+        rows = 0 if settings.calibrated is None else settings.calibrated.rows
+        return cast(Self, replace(fitted, notes=self.notes, history=self.history.after("recalibrated", rows)))
 
     def _with_least(self, rows: int) -> Self:
         """The copy for others that `share` speaks of: the same families on `tally.at_least(rows)`."""
@@ -91,13 +98,15 @@ class Learning:
         settings = without_classes(with_wide_stretches(self.settings, before, after), before, after)
         settings = without_traces(settings, before, after, copied=True)
         known = {name: family for name, family in self.families.items() if name in after.columns}
-        out: Any = replace(estimate(after, settings.about(after.schema.names), known=known), notes=self.notes)
-        return cast(Self, out)
+        out: Any = estimate(after, settings.about(after.schema.names), known=known)
+        return cast(Self, replace(out, notes=self.notes, history=self.history.without_names()))
 
-    def _changed(self, tally: Tally, settings: Settings | None = None) -> Self:
+    def _changed(self, tally: Tally, settings: Settings | None = None, history: History | None = None) -> Self:
         """The model of a changed tally, whose fitted weights are a little older."""
-        settings = (settings or self.settings).after(abs(tally.rows - self._tally("changed").rows))
-        out: Any = replace(tally.model(settings), notes=self.notes)
+        less = tally.rows - self._tally("changed").rows
+        settings = (settings or self.settings).after(abs(less))
+        history = history or self._after("added" if less > 0 else "taken out", tally)
+        out: Any = replace(tally.model(settings), notes=self.notes, history=history)
         if settings.isotonic is not None and len(out.classes) > 2 >= len(self.classes):
             warn(
                 f"the isotonic curve is for two classes and is out of use now that there are {len(out.classes)}. "
@@ -115,12 +124,25 @@ class Learning:
             return pending
         return None if self.tally is None else Pending(self.tally, known=known_slots(self.settings, self.tally))
 
-    def _later(self, pending: Pending, schema: Schema | None = None) -> Self:
+    def _later(self, pending: Pending, schema: Schema | None = None, *, added: int = 0, forgotten: int = 0) -> Self:
         """The model of a tally that nobody has read yet, whose fitted weights are a little older."""
         out = object.__new__(type(self))
         known = {"schema": schema or self.schema, "settings": self.settings.after(1), "notes": self.notes}
-        out.__dict__.update(known, _pending=pending)
+        told = self.__dict__.get("history")
+        history, more, less = self.__dict__["_since"] if told is None and "_since" in self.__dict__ else (told, 0, 0)
+        out.__dict__.update(known, _pending=pending, _since=(history, more + added, less + forgotten))
         return out
+
+    def _told_since(self) -> History:
+        """The history of a model that was updated row by row, worked out when it is asked for."""
+        history, added, forgotten = self.__dict__.get("_since", (None, 0, 0))
+        history = History() if history is None else history  # pickled before models had one
+        history = history.after("added", added) if added else history
+        return history.after("forgotten", forgotten) if forgotten else history
+
+    def _after(self, what: str, tally: Tally, data: Any = None) -> History:
+        """The history once so many rows have come or gone."""
+        return self.history.after(what, abs(tally.rows - self._tally("changed").rows), names_of(data))
 
     def _tally(self, verb: str) -> Tally:
         if self.tally is None:

@@ -31,6 +31,7 @@ from .linear import LinearView, linear_view
 from .odds import OddsTable, never_counted, odds_table, stretches
 from .posterior import decide
 from .prior import natural_order, prior_probabilities
+from .provenance import History, Provenance
 from .scoring import Scoring
 from .written import Tables, fixed_beliefs, strong_settings, written_schema, written_tables
 
@@ -62,6 +63,7 @@ class Model(Learning, Generative, Scoring):
     # None: the model was written down without a strength. Made by a factory, or the class would have a `tally`, too
     tally: Tally | None = field(default_factory=lambda: None)
     notes: Mapping[str, Any] = field(default_factory=dict)  # what else is to be remembered, kept in the model's file
+    history: History = field(default_factory=History.begun)  # what `provenance` tells, kept in the file, too
 
     @classmethod
     def written(
@@ -218,9 +220,10 @@ class Model(Learning, Generative, Scoring):
     def to_sql(self, table: str | Sequence[str], dialect: str = "duckdb", **how: Any) -> Any:
         """The model as SQL for "duckdb", "sqlite", "spark" or "postgres": `prediction` and `P(class)` of every row.
 
-        `keep` names the columns that come along, by default those that the model reads. Texts are read from tables of
-        tokens, `tokens={column: table}`, with columns row (the `row_id` of the table), token and count. `weights_table`
-        names the table of weights. Run the statements of `setup`, then `query`.
+        `keep` names the columns that come along, by default those that the model reads. Texts are cut by DuckDB and
+        PostgreSQL, or read from tables of tokens, `tokens={column: table}`, with columns row (the `row_id` of the
+        table), token and count. `weights_table` names the table of weights, by default after what it holds. Run the
+        statements of `setup`, or `transaction` that does all or nothing, then `query`.
         """
         from ..store.sql.query import sql_scorer
 
@@ -291,7 +294,15 @@ class Model(Learning, Generative, Scoring):
             schema = self.schema._with(columns=[c for c in self.schema.columns if c.name not in gone])
             tally = replace(tally, schema=schema, columns={n: c for n, c in tally.columns.items() if n not in gone})
             settings = settings.about(schema.names)
-        return replace(estimate(tally, settings, known=self.families), notes=self.notes)
+        return replace(estimate(tally, settings, known=self.families), notes=self.notes, history=self.history)
+
+    @property
+    def provenance(self) -> Provenance:
+        """Where the model comes from: when it was made, from how many rows of which files, how its fit was judged.
+
+        Times, names of files and what has happened since are no part of what a model is: digests do not know them.
+        """
+        return Provenance.of(self)
 
     def prior(self) -> dict[Any, float]:
         """P(class)."""

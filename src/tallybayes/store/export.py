@@ -49,10 +49,10 @@ def model_card(model: Model) -> str:
     lines += ["", f"Numbers in the model: {raw:,}, of which {free:,} are free.", "", "## Choices", ""]
     lines += [f"- smoothing: {_safe(model.settings.smoothing, 200)}", f"- prior: {_safe(model.settings.prior, 200)}"]
     lines += [f"- {_safe(key)}: {_safe(value, 200)}" for key, value in model.notes.items()]
+    told = [f"- {word}: {_safe(said, 2_000)}" for word, said in model.provenance.lines()]
+    lines += ["", "## Where it comes from", "", *told]
     lines += ["", "## What the model file reveals", "", *_revealed(model, tally), ""]
     lines += ["## Limits", "", *_limits(model), ""]
-    if tally is not None:
-        lines += [f"Digest of the counts: `{tally.digest}`", ""]
     return "\n".join(lines)
 
 
@@ -75,6 +75,8 @@ def _revealed(model: Model, tally: Tally | None) -> list[str]:
         f"- {small:,} of these counts are below {_SMALL}, {smallest:,} are 1: a rare word or value may name one "
         "person. Rare names, addresses and numbers in texts are words, too.",
     ]
+    if model.history.sources:
+        out.append("- The names of the files that were counted, without folders; `model.share()` leaves them out.")
     if model.schema.receipts:
         out.append("- A hash of every row: whoever guesses a whole row can tell whether it was counted.")
     out.append(

@@ -12,6 +12,7 @@ The rows are the tally (see `tally.table`), for any reader of Parquet to look at
     tallybayes.least_rows of a copy for others: what fewer rows had was left out of it
     tallybayes.written    the tables of a model that was written by hand and has no tally, JSON
     tallybayes.notes      whatever else the model remembers, JSON
+    tallybayes.provenance when the model was made, from which files, and what has happened since, JSON
     tallybayes.digest     SHA-256 of the logical content, the same however the rows are stored
     tallybayes.checksum   SHA-256 of the bytes of the file, with zeros in the place of these 64 digits
 
@@ -38,6 +39,7 @@ from ..data.schema import Column, Schema
 from ..families import Auto, Family, default_family, family_for
 from ..families.settings import Settings
 from ..families.settings_json import families_from_json, families_to_json, settings_from_json, settings_to_json
+from ..model.provenance import History
 from ..tally.table import sheets_of, table_of, tally_of
 from ..tally.tally import Tally
 from .parquet import PREFIX, Parts, pack, unpack
@@ -61,6 +63,7 @@ class Stored:
     written: Mapping[str, Any] | None = None
     notes: Mapping[str, Any] = field(default_factory=dict)
     kind: str = "model"
+    history: History = field(default_factory=History)
 
     def model(self) -> Model:
         """The model, estimated again: the same tally and settings give the same numbers to the last bit."""
@@ -72,7 +75,7 @@ class Stored:
                 model = written_from_json(self.schema, self.settings, self.written)
             else:
                 model = estimate(self.tally, self.settings, known=self.families)
-        return replace(model, notes=dict(self.notes)) if self.notes else model
+        return replace(model, notes=dict(self.notes), history=self.history)
 
 
 def understood() -> AbstractContextManager[None]:
@@ -92,7 +95,8 @@ def to_bytes(model: Model) -> bytes:
     written = written_to_json(model) if model.tally is None else None
     auto = [c.name for c in model.schema.counted if c.name in model.families and _auto(model, c)]
     chosen = {name: model.families[name] for name in auto}
-    return _packed(Stored(model.schema, model.settings, model.tally, chosen, written, model.notes))
+    told = Stored(model.schema, model.settings, model.tally, chosen, written, model.notes, history=model.history)
+    return _packed(told)
 
 
 def _auto(model: Model, column: Column) -> bool:
@@ -148,6 +152,7 @@ def _texts(stored: Stored) -> dict[str, str]:
         **({} if stored.written is None else {"written": _json(stored.written)}),
         **({} if tally is None or not tally.least_rows else {"least_rows": str(tally.least_rows)}),
         "notes": _notes(stored.notes),
+        **({"provenance": _json(stored.history.to_dict())} if stored.history.made else {}),
     }
 
 
@@ -159,7 +164,7 @@ def _packed(stored: Stored) -> bytes:
 
 
 def _digest(texts: Mapping[str, str], tally: Tally | None) -> str:
-    """SHA-256 of everything that makes the model what it is; which release wrote it is no part of that."""
+    """SHA-256 of everything that makes the model what it is; which release wrote it, and when, is no part of that."""
     out = hashlib.sha256(b"tallybayes file 1\n")
     for name in ("kind", "schema", "settings", "families", "written", "notes"):
         out.update(f"{name} {texts.get(name, '')}\n".encode())
@@ -217,7 +222,8 @@ def _interpreted(texts: Mapping[str, str], parts: Parts) -> Stored:
         raise ModelFileError("the notes are no JSON object", hint=_HINT)
     settings = settings_from_json(json.loads(texts["settings"]))
     families = families_from_json(json.loads(texts["families"]))
-    return Stored(schema, settings, tally, families, written, notes, texts["kind"])
+    history = History.from_dict(json.loads(texts["provenance"])) if "provenance" in texts else History()
+    return Stored(schema, settings, tally, families, written, notes, texts["kind"], history)
 
 
 def _least_rows(text: str) -> int:
@@ -241,7 +247,7 @@ def check(raw: bytes) -> None:
     if stored.tally is None:
         stored.model()
     again = _texts(stored)
-    for name in ("schema", "settings", "families", "written", "notes", "sheets", "least_rows"):
+    for name in ("schema", "settings", "families", "written", "notes", "sheets", "least_rows", "provenance"):
         if again.get(name) != parts.metadata.get(PREFIX + name):
             raise ModelFileError(
                 f"the {name} would be read back from the file as something else, so it was not written",

@@ -117,8 +117,9 @@ def revealed(of: Model | Tally, below: int = 5) -> Reveals:
     families = {} if isinstance(of, Tally) else of.families
     reader = _Reader(of.schema, tally, settings, int(below))
     notes: Mapping[str, Any] = {} if isinstance(of, Tally) else of.notes
+    files = () if isinstance(of, Tally) else of.history.sources
     columns = [reader.target(), *(reader.column(c, families.get(c.name)) for c in of.schema.columns)]
-    columns.append(reader.whole(notes))
+    columns.append(reader.whole(notes, files))
     origin = "no rows: it was written by hand" if tally is None else f"{tally.rows:,} rows"
     if tally is not None and tally.least_rows:
         origin += f", a copy without what fewer than {tally.least_rows} had when it was made"
@@ -177,8 +178,8 @@ class _Reader:
             lines.append(RevealedLine("reason", kept(column.reason)))
         return Revealed(column.name, tuple(summary), _sorted(lines))
 
-    def whole(self, notes: Mapping[str, Any]) -> Revealed:
-        """What the settings say of classes and of the whole score, and the notes."""
+    def whole(self, notes: Mapping[str, Any], files: Iterable[str] = ()) -> Revealed:
+        """What the settings say of classes and of the whole score, the notes, and the names of files."""
         lines = []
         for f in fields(Settings):
             value = getattr(self.settings, f.name)
@@ -187,7 +188,10 @@ class _Reader:
             each = value.items() if isinstance(value, Mapping) else [("", value)]
             lines += [RevealedLine(f.name, f"{key}: {_shown(v)}" if key != "" else _shown(v)) for key, v in each]
         lines += [RevealedLine("note", f"{key}: {canon.printable(value, 200)}") for key, value in notes.items()]
-        return Revealed("", ("settings, and notes of your own",) if lines else (), tuple(lines))
+        told = ["settings, and notes of your own"] if lines else []
+        lines += (named := [RevealedLine("file", name) for name in files])
+        told += ["names of files that were counted: share() leaves them out, forget() does not"] if named else []
+        return Revealed("", tuple(told), tuple(lines))
 
     def _sentence(self, what: str, rows: Floats) -> str:
         one, few = np.count_nonzero(rows <= 1), np.count_nonzero(rows < self.below)

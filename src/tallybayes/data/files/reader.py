@@ -106,6 +106,7 @@ class _Files:
             name=names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more",
             home=_HOME,
             stretches=self.stretches,
+            files=tuple(names),
         )
 
     def stretches(self, rows: int) -> Batch | None:

@@ -213,6 +213,7 @@ def _model_facts(model: Model) -> dict[str, Any]:
             "receipts": tally.schema.receipts,
         },
         "calibrated": None if model.settings.calibrated is None else str(model.settings.calibrated),
+        "provenance": model.provenance.to_dict(),
     }
 
 

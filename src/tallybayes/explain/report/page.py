@@ -241,6 +241,8 @@ def _tally(page: HtmlPage, model: Model, facts: dict[str, Any]) -> None:
             ["SHA-256 of the tally", t["digest"]],
         ]
         page.add(table([["", ""], *lines], left=(0, 1)))
+    told = [[word, said] for word, said in model.provenance.lines() if word not in ("counted", "digest")]
+    page.add(table([["where it comes from", ""], *told], left=(0, 1)))
     raw, free = facts["model"]["parameters"]["raw"], facts["model"]["parameters"]["free"]
     page.add(paragraph(f"{number(raw)} parameters, {number(free)} of them free."))
     if facts["model"]["calibrated"] is not None:

@@ -16,6 +16,7 @@ from ...data.sources import LABELS, Batch, Source, on_engine, open_source
 from ...data.spelling import OddCells
 from ...families.settings import Settings, SettingsLike
 from ...model.model import Model
+from ...model.provenance import History, names_of
 from ...tally.tally import Tally, refuse_empty
 from ..parts import apart, by_target, without_columns
 from .chosen import Pairs, check_effort, choose, with_pairs
@@ -158,7 +159,7 @@ def fit(
                 model = by_all_rows(proposed(look), source, reading, attempt)
         odd.warn()
         share("done")
-    return model
+    return replace(model, history=History.begun(names_of(source)))
 
 
 def textbook(
@@ -191,7 +192,8 @@ def textbook(
     numbers = {c.name: "gaussian" for c in model.schema.counted if c.like == "number" and c.name not in named}
     if not numbers or model.tally is None:
         return model
-    return model.tally.model(replace(model.settings, families={**named, **numbers}))
+    told = model.tally.model(replace(model.settings, families={**named, **numbers}))
+    return replace(told, history=model.history)
 
 
 def by_all_rows(

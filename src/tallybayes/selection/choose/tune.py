@@ -46,6 +46,7 @@ from ...families.settings import Settings, SettingsLike, smoothing_of
 from ...families.smoothing import Laplace, Smoothing
 from ...model.model import Model
 from ...model.posterior import log_posterior
+from ...model.provenance import History, names_of
 from ...tally.tally import Tally
 from ..folds import Folds, HeldOut, count_folds
 from ..measure.cross_validate import cross_validate, opened
@@ -178,6 +179,7 @@ def tune(
     smoothings = None if smoothing is None else [smoothing_of(s) for s in smoothing]
     search = _Search(known, Settings.of(base, known), _lists(families, known), smoothings, priors)
     out = search.weighed(source, plan)
+    out = replace(out, model=replace(out.model, history=History.begun(names_of(data))))
     if not nested:
         return out
     inner = replace(plan, by=None, stratify=stratify and groups is None)

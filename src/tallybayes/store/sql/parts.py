@@ -10,22 +10,28 @@ import numpy as np
 
 from ...base.arrays import Floats
 from ...base.errors import SettingsError
+from ...base.times import DAY
+from ...data.dates import PART_NAMES, marked
 from ...data.kinds import GAP, KINDS
 from ...data.pairs import PairColumn, stretch_names
 from ...data.schema import Column
 from ...data.spelling import BLANKS, Spelling, pattern
+from ...data.text.tokeniser import Tokeniser
 from ...exact.cells import MIDDLE
 from ...families import forms
 from ...families.base import Belief
 from .dialects import Dialect, TableName
+from .texts import why_not_cut
 
-_INSTEAD = "take it out with schema.with_column(…, kind='ignore'), or count its parts as numbers."
-_ELSEWHERE = "score the rows with model.predict (tallybayes predict MODEL DATA), or store each value in one spelling."
+_ELSEWHERE = "score the rows with model.predict (tallybayes predict MODEL DATA), or store each value in one spelling (dates as ISO 8601)."
 _IS_TEXT = {
     "duckdb": "typeof({}) = 'VARCHAR'", "sqlite": "typeof({}) = 'text'", "spark": "typeof({}) = 'string'",
     "postgres": "pg_typeof({})::TEXT IN ('text', 'character varying', 'character')",
 }  # fmt: skip
 _FITS = {"duckdb": "regexp_matches({}, {})", "spark": "{} RLIKE {}", "postgres": "{} ~ {}"}  # SQLite has no patterns
+_PREDICT = "score rows where Python is: `tallybayes predict MODEL DATA`, or model.predict_proba(rows)"
+_INSTEAD = f"{_PREDICT}; or take it out with schema.with_column(…, kind='ignore')."
+_FIELDS = {"weekday": "ISODOW", "month": "MONTH", "hour": "HOUR"}
 IMPOSSIBLE = -1e304  # a log-likelihood of −inf: below any finite one, and many of them still add up without overflow
 _EQUAL = 1e-12  # natural logs: steps that differ by less are one, or rounding in far tails would make thousands
 _MANY = 64  # steps up to which they are told apart by comparing alone
@@ -58,10 +64,10 @@ class Formula:
 
 @dataclass(frozen=True)
 class TokenWeights:
-    """Weights by word, `base` for a row that has a text at all, and the table to read the words from."""
+    """Weights by word, `base` for a row that has a text at all; and a table of words, or how texts are cut."""
 
-    table: TableName
-    present: str
+    words: TableName | Tokeniser
+    read: str  # the text, or anything else that is NULL where there is none
     names: list[str]
     weights: Floats
     unseen: Floats
@@ -93,25 +99,23 @@ def _part_of(
     for read in reads:
         if read.spelling is not None and read.kind == "category" and not read.spelling.plain:
             raise _cannot(column, "a category whose values are spelled in several ways", _ELSEWHERE)
+        if read.spelling is not None and read.spelling.date:
+            raise _cannot(column, f"a date written as {read.spelling.date}", _ELSEWHERE)
     if isinstance(form, forms.PairForm) and column.of is not None:
         return _pair(d, column, form, marks)
     if column.kind == "gap" and isinstance(form, forms.TableForm):
         return _gap(d, column, form, marks)
-    if column.part is not None or column.kind == "vector":
-        raise _cannot(column, "a part of a date" if column.part else "a vector", _INSTEAD)
+    if column.kind == "vector":
+        raise _cannot(column, "a vector", _INSTEAD)
     raw = f"t.{d.name(column.reads)}"
     if isinstance(form, (forms.WordsForm, forms.PresenceForm)):
-        if tokens is None:
-            raise _cannot(
-                column, f"a {column.kind}", f"give a table of its tokens: tokens={{{column.name!r}: 'table'}} with the "
-                "columns row, token and count."
-            )  # fmt: skip
-        return _words(column, form, tokens, f"{raw} IS NOT NULL")
+        return _words(column, form, *_text(d, column, raw, marks, tokens))
     if isinstance(form, forms.TableForm):
-        text = _value(d, raw, form.values)
+        text = _value(d, raw, form.values) if column.part is None else _time(d, column, raw, column.part, marks)
         weights = written(form.logs), written(form.unseen)
         return SlotWeights(d.without(text, raw, marks), "{x}", list(form.values), *weights)
-    x = d.without(_number(d, raw, column.spelling), raw, marks)
+    x = _number(d, raw, column.spelling) if column.part is None else _time(d, column, raw, column.part, marks)
+    x = d.without(x, raw, marks)
     if isinstance(form, (forms.StepsForm, forms.CellsForm)):
         return _steps(d, x, form)
     if isinstance(form, forms.BellForm):
@@ -127,7 +131,7 @@ def _cannot(column: Column, what: str, hint: str) -> SettingsError:
 
 def _value(d: Dialect, raw: str, values: Iterable[str]) -> str:
     """A category's value as the text that was counted."""
-    text = d.canonical(raw)
+    text = d.canonical(raw, values)
     if set(values) <= {"true", "false"}:  # where a database has no booleans they are 1 and 0
         text = f"CASE {text} WHEN '1' THEN 'true' WHEN '0' THEN 'false' ELSE {text} END"
     return text
@@ -150,15 +154,50 @@ def _number(d: Dialect, raw: str, spelling: Spelling | None) -> str:
     return f"CASE WHEN {_IS_TEXT[d.label].format(raw)} THEN {number} ELSE {d.to_number(raw)} END"
 
 
+def _text(
+    d: Dialect, column: Column, raw: str, marks: Iterable[str], tokens: TableName | None
+) -> tuple[TableName | Tokeniser, str]:
+    """A table of tokens, or how the database is to cut texts; and the text."""
+    if tokens is not None:
+        return tokens, raw
+    listed = f"or give a table of its tokens: to_sql(…, tokens={{{column.name!r}: 'table'}})."
+    if column.text is None:
+        raise _cannot(column, f"a {column.kind}", f"{_PREDICT}; {listed}")
+    why = why_not_cut(column.text) if d.cuts else f"{d.label} cannot cut as the model does"
+    if why:
+        raise _cannot(column, f"a text ({why})", f"{_PREDICT}; {listed}")
+    return column.text, d.without(d.canonical(raw), raw, (m for m in marks if m != ""))
+
+
+def _time(d: Dialect, column: Column, raw: str, part: str, marks: Iterable[str]) -> str:
+    """Days since 1970 as a number, or weekday, month or hour as they are counted."""
+    if not d.cuts:
+        raise _cannot(column, f"a part of a date, and {d.label} has no type for those", _INSTEAD)
+    time = d.instant(raw)
+    if part == "days":
+        micro, day = d.microseconds(time), f"(CAST({time} AS DATE) - DATE '1970-01-01')"
+        whole = f"{micro} = CAST({day} AS BIGINT) * {DAY}"  # exactly a day, however far away
+        of = f"CAST({micro} AS {d.number_type}) / {d.number(float(DAY))}"
+        found = f"CASE WHEN {whole} THEN CAST({day} AS {d.number_type}) ELSE {of} END"
+    else:
+        number = f"CAST(EXTRACT({_FIELDS[part]} FROM {time}) AS INTEGER)"
+        first = 0 if part == "hour" else 1
+        each = " ".join(f"WHEN {i} THEN {d.text(name)}" for i, name in enumerate(PART_NAMES[part], first))
+        found = f"CASE {number} {each} END"
+    dates = ", ".join(f"TIMESTAMP '{np.datetime64(day * DAY + clock, 'us')}'" for day, clock in marked(tuple(marks)))
+    return f"CASE WHEN {time} NOT IN ({dates}) THEN {found} END" if dates else found
+
+
 def _gap(d: Dialect, column: Column, form: forms.TableForm, marks: Iterable[str]) -> SlotWeights:
     """Whether a value is missing."""
     assert column.of is not None
     side = column.of[0]
+    raw, all_marks = f"t.{d.name(side.source)}", {*marks, *side.missing}
     if side.part is not None:
-        raise _cannot(column, "about a part of a date", _INSTEAD)
-    raw = f"t.{d.name(side.source)}"
-    value = _number(d, raw, side.spelling) if KINDS[side.kind].like == "number" else d.canonical(raw)
-    there = d.without(value, raw, {*marks, *side.missing})
+        value = _time(d, column, raw, side.part, all_marks)
+    else:
+        value = _number(d, raw, side.spelling) if KINDS[side.kind].like == "number" else d.canonical(raw)
+    there = d.without(value, raw, all_marks)
     no, yes = map(d.text, GAP)
     weights = written(form.logs), written(form.unseen)
     return SlotWeights(f"CASE WHEN ({there}) IS NULL THEN {yes} ELSE {no} END", "{x}", list(form.values), *weights)
@@ -176,19 +215,19 @@ def _pair(d: Dialect, column: Column, form: forms.PairForm, marks: Iterable[str]
 
 def _side(d: Dialect, column: Column, side: PairColumn, known: tuple[str, ...], marks: Iterable[str]) -> str:
     """The number of a value among those known to one side of a pair."""
-    if side.part is not None:
-        raise _cannot(column, "a pair with a part of a date", _INSTEAD)
     raw, all_marks = f"t.{d.name(side.source)}", {*marks, *side.missing}
+    time = None if side.part is None else _time(d, column, raw, side.part, all_marks)
     if side.kind == "number":
         places = {name: f"'{i}'" for i, name in enumerate(known)}
         answers = [places.get(name, "NULL") for name in stretch_names(side.cuts)]
-        x = d.without(_number(d, raw, side.spelling), raw, all_marks)
+        x = d.without(time or _number(d, raw, side.spelling), raw, all_marks)
         found = _search(f"({x})", [d.number(c) for c in side.cuts], answers)
         return f"CASE WHEN ({x}) IS NOT NULL THEN {found} END"
     values = {v: n for v, n in side.group_of.items() if n in known} if side.groups else {name: name for name in known}
     place = {name: i for i, name in enumerate(known)}
     each = " ".join(f"WHEN {d.text(value)} THEN '{place[name]}'" for value, name in values.items())
-    return d.without(f"CASE {_value(d, raw, values)} {each} END" if values else "NULL", raw, all_marks)
+    value = time or _value(d, raw, values)
+    return d.without(f"CASE {value} {each} END" if values else "NULL", raw, all_marks)
 
 
 def _steps(d: Dialect, x: str, form: forms.StepsForm | forms.CellsForm) -> SlotWeights:
@@ -263,15 +302,17 @@ def _rate(d: Dialect, x: str, form: forms.RateForm) -> Formula:
     return Formula(x, out, " OR {x} < 0")
 
 
-def _words(column: Column, form: forms.WordsForm | forms.PresenceForm, table: TableName, present: str) -> TokenWeights:
+def _words(
+    column: Column, form: forms.WordsForm | forms.PresenceForm, words: TableName | Tokeniser, read: str
+) -> TokenWeights:
     if isinstance(form, forms.WordsForm):
         none = np.zeros_like(form.unseen)
-        return TokenWeights(table, present, list(form.words), form.logs, form.unseen, none, form.once)
+        return TokenWeights(words, read, list(form.words), form.logs, form.unseen, none, form.once)
     if not (np.isfinite(form.present).all() and np.isfinite(form.absent).all()):
         raise _cannot(column, "a text with impossible words", "smooth the counts: smoothing=tb.Laplace(1.0).")
     base = form.absent.sum(axis=0)
     weights = form.present - form.absent
-    return TokenWeights(table, present, list(form.words), weights, np.zeros_like(base), base, once=True)
+    return TokenWeights(words, read, list(form.words), weights, np.zeros_like(base), base, once=True)
 
 
 def written(weights: Floats) -> Floats:

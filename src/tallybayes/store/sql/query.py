@@ -5,14 +5,19 @@
     bent      where the model has a curve: the log-odds of two classes led through it, or the lead of the best class
     answer    exp(score − largest) / Σ exp(score − largest)
 
-Small tables of weights stand in the query as CASE; large ones are a table that `setup` makes, joined by slot. Texts and
-bags are read from a table of tokens: row, token, count.
+Small tables of weights stand in the query as CASE; large ones are a table that `setup` makes, joined by slot. Texts are
+cut by the database where it can, or like bags read from a table of tokens: row, token, count.
+
+A query reads the weights of its own model or none: the table's column of slots has a digest of the weights in its name,
+and answers come only if the table has as many rows as were written.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -23,26 +28,41 @@ from ...base.arrays import Floats, log_sum_exp
 from ...base.errors import SettingsError, unknown
 from ...data.outputs import PREDICTION, output_names
 from ...data.schema import Schema
+from ...data.text.tokeniser import Tokeniser
 from ...families.base import Belief
 from ...families.blend import bounded
 from ...families.calibration import LEAST, Isotonic, MarginScaling
 from ...families.settings import Settings
-from .dialects import Dialect, TableName, dialect
+from .dialects import COLUMN, Dialect, TableName, dialect
 from .parts import IMPOSSIBLE, Formula, SlotWeights, TokenWeights, parts_of, written
+from .texts import cut
 
+WEIGHTS = "tallybayes_weights"  # the table of weights, before what tells models apart
 _INLINE = 256  # weights of one column up to which they stand in the query itself
+_BY_NAME = "weights_table='name', --weights-table NAME"
 _TINY = -700.0  # exp of less is 0 for every purpose, and an error in PostgreSQL
 
 
 @dataclass(frozen=True)
 class SqlScorer:
-    """The statements that make a table of weights (none if it is not needed), and the query."""
+    """The statements that replace the table of weights (none if it is not needed), and the query.
+
+    `transaction` is the text of the first that does all or nothing; printed, the scorer is that and the query.
+    """
 
     setup: tuple[str, ...]
     query: str
+    weights_table: TableName | None = None  # None: all weights stand in the query
+    atomic: bool = True  # whether statements can be a transaction; a single one needs none
+
+    @property
+    def transaction(self) -> str:
+        """The setup as one text, between BEGIN and COMMIT where the database knows them."""
+        around = ("BEGIN", "COMMIT") if self.setup and self.atomic else ()
+        return "".join(f"{statement};\n\n" for statement in (*around[:1], *self.setup, *around[1:]))
 
     def __str__(self) -> str:
-        return ";\n\n".join([*self.setup, self.query]) + ";\n"
+        return f"{self.transaction}{self.query};\n"
 
 
 def sql_scorer(
@@ -57,16 +77,19 @@ def sql_scorer(
     keep: Sequence[str] | None = None,
     tokens: Mapping[str, TableName] | None = None,
     row_id: str = "id",
-    weights_table: TableName = "tallybayes_weights",
+    weights_table: TableName | None = None,
 ) -> SqlScorer:
     """The scorer of a model; see `Model.to_sql`."""
     tokens = tokens or {}
+    d = dialect(into)
+    if weights_table is not None:
+        _check_name(d, weights_table, [table, *tokens.values()])
     wrong = [n for n in tokens if n not in beliefs or not schema[n].about.words]
     if wrong:
         hint = "tokens={column: table} is for text and bag columns."
         found = f"tokens for {wrong[0]!r}, which is no text or bag of the model"
         raise unknown(SettingsError, found, wrong[0], beliefs, hint)
-    query = _Query(dialect(into), len(classes), weights_table, row_id)
+    query = _Query(d, len(classes), row_id)
     number = 0
     for name, belief in beliefs.items():
         factor = settings.weights.get(name, 1.0)
@@ -83,7 +106,22 @@ def sql_scorer(
             f"the column {clash[0]!r} of the table is called like one that the query adds",
             hint="leave it out: keep=[…] names the columns that come along.",
         )
-    return query.scorer(table, kept, classes, start, settings.isotonic if len(classes) == 2 else None, settings.lead)
+    curve = settings.isotonic if len(classes) == 2 else None
+    return query.scorer(table, kept, classes, start, curve, settings.lead, weights_table)
+
+
+def _check_name(d: Dialect, name: TableName, others: Sequence[TableName]) -> None:
+    """Refuse a name under which the weights would take the place of the user's own rows, or that would be cut short."""
+    parts = [name] if isinstance(name, str) else list(name)
+    long = next((p for p in parts if not p.strip() or len(p.encode()) > d.longest), None)
+    if not parts or long is not None:
+        found = f"the table of weights would be called {'.'.join(parts)[:80]!r}"
+        raise SettingsError(found, hint=f"take a name of 1 to {d.longest} bytes: {_BY_NAME}.")
+    for other in others:
+        if parts[-1].casefold() == (other if isinstance(other, str) else other[-1]).casefold():
+            found = f"the table of weights would take the place of the table {parts[-1]!r}, which the query reads"
+            raise SettingsError(found, hint=f"take another name: {_BY_NAME}.")
+    d.table(name)  # refuses what cannot be quoted
 
 
 @dataclass
@@ -92,13 +130,13 @@ class _Query:
 
     d: Dialect
     n_classes: int
-    weights_table: TableName
     row_id: str
     reads: list[str] = field(default_factory=list)  # of the first SELECT: columns as they are counted
     slots: list[str] = field(default_factory=list)  # of the second
     parts: list[list[str]] = field(default_factory=list)  # by column, then class
     joins: list[str] = field(default_factory=list)
     tables: list[str] = field(default_factory=list)  # further WITH clauses
+    ids: dict[str, str] = field(default_factory=dict)  # what rows are joined by, as the first SELECT has it
     rows: list[tuple[int, str, Sequence[float]]] = field(default_factory=list)  # of the table of weights
 
     def add(self, number: int, part: SlotWeights | Formula | TokenWeights, factor: float, exponent: float) -> None:
@@ -118,8 +156,7 @@ class _Query:
         else:
             alias = self._weights(number, part.names, weights)
             self.joins.append(
-                f"LEFT JOIN {self.d.table(self.weights_table)} AS {alias} "
-                f"ON {alias}.col = {number} AND {alias}.slot = r.tb_{number}"
+                f"LEFT JOIN tb_weights AS {alias} ON {alias}.col = {number} AND {alias}.slot = r.tb_{number}"
             )
             self.parts.append([
                 f"CASE WHEN r.tb_{number} IS NULL THEN {self.d.number(0.0)} "
@@ -159,9 +196,16 @@ class _Query:
         """The words of each row, summed in a table of their own; an impossible word counts once, however often."""
         d, alias = self.d, self._weights(number, part.names, _scaled(part.weights, factor))
         unseen = _scaled(part.unseen, factor)
-        row, token, count = (d.name(n) for n in ("row", "token", "count"))
-        listed = f"SELECT {row} AS id, {token} AS token, SUM({count}) AS tokens FROM {d.table(part.table)}"
-        listed += f" WHERE {count} > 0 GROUP BY {row}, {token}"
+        if isinstance(part.words, Tokeniser):
+            of, own = "tb_row", "ROW_NUMBER() OVER ()"
+            self.tables += cut(d, number, part.words)
+            listed = f"SELECT id, token, COUNT(*) AS tokens FROM tb_words{number} GROUP BY id, token"
+        else:
+            of, own = "tb_id", f"t.{d.name(self.row_id)}"
+            row, token, count = (d.name(n) for n in ("row", "token", "count"))
+            listed = f"SELECT {row} AS id, {token} AS token, SUM({count}) AS tokens FROM {d.table(part.words)}"
+            listed += f" WHERE {count} > 0 GROUP BY {row}, {token}"
+        self.ids[of] = own
         n = "1" if part.once else "t.tokens"
         sums = []
         for c in range(self.n_classes):
@@ -172,14 +216,14 @@ class _Query:
         self.tables.append(
             f"tb_tokens{number} AS (\n  SELECT t.id, SUM(t.tokens) AS tokens, {', '.join(sums)}\n"
             f"  FROM ({listed}) AS t\n"
-            f"  LEFT JOIN {d.table(self.weights_table)} AS {alias}\n"
+            f"  LEFT JOIN tb_weights AS {alias}\n"
             f"    ON {alias}.col = {number} AND {alias}.slot = t.token\n"
             f"  GROUP BY t.id\n)"
         )
-        self.joins.append(f"LEFT JOIN tb_tokens{number} ON tb_tokens{number}.id = r.tb_id")
+        self.joins.append(f"LEFT JOIN tb_tokens{number} ON tb_tokens{number}.id = r.{of}")
         base = _scaled(part.base, factor)
-        self.reads.append(f"{part.present} AS tb_x{number}")
-        self.slots.append(f"x.tb_x{number} AS tb_{number}")
+        self.reads.append(f"{part.read} AS tb_x{number}")
+        self.slots.append(f"x.tb_x{number} IS NOT NULL AS tb_{number}")
         words, none = f"tb_tokens{number}", d.number(0.0)
         length = f"CASE WHEN {words}.tokens > 1 THEN {words}.tokens ELSE 1 END"
         for_length = f" * POWER({length}, {d.number(exponent)})" if exponent else ""
@@ -192,16 +236,16 @@ class _Query:
 
     def scorer(
         self, table: TableName, keep: Sequence[str], classes: Sequence[Any], start: Floats, curve: Isotonic | None,
-        lead: MarginScaling | None,
+        lead: MarginScaling | None, weights_table: TableName | None,
     ) -> SqlScorer:  # fmt: skip
         """The whole query, from the inside out."""
         d, n = self.d, self.n_classes
         kept = [f"t.{d.name(name)} AS tb_kept{i}" for i, name in enumerate(keep)]
-        ids = [f"t.{d.name(self.row_id)} AS tb_id"] if self.tables else []
+        ids = [f"{own} AS {of}" for of, own in self.ids.items()]
         once = f"AS {d.materialized}(\n  SELECT"  # each step is worked out once, not again for every use of it
         read = f"tb_read {once} {_list([*kept, *ids, *self.reads, '1 AS tb_one'])}\n  FROM {d.table(table)} AS t\n)"
         passed = [f"tb_kept{i}" for i in range(len(keep))]
-        through = [*passed, *(["tb_id"] if ids else [])]
+        through = [*passed, *self.ids]
         rows = f"tb_rows {once} {_list([*through, *self.slots, 'tb_one'])}\n  FROM tb_read AS x\n)"
         first = written(start)
         sums = [f"{' + '.join([d.number(first[c]), *(p[c] for p in self.parts)])} AS tb_s{c}" for c in range(n)]
@@ -233,10 +277,34 @@ class _Query:
                 for c, name in enumerate(output_names(classes))
             ),
         ]
-        parts = ",\n".join([read, rows, *self.tables, scores, *bent, tops, shares])
-        query = f"WITH {parts}\nSELECT {_list(shown)}\nFROM tb_shares"
-        setup = d.weights(self.weights_table, self.rows) if self.rows else []
-        return SqlScorer(tuple(setup), query)
+        weights, setup, whole = self._weights_table(weights_table)
+        parts = ",\n".join([*weights, read, rows, *self.tables, scores, *bent, tops, shares])
+        query = f"WITH {parts}\nSELECT {_list(shown)}\nFROM tb_shares{whole}"
+        return SqlScorer(tuple(setup), query, self._named(weights_table) if self.rows else None, d.transactions)
+
+    def _weights_table(self, table: TableName | None) -> tuple[list[str], list[str], str]:
+        """The WITH clause that reads the table of weights, the statements that make it, and what must hold of it."""
+        if not self.rows:
+            return [], [], ""
+        d, named, stamp = self.d, self._named(table), f"slot_{self._digest}"
+        columns = ", ".join(f"c{c}" for c in range(self.n_classes))
+        again = f"NOT {d.materialized}" if d.materialized else ""
+        read = (
+            f"tb_weights AS {again}(\n  SELECT {COLUMN} AS col, {stamp} AS slot, {columns}\n  FROM {d.table(named)}\n)"
+        )
+        whole = f"\nWHERE (SELECT COUNT(*) FROM tb_weights) = {len(self.rows)}"
+        return [read], d.weights(named, stamp, self.rows), whole
+
+    def _named(self, table: TableName | None) -> TableName:
+        return f"{WEIGHTS}_{self._digest}" if table is None else table
+
+    @cached_property
+    def _digest(self) -> str:
+        """What tells these weights from those of any other model; asked for when all columns were added."""
+        out = hashlib.sha256(self.d.label.encode())
+        for row in self.rows:
+            out.update(f"{row!r}\n".encode())
+        return out.hexdigest()[:12]
 
     def _led(self, lead: MarginScaling, passed: Sequence[str]) -> list[str]:
         """Distances to the best class times scale · lead^exponent, where a second class is possible."""
