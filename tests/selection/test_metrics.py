@@ -186,7 +186,7 @@ def test_a_metric_of_ones_own_is_measured_by_drawing_rows(monkeypatch: pytest.Mo
 
 
 def test_areas_of_distinct_probabilities_are_those_of_any() -> None:
-    """What a row adds is w · d(area)/dw: by weights that differ a little, and on the short way where all are distinct."""
+    """What a row adds is w · d(area)/dw: by weights that differ a little, also on the short way of distinct ones."""
     rng = np.random.default_rng(6)
     n = 60
     for x in (rng.permutation(n) / n, rng.integers(0, 8, n) / 8):  # without and with equals

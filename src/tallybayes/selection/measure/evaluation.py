@@ -14,6 +14,7 @@ from ...base.arrays import Floats, Ints
 from ...base.canon import printable
 from ...base.errors import SettingsError, unknown
 from ...base.show import Page, Shown
+from ...tally.overlap import NO_SIGN, NONE, Overlap
 from . import curves, metrics
 from .bootstrap import Figures
 from .metrics import Scored
@@ -88,7 +89,13 @@ class Evaluation(Shown):
     settings: Mapping[str, Any] = field(default_factory=dict)
     explain: Callable[[str, int], Explanation] | None = field(default=None, repr=False)
     intervals: bool = True  # whether figures have them
+    learnt: Mapping[str, Overlap] = field(default_factory=dict, repr=False)  # of models that are there already
     _known: dict[Any, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def learnt_from(self) -> Overlap | None:
+        """Whether the (first) model has learnt from these rows; None of folds, which are held out."""
+        return next(iter(self.learnt.values()), None)
 
     def _scored(self, name: str) -> list[Scored]:
         if name not in self.forecasts:
@@ -254,4 +261,11 @@ class Evaluation(Shown):
         if len(self.names) > _MOST_LINES:
             lines.append([f"… {len(self.names) - _MOST_LINES} more settings"])
         lines.append(["majority class", *(f"{self.known(m):.4f}" for m in SHOWN)])
-        return Page(self.title, lines, left=len(lines[0]))
+        return Page(self.title, lines, left=len(lines[0]), foot=self._foot())
+
+    def _foot(self) -> str:
+        seen = self.learnt_from
+        if seen is None or seen.verdict in (NONE, NO_SIGN):
+            return ""
+        advice = ". Hold rows out, or let tb.cross_validate(rows, model.schema) score each by the others."
+        return seen.says + (advice if seen.flatters else ".")
