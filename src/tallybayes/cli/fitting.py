@@ -239,7 +239,7 @@ def by_folds(
 
     assert model.tally is not None
     rows, done = model.tally.rows, 0
-    if rows > _ANEW or model.settings.calibrated is None:  # without anything that was chosen both are the same
+    if rows > _ANEW:
         with data.open("cross-validating", work=True, hidden=hidden) as source:
             found = cross_validate(source, model.schema, folds=folds, settings=model.settings, groups=groups)
         flatters = "; families and weights were chosen with all rows, which flatters a little"

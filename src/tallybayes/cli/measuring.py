@@ -15,6 +15,7 @@ from .models import MODEL, load_model, place, save_bytes
 from .terminal import grid, heading, say, show, show_json
 
 if TYPE_CHECKING:
+    from ..data.sources import Source
     from ..model.model import Model
     from ..selection.measure.evaluation import Evaluation
     from ..tally.overlap import Overlap
@@ -93,6 +94,7 @@ def _cross_validated(data: Data, model: Model, folds: int, target: str | None, w
     """Every row forecast by a model of the other folds, made as this one was: of the same columns, chosen anew."""
     from ..base.errors import SchemaError
     from ..selection.choose.fit import fit as fit_rows
+    from ..tally.tally import Tally
 
     if model.tally is None:
         raise click.UsageError("a model without counts says nothing of how it was made: leave out --cross-validate")
@@ -102,7 +104,13 @@ def _cross_validated(data: Data, model: Model, folds: int, target: str | None, w
         )
     schema = model.schema.with_weights(weights) if weights else model.schema
     bare = schema._with(columns=[c for c in schema.columns if c.of is None])  # pairs and gaps are chosen by each fold
-    return by_folds(data, model, bare, folds, lambda rows: fit_rows(rows, schema=bare))
+
+    def fitted(rows: Source) -> Model:
+        if model.settings.calibrated is None:  # nothing was chosen by rows
+            return Tally.of(schema, rows).model(model.settings)
+        return fit_rows(rows, schema=bare)
+
+    return by_folds(data, model, bare, folds, fitted)
 
 
 @click.command(short_help="Compare models, or with other classifiers.")

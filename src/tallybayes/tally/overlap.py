@@ -174,4 +174,4 @@ def _expected(sheet: Sheet, name: str, share: Floats, seen: Any) -> float:
 
 
 def _rows_of(tally: Tally) -> Floats:
-    return tally.labels.sheet("rows", ROWS).table("rows", len(tally.classes)).sum(axis=0)
+    return np.asarray(tally.labels.sheet("rows", ROWS).table("rows", len(tally.classes)).sum(axis=0))

@@ -191,7 +191,7 @@ class Figures:
             code = _numbered(code, s.predicted, self.n_classes)
         first = np.empty(int(code.max()) + 1, dtype=np.int64)
         first[code[::-1]] = np.arange(len(code))[::-1]
-        squares, weight = (np.bincount(code, v, minlength=len(first)) for v in (self.weights**2, self.weights))
+        squares, weight = (_sums(code, v, len(first)) for v in (self.weights**2, self.weights))
         cells = [Scored.of_answers(s.labels[first], s.predicted[first], self.n_classes, weight) for s in every]
         return cells[: len(self.scored)], cells[len(self.scored) :], squares, weight
 
@@ -295,6 +295,10 @@ class Figures:
         if figure <= np.quantile(chance, 1 - outside):
             low = 0.0
         return np.asarray(figure), np.asarray(min(max(low, 0.0), figure)), np.asarray(max(high - 1.75 * added, figure))
+
+
+def _sums(code: Ints, values: Floats, count: int) -> Floats:
+    return np.asarray(np.bincount(code, values, minlength=count), dtype=np.float64)
 
 
 def _of(which: int, bounds: Bounds) -> Bounds:

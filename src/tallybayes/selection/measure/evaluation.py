@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -184,7 +184,7 @@ class Evaluation(Shown):
         out: dict[str, Any] = {"class": [str(c) for c in self.classes]}
         out["rows"] = np.bincount(self.labels, weights=figures.weights, minlength=len(self.classes))
         for metric in metrics.PER_CLASS:
-            found = self._once((name, "class", metric), lambda metric=metric: figures.by_class(metric))
+            found = self._once((name, "class", metric), partial(figures.by_class, metric))
             for i, end in enumerate(self._ends):
                 out[metric + end] = found[i]
         return pa.table(out)

@@ -1,4 +1,4 @@
-"""Models that are there already, on labelled rows: one by itself (`evaluate`), or several beside each other, row by row.
+"""Models that are there already, on labelled rows: one by itself (`evaluate`), or several in pairs (`compare_models`).
 
 The rows are read once for each model, by its own schema, and counted once more to see whether it has learnt from them.
 """
