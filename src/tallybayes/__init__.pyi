@@ -58,11 +58,13 @@ from .selection.choose.tune import tune as tune
 from .selection.leave_one_out import leave_one_out as leave_one_out
 from .selection.measure import metrics as metrics
 from .selection.measure.cross_validate import cross_validate as cross_validate
-from .selection.measure.cross_validate import evaluate as evaluate
 from .selection.measure.evaluation import Evaluation as Evaluation
 from .selection.measure.figure_curves import FigureCurve as FigureCurve
 from .selection.measure.figure_curves import learning_curve as learning_curve
 from .selection.measure.figure_curves import validation_curve as validation_curve
+from .selection.measure.saved import ModelComparison as ModelComparison
+from .selection.measure.saved import compare_models as compare_models
+from .selection.measure.saved import evaluate as evaluate
 from .selection.parts import split as split
 from .selection.rivals.compare import Comparison as Comparison
 from .selection.rivals.compare import compare as compare

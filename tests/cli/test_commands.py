@@ -261,6 +261,40 @@ def test_evaluate_shows_figures_classes_confusion_and_mistakes(model):
     assert facts["accuracy"] == pytest.approx(found["accuracy"]) and len(facts["by_class"]) == 2
 
 
+def test_evaluate_tells_rows_that_the_model_has_learnt_from(model, tmp_path):
+    out = good(run("evaluate", model, FLATS))
+    assert "240 rows that the model has learnt from" in out and "held-out" not in out
+    assert "--cross-validate 10" in out and "ROC-AUC" in out and "average precision of slow" in out
+    facts = json.loads(good(run("evaluate", model, FLATS, "--json", "--no-intervals")))
+    assert facts["learnt_from"] == "all" and "accuracy_low" not in facts
+    folds = good(run("evaluate", model, FLATS, "--cross-validate", 2, "--mistakes", 0))
+    assert "2 folds" in folds and "learnt from" not in folds
+    new = [{k: v for k, v in r.items() if k != "let"} | {"gone": r["let"]} for r in rows_of()[:40]]
+    data = write(tmp_path / "renamed.csv", new)
+    bad(run("evaluate", model, data), "there is no target column 'let'", "--target COLUMN")
+    bad(run("evaluate", model, data, "--target", "gon"), "did you mean 'gone'?")
+    assert "40 rows that the model has learnt from" in good(run("evaluate", model, data, "--target", "gone"))
+
+
+def test_saved_models_are_compared_on_the_same_rows(model, tmp_path):
+    other = tmp_path / "other.tb"
+    few = write(tmp_path / "few.csv", [{k: r[k] for k in ("district", "balcony", "let")} for r in rows_of()])
+    good(run("fit", few, "--target", "let", "--no-calibrate", "--folds", 0, "-o", other))
+    out = good(run("compare", "--model", model, "--model", other, FLATS, "--disagree", tmp_path / "apart.csv"))
+    assert "exact McNemar" in out and "other, less" in out and "ROC-AUC" in out and "learnt from" in out
+    rows = list(csv.DictReader((tmp_path / "apart.csv").read_text("utf-8").splitlines()))
+    ours, theirs = (tb.load(m).predict(str(FLATS)).tolist() for m in (model, other))
+    assert [int(r["row"]) for r in rows] == [i for i in range(240) if ours[i] != theirs[i]]
+    assert all(r["other"] == theirs[int(r["row"])] for r in rows)
+    facts = json.loads(good(run("compare", "--model", model, "--model", other, FLATS, "--json")))
+    assert facts["disagreements"] == len(rows) and len(facts["differences"]) == 6
+    bad(run("compare", "--model", model, FLATS), "give another")
+    bad(run("compare", FLATS, "--target", "let", "--disagree", tmp_path / "x.csv"), "--model")
+    bad(run("compare", "--model", model, "--model", other, FLATS, "--schema", "s.json"), "leave out --schema")
+    same = good(run("compare", "--model", model, "--model", model, FLATS))
+    assert "(1)" in same and "(2)" in same and "Answers differ on 0 of 240 rows" in same
+
+
 def test_explain_is_the_library_s_explanation(model):
     explained = tb.load(model).explain(str(FLATS), 7, log="decibans")
     facts = json.loads(good(run("explain", model, FLATS, "--row", 7, "--log", "decibans", "--json")))

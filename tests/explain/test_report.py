@@ -121,7 +121,7 @@ def test_training_rows_are_noticed(model: tb.Model) -> None:
     mixed = {k: list(v)[::-1] for k, v in data.items()}
     assert report_facts(model, mixed)["data"]["trained_on"] == "yes"  # in any order
     mixed["size"][0] += 1
-    assert report_facts(model, mixed)["data"]["trained_on"] == "unknown"
+    assert report_facts(model, mixed)["data"]["trained_on"] == "partly"
 
 
 def test_without_labels_or_with_unknown_ones(model: tb.Model) -> None:

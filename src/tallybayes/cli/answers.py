@@ -1,4 +1,4 @@
-"""Commands that ask a model about rows: `predict`, `evaluate`, `explain`."""
+"""Commands that ask a model about rows: `predict`, `explain`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 _KEPT = 24  # characters of a column that is shown beside the answers
 _SCREEN = 40  # rows of predictions that a terminal shows
-_MOST_CONFUSION = 10  # classes of a confusion table
 _PRIOR = click.option("--prior", help="Other class probabilities: uniform, or CLASS=PROBABILITY,… for every class.")
 
 
@@ -97,36 +96,6 @@ def _first_rows(model: Model, source: Source, keep: Sequence[str], proba: bool, 
     yield grid(("row", *keep, model.schema.target, *heads), lines, left=2 + len(keep), fold=-1)
     if total > len(lines):
         yield f"\n{total - len(lines):,} more rows: all of them with -o FILE, or through a pipe"
-
-
-@click.command(short_help="How good the answers are.")
-@MODEL
-@click.option("--weights", metavar="COLUMN", help="The column that holds the weight of each row.")
-@click.option("--mistakes", default=5, show_default=True, help="How many of the surest mistakes to name.")
-@click.option("--json", "as_json", is_flag=True, help="Print every metric with its interval as JSON.")
-@reads_data
-def evaluate(model: str, data: Data, weights: str | None, mistakes: int, as_json: bool) -> None:
-    """How good the answers are on labelled rows, which should not be those the model was made of."""
-    from ..selection.measure.cross_validate import evaluate as evaluate_rows
-    from .screens import by_class_page, confusion_page, figures_page
-
-    asked = load_model(model)
-    with data.open("evaluating") as source:
-        found = evaluate_rows(asked, source, weights=weights)
-    if as_json:
-        show_json(found.table.to_pylist()[0] | {"by_class": found.by_class().to_pylist()})
-        return
-    show(f"{data.name}: {found.title}", figures_page(found), heading("By class"), by_class_page(found))
-    if len(found.classes) <= _MOST_CONFUSION:
-        show(heading("How often which answer was given"), confusion_page(found))
-    wrong = found.mistakes(mistakes, explain=False)
-    if len(wrong):
-        lines = [(str(m.row), str(m.truth), str(m.answer), f"{m.probability:.4f}") for m in wrong]
-        show(
-            heading(f"The {len(wrong)} surest of {wrong.of:,} mistakes"),
-            grid(("row", "is", "answered", "probability"), lines, left=3),
-            f"\nWhy: tallybayes explain {model} {data.name} --row {wrong[0].row}",
-        )
 
 
 @click.command(short_help="Why one row gets its answer.")

@@ -1,4 +1,4 @@
-"""Commands that make a model of rows, or compare ways to: `fit`, `tune`, `compare`."""
+"""Commands that make a model of rows: `fit`, `tune`."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 
 _FOLDS = 5  # where nothing was chosen, and so nothing judged
 _ANEW = 20_000  # rows up to which cross-validation fits anew on every fold; beyond, folds are subtracted
-_TARGET = click.option("--target", metavar="COLUMN", help="The column to predict.")
-_SCHEMA = click.option("--schema", "schema_file", type=click.Path(), metavar="FILE", help="Count by this schema.")
+TARGET = click.option("--target", metavar="COLUMN", help="The column to predict.")
+SCHEMA = click.option("--schema", "schema_file", type=click.Path(), metavar="FILE", help="Count by this schema.")
 _SET = click.option(
     "--set", "sets", multiple=True, metavar="COLUMN=WORD", help="A kind, as in zip=category, or a family, age=kernel."
 )
-_WEIGHTS = click.option("--weights", metavar="COLUMN", help="The column that holds the weight of each row.")
-_JSON = click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
+WEIGHTS = click.option("--weights", metavar="COLUMN", help="The column that holds the weight of each row.")
+JSON = click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
 
 
 @click.command(short_help="Make a model of rows.")
-@_TARGET
+@TARGET
 @OUT_MODEL
-@_SCHEMA
+@SCHEMA
 @click.option(
     "--save-schema", type=click.Path(), callback=place, metavar="FILE", help="Write the schema, to be shared or edited."
 )
@@ -45,7 +45,7 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="Print the figures 
 )
 @click.option("--pairs", multiple=True, metavar="auto|no|A:B", help="Columns counted together where that helps (auto).")
 @click.option("--no-gaps", is_flag=True, help="Do not count whether a value is missing as evidence.")
-@_WEIGHTS
+@WEIGHTS
 @click.option("--receipts", is_flag=True, help="Count a hash of each row, so that forget knows every row.")
 @click.option(
     "--folds", type=int, metavar="N", help="Fit anew on N folds for the figures, N times the work; 0 for no figures."
@@ -103,7 +103,7 @@ def fit(
             raise by_target(groups)
         looked = without_columns(source, deciding)
         schema = choices.applied(
-            apart(_schema(looked, schema_file, target, reading, weights, receipts, True), deciding)
+            apart(schema_of(looked, schema_file, target, reading, weights, receipts, True), deciding)
         )
     quiet = output == "-"
 
@@ -136,11 +136,9 @@ def fit(
         held = f"{calibrated.judged:,} held-out rows, which judged what was chosen"
         tell(heading(f"On rows it has not seen: {held}"), judged_page(model))
     elif folds is None or folds:
-        evaluation = _cross_validated(data, model, schema, folds or _FOLDS, fitted, groups, no_progress)
+        evaluation = by_folds(data, model, schema, folds or _FOLDS, fitted, groups, no_progress)
         tell(heading(f"On rows it has not seen: {evaluation.title}"), figures_page(evaluation))
         model = _judged(model, evaluation)
-        if evaluation.settings:  # one pass over many rows, under the settings that all of them chose
-            tell("families and weights were chosen with all rows, which flatters a little")
     evidence = evidence_page(model)
     if evidence is not None:
         tell(heading("Most telling"), evidence)
@@ -174,7 +172,7 @@ def _there(source: Source, column: str | None, what: str) -> None:
         raise unknown(DataError, f"there is no column {column!r}{comma} {what}", column, first.names())
 
 
-def _schema(
+def schema_of(
     source: Source, file: str | None, target: str | None, reading: Reading, weights: str | None = None,
     receipts: bool = False, counted: bool = False,
 ) -> Schema:  # fmt: skip
@@ -220,11 +218,13 @@ def _what_was_chosen(model: Model, schema: Schema) -> list[Any]:
     return out
 
 
-def _cross_validated(
+def by_folds(
     data: Data, model: Model, schema: Schema, folds: int, fitted: Callable[[Source], Model], groups: str | None = None,
     hidden: bool = False,
 ) -> Evaluation:  # fmt: skip
     """Every row forecast by a model of the other folds: fitted anew, or for many rows by subtraction."""
+    from dataclasses import replace
+
     from ..selection.measure.cross_validate import cross_validate
     from .terminal import bar
 
@@ -232,7 +232,9 @@ def _cross_validated(
     rows, done = model.tally.rows, 0
     if rows > _ANEW:
         with data.open("cross-validating", work=True, hidden=hidden) as source:
-            return cross_validate(source, model.schema, folds=folds, settings=model.settings, groups=groups)
+            found = cross_validate(source, model.schema, folds=folds, settings=model.settings, groups=groups)
+        flatters = "; families and weights were chosen with all rows, which flatters a little"
+        return replace(found, title=found.title + (flatters if model.settings.calibrated is not None else ""))
     with bar("cross-validating", hidden=hidden) as tell:
 
         def counted(training: Source) -> Model:
@@ -246,9 +248,9 @@ def _cross_validated(
 
 
 @click.command(short_help="Choose smoothing and families, column by column.")
-@_TARGET
+@TARGET
 @OUT_MODEL
-@_SCHEMA
+@SCHEMA
 @_SET
 @click.option(
     "--smoothing", multiple=True, metavar="NAME[:AMOUNT]", help="One to try, instead of laplace:0.01 to laplace:3."
@@ -259,7 +261,7 @@ def _cross_validated(
 @click.option(
     "--nested", is_flag=True, help="Also tune anew inside each fold: the honest figure, as many times the work."
 )
-@_JSON
+@JSON
 @reads_cells
 @reads_data
 def tune(
@@ -287,7 +289,7 @@ def tune(
 
     choices = Choices.of(sets)
     with data.open("looking") as source:
-        schema = choices.applied(_schema(source, schema_file, target, reading))
+        schema = choices.applied(schema_of(source, schema_file, target, reading))
     wanted = {column: word.split(",") for column, _, word in (given.rpartition("=") for given in families)}
     with data.open("tuning", work=True) as source:
         found = tune_rows(
@@ -315,37 +317,3 @@ def tune(
         if found.nested is not None:
             show(heading(f"On rows it has not seen: {found.nested.title}"), figures_page(found.nested))
         show(*([f"\n{note}"] if note else []))
-
-
-@click.command(short_help="Compare with other classifiers.")
-@_TARGET
-@_SCHEMA
-@click.option("--folds", default=5, show_default=True)
-@_WEIGHTS
-@_JSON
-@reads_cells
-@reads_data
-def compare(
-    data: Data,
-    target: str | None,
-    schema_file: str | None,
-    folds: int,
-    weights: str | None,
-    as_json: bool,
-    reading: Reading,
-) -> None:
-    """Naive Bayes beside its rivals on the same folds: majority class, exact match, neighbours, logistic twin, …
-
-    Classifiers of scikit-learn take part where it is installed.
-    """
-    from ..selection.rivals.compare import compare as compare_all
-    from .screens import compared_page
-
-    with data.open("looking") as source:
-        schema = _schema(source, schema_file, target, reading, weights)
-    with data.open("comparing", work=True) as source:
-        found = compare_all(source, schema, folds=folds)
-    if as_json:
-        show_json(found.table.to_pylist())
-    else:
-        show(found.evaluation.title, compared_page(found))

@@ -18,10 +18,11 @@ from typing import Any, NoReturn
 import click
 
 from ..base.errors import FileError, TallybayesError
-from .answers import evaluate, explain, predict
+from .answers import explain, predict
 from .counting import forget, merge, update
-from .fitting import compare, fit, tune
+from .fitting import fit, tune
 from .mail import ERROR, TRY_AGAIN, mail, pass_on
+from .measuring import compare, evaluate
 from .pages import export, report, share, show_
 from .reference import reference_
 from .terminal import complain, for_commands, say

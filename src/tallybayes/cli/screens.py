@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..base.canon import printable
 from .choices import smoothing_words
 from .terminal import grid, heading
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from ..model.provenance import Provenance
     from ..selection.choose.tune import Tuned
     from ..selection.measure.evaluation import Evaluation
+    from ..selection.measure.saved import ModelComparison
     from ..selection.rivals.compare import Comparison
     from ..store.reveals import Revealed
 
@@ -27,6 +29,8 @@ FIGURES = {
     "brier": "Brier score",
     "calibration_error": "calibration error",
 }
+_AREAS = {"roc_auc": "ROC-AUC", "average_precision": "average precision"}
+_MOST_AREAS = 20  # classes, each against the rest
 _COMPARED = ("accuracy", "log_loss", "calibration_error")
 MOST_CLASSES = 6  # beside each other on a page
 _LEAST_ROWS, _LEAST_SHARE = 5, 0.02  # of a class, behind a value that is called telling
@@ -60,12 +64,22 @@ def classes_page(model: Model) -> Any:
 
 def figures_page(evaluation: Evaluation, name: str = "this model") -> Any:
     """The metrics with their intervals, beside those of the majority class."""
-    known = evaluation.baseline
     lines = []
-    for metric, words in FIGURES.items():
+    for metric, words in (FIGURES | areas_of(evaluation.classes)).items():
         value, low, high = evaluation.figure(metric)
-        lines.append((words, f"{value:.4f}", f"{low:.4f} to {high:.4f}", f"{known[metric]:.4f}"))
-    return grid(("", name, "95 % interval", "majority class"), lines)
+        if not np.isnan(value):  # there is no area where all rows are of one class
+            around = [f"{low:.4f} to {high:.4f}"] if evaluation.intervals else []
+            lines.append((words, f"{value:.4f}", *around, f"{evaluation.known(metric):.4f}"))
+    return grid(("", name, *(["95 % interval"] if evaluation.intervals else []), "majority class"), lines)
+
+
+def areas_of(classes: Sequence[Any]) -> dict[str, str]:
+    """The areas under curves that a page shows, and of what they are; none of very many classes."""
+    if len(classes) > _MOST_AREAS:
+        return {}
+    if len(classes) == 2:
+        return _AREAS | {"average_precision": f"average precision of {printable(classes[1], 30)}"}
+    return {metric: f"{words}, mean of the classes" for metric, words in _AREAS.items()}
 
 
 def provenance_page(provenance: Provenance) -> Any:
@@ -122,6 +136,38 @@ def compared_page(found: Comparison) -> Any:
     ]
     heads = ("", "accuracy", "log loss", "calibration", "fit s", "predict s", "MB")
     return grid(heads, lines, fold=0)
+
+
+def models_page(found: ModelComparison) -> Iterator[Any]:
+    """Models beside each other: their figures, differences from the first, and who is right alone."""
+    first, *others = found.names
+    metrics = FIGURES | {"f1_macro": "F1, mean of the classes"} | areas_of(found.evaluation.classes)
+    figures = {m: [found.evaluation.figure(m, n)[0] for n in found.names] for m in metrics}
+    shown = [m for m, values in figures.items() if not np.isnan(values[0])]
+    yield grid(("", *found.names), [(metrics[m], *(f"{v:.4f}" for v in figures[m])) for m in shown])
+    for name in others:
+        yield heading(f"{name}, less {first}")
+        lines = []
+        for metric in (m for m in shown if m != "calibration_error"):  # chance alone makes it positive, of each its own
+            value, low, high = found.difference(metric, name)
+            lines.append((metrics[metric], f"{value:+.4f}", f"{low:+.4f} to {high:+.4f}"))
+        yield grid(("", "difference", "95 % interval"), lines)
+        yield found.mcnemar_said(name)
+
+
+def apart_page(found: ModelComparison, most: int) -> Any:
+    """The rows that get different answers whose probabilities are furthest apart."""
+    table = found.disagreements(most).to_pydict()
+    heads = ["row", "is", *(h for name in found.names for h in (name, ""))]
+    lines = [
+        (
+            str(table["row"][i]),
+            table["is"][i],
+            *(cell for n in found.names for cell in (table[n][i], f"{table[f'{n}: probability'][i]:.4f}")),
+        )
+        for i in range(len(table["row"]))
+    ]
+    return grid(heads, lines, left=2)
 
 
 def by_class_page(evaluation: Evaluation) -> Any:

@@ -16,7 +16,7 @@ from ..data.sources import open_source
 from ..exact.counts import Counts
 from ..exact.sheet import Sheet
 from ..model.model import Model
-from ..selection.measure.cross_validate import evaluate
+from ..selection.measure.saved import evaluate
 from ..tally.tally import Tally
 from .reveals import SLOTS
 

@@ -22,7 +22,7 @@ from ...model import posterior
 from ...model.model import Model
 from ...selection.measure.evaluation import Evaluation
 from ...selection.measure.metrics import baseline, by_class, confusion
-from ...tally.tally import Tally
+from ...tally.overlap import ALL, NONE, SOME, overlap
 from ..plots.columns import telling
 from ..plots.scores import class_numbers
 
@@ -135,12 +135,10 @@ def report_facts(model: Model, data: Any, y: Any = None, *, seen: Judged | None 
 
 
 def trained_on(model: Model, seen: Judged) -> str:
-    """Whether these are the rows that were counted: "yes" if their tally is the model's, else "no" or "unknown"."""
+    """Whether these rows were counted: "yes" if all of them, by all signs, "partly", "no" if none can, or "unknown"."""
     if model.tally is None:
         return "no"
-    if int((seen.labels != -1).sum()) != model.tally.rows:
-        return "unknown"
-    return "yes" if Tally.of(model.tally.schema, seen.source).digest == model.tally.digest else "unknown"
+    return {ALL: "yes", SOME: "partly", NONE: "no"}.get(overlap(model.tally, seen.source).verdict, "unknown")
 
 
 def worst(labels: Ints, p: Floats, most: int = MISTAKES) -> list[int]:

@@ -75,8 +75,14 @@ def _warnings(data: dict[str, Any]) -> Iterable[tuple[str, str]]:
     elif data["trained_on"] == "yes":
         yield (
             "warning",
-            "These are the very rows that the model was counted from: the figures below flatter it. Give rows that it "
-            "has not seen, or cross-validate.",
+            "These are rows that the model was counted from: the figures below flatter it. Give rows that it has not "
+            "seen, or cross-validate.",
+        )
+    elif data["trained_on"] == "partly":
+        yield (
+            "warning",
+            "The model was counted from some of these rows, by all signs: the figures below flatter it. Give rows that "
+            "it has not seen, or cross-validate.",
         )
     elif data["trained_on"] == "unknown":
         yield (

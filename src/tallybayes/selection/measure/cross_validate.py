@@ -1,4 +1,4 @@
-"""How good a model is on rows it has not seen: `evaluate` asks a fitted one, `cross_validate` makes one per fold.
+"""How good models are on rows they have not seen: `cross_validate` makes one per fold.
 
 Settings are tried by subtraction: every row is counted once, and a fold is scored by the total less the fold, or a row
 by the total less the row. The whole of `tb.fit`, or any other fitter, is fitted anew for each fold (`refit`). All three
@@ -31,42 +31,9 @@ from ..leave_one_out import leave_one_out
 from ..parts import Plan, without_columns
 from ..settings_at_once import spread
 from .evaluation import Evaluation
-from .refit import Fitter, Truth, Turn, explained, folds_said, learner_of, refit
+from .refit import Fitter, Turn, explained, folds_said, learner_of, refit
 
 LEAVE_ONE_OUT = "leave-one-out"
-
-
-def evaluate(model: Model, data: Any, y: Any = None, *, weights: Any = None, seed: int = 0) -> Evaluation:
-    """How good a model's probabilities are on labelled rows, which should not be those it was fitted to.
-
-    >>> import tallybayes as tb
-    >>> model = tb.fit({"Sky": ["sunny", "rainy", "sunny"], "Play": ["yes", "no", "yes"]}, "Play")
-    >>> evaluate(model, {"Sky": ["sunny", "rainy", "rainy"], "Play": ["yes", "no", "yes"]})["accuracy"]
-    0.6666666666666666
-    """
-    if not hasattr(model, "predict_proba"):
-        raise SettingsError(
-            f"a model of type {type(model).__name__}", hint="give the model first, tb.load(path) if it is a file's."
-        )
-    schema = model.schema if not isinstance(weights, str) else model.schema.with_weights(weights)
-    beside = None if isinstance(weights, str) else weights
-    source = open_source(data, y, weights=beside, target=schema.target).repeatable()
-    truth = Truth.of(source, schema, [str(canon.text(c)) for c in model.classes])
-    every = np.ones(len(truth.rows), dtype=bool)
-    p = truth.forecast(model, truth.of_source(source, every))
-    return Evaluation(
-        truth.classes,
-        ("model",),
-        truth.rows,
-        truth.labels,
-        truth.weights,
-        {"model": [p]},
-        np.tile(truth.in_order(np.exp(model.log_prior)[None, :], model.classes), (len(p), 1)),
-        title=f"{len(p):,} held-out rows, {len(truth.classes)} classes",
-        seed=seed,
-        settings={"model": model.settings},
-        explain=explained(source, truth.rows, lambda name, at, row: model),
-    )
 
 
 def cross_validate(

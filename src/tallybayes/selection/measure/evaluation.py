@@ -14,15 +14,15 @@ from ...base.arrays import Floats, Ints
 from ...base.canon import printable
 from ...base.errors import SettingsError, unknown
 from ...base.show import Page, Shown
+from ...tally.overlap import NO_SIGN, NONE, Overlap
 from . import curves, metrics
-from .bootstrap import interval
+from .bootstrap import Figures
 from .metrics import Scored
 
 if TYPE_CHECKING:
     from ...explain.explanation import Explanation
 
 SHOWN = ("accuracy", "log_loss", "brier", "calibration_error")  # of a printed table; the rest is in `.table`
-_DRAWN = 2e7  # rows × classes × draws spent on one interval, within 200 and 1,000 draws
 _MOST_LINES = 40
 
 
@@ -88,7 +88,14 @@ class Evaluation(Shown):
     seed: int = 0
     settings: Mapping[str, Any] = field(default_factory=dict)
     explain: Callable[[str, int], Explanation] | None = field(default=None, repr=False)
+    intervals: bool = True  # whether figures have them
+    learnt: Mapping[str, Overlap] = field(default_factory=dict, repr=False)  # of models that are there already
     _known: dict[Any, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def learnt_from(self) -> Overlap | None:
+        """Whether the (first) model has learnt from these rows; None of folds, which are held out."""
+        return next(iter(self.learnt.values()), None)
 
     def _scored(self, name: str) -> list[Scored]:
         if name not in self.forecasts:
@@ -116,34 +123,41 @@ class Evaluation(Shown):
         return self.names[setting or 0]
 
     def figure(self, metric: str, setting: str | int | None = None) -> tuple[float, float, float]:
-        """(figure, lower, upper) of a metric: a 95 % interval from a bootstrap over rows."""
+        """(figure, lower, upper) of a metric: a 95 % interval, NaN where `intervals` were left out."""
         name = self._name(setting)
-        f = metrics.formula(metric)
-        scored = self._scored(name)
-        found = self._once((name, metric), lambda: interval(scored, f, resamples=self._draws, seed=self.seed))
-        return float(found[0]), float(found[1]), float(found[2])
+        figures = self._figures(name)
+        if not self.intervals:
+            return self._value(metric, name), np.nan, np.nan
+        out: tuple[float, float, float] = self._once((name, metric), lambda: figures.interval(metric))
+        return out
 
-    @property
-    def _draws(self) -> int:
-        return int(np.clip(_DRAWN / (len(self.labels) * len(self.classes)), 200, 1000))
+    def _figures(self, name: str) -> Figures:
+        scored = self._scored(name)
+        out: Figures = self._once(("figures", name), lambda: Figures(scored, seed=self.seed))
+        return out
+
+    def _value(self, metric: str, name: str) -> float:
+        return float(self._once((name, "value", metric), lambda: self._figures(name).value(metric)))
 
     def __getitem__(self, metric: str) -> float:
         """The metric of the first setting: evaluation["accuracy"]."""
-        s = self._scored(self.names[0])
-        return float(np.mean([metrics.formula(metric)(r, r.weights[None, :])[0] for r in s]))
+        return self._value(metric, self.names[0])
 
     def best(self, metric: str = "log_loss") -> str:
         """The setting with the best figure; of equals the first."""
         sign = -1.0 if metric in metrics.SMALLER_IS_BETTER else 1.0
-        f = metrics.formula(metric)
-        found = [sign * np.mean([f(r, r.weights[None, :])[0] for r in self._scored(n)]) for n in self.names]
+        found = [sign * self._value(metric, name) for name in self.names]
         return self.names[int(np.argmax(found))]
 
     @property
     def baseline(self) -> dict[str, float]:
         """Every metric of a forecast that knows only how frequent the classes are in training."""
-        s = Scored.of(self.labels, self.prior, self.weights)
-        return {name: float(f(s, s.weights[None, :])[0]) for name, f in metrics.METRICS.items()}
+        return {name: self.known(name) for name in metrics.METRICS}
+
+    def known(self, metric: str) -> float:
+        """One metric of that forecast."""
+        prior: Figures = self._once("prior", lambda: Figures([Scored.of(self.labels, self.prior, self.weights)]))
+        return float(self._once(("prior", metric), lambda: prior.value(metric)))
 
     @cached_property
     def table(self) -> pa.Table:
@@ -151,9 +165,13 @@ class Evaluation(Shown):
         columns: dict[str, list[Any]] = {"setting": list(self.names), "rows": [len(self.rows)] * len(self.names)}
         for metric in metrics.METRICS:
             found = [self.figure(metric, name) for name in self.names]
-            for i, end in enumerate(("", "_low", "_high")):
+            for i, end in enumerate(self._ends):
                 columns[metric + end] = [f[i] for f in found]
         return pa.table(columns)
+
+    @property
+    def _ends(self) -> tuple[str, ...]:
+        return ("", "_low", "_high") if self.intervals else ("",)
 
     def to_pandas(self) -> Any:
         """The same as a pandas frame."""
@@ -162,13 +180,12 @@ class Evaluation(Shown):
     def by_class(self, setting: str | int | None = None) -> pa.Table:
         """A row per class: how many rows, precision, recall (sensitivity), specificity, F1, ROC-AUC, with intervals."""
         name = self._name(setting)
-        s = self._scored(name)
+        figures = self._figures(name)
         out: dict[str, Any] = {"class": [str(c) for c in self.classes]}
-        out["rows"] = np.bincount(self.labels, weights=s[0].weights, minlength=len(self.classes))
-        for metric, f in metrics.PER_CLASS.items():
-            work = partial(interval, s, f, resamples=self._draws, seed=self.seed)
-            found = self._once((name, "class", metric), work)
-            for i, end in enumerate(("", "_low", "_high")):
+        out["rows"] = np.bincount(self.labels, weights=figures.weights, minlength=len(self.classes))
+        for metric in metrics.PER_CLASS:
+            found = self._once((name, "class", metric), partial(figures.by_class, metric))
+            for i, end in enumerate(self._ends):
                 out[metric + end] = found[i]
         return pa.table(out)
 
@@ -239,9 +256,16 @@ class Evaluation(Shown):
         lines = [["", *(m.replace("_", " ") for m in SHOWN)]]
         for name in self.names[:_MOST_LINES]:
             cells = [self.figure(m, name) for m in SHOWN]
-            lines.append([printable(name, 60), *(f"{v:.4f} ({a:.3f}–{b:.3f})" for v, a, b in cells)])
+            around = (f" ({a:.3f}–{b:.3f})" if self.intervals else "" for _, a, b in cells)
+            lines.append([printable(name, 60), *(f"{c[0]:.4f}{ends}" for c, ends in zip(cells, around, strict=True))])
         if len(self.names) > _MOST_LINES:
             lines.append([f"… {len(self.names) - _MOST_LINES} more settings"])
-        known = self.baseline
-        lines.append(["majority class", *(f"{known[m]:.4f}" for m in SHOWN)])
-        return Page(self.title, lines, left=len(lines[0]))
+        lines.append(["majority class", *(f"{self.known(m):.4f}" for m in SHOWN)])
+        return Page(self.title, lines, left=len(lines[0]), foot=self._foot())
+
+    def _foot(self) -> str:
+        seen = self.learnt_from
+        if seen is None or seen.verdict in (NONE, NO_SIGN):
+            return ""
+        advice = ". Hold rows out, or let tb.cross_validate(rows, model.schema) score each by the others."
+        return seen.says + (advice if seen.flatters else ".")

@@ -25,8 +25,7 @@ from ...families.settings import Settings, SettingsLike
 from ...families.smoothing import Laplace
 from ..folds import Folds, HeldOut, count_folds
 from ..parts import Plan, by_position, class_numbers_of
-from . import metrics
-from .bootstrap import interval
+from . import bootstrap, metrics
 from .cross_validate import opened
 from .metrics import Scored
 
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
 
 SHOWN = ("log_loss", "accuracy")
 SIZES = (0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
-_DRAWS = 200
 
 
 @dataclass(frozen=True, repr=False)
@@ -294,6 +292,6 @@ def _curve(
     held_out, counted = {}, {}
     for metric in figures:
         f = metrics.formula(metric)
-        held_out[metric] = np.array([[float(v) for v in interval([s], f, resamples=_DRAWS)] for s, _ in found])
+        held_out[metric] = np.array([bootstrap.Figures([s]).interval(metric) for s, _ in found])
         counted[metric] = np.array([float(f(own, own.weights[None, :])[0]) for _, own in found])
     return FigureCurve(title, over, values, np.asarray(rows, dtype=np.float64), held_out, counted)

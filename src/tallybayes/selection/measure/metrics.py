@@ -62,6 +62,13 @@ class Scored:
             )
         return cls(y.astype(np.int64), q, w)
 
+    @classmethod
+    def of_answers(cls, labels: Ints, predicted: Ints, n_classes: int, weights: Floats) -> Scored:
+        """Rows of which only the answers are known: enough for what depends on labels and answers alone."""
+        out = cls(labels, np.broadcast_to(0.0, (len(labels), n_classes)), weights)
+        out.__dict__["predicted"] = predicted
+        return out
+
     @property
     def n_classes(self) -> int:
         """How many classes."""
@@ -102,6 +109,10 @@ class Scored:
 
 Formula = Callable[[Scored, Floats], Floats]  # draws × rows of weights → one number per draw
 METRICS: dict[str, Formula] = {}
+OF_ANSWERS = {"precision", "recall", "specificity", "f1"}  # what labels and answers decide, without the probabilities
+MEANS: dict[str, Callable[[Scored], Floats]] = {}  # what is a mean over rows: the value of each row
+SHARES: dict[str, Callable[[Scored], Floats]] = {}  # what is a share of the rows: 1 or 0 for each
+AREAS = ("roc_auc", "average_precision")  # what the order of the rows by a probability decides
 SMALLER_IS_BETTER = {"error", "log_loss", "brier", "calibration_error"}
 
 
@@ -115,6 +126,32 @@ def _metric(formula: Formula) -> Callable[..., float]:
         return float(formula(scored, scored.weights[None, :])[0])
 
     return metric
+
+
+def _of_answers(formula: Formula) -> Callable[..., float]:
+    """The same of a formula that looks at labels and answers alone: counts of them have its interval, too."""
+    OF_ANSWERS.add(formula.__name__)
+    return _metric(formula)
+
+
+def _mean_of(values: Callable[[Scored], Floats]) -> Callable[..., float]:
+    """The same of a mean over rows, given the value of each row."""
+    MEANS[values.__name__] = values
+    return _metric(_averaging(values))
+
+
+def _share_of(values: Callable[[Scored], Floats]) -> Callable[..., float]:
+    """The same of a share of the rows, which labels and answers decide."""
+    SHARES[values.__name__] = values
+    return _of_answers(_averaging(values))
+
+
+def _averaging(values: Callable[[Scored], Floats]) -> Formula:
+    @wraps(values)
+    def formula(s: Scored, w: Floats) -> Floats:
+        return _mean(values(s), w)
+
+    return formula
 
 
 def _mean(values: Floats, w: Floats) -> Floats:
@@ -133,45 +170,36 @@ def _ratio(a: Floats, b: Floats) -> Floats:
     return np.asarray(np.divide(a, b, out=np.zeros(np.broadcast(a, b).shape), where=b > 0))
 
 
-@_metric
-def accuracy(s: Scored, w: Floats) -> Floats:
+@_share_of
+def accuracy(s: Scored) -> Floats:
     """The share of rows whose most probable class is right."""
-    return _mean(s.hit, w)
+    return s.hit
 
 
-@_metric
-def error(s: Scored, w: Floats) -> Floats:
+@_share_of
+def error(s: Scored) -> Floats:
     """The share of rows whose most probable class is wrong."""
-    return _mean(1.0 - s.hit, w)
+    return 1.0 - s.hit
 
 
-@_metric
-def log_loss(s: Scored, w: Floats) -> Floats:
+@_mean_of
+def log_loss(s: Scored) -> Floats:
     """−log of the probability that the right class was given, at least 1e-15, averaged over rows."""
-    return _mean(-np.log(np.maximum(s.of_truth, LEAST)), w)
+    return np.asarray(-np.log(np.maximum(s.of_truth, LEAST)))
 
 
-@_metric
-def brier(s: Scored, w: Floats) -> Floats:
+@_mean_of
+def brier(s: Scored) -> Floats:
     """½ Σ (p − truth)² over the classes, averaged: between 0 and 1, and (p − truth)² of one class where two are."""
     square = np.einsum("ij,ij->i", s.p, s.p) - 2 * s.of_truth + 1.0
-    return _mean(0.5 * square, w)
+    return np.asarray(0.5 * square)
 
 
 @_metric
 def calibration_error(s: Scored, w: Floats) -> Floats:
     """Σ over 15 bins of the top probability: share of rows · |share that is right − mean probability|."""
-    return _gaps(s, w, s.hit)
-
-
-def _gaps(s: Scored, w: Floats, hit: Floats) -> Floats:
-    gap = _sum_by(s.bins, BINS, w * (hit - s.top))
+    gap = _sum_by(s.bins, BINS, w * (s.hit - s.top))
     return np.asarray(np.abs(gap).sum(axis=1) / w.sum(axis=1))
-
-
-def calibration_by_chance(s: Scored, rng: np.random.Generator, draws: int) -> Floats:
-    """The calibration error that these forecasts have by chance, were each right as often as it says: some draws."""
-    return _gaps(s, s.weights[None, :], (rng.random((draws, len(s.labels))) < s.top).astype(np.float64))
 
 
 def _margins(s: Scored, w: Floats) -> tuple[Floats, Floats, Floats]:
@@ -263,7 +291,7 @@ def _averaged(name: str) -> tuple[Callable[..., float], Callable[..., float]]:
 
     macro.__name__, macro.__doc__ = f"{name}_macro", f"The mean {name} of the classes that occur, each counting once."
     weighted.__name__, weighted.__doc__ = f"{name}_weighted", f"The mean {name} of the classes, each by its rows."
-    return _metric(macro), _metric(weighted)
+    return _of_answers(macro), _of_answers(weighted)
 
 
 precision_macro, precision_weighted = _averaged("precision")
@@ -272,27 +300,27 @@ f1_macro, f1_weighted = _averaged("f1")
 
 
 def _of_all(name: str) -> Callable[..., float]:
-    def micro(s: Scored, w: Floats) -> Floats:
-        return _mean(s.hit, w)
+    def micro(s: Scored) -> Floats:
+        return s.hit
 
     micro.__name__ = f"{name}_micro"
     micro.__doc__ = (
         f"The {name} of all decisions together, which with one label and one answer per row is the accuracy."
     )
-    return _metric(micro)
+    return _share_of(micro)
 
 
 precision_micro, recall_micro, f1_micro = map(_of_all, ("precision", "recall", "f1"))
 
 
-@_metric
+@_of_answers
 def balanced_accuracy(s: Scored, w: Floats) -> Floats:
     """The mean recall of the classes that have rows."""
     right, true, _ = _margins(s, w)
     return np.asarray(_ratio(right, true).sum(axis=1) / (true > 0).sum(axis=1))
 
 
-@_metric
+@_of_answers
 def matthews(s: Scored, w: Floats) -> Floats:
     """Matthews' correlation of labels and answers: 1 perfect, 0 no better than chance (or nothing to tell apart)."""
     right, true, said = _margins(s, w)

@@ -23,13 +23,13 @@ from ...families.base import Belief
 from .dialects import Dialect, TableName
 from .texts import why_not_cut
 
-_ELSEWHERE = "score the rows with model.predict (tallybayes predict MODEL DATA), or store each value in one spelling (dates as ISO 8601)."
 _IS_TEXT = {
     "duckdb": "typeof({}) = 'VARCHAR'", "sqlite": "typeof({}) = 'text'", "spark": "typeof({}) = 'string'",
     "postgres": "pg_typeof({})::TEXT IN ('text', 'character varying', 'character')",
 }  # fmt: skip
 _FITS = {"duckdb": "regexp_matches({}, {})", "spark": "{} RLIKE {}", "postgres": "{} ~ {}"}  # SQLite has no patterns
 _PREDICT = "score rows where Python is: `tallybayes predict MODEL DATA`, or model.predict_proba(rows)"
+_ELSEWHERE = f"{_PREDICT}; or store each value in one spelling, dates as ISO 8601."
 _INSTEAD = f"{_PREDICT}; or take it out with schema.with_column(…, kind='ignore')."
 _FIELDS = {"weekday": "ISODOW", "month": "MONTH", "hour": "HOUR"}
 IMPOSSIBLE = -1e304  # a log-likelihood of −inf: below any finite one, and many of them still add up without overflow
