@@ -207,9 +207,7 @@ class Kept:
             self._written |= self._renamed(new, self._written)
             return
         self._written |= dict.fromkeys(new, "")
-        warn(
-            f"columns that appear after row {first} only are not written: {excerpt(new)}. Hint: JSON lines hold them."
-        )
+        warn(f"columns that appear after row {first} only are not written: {excerpt(new)}. Hint: JSON lines hold them.")
 
     def _renamed(self, names: Sequence[str], before: Mapping[str, str]) -> dict[str, str]:
         out, taken = {}, {*self._taken, *before.values(), *names}

@@ -92,7 +92,7 @@ class _OneTerm:
         """What is said of some rows; of a category once for each of its values."""
         if isinstance(self.block, Numbers):
             return [term_text(self.name, self.block.text(row) or "") for row in rows.tolist()]
-        codes, first, same = np.unique(self.block.codes[rows], return_index=True, return_inverse=True)
+        _, first, same = np.unique(self.block.codes[rows], return_index=True, return_inverse=True)
         each = [term_text(self.name, self.belief.terms(self.block, int(rows[i]))[0].label) for i in first.tolist()]
         return [each[i] for i in same.tolist()]
 

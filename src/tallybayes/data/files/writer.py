@@ -209,8 +209,8 @@ class _Table:
         with contextlib.suppress(pa.ArrowException):
             return column.cast(field.type)
         raise DataError(
-            f"column {field.name!r} holds {column.type} from row {self._rows} on and {field.type} before, and a Parquet "
-            "file has one type for all",
+            f"column {field.name!r} holds {column.type} from row {self._rows} on and {field.type} before, and a "
+            "Parquet file has one type for all",
             hint="write CSV or JSON lines instead, or leave the column out of keep.",
         )
 
