@@ -121,7 +121,7 @@ def predict(
 
 
 def _first_rows(asked: Asked, source: Source, keep: Sequence[str] | str) -> Iterator[Any]:
-    """What fits a screen: row numbers, what is kept as far as there is room, answers, how probable they are, and why."""
+    """What fits a screen: row numbers, what is kept as far as there is room, answers, how probable they are and why."""
     from ..base.canon import many, printable
     from ..base.errors import excerpt
     from ..base.show import signed
@@ -214,6 +214,9 @@ def evaluate(model: str, data: Data, weights: str | None, mistakes: int, as_json
 @click.option("--against", metavar="CLASS", help="Show the odds of the answer against this class, with intervals.")
 @click.option("--what-if", is_flag=True, help="Also the smallest change that gives another answer.")
 @click.option("--fixed", metavar="COLUMN,…", help="Columns that --what-if leaves as they are.")
+@click.option(
+    "--top", type=click.IntRange(min=1), metavar="N", help="The N strongest lines first, and the rest as one."
+)
 @_PRIOR
 @click.option("--json", "as_json", is_flag=True, help="Print the same as JSON.")
 @reads_data
@@ -225,6 +228,7 @@ def explain(
     against: str | None,
     what_if: bool,
     fixed: str | None,
+    top: int | None,
     prior: str | None,
     as_json: bool,
 ) -> None:
@@ -233,6 +237,7 @@ def explain(
     given = None if prior is None else parse_prior(prior)
     with data.open() as source:
         found = asked.explain(source, row, log=log, prior=given)
+        found = found if top is None else found.top(top)
         kept = fixed.split(",") if fixed else []
         change = asked.what_if(source, number=row, fixed=kept) if what_if or fixed else None
     if as_json:
