@@ -1,7 +1,8 @@
-"""Commands that ask a model about rows: `predict`, `evaluate`, `explain`."""
+"""Commands that ask a model about rows: `predict`, `evaluate`, `explain`, `importance`."""
 
 from __future__ import annotations
 
+import functools
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -246,3 +247,26 @@ def explain(
     show(f"{data.name}, row {row}\n", found if against is None else found.odds(None, against))
     if change is not None:
         show(heading("What would change the answer"), change)
+
+
+@click.command(short_help="What each column is worth.")
+@MODEL
+@click.option("--weights", metavar="COLUMN", help="The column that holds the weight of each row.")
+@click.option("--json", "as_json", is_flag=True, help="Print the same as JSON.")
+@functools.partial(reads_data, required=False)
+def importance(model: str, data: Data | None, weights: str | None, as_json: bool) -> None:
+    """What each column is worth: bits that it says alone, and what log loss and accuracy lose without it.
+
+    DATA should be labelled rows that the model has not seen. If they are the rows that it was counted from, each is
+    scored without its share of them. Without DATA there are only bits, by what was counted.
+    """
+    asked = load_model(model, sealed=data is not None)
+    if data is None:
+        found = asked.importance()
+    else:
+        with data.open("leaving out columns", work=True) as source:
+            found = asked.importance(source, weights=weights)
+    if as_json:
+        show_json(found.to_dict())
+    else:
+        show(found)

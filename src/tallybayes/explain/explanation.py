@@ -261,7 +261,7 @@ def explained(model: Model, blocks: Mapping[str, Block], log: str, start: Floats
         for term in belief.terms(blocks[name], 0):
             parts = term.parts * factor if factor else np.zeros_like(term.parts)
             corrected = None if term.corrected is None else term.corrected * factor / unit
-            paired = model.schema[name].of is not None
+            paired = len(model.schema[name].of or ()) == 2
             lines.append(Contribution(name, term.label, parts / unit, term.note, factor, corrected, paired))
     total = Explanation(model.classes, tuple(lines), np.zeros(len(model.classes)), log).total[None, :] * unit
     if model.settings.curves:

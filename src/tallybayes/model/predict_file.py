@@ -114,12 +114,12 @@ class Asked:
             each = map(array, np.ascontiguousarray(answers.p.T))
             out |= dict(zip(output_names(self.model.classes), each, strict=True))
         if answers.terms is not None:
-            each = (
+            told = (
                 column
                 for texts, odds in zip(*answers.terms, strict=True)
                 for column in (array(texts, pa.string()), pa.array(odds, mask=np.isnan(odds)))
             )
-            out |= dict(zip(because_names(self.explain), each, strict=True))
+            out |= dict(zip(because_names(self.explain), told, strict=True))
         return out
 
 

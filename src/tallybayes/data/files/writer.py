@@ -139,7 +139,7 @@ _ESCAPED = bytes(range(32)) + b'"\\\x7f'
 def _is_plain(kind: pa.DataType) -> bool:
     """Whether the text of a value is its number or word in every format."""
     types = pa.types
-    return types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_decimal(kind)
+    return any(of(kind) for of in (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal))
 
 
 def _numbers(column: pa.Array) -> pa.Array:
