@@ -194,9 +194,10 @@ class Page:
         return text + spaces if self._is_left(column) else spaces + text
 
     def needs(self) -> int:
-        """How many columns of a terminal the table takes where its first column is cut into short lines."""
-        first, *others = (max(map(width, c)) for c in zip(*(r for r in self._cells()[1] if len(r) > 1), strict=True))
-        return min(first, _LABELS) + sum(wide + _BETWEEN for wide in others)
+        """How many columns of a terminal the table takes where texts that are flush left are cut into short lines."""
+        columns = zip(*(row for row in self._cells()[1] if len(row) == len(self.lines[0])), strict=True)
+        wide = [max(map(width, column)) for column in columns]
+        return sum(min(w, _LABELS) if self._is_left(i) else w for i, w in enumerate(wide)) + _BETWEEN * (len(wide) - 1)
 
     def _is_left(self, column: int) -> bool:
         return column < self.left if isinstance(self.left, int) else column in self.left

@@ -26,6 +26,7 @@ from ...model.model import Model
 from ..choose.chosen import recalibrated
 from ..folds import Assign, count_folds
 from ..parts import Plan
+from ..splits import row_hashes
 from .metrics import LEAST
 from .refit import Truth
 
@@ -204,6 +205,23 @@ def folds_for(model: Model) -> int:
     return REFITTED if model.settings.corrections else FOLDS
 
 
+def _mostly_repeated(source: Source, schema: Schema) -> bool:
+    """Whether most rows repeat another: then each has a fold of its own; else equal rows stay together.
+
+    Of a few columns of a few values there are few different rows, and a fold that held all rows of a sort would be
+    scored by models that have never met it.
+    """
+    hashes = [row_hashes(read.blocks, len(read.rows)) for read in (encode.labelled(schema, b) for b in pieces(source))]
+    return 2 * len(np.unique(np.concatenate(hashes))) < sum(map(len, hashes))
+
+
+def _numbered(source: Source) -> Iterator[tuple[int, Batch]]:
+    start = 0
+    for batch in pieces(source):
+        yield start, batch
+        start += batch.rows
+
+
 def _settings_by_fold(
     model: Model, source: Source, schema: Schema, assign: Assign, folds: Sequence[int]
 ) -> Iterator[tuple[int, Settings]]:
@@ -220,17 +238,19 @@ def by_folds(own: LeftOut, source: Source) -> Sums:
     """The sums over all labelled rows, each scored by a model that was counted without its fold."""
     assert own.model.tally is not None
     schema = own.model.tally.schema
-    assign, _ = Plan(folds_for(own.model)).assign(source, schema.target)
+    plan = Plan(folds_for(own.model), stratify=_mostly_repeated(source, schema))
+    assign, _ = plan.assign(source, schema.target)
     folded = count_folds(source, schema, assign)
     models = {
-        k: estimate(folded.training(k), chosen, known=own.model.families)
+        k: estimate(folded.training(k), chosen)
         for k, chosen in _settings_by_fold(own.model, source, schema, assign, folded.scored())
     }
     numbers = {k: _numbers(m) for k, m in models.items()}
 
-    def scored(batch: Batch) -> Sums:
+    def scored(item: tuple[int, Batch]) -> Sums:
+        start, batch = item
         read = encode.labelled(schema, batch)
-        folds, out = assign(read, 0), own.nothing
+        folds, out = assign(read, start), own.nothing
         blocks = encode.bags(read.blocks)
         for k in np.unique(folds).tolist():
             if k not in models:
@@ -242,4 +262,4 @@ def by_folds(own: LeftOut, source: Source) -> Sums:
             out = out + own.lost(models[k], said, labels, w, len(at))
         return out
 
-    return reduce(Sums.__add__, threads.each(scored, pieces(source)), own.nothing)
+    return reduce(Sums.__add__, threads.each(scored, _numbered(source)), own.nothing)
