@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -23,6 +23,8 @@ A = TypeVar("A")
 FEWEST, MOST = 4, 9  # digits after the point
 _PATIENCE, _PAUSE = 1.0, 0.1  # seconds before a line of progress is worth looking at, and between two of them
 _BAR = 24  # characters
+_BETWEEN = 3  # characters between columns of a terminal's table
+_LABELS = 30  # characters that labels need before they are cut into lines
 _WIDEST, _WIDEST_TITLE = 200, 2000  # characters of a cell, of a title
 
 
@@ -125,9 +127,12 @@ class Page:
 
     def __str__(self) -> str:
         head, rows = self._cells()
-        widths = [max(map(len, column)) for column in zip(*(row for row in rows if len(row) == len(head)), strict=True)]
-        sides = ["<" if self._is_left(i) else ">" for i in range(len(widths))]
-        drawn = ["  ".join(f"{t:{s}{w}}" for t, s, w in zip(row, sides, widths, strict=False)) for row in rows]
+        widths = [
+            max(map(width, column)) for column in zip(*(row for row in rows if len(row) == len(head)), strict=True)
+        ]
+        drawn = [
+            "  ".join(self._padded(t, i, w) for i, (t, w) in enumerate(zip(row, widths, strict=False))) for row in rows
+        ]
         title = [printable(self.title, _WIDEST_TITLE)] if self.title else []
         foot = [printable(self.foot, _WIDEST_TITLE)] if self.foot else []
         return "\n".join([*title, *((" " * self.indent + line).rstrip() for line in drawn), *foot])
@@ -184,8 +189,39 @@ class Page:
         rows = [[printable(text, _WIDEST) for text in line] for line in self.lines]
         return rows[0] if rows else [], rows
 
+    def _padded(self, text: str, column: int, wide: int) -> str:
+        spaces = " " * (wide - width(text))
+        return text + spaces if self._is_left(column) else spaces + text
+
+    def needs(self) -> int:
+        """How many columns of a terminal the table takes where texts that are flush left are cut into short lines."""
+        columns = zip(*(row for row in self._cells()[1] if len(row) == len(self.lines[0])), strict=True)
+        wide = [max(map(width, column)) for column in columns]
+        return sum(min(w, _LABELS) if self._is_left(i) else w for i, w in enumerate(wide)) + _BETWEEN * (len(wide) - 1)
+
     def _is_left(self, column: int) -> bool:
         return column < self.left if isinstance(self.left, int) else column in self.left
+
+
+def first_that_fits(pages: Iterable[Page], columns: int) -> Page:
+    """The first page that a terminal of so many columns has room for; the last where it has for none."""
+    for page in pages:
+        if page.needs() <= columns:
+            break
+    return page
+
+
+def width(text: str) -> int:
+    """How many columns of a terminal a text takes: Chinese characters two, marks upon others none.
+
+    >>> width("ab"), width("温度"), width("e\u0301")
+    (2, 4, 1)
+    """
+    if text.isascii():
+        return len(text)
+    from unicodedata import combining, east_asian_width
+
+    return sum(2 if east_asian_width(ch) in "WF" else 0 if combining(ch) else 1 for ch in text)
 
 
 def _colour(figure: str) -> str:

@@ -1,25 +1,39 @@
-"""Commands that ask a model about rows: `predict`, `explain`."""
+"""Commands that ask a model about rows: `predict`, `explain`, `importance`."""
 
 from __future__ import annotations
 
+import functools
+import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from .choices import parse_prior
+from .choices import parse_costs, parse_keep, parse_prior
 from .data import Data, reads_data
 from .models import MODEL, load_model, output_to
 from .terminal import grid, heading, say, show, show_json
 
 if TYPE_CHECKING:
     from ..data.sources import Source
-    from ..model.model import Model
+    from ..model.predict_file import Asked
 
 _KEPT = 24  # characters of a column that is shown beside the answers
 _SCREEN = 40  # rows of predictions that a terminal shows
+_BECAUSE = 30  # characters that reasons need before they are cut into lines
+_TERMS = 3  # of a row that --explain tells without a number
 _PRIOR = click.option("--prior", help="Other class probabilities: uniform, or CLASS=PROBABILITY,… for every class.")
+
+
+class _Terms(click.IntRange):
+    """A number that may be left out where the option stands last."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number."""
+        if isinstance(value, str) and not value.lstrip("+-").isdigit():
+            self.fail(f"{value!r} is no number of terms: say --explain {_TERMS}, or put --explain last", param, ctx)
+        return super().convert(value, param, ctx)
 
 
 @click.command(short_help="Answer for every row.")
@@ -33,7 +47,26 @@ _PRIOR = click.option("--prior", help="Other class probabilities: uniform, or CL
 )
 @click.option("--proba", is_flag=True, help="Also the probability of every class.")
 @click.option(
-    "--keep", multiple=True, metavar="COLUMN", help="A column of DATA to write beside the answer; repeatable."
+    "--keep",
+    multiple=True,
+    metavar="COLUMN,…",
+    help="Columns of DATA to write beside the answer: their names, all, or none. A file has all, a pipe none.",
+)
+@click.option(
+    "--costs", metavar="COSTS", help="What wrong answers cost, ACTUAL:PREDICTED=COST,… or JSON, or a file of it."
+)
+@click.option(
+    "--unsure-below", type=click.FloatRange(0, 1), metavar="P", help="Leave rows open whose answer is less probable."
+)
+@click.option(
+    "--explain",
+    "terms",
+    is_flag=False,
+    flag_value=_TERMS,
+    default=0,
+    type=_Terms(min=0, max=1000),
+    metavar="[N]",
+    help=f"Also the N strongest terms of each row, {_TERMS} if no number is given.",
 )
 @_PRIOR
 @reads_data
@@ -44,58 +77,98 @@ def predict(
     out_format: str | None,
     proba: bool,
     keep: Sequence[str],
+    costs: str | None,
+    unsure_below: float | None,
+    terms: int,
     prior: str | None,
 ) -> None:
     """The most probable class of every row of DATA, in the order of the rows.
 
-    A terminal shows the first rows; a pipe gets all of them as CSV, or as --format says. MODEL may be a sealed scorer.
+    A terminal shows the first rows; a pipe gets all of them as CSV, or as --format says. With --costs the answer is the
+    one that costs least on average. JSON lines are objects with the keys row (the first is 0), then what is kept,
+    prediction, P(CLASS) with --proba, and because 1, log-odds 1, … with --explain. MODEL may be a sealed scorer.
     """
-    from ..model.predict_file import predict_file
+    from ..model.predict_file import Asked, write_answers
 
-    asked = load_model(model, sealed=True)
-    given = None if prior is None else parse_prior(prior)
+    to_pipe = output in (None, "-")
+    in_json = out_format == "jsonl" or (out_format is None and not to_pipe and ".jsonl" in str(output).lower())
+    asked = Asked(
+        load_model(model, sealed=True),
+        probabilities=proba,
+        prior=None if prior is None else parse_prior(prior),
+        costs=None if costs is None else parse_costs(costs),
+        unsure_below=unsure_below,
+        explain=terms,
+        row_numbers=in_json,
+    )
+    kept = parse_keep(keep, "none" if to_pipe else "all")
     with data.open("predicting") as source:
         if output is None and out_format is None and sys.stdout.isatty():
-            show(*_first_rows(asked, source, keep, proba, given))
+            show(*_first_rows(asked, source, kept))
             return
-        to_pipe = output in (None, "-")
-        rows = predict_file(
+        rows, unsure = write_answers(
             asked,
             source,
-            sys.stdout.buffer if output is None or output == "-" else output,
+            sys.stdout.buffer if to_pipe else str(output),
+            kept,
             format=out_format or ("csv" if to_pipe else None),
-            probabilities=proba,
-            keep=keep,
-            prior=given,
         )
     if not to_pipe:
         from ..base.canon import many
 
-        say(f"{many(rows, 'row')} written to {output}")
+        left = f", {unsure:,} of them left open" if unsure_below is not None else ""
+        say(f"{many(rows, 'row')} written to {output}{left}")
 
 
-def _first_rows(model: Model, source: Source, keep: Sequence[str], proba: bool, prior: Any) -> Iterator[Any]:
-    """What fits a screen: row numbers, answers, and how probable they are."""
-    import numpy as np
+def _first_rows(asked: Asked, source: Source, keep: Sequence[str] | str) -> Iterator[Any]:
+    """What fits a screen: row numbers, what is kept as far as there is room, answers, how probable they are and why."""
+    from ..base.canon import many, printable
+    from ..base.errors import excerpt
+    from ..base.show import signed
+    from ..model.predict_file import Kept
 
-    from ..base.canon import printable
-
-    total, lines = 0, []
+    beside: dict[str, list[str]] = {}
+    answers: list[list[str]] = []
+    fits: list[str] = []
+    total = 0
+    kept = Kept.of(keep, asked.names, ragged=False)
     for batch in source.batches():
-        first = batch.slice(0, max(_SCREEN - total, 0))
+        first = kept.checked(batch.slice(0, max(_SCREEN - total, 0)))
         if first.rows:
-            p = model.predict_proba(first, prior=prior)
-            kept = [[printable(v, _KEPT) for v in first[name]] for name in keep]
-            for i in range(first.rows):
-                best = int(np.argmax(p[i]))
-                shown = p[i] if proba else p[i, [best]]
-                beside = (column[i] for column in kept)
-                lines.append((str(total + i), *beside, str(model.classes[best]), *(f"{v:.4f}" for v in shown)))
+            found = asked.answer(first)
+            for name, column in kept.columns(first, total).items():
+                texts = ["" if v is None else printable(v, _KEPT) for v in column.to_pylist()]
+                beside.setdefault(name, []).extend(texts)
+            for i, best in enumerate(found.best.tolist()):
+                shown = found.p[i] if asked.probabilities else [found.p[i].max() if best < 0 else found.p[i, best]]
+                told = () if found.terms is None else zip(*found.terms, strict=True)
+                why = [f"{texts[i]} {signed(odds[i], 2)}" for texts, odds in told if texts[i] is not None]
+                label = "–" if best < 0 else str(asked.model.classes[best])
+                answers.append([label, *(f"{v:.4f}" for v in shown), ", ".join(why)])
         total += batch.rows
-    heads = [f"P({c})" for c in model.classes] if proba else ["probability"]
-    yield grid(("row", *keep, model.schema.target, *heads), lines, left=2 + len(keep), fold=-1)
+    chances = [f"P({c})" for c in asked.model.classes] if asked.probabilities else ["probability"]
+    heads = [asked.model.schema.target, *chances, "because"]
+    if not asked.explain:
+        heads, answers = heads[:-1], [line[:-1] for line in answers]
+    numbers = [str(i) for i in range(len(answers))]
+    taken = [min(_width(column), _BECAUSE) for column in zip(heads, *answers, strict=True)]
+    room = shutil.get_terminal_size().columns - _width(("row", *numbers)) - sum(taken)
+    for name, column in beside.items():
+        room -= _width((name, *column))
+        if room >= 0 or keep != "all":
+            fits.append(name)
+    lines = [(n, *(beside[k][i] for k in fits), *answers[i]) for i, n in enumerate(numbers)]
+    last = len(fits) + len(heads)
+    flush = (*range(2 + len(fits)), *((last,) if asked.explain else ()))
+    yield grid(("row", *fits, *heads), lines, left=flush, fold=last if asked.explain else -1)
+    if len(fits) < len(beside):
+        yield f"\nno room for {excerpt([n for n in beside if n not in fits])}: all of it with -o FILE"
     if total > len(lines):
-        yield f"\n{total - len(lines):,} more rows: all of them with -o FILE, or through a pipe"
+        yield f"\n{many(total - len(lines), 'more row')}: all of them with -o FILE, or through a pipe"
+
+
+def _width(cells: Iterable[str]) -> int:
+    return max(map(len, cells)) + 3  # and what parts it from the next column
 
 
 @click.command(short_help="Why one row gets its answer.")
@@ -111,6 +184,9 @@ def _first_rows(model: Model, source: Source, keep: Sequence[str], proba: bool, 
 @click.option("--against", metavar="CLASS", help="Show the odds of the answer against this class, with intervals.")
 @click.option("--what-if", is_flag=True, help="Also the smallest change that gives another answer.")
 @click.option("--fixed", metavar="COLUMN,…", help="Columns that --what-if leaves as they are.")
+@click.option(
+    "--top", type=click.IntRange(min=1), metavar="N", help="The N strongest lines first, and the rest as one."
+)
 @_PRIOR
 @click.option("--json", "as_json", is_flag=True, help="Print the same as JSON.")
 @reads_data
@@ -122,6 +198,7 @@ def explain(
     against: str | None,
     what_if: bool,
     fixed: str | None,
+    top: int | None,
     prior: str | None,
     as_json: bool,
 ) -> None:
@@ -130,6 +207,7 @@ def explain(
     given = None if prior is None else parse_prior(prior)
     with data.open() as source:
         found = asked.explain(source, row, log=log, prior=given)
+        found = found if top is None else found.top(top)
         kept = fixed.split(",") if fixed else []
         change = asked.what_if(source, number=row, fixed=kept) if what_if or fixed else None
     if as_json:
@@ -138,3 +216,26 @@ def explain(
     show(f"{data.name}, row {row}\n", found if against is None else found.odds(None, against))
     if change is not None:
         show(heading("What would change the answer"), change)
+
+
+@click.command(short_help="What each column is worth.")
+@MODEL
+@click.option("--weights", metavar="COLUMN", help="The column that holds the weight of each row.")
+@click.option("--json", "as_json", is_flag=True, help="Print the same as JSON.")
+@functools.partial(reads_data, required=False)
+def importance(model: str, data: Data | None, weights: str | None, as_json: bool) -> None:
+    """What each column is worth: bits that it says alone, and what log loss and accuracy lose without it.
+
+    DATA should be labelled rows that the model has not seen. If they are the rows that it was counted from, each is
+    scored without its share of them. Without DATA there are only bits, by what was counted.
+    """
+    asked = load_model(model, sealed=data is not None)
+    if data is None:
+        found = asked.importance()
+    else:
+        with data.open("leaving out columns", work=True) as source:
+            found = asked.importance(source, weights=weights)
+    if as_json:
+        show_json(found.to_dict())
+    else:
+        show(found)

@@ -128,6 +128,60 @@ def parse_prior(text: str) -> str | dict[str, float]:
     return out
 
 
+def parse_costs(text: str) -> Any:
+    """What wrong answers cost, as `predict(costs=…)` takes it: typed, or in a file; JSON, or ACTUAL:PREDICTED=COST.
+
+    >>> parse_costs("ham:spam=10, spam:ham=0.5")
+    {('ham', 'spam'): 10.0, ('spam', 'ham'): 0.5}
+    >>> parse_costs('{"ham": {"spam": 10}}')
+    {'ham': {'spam': 10}}
+    """
+    import json
+    import os
+
+    given = text
+    if os.path.isfile(text):
+        from ..base.disk import read_whole
+
+        given = read_whole(text).decode("utf-8-sig", "replace")
+    where = "" if given is text else f" in {text}"
+    if given.lstrip()[:1] in ("{", "["):
+        try:
+            return json.loads(given)
+        except ValueError as error:
+            raise click.BadParameter(f"JSON that cannot be read{where}: {error}", param_hint="--costs") from None
+    out = {}
+    for piece in filter(None, (p.strip() for p in given.replace("\n", ",").split(","))):
+        names, _, cost = piece.rpartition("=")
+        try:
+            truth, answer = names.split(":")
+            out[truth.strip(), answer.strip()] = float(cost)
+        except ValueError:
+            raise click.BadParameter(
+                f"{piece!r}{where} is not ACTUAL:PREDICTED=COST, such as ham:spam=10; classes with : or , or = in "
+                """their names need JSON: {"ham": {"spam": 10}}""",
+                param_hint="--costs",
+            ) from None
+    if not out:
+        raise click.BadParameter(f"no costs{where}: give ACTUAL:PREDICTED=COST, …", param_hint="--costs")
+    return out
+
+
+def parse_keep(given: Sequence[str], default: str) -> str | list[str]:
+    """ "all", "none", or names of columns; one with a comma in it stands in double quotes, as in a CSV.
+
+    >>> parse_keep(['a,"b,c"', "d"], "all"), parse_keep([], "all")
+    (['a', 'b,c', 'd'], 'all')
+    """
+    import csv
+
+    if not given:
+        return default
+    if len(given) == 1 and given[0] in ("all", "none"):
+        return given[0]
+    return [name for fields in csv.reader(given, skipinitialspace=True) for name in fields if name]
+
+
 def parse_pairs(given: Sequence[str]) -> Any:
     """ "auto", False for "no", or the pairs of columns that are named.
 

@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 import click
 
 from ..base.errors import FileError, TallybayesError
-from .answers import explain, predict
+from .answers import explain, importance, predict
 from .counting import forget, merge, update
 from .fitting import fit, tune
 from .mail import ERROR, TRY_AGAIN, mail, pass_on
@@ -56,8 +56,8 @@ def tallybayes() -> None:
 
 
 for _command in (
-    fit, predict, evaluate, explain, show_, report, tune, compare, update, forget, merge, export, share, mail,
-    reference_,
+    fit, predict, evaluate, explain, importance, show_, report, tune, compare, update, forget, merge, export, share,
+    mail, reference_,
 ):  # fmt: skip
     tallybayes.add_command(_command)
 

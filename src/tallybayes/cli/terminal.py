@@ -12,7 +12,7 @@ import re
 import shlex
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import click
@@ -24,7 +24,7 @@ _LONGEST = 500  # characters of one line of a message
 _PATIENCE = 1.0  # seconds before a bar is worth looking at
 _WORDS = {"target='…'": "--target COLUMN", "model.save(path)": "tallybayes fit -o MODEL"}
 Tell = Callable[..., None]  # (rows read, share done or None, and what is being done)
-_OPTIONS = ("delimiter", "encoding", "decimal", "bad_lines", "memory_limit", "table", "query", "new_classes")
+_OPTIONS = ("keep", "delimiter", "encoding", "decimal", "bad_lines", "memory_limit", "table", "query", "new_classes")
 
 
 def say(line: str, *, error: bool = False) -> None:
@@ -97,8 +97,10 @@ def heading(text: str) -> Any:
     return Text.assemble("\n", clean(text, style="bold"))
 
 
-def grid(heads: Sequence[str], rows: Iterable[Sequence[Any]], left: int = 1, *, fold: int | None = None) -> Any:
-    """A table: the first `left` columns flush left; the column number `fold` takes what room there is and wraps."""
+def grid(
+    heads: Sequence[str], rows: Iterable[Sequence[Any]], left: int | Collection[int] = 1, *, fold: int | None = None
+) -> Any:
+    """A table: the first `left` columns, or these, flush left; the column `fold` takes what room there is and wraps."""
     from rich import box
     from rich.table import Table
 
@@ -106,7 +108,7 @@ def grid(heads: Sequence[str], rows: Iterable[Sequence[Any]], left: int = 1, *, 
     for i, head in enumerate(heads):
         table.add_column(
             clean(head, 40),
-            justify="left" if i < left else "right",
+            justify="left" if (i < left if isinstance(left, int) else i in left) else "right",
             no_wrap=fold is not None and i != fold,
             overflow="fold" if i == fold else "ellipsis",
             ratio=1 if i == fold else None,

@@ -133,6 +133,25 @@ def check_columns(schema: Schema, batch: Batch) -> None:
     warn(f"columns not in the data are taken as missing: {excerpt(absent)}. {' '.join(near)}".strip())
 
 
+class Everything(dict[str, str]):
+    """Every column, whatever it is called; of those named, the kind that they are looked at as."""
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+    def __missing__(self, name: str) -> str:
+        return ""
+
+
+def kept_as_written(schema: Schema, keep: Sequence[str] | None) -> Wanted:
+    """What is looked at to predict and to keep some columns, None for all, beside the answers: those stay as written.
+
+    A category is read by its texts anyway; a number would come back in another spelling.
+    """
+    own = {name: kind if kind == "category" else "" for name, kind in wanted(schema, labelled=False).items()}
+    return Everything(own) if keep is None else {**wanted(schema, labelled=False), **{n: own.get(n, "") for n in keep}}
+
+
 def wanted(schema: Schema, *, labelled: bool = True) -> Wanted:
     """What of the data is looked at under this schema: with labels to count, without to predict.
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..base import canon
 
-PREDICTION = "prediction"
+PREDICTION, ROW = "prediction", "row"
 _MOST_BYTES = 63  # PostgreSQL cuts longer names, and two that start alike would become one
 
 
@@ -28,6 +28,15 @@ def output_names(classes: Iterable[Any]) -> tuple[str, ...]:
         taken.add(name.casefold())
         out.append(name)
     return tuple(out)
+
+
+def because_names(terms: int) -> tuple[str, ...]:
+    """Names for so many terms that speak for a prediction, and for their log-odds.
+
+    >>> because_names(1)
+    ('because 1', 'log-odds 1')
+    """
+    return tuple(f"{what} {i}" for i in range(1, terms + 1) for what in ("because", "log-odds"))
 
 
 def _cut(name: str, end: str) -> str:

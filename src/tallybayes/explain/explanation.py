@@ -8,32 +8,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..base.arrays import Floats
-from ..base.canon import printable
+from ..base.canon import many, printable
 from ..base.canon import text as canonical
 from ..base.errors import SettingsError, unknown
-from ..base.show import FEWEST, Page, Shown, digits_for, running, signed
+from ..base.show import FEWEST, Page, Shown, digits_for, first_that_fits, running, signed
 from ..data.blocks import Block
 from ..families.smoothing import Dirichlet
 from ..families.support import ColumnTally, Support, log_gamma, supports_of
 from ..model import posterior
 from ..model.prior import class_totals
-from .odds import WORTH_SAYING, Line, LogOdds, shortened
+from ..model.reasons import term_text
+from .odds import WORTH_SAYING, Line, LogOdds, by_strength, shortened, the_rest
 
 if TYPE_CHECKING:
     from ..model.model import Model
 
 
 _MOST_CLASSES = 6
-_LONGEST = 90  # characters of a column and its value: a pair has two of each
-_BETWEEN = 3  # characters between columns of a terminal's table
-_LABELS = 30  # characters that labels need before they are cut into lines
+_NAMES = (20, 12, 8)  # characters of the name of a class, fewer where there is little room
 _MOST_SPLIT = 3  # classes for which a line says what was counted and what a correction has added
 LOGS = {"natural": 1.0, "2": math.log(2), "10": math.log(10), "decibans": math.log(10) / 10}
 
@@ -48,6 +47,7 @@ class Contribution:
     note: str = ""
     factor: float = 1.0  # what the column's evidence was multiplied by; `parts` have it in them
     corrected: Floats | None = None  # what a correction adds to what was counted; `parts` are the two together
+    pair: bool = False  # two columns together, which say something only beyond what each does by itself
 
     @property
     def counted(self) -> Floats:
@@ -59,8 +59,7 @@ class Contribution:
         return self.corrected is not None and float(np.ptp(self.corrected[at])) >= WORTH_SAYING
 
     def __str__(self) -> str:
-        both = f"{self.column}: {self.label}" if self.column and self.label else self.column or self.label
-        label = printable(both, _LONGEST)
+        label = term_text(self.column, self.label)
         weight = "" if self.factor == 1.0 or self.note else f"  (weight {self.factor:.3g})"
         if self.factor == 0:
             return f"{label}  (not used)"
@@ -80,6 +79,22 @@ class Explanation(Shown):
     probabilities: Floats
     log: str = "natural"
     _supports: Callable[[], Sequence[Support | None]] | None = field(default=None, repr=False, compare=False)
+    _cut_from: tuple[Explanation, int] | None = field(default=None, repr=False, compare=False)  # see `top`
+
+    def top(self, n: int) -> Explanation:
+        """The same sum, shorter: the prior, the `n` strongest contributions first, and the rest as one.
+
+        Strong is what speaks for or against the likeliest class beside the next one. `odds` of it are cut likewise.
+        """
+        whole = self if self._cut_from is None else self._cut_from[0]
+        if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
+            raise SettingsError(f"top({n!r})", hint="take a whole number of at least 1.")
+        odds = [odds for _, _, odds in whole.for_class(None)][1:]
+        kept, rest = by_strength(whole.contributions[1:], odds, int(n))
+        lines = [whole.contributions[0], *kept]
+        if rest:
+            lines.append(Contribution("", the_rest(len(rest)), np.sum([c.parts for c in rest], axis=0)))
+        return replace(whole, contributions=tuple(lines), _supports=None, _cut_from=(whole, int(n)))
 
     @property
     def total(self) -> Floats:
@@ -120,6 +135,9 @@ class Explanation(Shown):
         """
         if not 0 < level < 1:
             raise SettingsError(f"level={level!r}", hint="take a share between 0 and 1, such as 0.95.")
+        if self._cut_from is not None:
+            whole, most = self._cut_from
+            return whole.odds(label, against, level=level).top(most)
         at, other = self._pair(label, against)
         unit = LOGS[self.log]
         lines = []
@@ -131,7 +149,7 @@ class Explanation(Shown):
             behind = None if s is None else (s.n[at], s.of[at], s.n[other], s.of[other])
             added = 0.0 if c.corrected is None else float(c.corrected[at] - c.corrected[other])
             told = (str(c), odds, (low / unit, high / unit), variance / unit**2, behind, added, mean / unit, c.note)
-            lines.append(Line(c.column, c.label, *told))
+            lines.append(Line(c.column, c.label, *told, pair=c.pair))
         return LogOdds(
             self.classes[at], self.classes[other], tuple(lines), level, self.log, unit, self._prior_odds(at, other)
         )
@@ -183,21 +201,23 @@ class Explanation(Shown):
     def shown(self, classes: int = _MOST_CLASSES) -> tuple[list[int], list[Contribution]]:
         """What fits a page: the numbers of the likeliest classes, and the contributions, the weakest put into one."""
         likely = sorted(np.argsort(-self.probabilities, kind="stable")[:classes].tolist())
+        if self._cut_from is not None:
+            return likely, list(self.contributions)
         with np.errstate(invalid="ignore"):
             spread = [float(np.ptp(c.parts)) for c in self.contributions[1:]]
         size = [float(np.abs(c.parts).max(initial=0.0)) for c in self.contributions[1:]]
         strengths = [s if s < WORTH_SAYING else max(d, WORTH_SAYING) for s, d in zip(size, spread, strict=True)]
         kept, rest, label = shortened(
-            self.contributions, [np.inf, *strengths], [bool(c.note) for c in self.contributions]
+            self.contributions, [np.inf, *strengths], [bool(c.note) and not c.pair for c in self.contributions]
         )
         if rest:
             kept.append(Contribution("", label, np.sum([c.parts for c in rest], axis=0)))
         return likely, kept
 
-    def _page(self, classes: int = _MOST_CLASSES) -> Page:
-        """The headline, and the running-total table."""
+    def _page(self, classes: int = _MOST_CLASSES, longest: int = _NAMES[0]) -> Page:
+        """The headline, and the running-total table; names of classes are cut to so many characters."""
         at, lines = self.shown(classes)
-        names = [printable(self.classes[i], 20) for i in at]
+        names = [printable(self.classes[i], longest) for i in at]
         total = self.total
         every = LOGS[self.log]
         possible = bool(np.isfinite(total).any())
@@ -216,19 +236,15 @@ class Explanation(Shown):
         unit = {"natural": "natural logs", "decibans": "decibans"}.get(self.log, f"logs to base {self.log}")
         best = printable(self.classes[int(np.argmax(self.probabilities))], 40)
         hidden = len(self.classes) - len(at)
-        more = f"; {hidden} less likely classes are not shown" if hidden else ""
+        left = many(hidden, "less likely class is", "less likely classes are")
+        more = f"; {left} not shown" if hidden else ""
         more += "" if possible else "; every class is impossible, so the prior answers"
         return Page(f"{best}, probability {max(self.probabilities):.4f} ({unit}{more})", rows, sums=1, foot=remark)
 
     def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
-        """As many classes as the terminal has room for, two at least."""
-        for classes in range(_MOST_CLASSES, 1, -1):
-            page = self._page(classes)
-            columns = list(zip(*page.lines, strict=True))
-            figures = sum(max(map(len, column)) + _BETWEEN for column in columns[1:])
-            if figures + min(max(map(len, columns[0])), _LABELS) <= options.max_width:
-                break
-        yield page.rich()
+        """As many classes as the terminal has room for, two at least, and then less of their names."""
+        pages = (self._page(classes, longest) for longest in _NAMES for classes in range(_MOST_CLASSES, 1, -1))
+        yield first_that_fits(pages, options.max_width).rich()
 
 
 def explained(model: Model, blocks: Mapping[str, Block], log: str, start: Floats, prior: Any) -> Explanation:
@@ -245,7 +261,8 @@ def explained(model: Model, blocks: Mapping[str, Block], log: str, start: Floats
         for term in belief.terms(blocks[name], 0):
             parts = term.parts * factor if factor else np.zeros_like(term.parts)
             corrected = None if term.corrected is None else term.corrected * factor / unit
-            lines.append(Contribution(name, term.label, parts / unit, term.note, factor, corrected))
+            paired = len(model.schema[name].of or ()) == 2
+            lines.append(Contribution(name, term.label, parts / unit, term.note, factor, corrected, paired))
     total = Explanation(model.classes, tuple(lines), np.zeros(len(model.classes)), log).total[None, :] * unit
     if model.settings.curves:
         after = posterior.calibrated(model.settings, total, posterior.prior_shift(start, model.start))

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Any, TypeVar
 
 import numpy as np
 
 from ..base.canon import number_text, printable
-from ..base.show import FEWEST, Page, Shown, digits_for, running, signed, softmax, strongest, times
+from ..base.show import FEWEST, Page, Shown, digits_for, first_that_fits, running, signed, softmax, strongest, times
 
 A = TypeVar("A")
 _MOST_LINES = 39  # and one more for the rest, so that the sum holds
@@ -31,6 +31,7 @@ class Line:
     corrected: float = 0.0  # how much of the log-odds a correction has added to what was counted
     mean: float = np.nan  # of what the log-odds may be, finite where they are not
     note: str = ""  # why it is no evidence
+    pair: bool = False  # two columns together
 
     @property
     def counted(self) -> float:
@@ -58,6 +59,17 @@ class LogOdds(Shown):
     log: str
     unit: float  # natural logs in one of these
     start: float = 0.0  # what the prior says: the answer where both classes are impossible
+    cut: bool = False  # the rest is one line already, see `top`
+
+    def top(self, n: int) -> LogOdds:
+        """The same sum, shorter: the prior, the `n` strongest lines first, and the rest as one with its interval."""
+        kept, rest = by_strength(self.lines[1:], [x.log_odds for x in self.lines[1:]], n)
+        if rest:
+            alone = replace(self, lines=tuple(rest))
+            label, variance = the_rest(len(rest)), sum(x.variance for x in rest if x.log_odds != 0 or x.known)
+            added = sum(x.corrected for x in rest)
+            kept.append(Line("", label, label, alone.total, alone.interval, variance, None, added, alone._middle))
+        return replace(self, lines=(self.lines[0], *kept), cut=True)
 
     @property
     def total(self) -> float:
@@ -83,11 +95,15 @@ class LogOdds(Shown):
         if np.isnan(self.total) or not all(line.known for line in known):
             return (np.nan, np.nan)
         reach = NormalDist().inv_cdf(0.5 + self.level / 2) * float(np.sqrt(sum(line.variance for line in known)))
-        middle = sum(line.mean if np.isinf(line.log_odds) else line.log_odds for line in known)
         return (
-            -np.inf if self.total == -np.inf else middle - reach,
-            np.inf if self.total == np.inf else middle + reach,
+            -np.inf if self.total == -np.inf else self._middle - reach,
+            np.inf if self.total == np.inf else self._middle + reach,
         )
+
+    @property
+    def _middle(self) -> float:
+        """The total, or where it is infinite what it may be on average."""
+        return sum(line.mean if np.isinf(line.log_odds) else line.log_odds for line in self.lines)
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain Python values; None for what is not known, or has no value."""
@@ -114,13 +130,16 @@ class LogOdds(Shown):
 
     def _kept(self) -> list[Line]:
         """The strongest lines in their order, the rest as one."""
+        if self.cut:
+            return list(self.lines)
         strengths = [np.inf, *(abs(x.log_odds) for x in self.lines[1:])]
-        kept, rest, label = shortened(self.lines, strengths, [bool(x.note) for x in self.lines])
+        kept, rest, label = shortened(self.lines, strengths, [bool(x.note) and not x.pair for x in self.lines])
         if rest:
             kept.append(Line("", label, label, sum(x.log_odds for x in rest), (np.nan, np.nan), np.nan, None))
         return kept
 
-    def _page(self) -> Page:
+    def _page(self, without: Collection[int] = ()) -> Page:
+        """The table, without some of its columns."""
         lines = self._kept()
         p = self.probability
         finite = bool(np.isfinite(self.total))
@@ -143,7 +162,29 @@ class LogOdds(Shown):
             ["together", signed(float(totals[-1, 0]), digits), reach, "", times(self.total * self.unit), "", ""]
         )
         instead = "; both are impossible, so the prior answers" if np.isnan(self.total) else ""
+        rows = [[cell for i, cell in enumerate(row) if i not in without] for row in rows]
         return Page(f"{own} against {other}: probability {p:.4f}{instead}", rows, sums=1, foot=remark)
+
+    def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
+        """All columns for which there is room: without factors, then counts, then running totals."""
+        pages = (self._page(without) for without in ((), (4,), (4, 5, 6), (3, 4, 5, 6)))
+        yield first_that_fits(pages, options.max_width).rich()
+
+
+def by_strength(lines: Sequence[A], odds: Sequence[float], most: int) -> tuple[list[A], list[A]]:
+    """The `most` lines whose log-odds are farthest from 0, these first, and the rest, which is none or more than one.
+
+    What is impossible in both classes has no log-odds, and comes before all.
+    """
+    strengths = [np.inf if np.isnan(v) else abs(v) for v in odds]
+    order = sorted(range(len(lines)), key=lambda i: -strengths[i])
+    most = len(lines) if len(lines) <= most + 1 else most
+    return [lines[i] for i in order[:most]], [lines[i] for i in order[most:]]
+
+
+def the_rest(count: int) -> str:
+    """What a line is called that stands for so many."""
+    return f"the rest: {count:,} terms"
 
 
 def shortened(lines: Sequence[A], strengths: Sequence[float], noted: Sequence[bool]) -> tuple[list[A], list[A], str]:

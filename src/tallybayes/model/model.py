@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from ..explain.explanation import Explanation
     from ..explain.plots import Plots
     from ..explain.what_if import WhatIf
+    from ..selection.measure.importance import Importance
     from ..store.reveals import Reveals
     from ..store.share import SharedCopy
 
@@ -165,6 +166,16 @@ class Model(Learning, Generative, Scoring):
 
         batch, kept = self._row(row, number), [fixed] if isinstance(fixed, str) else fixed
         return what_if(self, batch, self._encoded(batch), None if to is None else self.class_number(to), kept)
+
+    def importance(self, data: Any = None, y: Any = None, *, weights: Any = None) -> Importance:
+        """What each column is worth: bits that it says alone, and what log loss and accuracy lose without it; print it.
+
+        Give labelled rows that the model has not seen, with `y` or `weights` beside them as for `tb.evaluate`. Rows
+        that it was counted from are scored by folds; without rows there are only bits.
+        """
+        from ..selection.measure.importance import importance
+
+        return importance(self, data, y, weights=weights)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file for `tb.load`; a file of that name is replaced at once or not at all."""

@@ -90,6 +90,13 @@ class Scoring(Record):
             return [rows]
         return one_row(rows) if isinstance(rows, Mapping) and encode.is_row(self.schema, rows) else rows
 
+    def scored_batch(self, batch: Batch, start: Floats) -> tuple[dict[str, Block], Floats]:
+        """The blocks of a batch and its scores; the first batch of a source is checked for its columns."""
+        if batch.start == 0 and self.beliefs and (batch.rows or batch.columns):
+            encode.check_columns(self.schema, batch)
+        blocks = self._read(batch)
+        return blocks, self._scores(blocks, batch.rows, start)
+
     def _each(self, rows: Any, answer: Callable[[dict[str, Block], int], T]) -> Iterator[T]:
         """answer(blocks, rows) for every batch, on several threads."""
 

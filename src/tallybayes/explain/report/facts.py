@@ -1,30 +1,29 @@
 """What a report says, as plain values: the data, what was inferred, how good the answers are, the worst mistakes.
 
-`judged` reads the data once: the parts of every column give an `Evaluation` of the labelled rows and what each column
-says alone. `report_facts` puts that into words and numbers that JSON can hold.
+`judged` scores the data: an `Evaluation` of the labelled rows, and what each column is worth there. `report_facts` puts
+that into words and numbers that JSON can hold.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ...base import canon
-from ...base.arrays import Floats, Ints, log_sum_exp
-from ...base.errors import DataError
-from ...data import encode
+from ...base.arrays import Floats, Ints
+from ...base.errors import DataError, TallybayesWarning
 from ...data.kinds import kept
-from ...data.sources import Batch, Source, open_source
+from ...data.sources import Source, open_source
 from ...model import posterior
 from ...model.model import Model
 from ...selection.measure.evaluation import Evaluation
+from ...selection.measure.importance import Importance, importance
+from ...selection.measure.left_out import label_numbers, pieces
 from ...selection.measure.metrics import baseline, by_class, confusion
-from ...tally.overlap import ALL, NONE, SOME, overlap
 from ..plots.columns import telling
-from ..plots.scores import class_numbers
 
 MODEL = "model"  # the one setting that is evaluated
 MISTAKES = 6  # most confident ones that are shown
@@ -38,7 +37,7 @@ class Judged:
     source: Source
     labels: Ints  # of all rows: class number, −1 without a label, −2 for a class the model does not know
     evaluation: Evaluation | None  # of the rows whose class is known; None if there are none
-    information: dict[str, float]  # mean of Σ P(y given x) log P(y given x)/P(y), in bits, column by column
+    importance: Importance  # what each column says alone, and what is lost without it
     missing: dict[str, float]  # share of rows
 
     @property
@@ -49,28 +48,25 @@ class Judged:
 
 
 def judged(model: Model, data: Any, y: Any = None) -> Judged:
-    """The data read once and scored; the parts of every column give both the answers and what it says alone."""
+    """The data scored, and every column looked at."""
     source = open_source(data, y, target=model.schema.target).repeatable()
-    labels, log_p, bits, gone, rows = [], [], dict.fromkeys(model.beliefs, 0.0), dict.fromkeys(model.beliefs, 0.0), 0
-    for batch in _pieces(source):
-        if rows == 0 and model.beliefs and batch.rows:
-            encode.check_columns(model.schema, batch)
-        blocks = encode.bags(encode.blocks(model.schema, batch))
-        parts = {name: belief.parts(blocks[name]) for name, belief in model.beliefs.items()}
-        joint = posterior.scores(model.start, parts, model.settings, blocks, batch.rows)
-        log_p.append(posterior.log_posterior(posterior.calibrated(model.settings, joint), model.start))
-        for name, part in parts.items():
-            alone = posterior.scores(model.log_prior, {name: part}, model.settings, blocks)
-            bits[name] += _bits(model.log_prior, alone)
+    labels, log_p, gone, rows = [], [], dict.fromkeys(model.beliefs, 0.0), 0
+    for batch in pieces(source):
+        blocks, joint = model.scored_batch(batch, model.start)
+        log_p.append(posterior.log_posterior(joint, model.start))
+        for name in model.beliefs:
             gone[name] += float(np.count_nonzero(~blocks[name].present()))
-        labels.append(_labels(model, batch))
+        labels.append(label_numbers(model, batch))
         rows += batch.rows
     if rows == 0:
         raise DataError("the data have no rows", hint="give at least one row to report on.")
     share = {name: total / rows for name, total in gone.items()}
-    each = {name: total / rows for name, total in bits.items()}
     numbers = np.concatenate(labels)
-    return Judged(source, numbers, _evaluation(model, numbers, np.exp(np.concatenate(log_p))), each, share)
+    evaluation = _evaluation(model, numbers, np.exp(np.concatenate(log_p)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TallybayesWarning)  # said once already, of the same rows
+        worth = importance(model, source)
+    return Judged(source, numbers, evaluation, worth, share)
 
 
 def _evaluation(model: Model, labels: Ints, p: Floats) -> Evaluation | None:
@@ -81,28 +77,6 @@ def _evaluation(model: Model, labels: Ints, p: Floats) -> Evaluation | None:
     right = labels[known]
     shares = baseline(right, p.shape[1])
     return Evaluation(model.classes, (MODEL,), known, right, None, {MODEL: [p[known]]}, shares)
-
-
-def _pieces(source: Source) -> Iterator[Batch]:
-    for batch in source.batches():
-        yield from batch.cut(1 << 14)  # so that the parts of many columns stay small
-
-
-def _bits(log_prior: Floats, joint: Floats) -> float:
-    """Σ over rows of the divergence from the prior that one column brings."""
-    with np.errstate(invalid="ignore"):
-        log_p = joint - log_sum_exp(joint)[:, None]
-        each = np.exp(log_p) * (log_p - log_prior)
-    return float(np.nan_to_num(each).sum() / np.log(2))
-
-
-def _labels(model: Model, batch: Batch) -> Ints:
-    if model.schema.target not in batch:
-        return np.full(batch.rows, -1, dtype=np.int64)
-    codes = encode.labels(model.schema, batch)
-    numbers = class_numbers(codes.slots, model.classes)
-    numbers = np.append(np.where(numbers < 0, -2, numbers), -1)
-    return np.asarray(numbers[codes.codes], dtype=np.int64)
 
 
 def report_facts(model: Model, data: Any, y: Any = None, *, seen: Judged | None = None) -> dict[str, Any]:
@@ -117,9 +91,10 @@ def report_facts(model: Model, data: Any, y: Any = None, *, seen: Judged | None 
             "labelled": int((seen.labels >= 0).sum()),
             "without_label": int((seen.labels == -1).sum()),
             "unknown_class": int((seen.labels == -2).sum()),
-            "trained_on": trained_on(model, seen),
+            "trained_on": seen.importance.trained_on,
         },
         "model": _model_facts(model),
+        "importance": seen.importance.said_of,
         "columns": _column_facts(model, seen),
         "ignored": [{"name": c.name, "reason": kept(c.reason)} for c in model.schema.columns if c.kind == "ignore"],
         "words": {name: _words(model, name) for name in _word_columns(model)},
@@ -132,13 +107,6 @@ def report_facts(model: Model, data: Any, y: Any = None, *, seen: Judged | None 
             _mistake(model, seen, int(found.rows[at])) for at in worst(found.labels, seen.probabilities)
         ]
     return facts
-
-
-def trained_on(model: Model, seen: Judged) -> str:
-    """Whether these rows were counted: "yes" if all of them, by all signs, "partly", "no" if none can, or "unknown"."""
-    if model.tally is None:
-        return "no"
-    return {ALL: "yes", SOME: "partly", NONE: "no"}.get(overlap(model.tally, seen.source).verdict, "unknown")
 
 
 def worst(labels: Ints, p: Floats, most: int = MISTAKES) -> list[int]:
@@ -219,6 +187,7 @@ def _column_facts(model: Model, seen: Judged) -> list[dict[str, Any]]:
     out = []
     for column in model.schema.counted:
         name = column.name
+        worth = seen.importance[name].to_dict()
         family = model.families[name].describe() if name in model.families else "written by hand"
         if model.settings.weight_of(name) == 0:  # whatever the family, it is not asked
             family = "counts not used" if name in model.settings.corrections else "not used"
@@ -229,8 +198,8 @@ def _column_facts(model: Model, seen: Judged) -> list[dict[str, Any]]:
             "reason": kept(column.reason),
             "weight": float(model.settings.weight_of(name)),
             "corrections": _corrections(model, name),
-            "bits": seen.information[name],
             "missing": seen.missing[name],
+            **{k: v for k, v in worth.items() if k not in ("column", "kind")},
         })  # fmt: skip
     return sorted(out, key=lambda c: -float(c["bits"]))
 

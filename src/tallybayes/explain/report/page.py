@@ -10,7 +10,7 @@ import numpy as np
 
 from ...base.canon import many, printable
 from ...base.disk import write_atomically
-from ...base.show import times
+from ...base.show import signed, times
 from ...model.model import Model
 from ..plots.columns import column_display
 from ..plots.evidence import WaterfallDisplay, nomogram
@@ -102,11 +102,14 @@ def _warnings(data: dict[str, Any]) -> Iterable[tuple[str, str]]:
 def _columns(page: HtmlPage, model: Model, facts: dict[str, Any]) -> None:
     page.section("data", "The data, and what was made of them")
     rows = [["column", "bits", "weight", "corrections", "missing", "kind", "read as", "why"]]
+    lost = [["column", "log loss", "95 % interval", "accuracy", "95 % interval", ""]]
     for c in facts["columns"]:
         share = "" if not c["missing"] else "< 1 %" if c["missing"] < 0.01 else f"{100 * c['missing']:.0f} %"
         weight = f"{c['weight']:.3g}" if c["weight"] != 1 or c["corrections"] else ""
         added = f"{c['corrections']:,}" if c["corrections"] else ""
         rows.append([c["name"], f"{c['bits']:.3f}", weight, added, share, c["kind"], c["family"], c["reason"]])
+        figures = [cell for metric in ("log_loss", "accuracy") for cell in _lost(c, metric)]
+        lost.append([c["name"], *figures, c["remark"]])
     page.add(
         paragraph(
             "Columns by how much they say about the class alone, in bits: the mean distance from the prior that one "
@@ -114,6 +117,15 @@ def _columns(page: HtmlPage, model: Model, facts: dict[str, Any]) -> None:
         )
     )
     page.add(table(rows, left=(0, 5, 6, 7), shown=20))
+    if "metrics" in facts:
+        page.add(
+            paragraph(
+                f"What is lost without a column, and the pairs it is one of, by {facts['importance']}. A column whose "
+                "interval of the log loss holds 0 may be worth nothing."
+            )
+        )
+        order = sorted(range(1, len(lost)), key=lambda i: -facts["columns"][i - 1]["log_loss"])
+        page.add(table([lost[0], *(lost[i] for i in order)], left=(0, 5), shown=20))
     if facts["ignored"]:
         lines = [["left out", "why"], *([c["name"], c["reason"]] for c in facts["ignored"])]
         page.add(fold(f"{many(len(facts['ignored']), 'column')} left out", table(lines, left=(0, 1))))
@@ -130,6 +142,13 @@ def _columns(page: HtmlPage, model: Model, facts: dict[str, Any]) -> None:
         page.add(
             paragraph(f"{many(len(facts['columns']) - _MOST_PICTURES, 'column')} saying still less, without a picture.")
         )
+
+
+def _lost(column: dict[str, Any], metric: str) -> list[str]:
+    """A figure with its interval, as far as there are any."""
+    value, low, high = (column[metric + end] for end in ("", "_low", "_high"))
+    bounds = "" if low is None else f"{signed(low, 4)} to {signed(high, 4)}"
+    return ["" if value is None else signed(value, 4), bounds]
 
 
 def _scores(page: HtmlPage, model: Model, seen: Judged, facts: dict[str, Any]) -> None:

@@ -92,7 +92,7 @@ class SparkRows:
         """All rows, brought here one partition after the other; only what is wanted, if the frame has all of it."""
         start, names = 0, self._names()
         if wanted is not None and set(wanted) <= set(names):
-            names = list(wanted)
+            names = [name for name in names if name in wanted]
         for row in self._streams(names).toLocalIterator():
             batch = executor.read(_arrow(row), names, start)
             start += batch.rows

@@ -1,0 +1,265 @@
+"""What labelled rows lose without a column: it is left out of the sum of each row by subtracting what it said.
+
+Of every difference only sums are kept, so that memory does not grow with the rows. Rows that a model was counted from
+are scored by models of the other folds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+from scipy.special import stdtrit
+
+from ...base import canon, threads
+from ...base.arrays import Floats, Ints, log_sum_exp
+from ...data import encode
+from ...data.blocks import Block
+from ...data.schema import Schema
+from ...data.sources import WEIGHTS, Batch, Source
+from ...families.settings import Settings
+from ...model import posterior
+from ...model.estimate import estimate
+from ...model.model import Model
+from ..choose.chosen import recalibrated
+from ..folds import Assign, count_folds
+from ..parts import Plan
+from ..splits import row_hashes
+from .metrics import LEAST
+from .refit import Truth
+
+LEVEL = 0.95
+_ROWS = 1 << 14  # scored at once
+FOLDS, REFITTED = 10, 3  # by subtraction alone, and where corrections are fitted anew
+
+Figure = tuple[float, float, float]  # and its lower and upper bound
+
+
+def _goes_with(model: Model) -> dict[str, list[str]]:
+    """What is left out with each column: itself, and the pairs that it is one of."""
+    out: dict[str, list[str]] = {}
+    pairs = [c for c in model.schema.counted if c.of is not None and len(c.of) == 2]
+    for column in model.schema.counted:
+        alone = column.of is None
+        found = [p.name for p in pairs if any((s.source, s.part) == (column.reads, column.part) for s in p.of or ())]
+        out[column.name] = [column.name, *(found if alone else [])]
+    return out
+
+
+def bits_of(log_prior: Floats, weighted: Floats) -> Floats:
+    """How far one column moves the prior in each row: the divergence in bits."""
+    with np.errstate(invalid="ignore"):
+        joint = log_prior + weighted
+        log_p = joint - log_sum_exp(joint)[:, None]
+        each = np.exp(log_p) * (log_p - log_prior)
+    return np.asarray(np.nan_to_num(each).sum(axis=1) / np.log(2))
+
+
+@dataclass(frozen=True)
+class Sums:
+    """What a pass adds up. Of each column and metric: Σw·d, Σw²·d and Σw²·d² of the differences d of rows."""
+
+    rows: int
+    labelled: int
+    bits: Floats  # by column, over all rows
+    differences: Floats  # columns × metrics × 3
+    weights: Floats  # Σw, Σw², Σw·loss, Σw·hit
+
+    def __add__(self, other: Sums) -> Sums:
+        return Sums(
+            self.rows + other.rows,
+            self.labelled + other.labelled,
+            self.bits + other.bits,
+            self.differences + other.differences,
+            self.weights + other.weights,
+        )
+
+    @property
+    def whole(self) -> tuple[float | None, float | None]:
+        """Log loss and accuracy with all columns."""
+        if not self.labelled:
+            return None, None
+        return float(self.weights[2] / self.weights[0]), float(self.weights[3] / self.weights[0])
+
+    def figure(self, column: int, metric: int) -> Figure | None:
+        """The mean difference with its interval; NaN bounds where one row says nothing of the spread."""
+        if not self.labelled:
+            return None
+        d, wd, wdd = self.differences[column, metric]
+        w, ww = self.weights[:2]
+        mean = float(d / w)
+        spread = max(float(wdd - 2 * mean * wd + mean * mean * ww), 0.0)
+        rows = w * w / ww  # as many as would say so much if all weighed the same
+        if rows <= 1:
+            return mean, np.nan, np.nan
+        reach = float(stdtrit(rows - 1, 0.5 + LEVEL / 2)) * np.sqrt(spread * rows / (rows - 1)) / w
+        return mean, mean - reach, mean + reach
+
+
+class LeftOut:
+    """One way over the rows: what each column says of them, and what they lose without it."""
+
+    def __init__(self, model: Model, weights: str | None) -> None:
+        self.model, self.goes = model, _goes_with(model)
+        self.schema = model.schema if weights is None else model.schema.with_weights(weights)
+
+    def over(self, source: Source) -> Sums:
+        """The sums over all rows of a source."""
+        return reduce(Sums.__add__, threads.each(self._piece, pieces(source)), self.nothing)
+
+    @property
+    def nothing(self) -> Sums:
+        """The sums over no rows."""
+        columns = len(self.model.beliefs)
+        return Sums(0, 0, np.zeros(columns), np.zeros((columns, 2, 3)), np.zeros(4))
+
+    def _piece(self, batch: Batch) -> Sums:
+        model = self.model
+        if batch.start == 0 and model.beliefs and batch.rows:
+            encode.check_columns(model.schema, batch)
+        blocks = encode.bags(model._read(batch))
+        said = weighted_parts(model, blocks)
+        bits = [float(bits_of(model.log_prior, said[n]).sum()) if n in said else 0.0 for n in model.beliefs]
+        labels = label_numbers(model, batch)
+        at = np.flatnonzero(labels >= 0)
+        w = self._weights(batch)
+        return self.lost(model, {n: p[at] for n, p in said.items()}, labels[at], w[at], batch.rows, np.array(bits))
+
+    def _weights(self, batch: Batch) -> Floats:
+        given = self.schema.weights is not None and self.schema.weights in batch
+        found = encode.weights(self.schema, batch) if given or WEIGHTS in batch.columns else None
+        return np.ones(batch.rows) if found is None else found
+
+    def lost(
+        self, model: Model, said: Mapping[str, Floats], labels: Ints, w: Floats, rows: int, bits: Floats | None = None
+    ) -> Sums:
+        """The sums over some labelled rows (−1 for a class that the model lacks), scored by a model."""
+        nothing = self.nothing
+        differences = nothing.differences
+        joint = sum(said.values(), np.tile(model.start, (len(labels), 1)))
+        loss, hit = _judged(model, joint, labels)
+        for i, name in enumerate(self.model.beliefs):
+            gone = [n for n in self.goes[name] if n in said]
+            if not gone:
+                continue
+            with np.errstate(invalid="ignore"):
+                rest = joint - sum(said[n] for n in gone)
+            if not np.isfinite(rest).all():  # ∞ − ∞: added up anew
+                rest = sum((p for n, p in said.items() if n not in gone), np.tile(model.start, (len(labels), 1)))
+            other_loss, other_hit = _judged(model, rest, labels)
+            for metric, d in enumerate((other_loss - loss, hit - other_hit)):
+                differences[i, metric] += w @ d, w**2 @ d, w**2 @ d**2
+        weights = np.array([w.sum(), w @ w, w @ loss, w @ hit])
+        return Sums(rows, len(labels), nothing.bits if bits is None else bits, differences, weights)
+
+
+def _judged(model: Model, joint: Floats, labels: Ints) -> tuple[Floats, Floats]:
+    """−log P(right class), at most that of 1e-15, and 1 where it is the answer."""
+    if model.settings.curves:
+        joint = posterior.calibrated(model.settings, joint)
+    total = log_sum_exp(joint)
+    if not np.isfinite(total).all():  # impossible in every class: the prior answers
+        joint = np.where(np.isfinite(total)[:, None], joint, model.start)
+        total = log_sum_exp(joint)
+    known = labels >= 0
+    of_truth = joint[np.arange(len(labels)), np.where(known, labels, 0)] - total
+    least = np.log(LEAST)
+    return -np.maximum(np.where(known, of_truth, least), least), ((np.argmax(joint, axis=1) == labels) & known) * 1.0
+
+
+def weighted_parts(model: Model, blocks: Mapping[str, Block]) -> dict[str, Floats]:
+    """What each column says under its weight, rows × classes; a column that is not asked has none."""
+    out = {}
+    for name, belief in model.beliefs.items():
+        by = posterior.factor(model.settings, name, blocks[name])
+        if isinstance(by, np.ndarray):
+            out[name] = by[:, None] * belief.parts(blocks[name])
+        elif by != 0:
+            out[name] = by * belief.parts(blocks[name])
+    return out
+
+
+def label_numbers(model: Model, batch: Batch) -> Ints:
+    """The class of each row by its number; −1 without a label, −2 for a class the model does not know."""
+    if model.schema.target not in batch:
+        return np.full(batch.rows, -1, dtype=np.int64)
+    number = _numbers(model)
+    codes = encode.labels(model.schema, batch)
+    return np.array([*(number.get(s, -2) for s in codes.slots), -1], dtype=np.int64)[codes.codes]
+
+
+def _numbers(model: Model) -> dict[str, int]:
+    return {str(canon.text(c)): i for i, c in enumerate(model.classes)}
+
+
+def pieces(source: Source) -> Iterator[Batch]:
+    """The rows in short batches, so that the parts of many columns stay small."""
+    for batch in source.batches():
+        yield from batch.cut(_ROWS)
+
+
+def folds_for(model: Model) -> int:
+    """Corrections are as many as counts and have seen all rows, so they are fitted anew for each of a few folds."""
+    return REFITTED if model.settings.corrections else FOLDS
+
+
+def _mostly_repeated(source: Source, schema: Schema) -> bool:
+    """Whether most rows repeat another: then each has a fold of its own; else equal rows stay together.
+
+    Of a few columns of a few values there are few different rows, and a fold that held all rows of a sort would be
+    scored by models that have never met it.
+    """
+    hashes = [row_hashes(read.blocks, len(read.rows)) for read in (encode.labelled(schema, b) for b in pieces(source))]
+    return 2 * len(np.unique(np.concatenate(hashes))) < sum(map(len, hashes))
+
+
+def _numbered(source: Source) -> Iterator[tuple[int, Batch]]:
+    start = 0
+    for batch in pieces(source):
+        yield start, batch
+        start += batch.rows
+
+
+def _settings_by_fold(
+    model: Model, source: Source, schema: Schema, assign: Assign, folds: Sequence[int]
+) -> Iterator[tuple[int, Settings]]:
+    if not model.settings.corrections:
+        yield from ((k, model.settings) for k in folds)
+        return
+    truth = Truth.of(source, schema)
+    fold = truth.folds(source, schema, assign)
+    for k in folds:
+        yield k, recalibrated(truth.of_source(source, fold != k), schema, model.settings)
+
+
+def by_folds(own: LeftOut, source: Source) -> Sums:
+    """The sums over all labelled rows, each scored by a model that was counted without its fold."""
+    assert own.model.tally is not None
+    schema = own.model.tally.schema
+    plan = Plan(folds_for(own.model), stratify=_mostly_repeated(source, schema))
+    assign, _ = plan.assign(source, schema.target)
+    folded = count_folds(source, schema, assign)
+    models = {
+        k: estimate(folded.training(k), chosen)
+        for k, chosen in _settings_by_fold(own.model, source, schema, assign, folded.scored())
+    }
+    numbers = {k: _numbers(m) for k, m in models.items()}
+
+    def scored(item: tuple[int, Batch]) -> Sums:
+        start, batch = item
+        read = encode.labelled(schema, batch)
+        folds, out = assign(read, start), own.nothing
+        blocks = encode.bags(read.blocks)
+        for k in np.unique(folds).tolist():
+            if k not in models:
+                continue
+            at = np.flatnonzero(folds == k)
+            said = weighted_parts(models[k], {n: b.take(at) for n, b in blocks.items()})
+            labels = np.array([numbers[k].get(c, -1) for c in read.classes] or [-1], dtype=np.int64)[read.labels[at]]
+            w = np.ones(len(at)) if read.weights is None else read.weights[at]
+            out = out + own.lost(models[k], said, labels, w, len(at))
+        return out
+
+    return reduce(Sums.__add__, threads.each(scored, _numbered(source)), own.nothing)
