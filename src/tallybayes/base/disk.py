@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any
 
-from .canon import printable
+from .wording import printable
 from .errors import DataError, FileError
 
 _NEW = os.O_RDWR | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)

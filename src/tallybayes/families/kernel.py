@@ -21,7 +21,7 @@ from ..base.arrays import Bools, Floats, Ints, weighted_quantiles
 from ..base.errors import SettingsError
 from ..base.lazy import ndtr
 from ..data.blocks import Numbers
-from ..exact.cells import MIDDLE
+from ..exact.line import MIDDLE
 from ..exact.counts import Counts
 from .base import Context, Family, Table
 from .categorical import draw

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from ..base.canon import printable
+from ..base.wording import printable
 from ..base.disk import Stamp, names_beside, stamp
 from ..base.errors import DataError, unknown
 from .parts import MailSettings

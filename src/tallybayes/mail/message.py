@@ -11,14 +11,15 @@ import zlib
 from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base.errors import DataError
-from ..data.schema import Column, Schema
-from ..exact.cells import Cells
 from .html import Link, strip_html
 from .links import host_of, owner_of, shows_another_place
 from .parts import Content, MailSettings, address_of, addresses_of, domain_of, headers, readable, walk
+
+if TYPE_CHECKING:
+    from ..data.schema import Schema
 
 _USUAL = MailSettings()
 
@@ -43,6 +44,10 @@ class Message:
     fingerprint: str
     notes: tuple[str, ...] = ()
     header_id: str = ""
+
+    def with_facts(self, sender_known: bool, seen_before: bool) -> dict[str, Any]:
+        """The row with what only a state knows."""
+        return {**self.row, "sender_known": sender_known, "seen_before": seen_before}
 
 
 def read_message(
@@ -107,6 +112,9 @@ def mail_schema(**words: Any) -> Schema:
 
     `words` are settings of the two text columns, subject and body, such as text=tb.Tokeniser(ngrams=(1, 2)).
     """
+    from ..data.schema import Column, Schema  # NumPy comes with them, and no message needs them to be read
+    from ..exact.cells import Cells
+
     few = Cells(0.0, 0, points=tuple(float(n) for n in range(33)))
     share = Cells(0.0, -9, points=(0.0, 1.0))
     told: dict[str, dict[str, Any]] = {

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
 
-from ...base.canon import printable
+from ...base.wording import printable
 from ...base.errors import MissingExtra, SchemaError, unknown
 from ...base.records import Record
 from .patterns import Unbounded, check_pattern

@@ -13,7 +13,7 @@ from ...base.errors import SettingsError
 from ...data.kinds import GAP, KINDS
 from ...data.pairs import PairColumn, stretch_names
 from ...data.schema import Column
-from ...exact.cells import MIDDLE
+from ...exact.line import MIDDLE
 from ...families import forms
 from ...families.base import Belief
 from .dialects import Dialect, TableName
