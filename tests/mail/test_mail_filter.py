@@ -21,13 +21,14 @@ import pytest
 from command_line import COMMAND, run, start
 
 import tallybayes as tb
-from tallybayes.cli.mail import with_header
+from tallybayes.cli.one_message import with_header
 from tallybayes.mail import store as store_module
 from tallybayes.mail.filter import Filter, FilterSettings
-from tallybayes.mail.learnt import Learnt, rows_tally
+from tallybayes.mail.learnt import Learnt
 from tallybayes.mail.message import mail_schema, read_message
 from tallybayes.mail.parts import MailSettings
-from tallybayes.mail.store import StateError, Store
+from tallybayes.mail.state import StateError
+from tallybayes.mail.store import Store, rows_tally
 
 ROOT = Path(__file__).resolve().parents[2]
 FULL = os.environ.get("TALLYBAYES_TESTS") == "all"

@@ -1,6 +1,6 @@
 """The commands, one file per noun, each a thin shell: it reads options, calls the library, and shows what came back.
 
-May import every room. Begin with `program`, which has the group of all commands and the exit codes. Only click is
+May import every room. Begin with `running`, which has the exit codes, and `program`, the group of all commands. Only click is
 imported at the top of these files; the library is loaded when a command runs, so that help and completion are quick.
 A *screen* is what a command prints for a person, a *page* is a file of HTML or Markdown. `reference` stands alone: it
 is a command of its own, which writes docs/commands.md.
@@ -14,6 +14,6 @@ from typing import NoReturn
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run a command and exit with its code."""
-    from .program import main as run
+    from .running import main as run
 
     run(arguments)

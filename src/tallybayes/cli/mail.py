@@ -13,15 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .terminal import complain, say
+from .one_message import ANSWERS, filter_message, one_message, score_message
+from .terminal import say
 
 if TYPE_CHECKING:
-    from ..mail.filter import Verdict
-
-ANSWERS = {"spam": 0, "ham": 1, "unsure": 2}
-ERROR = 3
-TRY_AGAIN = 75  # EX_TEMPFAIL of sysexits.h: mail programs keep the message and try again
-HEADER = b"X-Tallybayes: "
+    from ..mail.answers import Verdict
 
 _STATE = click.argument("state", type=click.Path(dir_okay=False))
 _MESSAGE = click.argument("message", type=click.Path(), default="-")
@@ -81,12 +77,16 @@ def train(
 @click.option("--explain", is_flag=True, help="Also print the reasons: natural log-odds, above 0 for spam.")
 def score(state: str, message: str, explain: bool) -> None:
     """Print the answer about one message: spam (exit code 0), ham (1) or unsure (2)."""
-    verdict = _verdict(state, one_message(message))
-    say(f"{verdict}  ({verdict.reason})")
-    if explain:
+    if not explain:
+        sys.exit(score_message(state, message))
+    from ..mail.filter import Filter
+
+    raw = one_message(message)
+    with Filter(state, create=False) as box:
+        verdict = box.score(raw)
+        say(f"{verdict}  ({verdict.reason})")
         for line in _reasons(verdict):
             say(line)
-    sys.stdout.flush()
     sys.exit(ANSWERS[verdict.answer])
 
 
@@ -94,14 +94,7 @@ def score(state: str, message: str, explain: bool) -> None:
 @_STATE
 def filter_(state: str) -> None:
     """Pass the message on standard input through, with the answer in a header: for procmail and the like."""
-    raw = sys.stdin.buffer.read()
-    try:
-        out, code = with_header(raw, f"{_verdict(state, raw)}"), 0
-    except BaseException as error:  # whatever happens, the message must come out
-        out, code = raw, TRY_AGAIN
-        complain(error)
-    pass_on(out)
-    sys.exit(code)
+    sys.exit(filter_message(state))
 
 
 @mail.command()
@@ -133,33 +126,12 @@ def unlearn(state: str, message: str) -> None:
         say(f"forgotten; it had been learnt as {box.unlearn(raw)}")
 
 
-def with_header(raw: bytes, answer: str) -> bytes:
-    """The message with one header before all others, every other byte as it was.
-
-    A first line "From …", which mailboxes put before the headers, stays first.
-
-    >>> with_header(b"Subject: hi\\r\\n\\r\\nho", "ham, probability=0.0100")
-    b'X-Tallybayes: ham, probability=0.0100\\r\\nSubject: hi\\r\\n\\r\\nho'
-    """
-    first = raw.find(b"\n") + 1
-    end = b"\r\n" if raw[:first].endswith(b"\r\n") else b"\n"
-    start = first if raw.startswith((b"From ", b">From ")) else 0
-    return raw[:start] + HEADER + answer.encode("ascii") + end + raw[start:]
-
-
 # ---- what they share
-
-
-def _verdict(state: str, raw: bytes) -> Verdict:
-    from ..mail.filter import Filter
-
-    with Filter(state, create=False) as box:
-        return box.score(raw)
 
 
 def _new_settings(state: str, given: dict[str, Any]) -> Any:
     """The settings of a new state file; None to take those of an existing one, which refuses others."""
-    from ..mail.filter import FilterSettings
+    from ..mail.answers import FilterSettings
     from ..mail.parts import MailSettings
 
     wanted = {name: value for name, value in given.items() if value is not None}
@@ -195,28 +167,6 @@ def _counted_aloud(messages: Iterable[Any], every: int = 1000) -> Iterator[Any]:
         print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
-def one_message(message: str) -> bytes:
-    """The bytes of a message, from a file or standard input; one that cannot be read, or holds nothing, is refused."""
-    from ..base.canon import printable
-    from ..base.errors import DataError
-
-    if message == "-":
-        where, raw = "standard input", sys.stdin.buffer.read()
-    else:
-        where = repr(printable(message, 200))
-        try:
-            with open(message, "rb") as file:
-                raw = file.read()
-        except OSError as error:
-            raise DataError(
-                f"{where} cannot be read: {error.strerror}",
-                hint="name a file with one message, or pipe the message in; `mail train` reads folders.",
-            ) from None
-    if not raw.strip():
-        raise DataError(f"{where} holds no message: it is empty", hint="give a message with its headers.")
-    return raw
-
-
 def _labelled(label: str, found: str | None, raw: bytes, where: str) -> tuple[str, bytes, str]:
     """A message with the label that was given for its place, unless its folder is named after the other one."""
     from ..base.canon import printable
@@ -228,9 +178,3 @@ def _labelled(label: str, found: str | None, raw: bytes, where: str) -> tuple[st
             hint="give the place without --spam and --ham to learn each folder as it is called.",
         )
     return label, raw, where
-
-
-def pass_on(out: bytes) -> None:
-    """Bytes to standard output."""
-    sys.stdout.buffer.write(out)
-    sys.stdout.buffer.flush()

@@ -175,8 +175,8 @@ class Store(State):
 
     def _present(self, number: int, slots: Collection[str]) -> int:
         """How many of these slots a sheet has."""
-        query = f"SELECT DISTINCT slot FROM counts WHERE sheet = {number:d} AND slot IN"
-        return sum(1 for _ in self._several(query, slots))
+        query = f"SELECT count(DISTINCT slot) FROM counts WHERE sheet = {number:d} AND slot IN"
+        return sum(found for (found,) in self._several(query, slots))
 
     # ---- inside
 
