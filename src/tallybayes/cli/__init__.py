@@ -1,7 +1,8 @@
 """The commands, one file per noun, each a thin shell: it reads options, calls the library, and shows what came back.
 
-May import every room. Begin with `running`, which has the exit codes, and `program`, the group of all commands. Only click is
-imported at the top of these files; the library is loaded when a command runs, so that help and completion are quick.
+May import every room. Begin with `running`, which has the exit codes, and `program`, the group of all commands. Only
+click is imported at the top of these files; the library is loaded when a command runs, so that help and completion are
+quick. `running`, `terminal` and `one_message` do without click, too: a mail server starts them for every message.
 A *screen* is what a command prints for a person, a *page* is a file of HTML or Markdown. `reference` stands alone: it
 is a command of its own, which writes docs/commands.md.
 """

@@ -1,4 +1,4 @@
-"""`tallybayes mail train | score | filter | learn | unlearn`, in the manner of bogofilter.
+"""`tallybayes mail train | score | filter | learn | unlearn | serve`, in the manner of bogofilter.
 
 Exit codes: 0 spam (or done), 1 ham, 2 unsure, 3 error. `filter` exits 0 whatever the answer, and 75 ("try again
 later") on an error, after the message has gone through unchanged.
@@ -6,7 +6,9 @@ later") on an error, after the message has gone through unchanged.
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -14,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .one_message import ANSWERS, filter_message, one_message, score_message
-from .terminal import say
+from .terminal import complain, say
 
 if TYPE_CHECKING:
     from ..mail.answers import Verdict
@@ -124,6 +126,26 @@ def unlearn(state: str, message: str) -> None:
     raw = one_message(message)
     with Filter(state, create=False) as box:
         say(f"forgotten; it had been learnt as {box.unlearn(raw)}")
+
+
+@mail.command()
+@_STATE
+@click.argument("socket", type=click.Path())
+@click.option("--allow-tell", is_flag=True, help="Let clients learn and forget, too (the command TELL).")
+@click.option("--max-size", type=click.IntRange(1), default=10_000_000, metavar="BYTES", help="Refuse more (10000000).")
+@click.option("--timeout", type=click.FloatRange(0.1, 86_400), default=30.0, metavar="SECONDS", help="Per client (30).")
+@click.option("--mode", default="600", metavar="OCTAL", help="Who may use the socket, as chmod says it (600: you).")
+def serve(state: str, socket: str, allow_tell: bool, max_size: int, timeout: float, mode: str) -> None:
+    """Answer the clients of SpamAssassin (spamc and others) on a Unix SOCKET, until SIGTERM or Ctrl-C."""
+    from ..mail.serve import Limits, MailServer
+
+    if not re.fullmatch("0?[0-7]{3}", mode):
+        raise click.UsageError(f"--mode {mode}: write three octal digits, such as 600 or 660")
+    limits = Limits(max_size, timeout)
+    with MailServer(state, socket, tell=allow_tell, limits=limits, mode=int(mode, 8), report=complain) as server:
+        say(f"serving {state} on {socket}; spamc -U {socket} asks")
+        with contextlib.suppress(KeyboardInterrupt):  # SIGTERM, too
+            server.serve_forever()
 
 
 # ---- what they share

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 ANSWERS = {"spam": 0, "ham": 1, "unsure": 2}
 ERROR = 3
 TRY_AGAIN = 75  # EX_TEMPFAIL of sysexits.h: mail programs keep the message and try again
-HEADER = b"X-Tallybayes: "
 
 
 def plain(given: Sequence[str]) -> Callable[[], int] | None:
@@ -37,10 +36,7 @@ def plain(given: Sequence[str]) -> Callable[[], int] | None:
 
 def _may_be_file(path: str) -> bool:
     """Whether click would not refuse this path: the errors about others are click's."""
-    try:
-        return not os.path.exists(path) or (os.path.isfile(path) and os.access(path, os.R_OK))
-    except ValueError:
-        return False
+    return not os.path.exists(path) or (os.path.isfile(path) and os.access(path, os.R_OK))
 
 
 def score_message(state: str, message: str = "-") -> int:
@@ -54,6 +50,8 @@ def filter_message(state: str) -> int:
     """Pass the message on standard input through, with the answer in a header; the exit code."""
     raw = sys.stdin.buffer.read()
     try:
+        from ..mail.message import with_header
+
         out, code = with_header(raw, f"{verdict_of(state, raw)}"), 0
     except BaseException as error:  # whatever happens, the message must come out
         out, code = raw, TRY_AGAIN
@@ -98,20 +96,6 @@ def one_message(message: str) -> bytes:
     if not raw.strip():
         raise DataError(f"{where} holds no message: it is empty", hint="give a message with its headers.")
     return raw
-
-
-def with_header(raw: bytes, answer: str) -> bytes:
-    """The message with one header before all others, every other byte as it was.
-
-    A first line "From …", which mailboxes put before the headers, stays first.
-
-    >>> with_header(b"Subject: hi\\r\\n\\r\\nho", "ham, probability=0.0100")
-    b'X-Tallybayes: ham, probability=0.0100\\r\\nSubject: hi\\r\\n\\r\\nho'
-    """
-    first = raw.find(b"\n") + 1
-    end = b"\r\n" if raw[:first].endswith(b"\r\n") else b"\n"
-    start = first if raw.startswith((b"From ", b">From ")) else 0
-    return raw[:start] + HEADER + answer.encode("ascii") + end + raw[start:]
 
 
 def pass_on(out: bytes) -> None:

@@ -84,5 +84,7 @@ def _failed(error: BaseException, given: Sequence[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     if in_mail:
         return TRY_AGAIN if in_filter else ERROR
-    ours = (isinstance(error, TallybayesError) or from_click(error, "ClickException")) and not isinstance(error, FileError)
+    ours = (isinstance(error, TallybayesError) or from_click(error, "ClickException")) and not isinstance(
+        error, FileError
+    )
     return BAD_INPUT if ours else NOT_FINISHED

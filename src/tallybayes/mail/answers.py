@@ -42,7 +42,7 @@ LENGTH_POWER = 0.75
 
 def text_weight(words: int) -> float:
     """What the evidence of a text of so many words counts."""
-    return min(1.0, (WORDS_FREE / max(words, 1)) ** LENGTH_POWER)
+    return min(1.0, math.pow(WORDS_FREE / max(words, 1), LENGTH_POWER))
 
 
 @dataclass(frozen=True)
@@ -258,7 +258,7 @@ class _Column:
         return [(sheet, slot) for slot in (*slots, *self.values)] + [(-sheet, ""), (-sheet, SLOTS)] if slots else []
 
     def odds(self, slots: Mapping[str, int], counts: Mapping[Place, Mapping[str, int]]) -> float:
-        """Σ times · log P(slot given spam) / P(slot given ham), (n + α) / (N + α·K) each; slots never seen say nothing."""
+        """Σ times · log P(slot given spam) / P(slot given ham), each (n + α) / (N + α·K); an unseen slot: 0."""
         if not slots:
             return 0.0
         sheet = self.sheet or 0
@@ -276,34 +276,24 @@ class _Column:
 
 def heard(said: Mapping[str, Any]) -> Callable[[Any], float]:
     """log P(number given spam) / P(number given ham) by what a plan says; 0 for a missing number."""
-    at = [said["classes"].index(label) for label in (SPAM, HAM)]
-
-    def odds(logs: Sequence[float]) -> float:
-        return logs[at[0]] - logs[at[1]]
-
     if said["form"] == "cells":
-        points = {value: i for i, value in enumerate(said["points"])}
-        own, general = list(map(odds, said["own"])), list(map(odds, said["logs"]))
-        centre, exponent = said["centre"], said["exponent"]
+        own = dict(zip(said["points"], said["own"], strict=True))
+        general, centre, exponent = said["general"], said["centre"], said["exponent"]
 
         def by_cell(x: float) -> float:
-            if x in points:
-                return own[points[x]]
+            if x in own:
+                return float(own[x])
             code = cell_code(x, centre, exponent, {})
             if not 0 <= code < len(general):
                 raise LongWay
-            return general[code]
+            return float(general[code])
 
         return partial(_asked, by_cell)
     if said["form"] == "rate":
-        slope, start = odds(said["log_rate"]), odds(said["start"])
+        slope, start = float(said["slope"]), float(said["start"])
         return partial(_asked, lambda x: x * slope + start if x >= 0 else 0.0)
-    if not said["location"]:
-        return lambda x: 0.0  # a number that never varies
-    places = zip(*(said[name][0] for name in ("location", "scale", "height")), strict=True)
-    free = said["freedom"][0] if said["freedom"] else [None] * len(at)
-    curves = list(zip(places, free, strict=True))
-    return partial(_asked, lambda x: odds([_log_density(x, *curve) for curve in curves]))
+    spam, ham = said["curves"]
+    return partial(_asked, lambda x: _log_density(x, *spam) - _log_density(x, *ham))
 
 
 def _asked(says: Callable[[float], float], x: Any) -> float:
@@ -314,9 +304,8 @@ def _asked(says: Callable[[float], float], x: Any) -> float:
     return says(x)
 
 
-def _log_density(x: float, bell: tuple[float, float, float], freedom: float | None) -> float:
+def _log_density(x: float, location: float, scale: float, height: float, freedom: float | None) -> float:
     """Of a Gaussian, or of Student's t where it has degrees of freedom."""
-    location, scale, height = bell
     z = (x - location) / scale
     if not -_FAR <= z <= _FAR:
         raise LongWay

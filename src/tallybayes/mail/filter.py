@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from ..base.wording import printable
 from ..base.errors import CannotForget, DataError
+from ..base.wording import printable
 from ..data.schema import Schema
 from ..explain.explanation import Explanation
 from ..model.model import Model

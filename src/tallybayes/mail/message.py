@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ..data.schema import Schema
 
 _USUAL = MailSettings()
+HEADER = b"X-Tallybayes: "  # of our answer, in a message that is passed on
 
 
 @dataclass(frozen=True)
@@ -136,6 +137,20 @@ def mail_schema(**words: Any) -> Schema:
         "greets_owner": {"kind": "category", "reason": "does the greeting name the mailbox's owner?"},
     }
     return Schema([Column(name, **values) for name, values in told.items()], target="class")
+
+
+def with_header(raw: bytes, answer: str) -> bytes:
+    """The message with one header before all others, every other byte as it was.
+
+    A first line "From …", which mailboxes put before the headers, stays first.
+
+    >>> with_header(b"Subject: hi\\r\\n\\r\\nho", "ham, probability=0.0100")
+    b'X-Tallybayes: ham, probability=0.0100\\r\\nSubject: hi\\r\\n\\r\\nho'
+    """
+    first = raw.find(b"\n") + 1
+    end = b"\r\n" if raw[:first].endswith(b"\r\n") else b"\n"
+    start = first if raw.startswith((b"From ", b">From ")) else 0
+    return raw[:start] + HEADER + answer.encode("ascii") + end + raw[start:]
 
 
 _DATE = re.compile(r"\d{1,2}[ -]+[A-Za-z]{3,9}[ -]+\d{2,4}\s+(\d{1,2})[:.]([0-5]\d)")

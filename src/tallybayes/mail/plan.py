@@ -15,12 +15,13 @@ from typing import Any
 
 import numpy as np
 
+from ..base.arrays import Floats
 from ..data.schema import Column, Schema
 from ..families.forms import BellForm, CellsForm, Form, RateForm
 from ..families.settings import Settings
 from ..families.smoothing import Laplace
 from ..tally.tally import Tally
-from .answers import ALPHA, LABELS
+from .answers import ALPHA, HAM, LABELS, SPAM
 
 # Classes weigh the same: how many messages of each were learnt says little about what will arrive
 BELIEF = Settings(prior="uniform", smoothing=Laplace(ALPHA))
@@ -30,17 +31,17 @@ _CODES = 512  # general cells right of the centre that are written down: whole n
 
 def numbers_of(schema: Schema) -> Schema:
     """The columns whose belief is kept as a whole."""
-    return replace(schema, columns=[column for column in schema.counted if column.kind == "number"])
+    return replace(schema, columns=tuple(column for column in schema.counted if column.kind == "number"))
 
 
 def plan_of(schema: Schema, numbers: Tally, sheets: Mapping[tuple[str, str], int]) -> dict[str, Any] | None:
     """The plan, from the tally of the number columns; None where a column needs the long way."""
     if not all(_is_plain(column, schema) for column in schema.counted) or set(numbers.classes) != set(LABELS):
         return None
-    beliefs = numbers.model(BELIEF).beliefs
-    columns = []
+    model, columns = numbers.model(BELIEF), []
+    spam, ham = (model.classes.index(label) for label in (SPAM, HAM))
     for column in schema.counted:
-        says = _said(beliefs[column.name].form()) if column.kind == "number" else None
+        says = _said(model.beliefs[column.name].form(), spam, ham) if column.kind == "number" else None
         if column.kind == "number" and says is None:
             return None
         told = {
@@ -50,7 +51,7 @@ def plan_of(schema: Schema, numbers: Tally, sheets: Mapping[tuple[str, str], int
             "values": list(column.values or ()),
             "text": None if column.text is None else asdict(column.text),
             "sheet": sheets.get((column.name, SHEETS.get(column.kind, ""))),
-            "says": None if says is None else {"classes": list(numbers.classes), **says},
+            "says": says,
         }
         columns.append(told)
     return {"columns": columns}
@@ -63,19 +64,20 @@ def _is_plain(column: Column, schema: Schema) -> bool:
     return column.kind in (*SHEETS, "number") and not (odd or marks)
 
 
-def _said(form: Form) -> dict[str, Any] | None:
-    """What a number's belief says, in the terms of `answers.heard`."""
+def _said(form: Form, spam: int, ham: int) -> dict[str, Any] | None:
+    """What a number's belief says for spam against ham, in the terms of `answers.heard`; None if that has no word."""
+
+    def odds(logs: Floats) -> Any:
+        return (logs[..., spam] - logs[..., ham]).tolist()
+
     if isinstance(form, BellForm) and form.positions is None:
-        free = None if form.freedom is None else form.freedom.tolist()
-        return {
-            "form": "bell",
-            "location": form.location.tolist(),
-            "scale": form.scale.tolist(),
-            "freedom": free,
-            "height": form.height.tolist(),
-        }
+        if len(form.location) == 0:  # it never varies
+            return {"form": "rate", "slope": 0.0, "start": 0.0}
+        curves = [form.location, form.scale, form.height, *([] if form.freedom is None else [form.freedom])]
+        each = [[float(given[0, label]) for given in curves] for label in (spam, ham)]
+        return {"form": "bell", "curves": [[*curve, None][:4] for curve in each]}
     if isinstance(form, RateForm):
-        return {"form": "rate", "log_rate": np.log(form.rate).tolist(), "start": form.start.tolist()}
+        return {"form": "rate", "slope": odds(np.log(form.rate)), "start": odds(form.start)}
     if isinstance(form, CellsForm):
         cells = form.cells
         return {
@@ -83,7 +85,7 @@ def _said(form: Form) -> dict[str, Any] | None:
             "centre": cells.centre,
             "exponent": cells.exponent,
             "points": list(cells.points),
-            "logs": form.ask(np.arange(_CODES)).tolist(),
-            "own": form.ask(cells.point_codes()).tolist() if cells.points else [],
+            "own": odds(form.ask(cells.point_codes())) if cells.points else [],
+            "general": odds(form.ask(np.arange(_CODES))),
         }
     return None

@@ -85,8 +85,7 @@ def add_to_places(db: sqlite3.Connection, grown: Iterable[tuple[int, int]]) -> N
     """Let the sums of places follow a change. A place where nothing is has none."""
     change = sorted((number, by % PRIME) for number, by in grown if by % PRIME)
     db.executemany(
-        "INSERT INTO checks VALUES (?, ?) ON CONFLICT (place) DO UPDATE"
-        f" SET sum = (sum + excluded.sum) % {PRIME}",
+        f"INSERT INTO checks VALUES (?, ?) ON CONFLICT (place) DO UPDATE SET sum = (sum + excluded.sum) % {PRIME}",
         change,
     )
 
@@ -127,7 +126,8 @@ OTHERS = "its check sums are others than when it was written"
 def _places_fit(db: sqlite3.Connection) -> bool:
     """Whether every place has its sum, and no sum is without a place: Σ number · sum tells, in one pass."""
     there = sum(number * total for number, total in all_places(db))
-    return (there - sum(n * total for n, total in db.execute("SELECT place, sum FROM checks"))) % PRIME == 0
+    kept = sum(int(number) * int(total) for number, total in db.execute("SELECT place, sum FROM checks"))
+    return (there - kept) % PRIME == 0
 
 
 def _as_before(db: sqlite3.Connection) -> bool:
