@@ -93,7 +93,8 @@ def test_the_facts_about_a_message_are_those_that_the_messages_tell(tmp_path: Pa
 
 
 FAMILIES = [
-    Gaussian(variance="shared"), Gaussian(predictive=True), Poisson(), Bins(), Bins("frequency", 10), Levels(), Kernel(),
+    Gaussian(variance="shared"), Gaussian(predictive=True), Poisson(), Bins(), Bins("frequency", 10), Levels(),
+    Kernel(),
 ]  # fmt: skip
 
 
@@ -110,11 +111,11 @@ def test_what_a_number_says_is_kept_for_every_family(family: Any, name: str) -> 
     belief = tally.model(tb.Settings(families={name: family})).beliefs[name]
     said = _said(belief.form(), 1, 0)
     assert said is not None
-    says, asked = heard(said), [*range(60), 300, 70_000] if name == "recipients" else np.linspace(0, 1, 999).tolist()
+    says = heard(said)
+    asked = [*range(60), 300, 70_000] if name == "recipients" else np.linspace(0, 1, 999).tolist()
     model = tally.model(tb.Settings(families={name: family}, prior="uniform"))
-    for x in asked:
-        log = model.predict_log_proba({name: [float(x)]})[0]
-        assert says(x) == pytest.approx(log[1] - log[0], abs=1e-9), x
+    log = model.predict_log_proba({name: np.array(asked, dtype=np.float64)})
+    assert list(map(says, asked)) == pytest.approx((log[:, 1] - log[:, 0]).tolist(), abs=1e-9)
     assert says(None) == 0
 
 
@@ -200,5 +201,5 @@ def test_an_answer_loads_nothing_heavy(trained: Path) -> None:
 def test_a_plan_of_another_release_is_refused_in_plain_words(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Filter(trained) as box:
         monkeypatch.setattr(box.store, "told", lambda key: {"columns": [{"odd": 1}]})
-        with pytest.raises(StateError, match="cannot be read: .*\n\nHint: "):
+        with pytest.raises(StateError, match="cannot be read: "):
             box.score(letter(50, "ham"))

@@ -79,7 +79,8 @@ def spam_score(probability: float, settings: FilterSettings) -> float:
     [-17.2, 0.6, 2.8, 4.9, 5.0, 7.3, 22.8]
     """
     over = _log_odds(probability) - _log_odds(settings.spam)
-    return math.floor(10 * (THRESHOLD + over)) / 10
+    score = math.floor(10 * (THRESHOLD + over)) / 10
+    return score if probability >= settings.spam else min(score, THRESHOLD - 0.1)
 
 
 def _log_odds(p: float) -> float:
