@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from command_line import run
 from letters import letter
 from strategies import ALL
+from test_mail_damage import as_before
 
 import tallybayes as tb
 from tallybayes.cli import one_message, running
@@ -177,6 +179,23 @@ def test_only_plain_calls_do_without_click(trained: Path) -> None:
     assert all(one_message.plain(arguments(call, trained)) for call in PLAIN)
     assert not any(one_message.plain(arguments(call, trained)) for call in OTHERS)
     assert one_message.plain(["fit", str(trained)]) is None and one_message.plain([]) is None
+
+
+@pytest.mark.parametrize("older", [False, True])
+def test_all_messages_of_a_place_are_answered(trained: Path, tmp_path: Path, older: bool) -> None:
+    state = Path(shutil.copy(trained, tmp_path / "state"))
+    if older:
+        as_before(state, 2)
+    for i, label in enumerate(["ham", "spam", "ham"]):
+        (tmp_path / "box").mkdir(exist_ok=True)
+        (tmp_path / "box" / f"{i}.eml").write_bytes(letter(50 + i, label))
+    single = [run("mail", "score", state, tmp_path / "box" / f"{i}.eml").out.split("  ")[0] for i in range(3)]
+    done = run("mail", "score", state, "--each", tmp_path / "box")
+    assert (done.returncode, done.err) == (0, "")
+    assert done.out == "".join(f"{answer}  {tmp_path}/box/{i}.eml\n" for i, answer in enumerate(single))
+    assert [answer.split(",")[0] for answer in single] == ["ham", "spam", "ham"]
+    for wrong in (["x.eml", "--each", "box"], ["--each", "box", "--explain"], ["--each", "nowhere"]):
+        assert run("mail", "score", state, *wrong).returncode == 3
 
 
 HEAVY = {"numpy", "pyarrow", "scipy", "numba", "click", "rich", "pandas"}

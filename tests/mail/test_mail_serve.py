@@ -27,7 +27,8 @@ from test_mail_damage import as_before
 import tallybayes as tb
 from tallybayes.mail.filter import Filter, FilterSettings
 from tallybayes.mail.message import with_header
-from tallybayes.mail.serve import Limits, MailServer, spam_score
+from tallybayes.mail.serve import Limits, MailServer
+from tallybayes.mail.spamd import spam_score
 
 SPAM, HAM = letter(50, "spam"), letter(50, "ham")
 

@@ -4,7 +4,8 @@ May import every room. Begin with `running`, which has the exit codes, and `prog
 click is imported at the top of these files; the library is loaded when a command runs, so that help and completion are
 quick. `running`, `terminal` and `one_message` do without click, too: a mail server starts them for every message.
 A *screen* is what a command prints for a person, a *page* is a file of HTML or Markdown. `reference` stands alone: it
-is a command of its own, which writes docs/commands.md.
+is a command of its own, which writes docs/commands.md. `program` stands alone: it loads every command, and `running`
+does without it where it can.
 """
 
 from __future__ import annotations

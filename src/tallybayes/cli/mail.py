@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .one_message import ANSWERS, filter_message, one_message, score_message
+from .one_message import ANSWERS, filter_message, one_message, score_each, score_message
 from .terminal import complain, say
 
 if TYPE_CHECKING:
@@ -77,10 +77,13 @@ def train(
 @_STATE
 @_MESSAGE
 @click.option("--explain", is_flag=True, help="Also print the reasons: natural log-odds, above 0 for spam.")
-def score(state: str, message: str, explain: bool) -> None:
+@click.option("--each", multiple=True, metavar="PLACE", help="All messages of an mbox, Maildir or folder; exit code 0.")
+def score(state: str, message: str, explain: bool, each: Sequence[str]) -> None:
     """Print the answer about one message: spam (exit code 0), ham (1) or unsure (2)."""
+    if each and (explain or message != "-"):
+        raise click.UsageError("--each PLACE stands alone: give neither a MESSAGE nor --explain")
     if not explain:
-        sys.exit(score_message(state, message))
+        sys.exit(score_each(state, each) if each else score_message(state, message))
     from ..mail.filter import Filter
 
     raw = one_message(message)

@@ -6,9 +6,10 @@ the same functions, and read what `plain` does not: options, help, and wrong cal
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -41,7 +42,9 @@ def _may_be_file(path: str) -> bool:
 
 def score_message(state: str, message: str = "-") -> int:
     """Print the answer about one message; its exit code."""
-    verdict = verdict_of(state, one_message(message))
+    raw = one_message(message)
+    with scoring(state) as score:
+        verdict = score(raw)
     say(f"{verdict}  ({verdict.reason})")
     return ANSWERS[verdict.answer]
 
@@ -52,7 +55,8 @@ def filter_message(state: str) -> int:
     try:
         from ..mail.message import with_header
 
-        out, code = with_header(raw, f"{verdict_of(state, raw)}"), 0
+        with scoring(state) as score:
+            out, code = with_header(raw, f"{score(raw)}"), 0
     except BaseException as error:  # whatever happens, the message must come out
         out, code = raw, TRY_AGAIN
         complain(error)
@@ -60,20 +64,38 @@ def filter_message(state: str) -> int:
     return code
 
 
-def verdict_of(state: str, raw: bytes) -> Verdict:
-    """The answer of a state file, by what the message has; by all that was learnt where that has to be read."""
+def score_each(state: str, places: Sequence[str]) -> int:
+    """Print the answer about every message of some places, and where it is; the exit code."""
+    from ..mail.boxes import read_mail
+
+    with scoring(state) as score:
+        for place in places:
+            for _, raw, where in read_mail(place):
+                say(f"{score(raw)}  {where}")
+    return 0
+
+
+@contextlib.contextmanager
+def scoring(state: str) -> Iterator[Callable[[bytes], Verdict]]:
+    """The answers of a state file, by what a message has; by all that was learnt where that has to be read."""
     from ..mail.answers import Scorer
     from ..mail.state import LongWay, State
 
-    with State(state) as opened:
-        try:
-            return Scorer(opened).score(raw)
-        except LongWay:
-            pass
-    from ..mail.filter import Filter
+    with contextlib.ExitStack() as stack:
+        opened = stack.enter_context(State(state))
+        ways: list[Callable[[bytes], Verdict]] = []
 
-    with Filter(state, create=False) as box:
-        return box.score(raw)
+        def score(raw: bytes) -> Verdict:
+            try:
+                ways[:] = ways or [Scorer(opened).score]
+                return ways[0](raw)
+            except LongWay:
+                from ..mail.filter import Filter
+
+                ways[:] = [stack.enter_context(Filter(state, create=False)).score]
+                return ways[0](raw)
+
+        yield score
 
 
 def one_message(message: str) -> bytes:

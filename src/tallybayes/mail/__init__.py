@@ -3,7 +3,8 @@
 Imports `store`, `explain` and the rooms below. Begin with `message` (bytes → columns), then `filter`. `boxes` reads
 files and folders, `parts`, `html` and `links` what a message is made of. `store` keeps what was learnt in one file,
 `sums` its check sums; `state` and `answers` read of it what one message needs, by the `plan` that the store writes, and
-load no NumPy: a mail server starts them for every message. `serve` answers SpamAssassin's clients from a socket.
+load no NumPy: a mail server starts them for every message. `serve` answers the clients of SpamAssassin's
+`spamd` from a socket.
 A *message* is one mail as a row; a *verdict* is ham, spam or unsure, with its reasons.
 """
 
