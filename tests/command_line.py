@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tallybayes.cli.program import main
+from tallybayes.cli import main
 
 COMMAND = str(Path(sys.executable).parent / "tallybayes")
 

@@ -233,7 +233,7 @@ def test_the_contract_is_short_and_every_door_has_its_reason(package: House) -> 
 
 def test_the_reader_sees_the_package_as_it_is(package: House) -> None:
     assert {"base", "exact.kernels", "data.files", "explain.plots"} <= set(package.pages)
-    assert package.importers("base.errors") > {"tally.tally", "store.model_file", "cli.program"}
+    assert package.importers("base.errors") > {"tally.tally", "store.model_file", "cli.running"}
     assert "" in package.importers("selection.choose.fit")  # `tb.fit`, by the list of homes
     assert {"BellBelief", "GaussianBelief", "CategoricalBelief"} <= beliefs_of(package)
 

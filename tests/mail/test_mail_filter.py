@@ -21,13 +21,14 @@ import pytest
 from command_line import COMMAND, run, start
 
 import tallybayes as tb
-from tallybayes.cli.mail import with_header
 from tallybayes.mail import store as store_module
 from tallybayes.mail.filter import Filter, FilterSettings
-from tallybayes.mail.learnt import Learnt, rows_tally
-from tallybayes.mail.message import mail_schema, read_message
+from tallybayes.mail.learnt import Learnt
+from tallybayes.mail.message import mail_schema, read_message, with_header
 from tallybayes.mail.parts import MailSettings
-from tallybayes.mail.store import StateError, Store
+from tallybayes.mail.state import StateError
+from tallybayes.mail.store import Store, rows_tally
+from tallybayes.mail.sums import damage
 
 ROOT = Path(__file__).resolve().parents[2]
 FULL = os.environ.get("TALLYBAYES_TESTS") == "all"
@@ -60,6 +61,36 @@ def consistent(box: Filter | Store) -> None:
     recorded = rows_tally(store.schema, list(store.messages()))
     assert store.tally() == recorded
     assert store.tally().digest == recorded.digest
+    assert damage(store._db, store.format) is None
+    for table, (rows, from_rows) in derived(store._db).items():
+        assert sorted(rows) == sorted(from_rows), table
+
+
+def derived(db: sqlite3.Connection) -> dict[str, tuple[list, list]]:
+    """What is kept beside the counts and messages, and the same worked out from them."""
+    sheets = "SELECT number FROM sheets WHERE sheet IN ('words', 'values')"
+    return {
+        name: (db.execute(kept).fetchall(), db.execute(made).fetchall())
+        for name, kept, made in (
+            (
+                "totals",
+                "SELECT -sheet, class, a0, a1 FROM counts WHERE sheet < 0 AND slot = ''",
+                f"SELECT sheet, class, sum(a0), sum(a1) FROM counts WHERE sheet IN ({sheets}) GROUP BY sheet, class",
+            ),
+            (
+                "slots",
+                "SELECT -sheet, a0 FROM counts WHERE sheet < 0 AND slot = 'slots'",
+                f"SELECT sheet, count(DISTINCT slot) FROM counts WHERE sheet IN ({sheets}) GROUP BY sheet",
+            ),
+            (
+                "senders and fingerprints",
+                "SELECT slot, class, a0 FROM counts WHERE sheet = 0",
+                "SELECT 'sender ' || sender, class, count(*) FROM messages WHERE sender <> '' GROUP BY sender, class"
+                " UNION ALL SELECT 'fingerprint ' || fingerprint, class, count(*) FROM messages WHERE fingerprint <> ''"
+                " GROUP BY fingerprint, class",
+            ),
+        )
+    }
 
 
 @pytest.fixture
@@ -807,7 +838,7 @@ def test_the_command_line_itself_imports_nothing_heavy(arguments):
 
 
 def test_every_command_says_what_it_does():
-    for verb in ("train", "score", "filter", "learn", "unlearn"):
+    for verb in ("train", "score", "filter", "learn", "unlearn", "serve"):
         done = run("mail", verb, "--help")
         assert done.returncode == 0 and f"Usage: tallybayes mail {verb}".encode() in done.stdout
 

@@ -23,8 +23,8 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any
 
-from .canon import printable
 from .errors import DataError, FileError
+from .wording import printable
 
 _NEW = os.O_RDWR | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _OWN = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)

@@ -14,8 +14,6 @@ from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any
 
-import numpy as np
-
 _WHOLE = (0, 1)  # what a program may have given for False and True
 
 
@@ -86,7 +84,9 @@ def _fits(value: Any, kind: Any) -> bool:
             return False
         each = [inside[0]] * len(value) if len(inside) == 2 and inside[1] is ... else inside
         return len(each) == len(value) and all(map(_fits, value, each))
-    if origin is np.ndarray:
+    if getattr(origin, "__name__", "") == "ndarray":
+        import numpy as np  # not before: a tokeniser is a record, too, and one that a mail server waits for
+
         of = [one for one in typing.get_args(inside[1]) if isinstance(one, type)]
         return isinstance(value, np.ndarray) and all(np.issubdtype(value.dtype, one) for one in of)
     if isinstance(origin, type) and issubclass(origin, Mapping):

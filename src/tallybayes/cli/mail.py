@@ -1,4 +1,4 @@
-"""`tallybayes mail train | score | filter | learn | unlearn`, in the manner of bogofilter.
+"""`tallybayes mail train | score | filter | learn | unlearn | serve`, in the manner of bogofilter.
 
 Exit codes: 0 spam (or done), 1 ham, 2 unsure, 3 error. `filter` exits 0 whatever the answer, and 75 ("try again
 later") on an error, after the message has gone through unchanged.
@@ -6,22 +6,20 @@ later") on an error, after the message has gone through unchanged.
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from .one_message import ANSWERS, filter_message, one_message, score_each, score_message
 from .terminal import complain, say
 
 if TYPE_CHECKING:
-    from ..mail.filter import Verdict
-
-ANSWERS = {"spam": 0, "ham": 1, "unsure": 2}
-ERROR = 3
-TRY_AGAIN = 75  # EX_TEMPFAIL of sysexits.h: mail programs keep the message and try again
-HEADER = b"X-Tallybayes: "
+    from ..mail.answers import Verdict
 
 _STATE = click.argument("state", type=click.Path(dir_okay=False))
 _MESSAGE = click.argument("message", type=click.Path(), default="-")
@@ -79,14 +77,21 @@ def train(
 @_STATE
 @_MESSAGE
 @click.option("--explain", is_flag=True, help="Also print the reasons: natural log-odds, above 0 for spam.")
-def score(state: str, message: str, explain: bool) -> None:
+@click.option("--each", multiple=True, metavar="PLACE", help="All messages of an mbox, Maildir or folder; exit code 0.")
+def score(state: str, message: str, explain: bool, each: Sequence[str]) -> None:
     """Print the answer about one message: spam (exit code 0), ham (1) or unsure (2)."""
-    verdict = _verdict(state, one_message(message))
-    say(f"{verdict}  ({verdict.reason})")
-    if explain:
+    if each and (explain or message != "-"):
+        raise click.UsageError("--each PLACE stands alone: give neither a MESSAGE nor --explain")
+    if not explain:
+        sys.exit(score_each(state, each) if each else score_message(state, message))
+    from ..mail.filter import Filter
+
+    raw = one_message(message)
+    with Filter(state, create=False) as box:
+        verdict = box.score(raw)
+        say(f"{verdict}  ({verdict.reason})")
         for line in _reasons(verdict):
             say(line)
-    sys.stdout.flush()
     sys.exit(ANSWERS[verdict.answer])
 
 
@@ -94,14 +99,7 @@ def score(state: str, message: str, explain: bool) -> None:
 @_STATE
 def filter_(state: str) -> None:
     """Pass the message on standard input through, with the answer in a header: for procmail and the like."""
-    raw = sys.stdin.buffer.read()
-    try:
-        out, code = with_header(raw, f"{_verdict(state, raw)}"), 0
-    except BaseException as error:  # whatever happens, the message must come out
-        out, code = raw, TRY_AGAIN
-        complain(error)
-    pass_on(out)
-    sys.exit(code)
+    sys.exit(filter_message(state))
 
 
 @mail.command()
@@ -133,33 +131,32 @@ def unlearn(state: str, message: str) -> None:
         say(f"forgotten; it had been learnt as {box.unlearn(raw)}")
 
 
-def with_header(raw: bytes, answer: str) -> bytes:
-    """The message with one header before all others, every other byte as it was.
+@mail.command()
+@_STATE
+@click.argument("socket", type=click.Path())
+@click.option("--allow-tell", is_flag=True, help="Let clients learn and forget, too (the command TELL).")
+@click.option("--max-size", type=click.IntRange(1), default=10_000_000, metavar="BYTES", help="Refuse more (10000000).")
+@click.option("--timeout", type=click.FloatRange(0.1, 86_400), default=30.0, metavar="SECONDS", help="Per client (30).")
+@click.option("--mode", default="600", metavar="OCTAL", help="Who may use the socket, as chmod says it (600: you).")
+def serve(state: str, socket: str, allow_tell: bool, max_size: int, timeout: float, mode: str) -> None:
+    """Answer the clients of SpamAssassin (spamc and others) on a Unix SOCKET, until SIGTERM or Ctrl-C."""
+    from ..mail.serve import Limits, MailServer
 
-    A first line "From …", which mailboxes put before the headers, stays first.
-
-    >>> with_header(b"Subject: hi\\r\\n\\r\\nho", "ham, probability=0.0100")
-    b'X-Tallybayes: ham, probability=0.0100\\r\\nSubject: hi\\r\\n\\r\\nho'
-    """
-    first = raw.find(b"\n") + 1
-    end = b"\r\n" if raw[:first].endswith(b"\r\n") else b"\n"
-    start = first if raw.startswith((b"From ", b">From ")) else 0
-    return raw[:start] + HEADER + answer.encode("ascii") + end + raw[start:]
+    if not re.fullmatch("0?[0-7]{3}", mode):
+        raise click.UsageError(f"--mode {mode}: write three octal digits, such as 600 or 660")
+    limits = Limits(max_size, timeout)
+    with MailServer(state, socket, tell=allow_tell, limits=limits, mode=int(mode, 8), report=complain) as server:
+        say(f"serving {state} on {socket}; spamc -U {socket} asks")
+        with contextlib.suppress(KeyboardInterrupt):  # SIGTERM, too
+            server.serve_forever()
 
 
 # ---- what they share
 
 
-def _verdict(state: str, raw: bytes) -> Verdict:
-    from ..mail.filter import Filter
-
-    with Filter(state, create=False) as box:
-        return box.score(raw)
-
-
 def _new_settings(state: str, given: dict[str, Any]) -> Any:
     """The settings of a new state file; None to take those of an existing one, which refuses others."""
-    from ..mail.filter import FilterSettings
+    from ..mail.answers import FilterSettings
     from ..mail.parts import MailSettings
 
     wanted = {name: value for name, value in given.items() if value is not None}
@@ -195,28 +192,6 @@ def _counted_aloud(messages: Iterable[Any], every: int = 1000) -> Iterator[Any]:
         print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
-def one_message(message: str) -> bytes:
-    """The bytes of a message, from a file or standard input; one that cannot be read, or holds nothing, is refused."""
-    from ..base.canon import printable
-    from ..base.errors import DataError
-
-    if message == "-":
-        where, raw = "standard input", sys.stdin.buffer.read()
-    else:
-        where = repr(printable(message, 200))
-        try:
-            with open(message, "rb") as file:
-                raw = file.read()
-        except OSError as error:
-            raise DataError(
-                f"{where} cannot be read: {error.strerror}",
-                hint="name a file with one message, or pipe the message in; `mail train` reads folders.",
-            ) from None
-    if not raw.strip():
-        raise DataError(f"{where} holds no message: it is empty", hint="give a message with its headers.")
-    return raw
-
-
 def _labelled(label: str, found: str | None, raw: bytes, where: str) -> tuple[str, bytes, str]:
     """A message with the label that was given for its place, unless its folder is named after the other one."""
     from ..base.canon import printable
@@ -228,9 +203,3 @@ def _labelled(label: str, found: str | None, raw: bytes, where: str) -> tuple[st
             hint="give the place without --spam and --ham to learn each folder as it is called.",
         )
     return label, raw, where
-
-
-def pass_on(out: bytes) -> None:
-    """Bytes to standard output."""
-    sys.stdout.buffer.write(out)
-    sys.stdout.buffer.flush()

@@ -1,36 +1,21 @@
-"""The command line: the library's verbs, `tallybayes fit | predict | evaluate | explain | …`, and `tallybayes mail`.
-
-Exit codes: 0 done, 1 could not finish (disk, interrupt), 2 bad input or usage, 143 ended by SIGTERM; `mail` has its
-own, see there. Whatever goes wrong is said in plain words on standard error, never as a traceback.
-"""
+"""The group of all commands: the library's verbs, `tallybayes fit | predict | …`, and `tallybayes mail`."""
 
 from __future__ import annotations
 
-import contextlib
-import io
-import os
-import signal
-import sys
-import warnings
-from collections.abc import Iterator, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 import click
 
-from ..base.errors import FileError, TallybayesError
 from .answers import explain, importance, predict
 from .counting import forget, merge, update
 from .fitting import fit, tune
-from .mail import ERROR, TRY_AGAIN, mail, pass_on
+from .mail import mail
 from .measuring import compare, evaluate
 from .pages import export, report, share, show_
 from .reference import reference_
-from .terminal import complain, for_commands, say
-
-DONE, NOT_FINISHED, BAD_INPUT, TERMINATED = 0, 1, 2, 128 + signal.SIGTERM
 
 
-class _NobodyReads(Exception):
+class NobodyReads(Exception):
     """A broken pipe by a name that click does not know: it would exit with 1, which of mail says ham."""
 
 
@@ -46,7 +31,7 @@ class _InOrder(click.Group):
         try:
             return super().invoke(ctx)
         except BrokenPipeError as error:
-            raise _NobodyReads(*error.args) from None
+            raise NobodyReads(*error.args) from None
 
 
 @click.group(cls=_InOrder, context_settings={"help_option_names": ["-h", "--help"]})
@@ -60,61 +45,3 @@ for _command in (
     mail, reference_,
 ):  # fmt: skip
     tallybayes.add_command(_command)
-
-
-def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run a command and exit with its code."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # a terminal without UTF-8 sees escapes
-    warnings.showwarning = lambda message, *_, **__: say(f"tallybayes: {for_commands(str(message))}", error=True)
-    with _ending_on_sigterm() as told:
-        try:
-            tallybayes.main(given, prog_name="tallybayes", standalone_mode=False)
-            sys.stdout.flush()
-        except BaseException as error:
-            if isinstance(error, SystemExit):
-                raise
-            if isinstance(error, _NobodyReads):
-                error = BrokenPipeError(*error.args)
-            code = _failed(KeyboardInterrupt() if told else error, given)
-            sys.exit(TERMINATED if told and code == NOT_FINISHED else code)
-    sys.exit(DONE)
-
-
-@contextlib.contextmanager
-def _ending_on_sigterm() -> Iterator[list[int]]:
-    """Take SIGTERM for Ctrl-C, so that files in the making go away; the list gets the signal if it comes."""
-    told: list[int] = []
-
-    def end(number: int, frame: Any) -> None:
-        told.append(number)
-        raise KeyboardInterrupt
-
-    try:
-        before = signal.signal(signal.SIGTERM, end)
-    except ValueError:  # not the main thread: somebody else's program, and their signals
-        yield told
-        return
-    try:
-        yield told
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-def _failed(error: BaseException, given: Sequence[str]) -> int:
-    """Say what went wrong; the exit code. A traceback would exit with 1, which of mail says ham."""
-    in_mail, in_filter = given[:1] == ["mail"], list(given[:2]) == ["mail", "filter"]
-    if in_mail or not isinstance(error, BrokenPipeError):  # whoever closed the pipe has seen enough
-        complain(error)
-    try:
-        if in_filter and isinstance(error, click.UsageError):
-            pass_on(sys.stdin.buffer.read())  # even a wrong call loses no message
-        sys.stdout.flush()
-    except (OSError, ValueError, AttributeError):  # nobody reads, or the disk is full: do not try again on the way out
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    if in_mail:
-        return TRY_AGAIN if in_filter else ERROR
-    ours = isinstance(error, (click.ClickException, TallybayesError)) and not isinstance(error, FileError)
-    return BAD_INPUT if ours else NOT_FINISHED

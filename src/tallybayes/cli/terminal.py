@@ -15,9 +15,8 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
-import click
-
 from ..base.errors import TallybayesError
+from ..base.wording import printable
 
 _WIDE = 100  # columns of a page that no terminal bounds
 _LONGEST = 500  # characters of one line of a message
@@ -29,18 +28,29 @@ _OPTIONS = ("keep", "delimiter", "encoding", "decimal", "bad_lines", "memory_lim
 
 def say(line: str, *, error: bool = False) -> None:
     """One line of text, without the control characters that names, values and mail may hold."""
-    from ..base.canon import printable
+    echo(printable(line, _LONGEST) + "\n", error=error)
 
-    click.echo(printable(line, _LONGEST), err=error)
+
+def echo(text: str, *, error: bool = False) -> None:
+    """A text as it is, written at once: whoever reads the other end may wait for it."""
+    stream = sys.stderr if error else sys.stdout
+    if stream is not None:  # a program without a console has none
+        stream.write(text)
+        stream.flush()
+
+
+def from_click(error: BaseException, name: str) -> bool:
+    """Whether an error is of this class of click, which need not be loaded to tell."""
+    return any(kind.__name__ == name and kind.__module__.startswith("click.") for kind in type(error).__mro__)
 
 
 def complain(error: BaseException) -> None:
     """An error in plain words on standard error, where whoever called can read them."""
-    if isinstance(error, (click.Abort, KeyboardInterrupt)):
+    if isinstance(error, KeyboardInterrupt) or from_click(error, "Abort"):
         text = "stopped; no file was changed"
-    elif isinstance(error, click.ClickException):
+    elif from_click(error, "ClickException"):
         context = getattr(error, "ctx", None)
-        text = error.format_message()
+        text = error.format_message()  # type: ignore[attr-defined]
         text += f"\n{context.get_usage()}" if context and "Usage:" not in text else ""
     elif isinstance(error, (TallybayesError, OSError)):
         text = for_commands(str(error))
@@ -67,14 +77,12 @@ def show(*pieces: Any) -> None:
                 clean(piece) if isinstance(piece, str) else piece, soft_wrap=isinstance(piece, str) and not terminal
             )
         lines = drawn.get().split("\n")
-        click.echo("\n".join(lines if terminal else (line.rstrip() for line in lines)), nl=False)
+        echo("\n".join(lines if terminal else (line.rstrip() for line in lines)))
 
 
 def clean(text: Any, most: int = _LONGEST, style: str = "") -> Any:
     """A text for rich, made safe to show."""
     from rich.text import Text
-
-    from ..base.canon import printable
 
     if isinstance(text, Text):
         return text
@@ -85,9 +93,9 @@ def show_json(value: Any) -> None:
     """A value as JSON on standard output; what is no number is null, what has no end "Infinity" or "-Infinity"."""
     import json
 
-    from ..base.canon import jsonable
+    from ..base.wording import jsonable
 
-    click.echo(json.dumps(jsonable(value), ensure_ascii=False, indent=1, allow_nan=False, default=str))
+    echo(json.dumps(jsonable(value), ensure_ascii=False, indent=1, allow_nan=False, default=str) + "\n")
 
 
 def heading(text: str) -> Any:

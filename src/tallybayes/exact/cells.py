@@ -17,12 +17,9 @@ import numpy as np
 from ..base.arrays import Bools, Floats, Ints
 from ..base.canon import number_text
 from ..base.records import Record
+from .line import LARGEST, MIDDLE, MIDDLE_BITS, TAIL, cell_code
 
-_MIDDLE_BITS = 8
-MIDDLE = 1 << _MIDDLE_BITS  # so that the middle 99 % of the first look spans 256 to 512 cells as `fitted` steps
-TAIL = 16  # a tail cell is at most 1/16 of its distance from the centre
 REACH = MIDDLE + 64 * TAIL  # general cells on either side that are counted by place: 64 doublings
-_LARGEST = float(np.finfo(np.float64).max)
 _POINT = 1 << 40  # codes from here on are points; general cells stay below 2^17 in size
 _MOST_POINTS = 256  # up to this many distinct values each is a point
 _ATOM = 0.01  # among more values, one that fills a hundredth of the rows is a point
@@ -79,17 +76,7 @@ class Cells(Record):
 
     def code(self, value: float) -> int:
         """The same for one value, in plain Python."""
-        found = self._point_at.get(value)
-        if found is not None:
-            return found
-        distance = min(max(value - self.centre, -_LARGEST), _LARGEST)
-        size, octave = math.frexp(abs(distance))
-        octave -= self.exponent + _MIDDLE_BITS
-        if octave >= 1 and size > 0:
-            step = (octave - 1) * TAIL + math.floor((2 * size - 1) * TAIL)
-            return MIDDLE + step if distance > 0 else -MIDDLE - 1 - step
-        near = math.ldexp(distance, -self.exponent)
-        return -1 if near == 0 and distance < 0 else math.floor(near)
+        return cell_code(value, self.centre, self.exponent, self._point_at)
 
     @cached_property
     def _point_at(self) -> dict[float, int]:
@@ -103,9 +90,9 @@ class Cells(Record):
     def general_codes(self, values: Floats) -> Ints:
         """The codes of the general cells that the values would fall into, points or not: never falling."""
         with np.errstate(over="ignore"):
-            distance = np.clip(values - self.centre, -_LARGEST, _LARGEST)
+            distance = np.clip(values - self.centre, -LARGEST, LARGEST)
         size, octave = np.frexp(np.abs(distance))  # size in [½, 1), so no scale over- or underflows
-        octave = octave.astype(np.int64) - self.exponent - _MIDDLE_BITS
+        octave = octave.astype(np.int64) - self.exponent - MIDDLE_BITS
         far = (octave >= 1) & (size > 0)
         out = np.empty(len(values), dtype=np.int64)
         near = np.ldexp(distance[~far], -self.exponent)
@@ -192,7 +179,7 @@ class Cells(Record):
         rest = rest if len(rest) else values
         low, middle, high = rest[np.rint((len(rest) - 1) * np.array([0.005, 0.5, 0.995])).astype(np.int64)] + 0.0
         span = min(float(high) / 2 - float(low) / 2, 8e307) * 2 or abs(float(middle)) or 1.0
-        exponent = max(math.ceil(math.log2(span)) - _MIDDLE_BITS - 1, math.frexp(float(middle))[1] - 1000, -1074)
+        exponent = max(math.ceil(math.log2(span)) - MIDDLE_BITS - 1, math.frexp(float(middle))[1] - 1000, -1074)
         steps = float(np.rint(np.ldexp(float(middle), -exponent)))
         centre = math.ldexp(steps, exponent) if abs(math.frexp(steps)[1] + exponent) < 1024 else float(middle)
         return cls(centre, exponent, tuple(float(p) for p in points), discrete)

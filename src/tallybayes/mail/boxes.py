@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from ..base.canon import printable
 from ..base.disk import Stamp, names_beside, stamp
 from ..base.errors import DataError, unknown
+from ..base.wording import printable
 from .parts import MailSettings
 
 Found = tuple[str | None, bytes, str]  # the label if the place tells it, the message, where it was

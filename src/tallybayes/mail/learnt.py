@@ -1,15 +1,12 @@
-"""One learnt message as the state keeps it, and the tally of several."""
+"""One learnt message as the state keeps it."""
 
 from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-
-from ..data.schema import Schema
-from ..tally.tally import Tally
 
 
 @dataclass(frozen=True)
@@ -21,11 +18,6 @@ class Learnt:
     row: Mapping[str, Any]
     sender: str = ""
     fingerprint: str = ""
-
-
-def rows_tally(schema: Schema, messages: Sequence[Learnt]) -> Tally:
-    """The tally of some learnt messages."""
-    return Tally.of(schema, [{**m.row, schema.target: m.label} for m in messages])
 
 
 def pack(row: Mapping[str, Any]) -> bytes:

@@ -11,16 +11,18 @@ import zlib
 from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base.errors import DataError
-from ..data.schema import Column, Schema
-from ..exact.cells import Cells
 from .html import Link, strip_html
 from .links import host_of, owner_of, shows_another_place
 from .parts import Content, MailSettings, address_of, addresses_of, domain_of, headers, readable, walk
 
+if TYPE_CHECKING:
+    from ..data.schema import Schema
+
 _USUAL = MailSettings()
+HEADER = b"X-Tallybayes: "  # of our answer, in a message that is passed on
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,10 @@ class Message:
     fingerprint: str
     notes: tuple[str, ...] = ()
     header_id: str = ""
+
+    def with_facts(self, sender_known: bool, seen_before: bool) -> dict[str, Any]:
+        """The row with what only a state knows."""
+        return {**self.row, "sender_known": sender_known, "seen_before": seen_before}
 
 
 def read_message(
@@ -107,6 +113,9 @@ def mail_schema(**words: Any) -> Schema:
 
     `words` are settings of the two text columns, subject and body, such as text=tb.Tokeniser(ngrams=(1, 2)).
     """
+    from ..data.schema import Column, Schema  # NumPy comes with them, and no message needs them to be read
+    from ..exact.cells import Cells
+
     few = Cells(0.0, 0, points=tuple(float(n) for n in range(33)))
     share = Cells(0.0, -9, points=(0.0, 1.0))
     told: dict[str, dict[str, Any]] = {
@@ -128,6 +137,20 @@ def mail_schema(**words: Any) -> Schema:
         "greets_owner": {"kind": "category", "reason": "does the greeting name the mailbox's owner?"},
     }
     return Schema([Column(name, **values) for name, values in told.items()], target="class")
+
+
+def with_header(raw: bytes, answer: str) -> bytes:
+    """The message with one header before all others, every other byte as it was.
+
+    A first line "From …", which mailboxes put before the headers, stays first.
+
+    >>> with_header(b"Subject: hi\\r\\n\\r\\nho", "ham, probability=0.0100")
+    b'X-Tallybayes: ham, probability=0.0100\\r\\nSubject: hi\\r\\n\\r\\nho'
+    """
+    first = raw.find(b"\n") + 1
+    end = b"\r\n" if raw[:first].endswith(b"\r\n") else b"\n"
+    start = first if raw.startswith((b"From ", b">From ")) else 0
+    return raw[:start] + HEADER + answer.encode("ascii") + end + raw[start:]
 
 
 _DATE = re.compile(r"\d{1,2}[ -]+[A-Za-z]{3,9}[ -]+\d{2,4}\s+(\d{1,2})[:.]([0-5]\d)")

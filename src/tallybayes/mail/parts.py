@@ -13,8 +13,8 @@ import urllib.parse
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
 
-from ..base import canon
 from ..base.errors import SettingsError
+from ..base.wording import encodable, printable
 
 _WANTED = {"cc", "date", "from", "message-id", "reply-to", "return-path", "subject", "to"}
 _WANTED |= {"content-disposition", "content-transfer-encoding", "content-type"}
@@ -197,19 +197,19 @@ def decoded(data: bytes, charset: str = "", note: Callable[[str], None] | None =
     name = re.sub(r"[^a-z0-9]+", "_", charset[:60].strip().lower())
     name = encodings.aliases.aliases.get(name, name)
     if name and name not in _CHARSETS and note is not None:
-        note(f"the character set {canon.printable(charset)!r} is not known; read as UTF-8 or Windows-1252")
+        note(f"the character set {printable(charset)!r} is not known; read as UTF-8 or Windows-1252")
     codec = _WIDER.get(name, name) if name in _CHARSETS else ""
     try:
         return _clean(data.decode(codec or "utf-8"))
     except UnicodeDecodeError:
         if codec and note is not None:
-            note(f"some text is not valid {canon.printable(charset)}; what could not be read was replaced")
+            note(f"some text is not valid {printable(charset)}; what could not be read was replaced")
         return _clean(data.decode(codec or "cp1252", "replace"))
 
 
 def _clean(text: str) -> str:
     """A text that Arrow, files and tokenisers can hold: without NUL and lone surrogates."""
-    return (canon.text(text) or "").replace("\0", "")
+    return encodable(text).replace("\0", "")
 
 
 def from_base64(data: bytes) -> bytes:

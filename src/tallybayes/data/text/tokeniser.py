@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
 
-from ...base.canon import printable
 from ...base.errors import MissingExtra, SchemaError, unknown
 from ...base.records import Record
+from ...base.wording import printable
 from .patterns import Unbounded, check_pattern
 
 WORDS = "words"  # Unicode words of two or more characters

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ..cells import MIDDLE, REACH
+from ..cells import REACH
+from ..line import MIDDLE
 from .compiling import INDICES, helper, lazy
 from .llvm import eight
 

@@ -17,7 +17,7 @@ from ...data.pairs import PairColumn, stretch_names
 from ...data.schema import Column
 from ...data.spelling import BLANKS, Spelling, pattern
 from ...data.text.tokeniser import Tokeniser
-from ...exact.cells import MIDDLE
+from ...exact.line import MIDDLE
 from ...families import forms
 from ...families.base import Belief
 from .dialects import Dialect, TableName
