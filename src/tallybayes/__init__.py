@@ -67,6 +67,7 @@ _HOMES = {
     "check_joint_table": "model.joint.check",
     "compare": "selection.rivals.compare",
     "count": "selection.choose.fit",
+    "count_unlabelled": "tally.unlabelled",
     "cross_validate": "selection.measure.cross_validate",
     "estimate": "model.estimate",
     "evaluate": "selection.measure.cross_validate",

@@ -39,7 +39,7 @@ def test_the_moments_of_chance_are_those_of_all_permutations(left, random):
     b = np.array([random.randrange(3) for _ in left])
     n = len(a)
     sides = [np.unique(codes, return_counts=True)[1].astype(float) for codes in (a, b)]
-    graphs = [module._invariants(by, np.zeros(len(by), dtype=np.int64), np.array([float(n)])) for by in sides]
+    graphs = [module.invariants(by, np.zeros(len(by), dtype=np.int64), np.array([float(n)])) for by in sides]
     w, v = ((codes[:, None] == codes) / np.bincount(codes)[codes] - 1 / n for codes in (a, b))
     every = [np.sum(w * v[np.ix_(p, p)]) for p in map(list, itertools.permutations(range(n)))]
     for k, found in enumerate(chance(np.array([float(n)]), *graphs), start=1):
@@ -47,7 +47,7 @@ def test_the_moments_of_chance_are_those_of_all_permutations(left, random):
 
 
 def test_a_thousand_deals_and_the_curve_of_three_moments_agree(monkeypatch):
-    monkeypatch.setattr(module, "_DEALS", 20_000)
+    monkeypatch.setattr(module, "DEALS", 20_000)
     rng = np.random.default_rng(3)
     for _ in range(5):
         s, a, b = rng.integers(0, 3, 150), rng.integers(0, 4, 150), rng.integers(0, 6, 150)
@@ -63,7 +63,7 @@ def test_p_is_the_same_every_time_and_whatever_the_order_of_the_rows():
         order = np.argsort(order)
         one, other = (dependence("", a[i], b[i], s[i], np.ones(80)).p_value for i in (np.arange(80), order))
         assert one == other
-        dealt += module._UNSURE[0] <= one <= module._UNSURE[1]
+        dealt += module.UNSURE[0] <= one <= module.UNSURE[1]
     assert dealt > 0
 
 
