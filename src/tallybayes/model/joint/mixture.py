@@ -20,7 +20,7 @@ from .dependence import LEVEL, holm
 
 _STEPS = 500
 _CLOSE = 1e-7  # shares that move less have arrived
-_LEAST = 5.0  # rows expected in a slot; rarer ones are put together
+_LEAST = 5.0  # rows of a slot for each class; rarer slots are put together
 _HALF = 0.5  # a row shared out to the slots of every class, so that no value is impossible
 
 
@@ -87,8 +87,9 @@ class Explained:
         mixed = given @ q
         off = b / rows - mixed
         cov = (np.diag(mixed) - np.outer(mixed, mixed)) / rows + given @ variance @ given.T
+        every = a.sum(axis=1) / max(a.sum(), 1.0)
         for y in range(len(q)):
-            p = given[:, y]
+            p = (given[:, y] + every) / 2  # a value that few rows of a class could have had is no surer for that
             cov += q[y] ** 2 * (np.diag(p) - np.outer(p, p)) / n[y]
         off, cov = off[:-1], cov[:-1, :-1]  # the last follows from the others
         return float(scipy.special.gammaincc(len(off) / 2, max(float(off @ np.linalg.solve(cov, off)), 0.0) / 2))
@@ -98,7 +99,7 @@ def _merged(a: Floats, b: Floats) -> tuple[Floats, Floats]:
     """The counts with slots put together until each has rows enough for the curve of many."""
     both = a.sum(axis=1) / max(a.sum(), 1.0) + b / max(b.sum(), 1.0)
     order = np.argsort(-both, kind="stable")
-    least = 2 * _LEAST / max(min(a.sum(), b.sum()), 1.0)
+    least = 2 * _LEAST * a.shape[1] / max(min(a.sum(), b.sum()), 1.0)
     kept = order[both[order] >= least]
     rest = np.setdiff1d(order, kept)
     if len(rest) == 0:
