@@ -61,6 +61,7 @@ _HOMES = {
     "Tokeniser": "data.text.tokeniser",
     "Tuned": "selection.choose.tune",
     "Twin": "selection.rivals.logistic_twin",  # the first name of LogisticTwin
+    "Watch": "model.watch",
     "WhatIf": "explain.what_if",
     "WordVectors": "data.word_vectors",
     "assumptions": "model.joint.assumptions",

@@ -118,7 +118,9 @@ class Shifts(Shown):
             return f"{many(len(moved), 'column')} shifted: {names}."
         within = [s.column for s in moved if s.p_mixture is not None and s.p_mixture < LEVEL]
         if within:
-            return f"Shifted: {names}. No mixture of the classes explains {_listed(within)}: P(value given class) changed."
+            return (
+                f"Shifted: {names}. No mixture of the classes explains {_listed(within)}: P(value given class) changed."
+            )
         one = sorted(self.mixture.items(), key=lambda item: -abs(item[1][1] - item[1][0]))[:3]
         shares = ", ".join(f"{printable(c, 20)} {100 * a:.0f} % → {100 * b:.0f} %" for c, (a, b) in one)
         return (

@@ -107,5 +107,7 @@ def _by_dealing(strata: Sequence[_Stratum], found: float) -> float:
     total = np.zeros(DEALS)
     for s in strata:
         first = round(float(s.counts[0].sum()))
-        total += s.statistic(rng.multivariate_hypergeometric(s.n.astype(np.int64), first, size=DEALS).astype(np.float64))
+        total += s.statistic(
+            rng.multivariate_hypergeometric(s.n.astype(np.int64), first, size=DEALS).astype(np.float64)
+        )
     return (1 + int(np.count_nonzero(total >= found - 1e-9 * max(found, 1.0)))) / (1 + DEALS)
