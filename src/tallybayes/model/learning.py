@@ -14,7 +14,7 @@ from ..families.settings import Settings
 from ..tally.tally import Tally
 from ..tally.traces import renewed_schema
 from ..tally.waiting import Pending
-from .renewing import known_slots, with_wide_stretches, without_classes, without_traces
+from .renewing import aged, known_slots, with_wide_stretches, without_classes, without_traces
 
 _ESTIMATED = ("classes", "log_prior", "beliefs", "families")
 
@@ -46,7 +46,9 @@ class Learning:
         pending = self._waiting(data, y, weights)
         if pending is not None:
             return self._later(pending.update(data))
-        return self._changed(self._tally("updated").update(data, y, weights=weights))
+        before = self._tally("updated")
+        after = before.update(data, y, weights=weights)
+        return self._changed(after, aged(self.settings, before, after))
 
     def forget(self, data: Any, y: Any = None, *, weights: Any = None) -> Self:
         """The model as if these rows had never been counted; of the settings goes what only these rows had.
@@ -55,11 +57,11 @@ class Learning:
         """
         pending = self._waiting(data, y, weights)
         less = None if pending is None else pending.forget(data)
-        if less is not None:
-            return self._later(less, renewed_schema(self.schema))
+        if less is not None and pending is not None:
+            return self._later(less, renewed_schema(self.schema), -1 if pending.holds(data) else 1)
         before = self._tally("made to forget")
         after = before.forget(data, y, weights=weights)
-        return self._changed(after, without_traces(self.settings, before, after))
+        return self._changed(after, aged(without_traces(self.settings, before, after), before, after, forgot=True))
 
     def recalibrate(
         self, data: Any, y: Any = None, *, weights: Any = None, effort: str = "default", groups: str | None = None,
@@ -91,8 +93,8 @@ class Learning:
         return cast(Self, out)
 
     def _changed(self, tally: Tally, settings: Settings | None = None) -> Self:
-        """The model of a changed tally, whose fitted weights are a little older."""
-        settings = (settings or self.settings).after(abs(tally.rows - self._tally("changed").rows))
+        """The model of a changed tally; by default under the same settings, whose fitted weights are a little older."""
+        settings = settings or self.settings.after(abs(tally.rows - self._tally("changed").rows))
         out: Any = replace(tally.model(settings), notes=self.notes)
         if settings.isotonic is not None and len(out.classes) > 2 >= len(self.classes):
             warn(
@@ -111,10 +113,10 @@ class Learning:
             return pending
         return None if self.tally is None else Pending(self.tally, known=known_slots(self.settings, self.tally))
 
-    def _later(self, pending: Pending, schema: Schema | None = None) -> Self:
+    def _later(self, pending: Pending, schema: Schema | None = None, rows: int = 1) -> Self:
         """The model of a tally that nobody has read yet, whose fitted weights are a little older."""
         out = object.__new__(type(self))
-        known = {"schema": schema or self.schema, "settings": self.settings.after(1), "notes": self.notes}
+        known = {"schema": schema or self.schema, "settings": self.settings.after(rows), "notes": self.notes}
         out.__dict__.update(known, _pending=pending)
         return out
 
