@@ -16,6 +16,7 @@ from .terminal import grid, heading, say, show, show_json
 if TYPE_CHECKING:
     from ..data.sources import Source
     from ..model.model import Model
+    from ..model.watch import Watch
 
 _KEPT = 24  # characters of a column that is shown beside the answers
 _SCREEN = 40  # rows of predictions that a terminal shows
@@ -52,12 +53,15 @@ def predict(
     A terminal shows the first rows; a pipe gets all of them as CSV, or as --format says. MODEL may be a sealed scorer.
     """
     from ..model.predict_file import predict_file
+    from ..model.watch import Watch
 
-    asked = load_model(model, sealed=True)
+    watch = Watch(load_model(model, sealed=True), counting=False)
+    asked = watch.answering
     given = None if prior is None else parse_prior(prior)
     with data.open("predicting") as source:
         if output is None and out_format is None and sys.stdout.isatty():
             show(*_first_rows(asked, source, keep, proba, given))
+            _tell_outside(watch)
             return
         to_pipe = output in (None, "-")
         rows = predict_file(
@@ -73,6 +77,14 @@ def predict(
         from ..base.canon import many
 
         say(f"{many(rows, 'row')} written to {output}")
+    _tell_outside(watch)
+
+
+def _tell_outside(watch: Watch) -> None:
+    """One line on standard error about what rows had that was never learnt, if they had any."""
+    found = watch.report().outside()
+    if found:
+        say(f"tallybayes: values that were never learnt: {found}", error=True)
 
 
 def _first_rows(model: Model, source: Source, keep: Sequence[str], proba: bool, prior: Any) -> Iterator[Any]:

@@ -19,7 +19,8 @@ import click
 
 from ..base.errors import FileError, TallybayesError
 from .answers import evaluate, explain, predict
-from .counting import forget, merge, update
+from .counting import forget, merge, recalibrate, subtract, update
+from .drift import shift
 from .fitting import compare, fit, tune
 from .mail import ERROR, TRY_AGAIN, mail, pass_on
 from .pages import export, report, share, show_
@@ -55,8 +56,8 @@ def tallybayes() -> None:
 
 
 for _command in (
-    fit, predict, evaluate, explain, show_, report, tune, compare, update, forget, merge, export, share, mail,
-    reference_,
+    fit, predict, evaluate, explain, show_, report, tune, compare, update, forget, merge, subtract, recalibrate,
+    shift, export, share, mail, reference_,
 ):  # fmt: skip
     tallybayes.add_command(_command)
 

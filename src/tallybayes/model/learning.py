@@ -53,7 +53,7 @@ class Learning:
     def forget(self, data: Any, y: Any = None, *, weights: Any = None) -> Self:
         """The model as if these rows had never been counted; of the settings goes what only these rows had.
 
-        Weights stay as they were fitted: `recalibrate` renews them.
+        Weights stay as they were fitted: `recalibrate` renews them. Rows counted apart can be given as their tally.
         """
         pending = self._waiting(data, y, weights)
         less = None if pending is None else pending.forget(data)
@@ -94,7 +94,7 @@ class Learning:
 
     def _changed(self, tally: Tally, settings: Settings | None = None) -> Self:
         """The model of a changed tally; by default under the same settings, whose fitted weights are a little older."""
-        settings = settings or self.settings.after(abs(tally.rows - self._tally("changed").rows))
+        settings = settings or aged(self.settings, self._tally("changed"), tally)
         out: Any = replace(tally.model(settings), notes=self.notes)
         if settings.isotonic is not None and len(out.classes) > 2 >= len(self.classes):
             warn(

@@ -62,7 +62,7 @@ class Explained:
             moved, q = float(np.abs(new - q).max()), new
             if moved < _CLOSE:
                 break
-        return q
+        return np.asarray(q)
 
     def _variance(self, used: Sequence[str]) -> Floats:
         """How far chance leaves the shares open: what the columns tell, and what even labels would leave."""

@@ -33,6 +33,7 @@ from .two_samples import chance_of
 _BINS = 10  # cells of about equal frequency that a number's cells are coarsened to at most, for a divergence
 _FINE = 64  # for p, which asks of them in their order
 _MOST_SINGLE = 1 << 16  # rows of values whose names were not kept, each taken for a value of its own
+_UNITS = "(Divergence in nats, 0.693 is nothing in common; mean difference in standard deviations.)"
 _APART = math.log(2) - 1e-9  # the divergence of distributions that have nothing in common
 
 
@@ -82,7 +83,7 @@ class Shift:
         """What more can be said of a shift, in words; empty where there is none."""
         if self.verdict != "shifted":
             return ""
-        if (self.marginal.divergence or 0.0) > _APART:
+        if self.new == 1.0 or (self.marginal.divergence or 0.0) > _APART:
             return "nothing in common"
         if self.p_mixture is None:
             return ""
@@ -138,10 +139,9 @@ class Shifts(Shown):
             said = f"{s.verdict}: {s.reason}" if s.reason else s.verdict
             sizes += [_figure(s.p_value, ".2g"), _figure(s.p_corrected, ".2g"), said]
             lines.append([printable(s.column, 100), s.kind, *sizes])
-        lines.append(["(divergence in nats, 0.693 is nothing in common; mean difference in standard deviations)"])
         unknown = " without labels" if self.mixture else ""
         title = f"Shift between {self.rows[0]:,} and {self.rows[1]:,} rows{unknown}"
-        return Page(title, lines, left=(0, 1, 5, 6, 7), indent=2, foot=self.summary)
+        return Page(title, lines, left=(0, 1, 5, 6, 7), indent=2, foot=f"{self.summary} {_UNITS}")
 
 
 def _figure(value: float | None, form: str) -> str:

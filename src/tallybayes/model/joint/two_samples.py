@@ -35,7 +35,7 @@ def chance_of(table: Floats, ordered: int = 0) -> float:
     table = table[:, :, [_is_asked(table[:, :, s]) for s in range(table.shape[2])]]
     if table.shape[2] == 0:
         return 1.0
-    used = table.any(axis=0)
+    used = np.asarray(table.any(axis=0))
     if used.sum(axis=0).max() == 2 or len(used) > MOST_SLOTS:  # fourfold tables are worked out in full
         tally, slot, stratum = (i.ravel() for i in np.indices(table.shape))
         return float(dependence("", tally, slot, stratum, table.ravel()).p_value or 0.0)
@@ -57,7 +57,7 @@ class _Stratum:
     """The counts of one stratum, tallies × slots, and the centred kernel of its slots."""
 
     def __init__(self, counts: Floats, ordered: int) -> None:
-        there = counts.any(axis=0)
+        there = np.asarray(counts.any(axis=0))
         self.counts = counts[:, there]
         self.n = self.counts.sum(axis=0)
         self.rows = float(self.n.sum())
