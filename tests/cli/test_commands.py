@@ -311,6 +311,7 @@ def test_models_counted_apart_add_up(tmp_path):
 
 def test_tallies_and_models_are_subtracted_as_they_were_merged(model, copy, tmp_path):
     part = tmp_path / "part.parquet"
+    good(run("recalibrate", copy, FLATS, "--effort", "quick"))
     tb.count(write(tmp_path / "part.csv", rows_of()[:30]).as_posix(), tb.load(copy).schema).save(part)
     whole = tb.load(copy)
     merged = good(run("merge", copy, part, "-o", tmp_path / "sum.parquet"))

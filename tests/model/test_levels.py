@@ -140,7 +140,7 @@ def test_the_level_is_kept(n):
 
 @pytest.mark.parametrize("n", [100, *([60, 300, 1000] if ALL else [])])
 def test_the_level_is_kept_without_labels(n):
-    tables = 1000 if ALL else 40
+    tables = 1000 if ALL else 25
     found = levels.unlabelled_levels(n, tables)
     assert found.share("numbers") < highest(2 * tables) and (not ALL or found.share("numbers") > 0.03)
     for what in ("others", "corrected", levels.WITHIN):

@@ -52,13 +52,12 @@ class Explained:
     def _fitted(self, used: Sequence[str]) -> Floats:
         """The shares under which the counts of these columns are likeliest, each column by itself."""
         q = self._n / self._n.sum()
-        pairs = [(self._given(self._columns[name][0]), self._columns[name][1]) for name in used]
-        for _ in range(_STEPS if pairs else 0):
-            rows = np.zeros(len(q))
-            for given, b in pairs:
-                joint = given * q
-                rows += b @ (joint / joint.sum(axis=1, keepdims=True))
-            new = rows / rows.sum()
+        if not used:
+            return np.asarray(q)
+        given = np.vstack([self._given(self._columns[name][0]) for name in used])
+        b = np.concatenate([self._columns[name][1] for name in used])
+        for _ in range(_STEPS):
+            new = q * ((b / (given @ q)) @ given) / b.sum()
             moved, q = float(np.abs(new - q).max()), new
             if moved < _CLOSE:
                 break
