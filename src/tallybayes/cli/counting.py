@@ -1,15 +1,18 @@
-"""Commands that change a model: `update`, `forget`, `merge`, `subtract`, `recalibrate`."""
+"""Commands that keep a model up to date: `update`, `forget`, `merge`, `subtract`, `recalibrate`, and `shift`, which
+asks whether the rows of today still come from what was learnt.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
 
 from .data import Data, reads_data
-from .models import MODEL, changing, load_counts, load_model, output_to, save_model
-from .terminal import say
+from .models import MODEL, changing, holds_counts, load_counts, load_model, output_to, save_model
+from .terminal import say, show, show_json
 
 if TYPE_CHECKING:
     from ..model.model import Model
@@ -131,6 +134,32 @@ def recalibrate(
         path = output or model
         say(save_model(new, path), error=path == "-")
         say(f"weights: {new.settings.calibrated}", error=path == "-")
+
+
+@click.command(short_help="Whether rows still come from what was learnt.")
+@click.argument("old", type=click.Path(), metavar="OLD")
+@click.option("--json", "as_json", is_flag=True, help="Print the same as JSON.")
+@reads_data
+def shift(old: str, data: Data, as_json: bool) -> None:
+    """How DATA differs from OLD, column by column, with p-values that count how many columns were asked about.
+
+    OLD is a model, or a tally that was saved. DATA is another one, or rows: with their labels if they have the column
+    of labels, else without. Rows without labels are compared with the mixture of all classes, and it is said whether
+    another mixture of the same classes would explain what has moved.
+    """
+    from ..model.joint.shift import shift as compared
+
+    before = load_counts(old)
+    if isinstance(data.path, str) and holds_counts(data.path):
+        found = compared(before, load_counts(data.path))
+    else:
+        with data.open("counting") as source:
+            found = compared(before, source)
+    if as_json:
+        columns = [asdict(s) | {"verdict": s.verdict, "reason": s.reason} for s in found]
+        show_json({"rows": found.rows, "columns": columns, "mixture": found.mixture, "summary": found.summary})
+        return
+    show(found)
 
 
 def _tally(path: str, kept: Model | Tally) -> Tally:

@@ -19,8 +19,7 @@ import click
 
 from ..base.errors import FileError, TallybayesError
 from .answers import evaluate, explain, predict
-from .counting import forget, merge, recalibrate, subtract, update
-from .drift import shift
+from .counting import forget, merge, recalibrate, shift, subtract, update
 from .fitting import compare, fit, tune
 from .mail import ERROR, TRY_AGAIN, mail, pass_on
 from .pages import export, report, share, show_
