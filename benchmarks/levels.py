@@ -18,7 +18,7 @@ the corrected p-value, says so.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -28,15 +28,17 @@ from tallybayes.exact.cells import Cells
 
 SIZES = (60, 100, 150, 300, 500, 1000, 2000)
 SHARES = (0.6, 0.25, 0.1, 0.05)  # of the classes
+OTHER_SHARES = (0.4, 0.3, 0.15, 0.15)  # another mixture of them
+WITHIN = "within the classes"
 NUMBERS = ("normal", "skewed")
 VALUES = {"two": 2, "fifty": 50}
 TIED = {("normal", "skewed"): "normal", ("ties", "two"): "ties", ("two", "fifty"): "fifty"}  # pairs that `tied` ties
 Rows = dict[str, np.ndarray]
 
 
-def drawn(rng: np.random.Generator, n: int) -> Rows:
+def drawn(rng: np.random.Generator, n: int, shares: Sequence[float] = SHARES) -> Rows:
     """A table whose columns know nothing of each other within the classes."""
-    y = rng.choice(len(SHARES), size=n, p=SHARES)
+    y = rng.choice(len(shares), size=n, p=shares)
     rows: Rows = {"normal": rng.normal(y, 1.0), "skewed": rng.lognormal(y / 2, 1.0)}
     rows["ties"] = rng.poisson(0.3 + 0.3 * y).astype(float)
     for name, k in VALUES.items():
@@ -139,6 +141,45 @@ def shift_power(n: int, tables: int, seed: int = 3) -> Alarms:
     return out
 
 
+def unlabelled_levels(n: int, tables: int, seed: int = 4) -> Alarms:
+    """False alarms of `shift` between labelled rows and rows without labels, half of each.
+
+    "within the classes": tables whose classes come in another mixture, and in which a column is said to have changed
+    within them.
+    """
+    rng, out = np.random.default_rng([seed, n]), Alarms()
+    for _ in range(tables):
+        learnt, same, mixed = drawn(rng, n // 2), drawn(rng, n // 2), drawn(rng, n // 2, OTHER_SHARES)
+        known = tb.count(learnt, schema_of(learnt))
+        found = tb.shift(known, without_labels(same))
+        for s in found:
+            if s.p_value is not None:
+                out.add("numbers" if s.column in NUMBERS else "others", s.p_value < 0.05)
+        out.add("corrected", any(s.verdict == "shifted" for s in found))
+        out.add("within the classes", any(s.reason == WITHIN for s in tb.shift(known, without_labels(mixed))))
+    return out
+
+
+def unlabelled_power(n: int, tables: int, seed: int = 5) -> Alarms:
+    """How often `shift` finds columns that moved without labels, and another mixture of the classes."""
+    rng, out = np.random.default_rng([seed, n]), Alarms()
+    for _ in range(tables):
+        learnt = drawn(rng, n // 2)
+        known = tb.count(learnt, schema_of(learnt))
+        found = tb.shift(known, without_labels(moved(rng, n // 2)))
+        for name in TIED.values():
+            out.add(name, found[name].verdict == "shifted")
+        out.add("told: within", any(s.reason == WITHIN for s in found))
+        other = tb.shift(known, without_labels(drawn(rng, n // 2, OTHER_SHARES)))
+        out.add("mixture", any(s.verdict == "shifted" for s in other))
+    return out
+
+
+def without_labels(rows: Rows) -> Rows:
+    """The same rows, whose classes nobody knows."""
+    return {name: values for name, values in rows.items() if name != "y"}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", default=",".join(map(str, SIZES)))
@@ -157,6 +198,13 @@ def main() -> None:
             figures += [f"{100 * found[c]:.0f} %" for c in ("normal", "ties", "fifty")]
             print(f"| {n:,} | " + " | ".join(figures) + " |", flush=True)
         print()
+    print("| shift without labels: rows | numbers | others | corrected | a mixture is called a change within classes | "
+          "finds: normal | ties | fifty values | says: within classes | finds: a mixture |")  # fmt: skip
+    print("|---|---|---|---|---|---|---|---|---|---|")
+    for n in map(int, args.sizes.split(",")):
+        found = {**unlabelled_levels(n, args.tables).shares(), **unlabelled_power(n, args.power).shares()}
+        asked = ("numbers", "others", "corrected", WITHIN, "normal", "ties", "fifty", "told: within", "mixture")
+        print(f"| {n:,} | " + " | ".join(f"{100 * found[c]:.1f} %" for c in asked) + " |", flush=True)
 
 
 if __name__ == "__main__":

@@ -62,6 +62,7 @@ _HOMES = {
     "Tokeniser": "data.text.tokeniser",
     "Tuned": "selection.choose.tune",
     "Twin": "selection.rivals.logistic_twin",  # the first name of LogisticTwin
+    "Watch": "model.watch",
     "WhatIf": "explain.what_if",
     "WordVectors": "data.word_vectors",
     "assumptions": "model.joint.assumptions",
@@ -69,6 +70,7 @@ _HOMES = {
     "compare": "selection.rivals.compare",
     "compare_models": "selection.measure.saved",
     "count": "selection.choose.fit",
+    "count_unlabelled": "tally.unlabelled",
     "cross_validate": "selection.measure.cross_validate",
     "estimate": "model.estimate",
     "evaluate": "selection.measure.saved",

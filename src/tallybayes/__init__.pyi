@@ -50,6 +50,7 @@ from .model.joint.shift import shift as shift
 from .model.joint.table import JointDistribution as JointDistribution
 from .model.model import Model as Model
 from .model.predict_file import predict_file as predict_file
+from .model.watch import Watch as Watch
 from .selection.choose.fit import count as count
 from .selection.choose.fit import fit as fit
 from .selection.choose.fit import textbook as textbook
@@ -79,6 +80,7 @@ from .store.sealed import Sealed as Sealed
 from .store.sealed import load_sealed as load_sealed
 from .store.share import SharedCopy as SharedCopy
 from .tally.tally import Tally as Tally
+from .tally.unlabelled import count_unlabelled as count_unlabelled
 
 __version__: str
 __all__: list[str]

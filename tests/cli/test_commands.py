@@ -344,6 +344,55 @@ def test_models_counted_apart_add_up(tmp_path):
     assert tb.load(tmp_path / "glob.parquet").tally == tb.load(tmp_path / "all.parquet").tally
 
 
+def test_tallies_and_models_are_subtracted_as_they_were_merged(model, copy, tmp_path):
+    part = tmp_path / "part.parquet"
+    good(run("recalibrate", copy, FLATS, "--effort", "quick"))
+    tb.count(write(tmp_path / "part.csv", rows_of()[:30]).as_posix(), tb.load(copy).schema).save(part)
+    whole = tb.load(copy)
+    merged = good(run("merge", copy, part, "-o", tmp_path / "sum.parquet"))
+    assert "240 → 270 rows" in merged and "tallybayes recalibrate" in merged and "30 rows of the others" in merged
+    less = good(run("subtract", tmp_path / "sum.parquet", part))
+    assert "270 → 240 rows" in less and "changed since" not in less
+    assert tb.load(tmp_path / "sum.parquet").tally == whole.tally
+    good(run("subtract", copy, part, "-o", tmp_path / "rest.parquet"))
+    assert tb.load(copy).tally == whole.tally and tb.load(tmp_path / "rest.parquet").tally.rows == 210
+    before = part.read_bytes()
+    bad(run("subtract", part, copy), "nothing has been forgotten")
+    assert part.read_bytes() == before
+    good(run("merge", part, part, "-o", tmp_path / "twice.parquet"))
+    assert tb.Tally.load(tmp_path / "twice.parquet") == 2 * tb.Tally.load(part)
+    bad(run("shift", tmp_path / "twice.parquet", tmp_path / "none.csv"), "none.csv")
+
+
+def test_recalibrate_fits_weights_anew_and_keeps_the_counts(copy, tmp_path):
+    before = tb.load(copy)
+    out = good(run("recalibrate", copy, FLATS, "--effort", "quick", "-o", tmp_path / "new.parquet"))
+    assert "fitted on 240 rows" in out and tb.load(copy).settings == before.settings
+    assert tb.load(tmp_path / "new.parquet").tally == before.tally
+    bad(run("recalibrate", copy, FLATS, "--effort", "much"), "much")
+
+
+def test_shift_of_models_tallies_and_rows(copy, tmp_path):
+    moved = [{**row, "rent": str(float(row["rent"] or 900) + 400)} for row in rows_of()]
+    bare = [{name: value for name, value in row.items() if name != "let"} for row in moved]
+    assert "without labels" in (out := good(run("shift", copy, write(tmp_path / "bare.csv", bare)))) and "rent" in out
+    told = json.loads(good(run("shift", copy, write(tmp_path / "moved.csv", moved), "--json")))
+    assert {c["column"]: c["verdict"] for c in told["columns"]}["rent"] == "shifted" and told["mixture"] == {}
+    assert "No sign of a shift" in " ".join(good(run("shift", copy, copy)).split())
+    watch = tb.load(copy).watch()
+    watch.see(bare)
+    watch.save(tmp_path / "watch.parquet")
+    told = json.loads(good(run("shift", copy, tmp_path / "watch.parquet", "--json")))
+    assert {c["column"]: c["verdict"] for c in told["columns"]}["rent"] == "shifted" and told["mixture"]
+
+
+def test_predict_says_what_was_never_learnt(copy, tmp_path):
+    strange = [{**row, "rent": "999999", "heating": "volcano"} for row in rows_of()[:3]]
+    done = run("predict", copy, write(tmp_path / "strange.csv", strange), "-o", tmp_path / "out.csv")
+    assert done.returncode == 0 and "rent 3 beyond" in done.err and "heating 3 never seen" in done.err
+    assert run("predict", copy, FLATS, "-o", tmp_path / "out.csv").err == ""
+
+
 # ---- show, report, export, tune, compare
 
 

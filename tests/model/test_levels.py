@@ -15,6 +15,7 @@ from strategies import ALL
 
 import tallybayes as tb
 from tallybayes.model.joint import dependence as module
+from tallybayes.model.joint import two_samples
 from tallybayes.model.joint.dependence import chance, dependence, holm
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
@@ -39,7 +40,7 @@ def test_the_moments_of_chance_are_those_of_all_permutations(left, random):
     b = np.array([random.randrange(3) for _ in left])
     n = len(a)
     sides = [np.unique(codes, return_counts=True)[1].astype(float) for codes in (a, b)]
-    graphs = [module._invariants(by, np.zeros(len(by), dtype=np.int64), np.array([float(n)])) for by in sides]
+    graphs = [module.invariants(by, np.zeros(len(by), dtype=np.int64), np.array([float(n)])) for by in sides]
     w, v = ((codes[:, None] == codes) / np.bincount(codes)[codes] - 1 / n for codes in (a, b))
     every = [np.sum(w * v[np.ix_(p, p)]) for p in map(list, itertools.permutations(range(n)))]
     for k, found in enumerate(chance(np.array([float(n)]), *graphs), start=1):
@@ -47,7 +48,7 @@ def test_the_moments_of_chance_are_those_of_all_permutations(left, random):
 
 
 def test_a_thousand_deals_and_the_curve_of_three_moments_agree(monkeypatch):
-    monkeypatch.setattr(module, "_DEALS", 20_000)
+    monkeypatch.setattr(module, "DEALS", 20_000)
     rng = np.random.default_rng(3)
     for _ in range(5):
         s, a, b = rng.integers(0, 3, 150), rng.integers(0, 4, 150), rng.integers(0, 6, 150)
@@ -63,7 +64,7 @@ def test_p_is_the_same_every_time_and_whatever_the_order_of_the_rows():
         order = np.argsort(order)
         one, other = (dependence("", a[i], b[i], s[i], np.ones(80)).p_value for i in (np.arange(80), order))
         assert one == other
-        dealt += module._UNSURE[0] <= one <= module._UNSURE[1]
+        dealt += module.UNSURE[0] <= one <= module.UNSURE[1]
     assert dealt > 0
 
 
@@ -135,6 +136,33 @@ def test_the_level_is_kept(n):
     for found in (pairs, columns):
         assert found.share("numbers") < highest(tables) and (not ALL or found.share("numbers") > 0.02)
         assert found.share("others") < highest(tables) and found.share("corrected") < highest(tables)
+
+
+@pytest.mark.parametrize("n", [100, *([60, 300, 1000] if ALL else [])])
+def test_the_level_is_kept_without_labels(n):
+    tables = 1000 if ALL else 25
+    found = levels.unlabelled_levels(n, tables)
+    assert found.share("numbers") < highest(2 * tables) and (not ALL or found.share("numbers") > 0.03)
+    for what in ("others", "corrected", levels.WITHIN):
+        assert found.share(what) < highest(tables)
+
+
+def test_a_moved_number_is_found_with_few_rows():
+    assert levels.shift_power(300, 8).share("normal") >= 0.5  # ten bins alone found 43 % of them
+    assert levels.unlabelled_power(600, 5).share("normal") >= 0.8
+
+
+def test_the_moments_of_a_kernel_are_those_of_all_deals():
+    counts = np.array([[2.0, 0.0, 1.0, 1.0], [0.0, 2.0, 1.0, 0.0]])
+    for ordered in (0, 3, 4):
+        stratum = two_samples._Stratum(counts, ordered)
+        slots = np.repeat(np.arange(4), counts.sum(axis=0).astype(int))
+        first = int(counts[0].sum())
+        dealt = [np.bincount(slots[list(p)], minlength=4) for p in itertools.combinations(range(len(slots)), first)]
+        every = [float(stratum.statistic(d.astype(float))) / (len(slots) - 1) for d in dealt]
+        moments = chance(np.array([stratum.rows]), stratum.tallies()[:, None], stratum.graphs()[:, None])
+        for k, found in enumerate(moments, start=1):
+            assert float(found[0]) == pytest.approx(np.mean(np.power(every, k)), rel=1e-9)
 
 
 def test_what_is_there_is_found():

@@ -18,6 +18,7 @@ from .terminal import grid, heading, say, show, show_json
 if TYPE_CHECKING:
     from ..data.sources import Source
     from ..model.predict_file import Asked
+    from ..model.watch import Watch
 
 _KEPT = 24  # characters of a column that is shown beside the answers
 _SCREEN = 40  # rows of predictions that a terminal shows
@@ -89,11 +90,13 @@ def predict(
     prediction, P(CLASS) with --proba, and because 1, log-odds 1, … with --explain. MODEL may be a sealed scorer.
     """
     from ..model.predict_file import Asked, write_answers
+    from ..model.watch import Watch
 
     to_pipe = output in (None, "-")
     in_json = out_format == "jsonl" or (out_format is None and not to_pipe and ".jsonl" in str(output).lower())
+    watch = Watch(load_model(model, sealed=True), counting=False)
     asked = Asked(
-        load_model(model, sealed=True),
+        watch.answering,
         probabilities=proba,
         prior=None if prior is None else parse_prior(prior),
         costs=None if costs is None else parse_costs(costs),
@@ -105,6 +108,7 @@ def predict(
     with data.open("predicting") as source:
         if output is None and out_format is None and sys.stdout.isatty():
             show(*_first_rows(asked, source, kept))
+            _tell_outside(watch)
             return
         rows, unsure = write_answers(
             asked,
@@ -118,6 +122,14 @@ def predict(
 
         left = f", {unsure:,} of them left open" if unsure_below is not None else ""
         say(f"{many(rows, 'row')} written to {output}{left}")
+    _tell_outside(watch)
+
+
+def _tell_outside(watch: Watch) -> None:
+    """One line on standard error about what rows had that was never learnt, if they had any."""
+    found = watch.report().outside()
+    if found:
+        say(f"tallybayes: values that were never learnt: {found}", error=True)
 
 
 def _first_rows(asked: Asked, source: Source, keep: Sequence[str] | str) -> Iterator[Any]:

@@ -1,18 +1,22 @@
-"""Commands that add to a model or take away from it: `update`, `forget`, `merge`."""
+"""Commands that keep a model up to date: `update`, `forget`, `merge`, `subtract`, `recalibrate`, and `shift`, which
+asks whether the rows of today still come from what was learnt.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
 
 from .data import Data, reads_data
-from .models import MODEL, changing, load_model, output_to, save_model
-from .terminal import say
+from .models import MODEL, changing, holds_counts, load_counts, load_model, output_to, save_model
+from .terminal import say, show, show_json
 
 if TYPE_CHECKING:
     from ..model.model import Model
+    from ..tally.tally import Tally
 
 _INSTEAD = output_to("Write here and leave MODEL as it is; - for standard output.", metavar="MODEL")
 _WEIGHTS = click.option("--weights", metavar="COLUMN", help="The column that holds the weight of each row.")
@@ -68,14 +72,15 @@ def forget(model: str, data: Data, weights: str | None, output: str | None) -> N
         _save(known, new, output or model)
 
 
-@click.command(short_help="Add up models counted apart.")
+@click.command(short_help="Add up models or tallies counted apart.")
 @click.argument("models", nargs=-1, required=True, type=click.Path(), metavar="MODEL MODEL…")
 @output_to("The file to write; - for standard output.", metavar="MODEL", required=True)
 def merge(models: Sequence[str], output: str) -> None:
-    """Add up models that were counted apart, as if one had counted all rows.
+    """Add up models, or tallies that were saved, which were counted apart, as if one had counted all rows.
 
     They must have been counted under one schema: `fit --save-schema FILE` writes it, `fit --schema FILE` shares it. The
-    settings are those of the first.
+    settings are those of the first: weights and corrections know nothing of the rows of the others, and `recalibrate`
+    fits them anew.
     """
     if len(models) < 2:
         raise click.UsageError("give at least two models to add up")
@@ -84,25 +89,116 @@ def merge(models: Sequence[str], output: str) -> None:
 
 
 def _merge(models: Sequence[str], output: str) -> None:
-    from ..base.errors import CannotEstimate, warn
-    from ..tally.tally import add_tallies
+    from ..base.errors import warn
+    from ..tally.tally import Tally, add_tallies
 
-    each = [load_model(path) for path in models]
-    tallies = [m.tally for m in each if m.tally is not None]
-    if len(tallies) < len(each):
-        path = next(p for p, m in zip(models, each, strict=True) if m.tally is None)
-        raise CannotEstimate(f"{path} was written down without counts", hint="merge models that were counted.")
-    if any(m.settings != each[0].settings for m in each[1:]):
+    each = [load_counts(path) for path in models]
+    total = add_tallies([_tally(path, kept) for path, kept in zip(models, each, strict=True)])
+    first = each[0]
+    if isinstance(first, Tally):
+        _save(first, total, output)
+        return
+    if any(m.settings != first.settings for m in each[1:] if not isinstance(m, Tally)):
         warn(f"the models have different settings; those of {models[0]} are kept")
-    total = add_tallies(tallies)
-    history = each[0].history.merged([m.history for m in each[1:]], total.rows - tallies[0].rows)
-    _save(each[0], each[0]._changed(total, history=history), output)
+    rows = total.rows - _tally(models[0], first).rows
+    history = first.history.merged([m.history for m in each[1:] if not isinstance(m, Tally)], rows)
+    _save(first, first._changed(total, history=history), output, told=False)
+    fitted = first.settings.calibrated
+    if fitted is not None:
+        say(
+            f"its weights and corrections are those of {models[0]}, fitted on {fitted.rows:,} rows; {rows:,} rows of "
+            f"the others had no part in them. Fit them anew: tallybayes recalibrate {output} DATA",
+            error=output == "-",
+        )
 
 
-def _save(old: Model, new: Model, path: str) -> None:
-    assert old.tally is not None and new.tally is not None
+@click.command(short_help="Take away what was counted apart.")
+@MODEL
+@click.argument("other", type=click.Path())
+@_INSTEAD
+def subtract(model: str, other: str, output: str | None) -> None:
+    """Take the rows of OTHER out of MODEL, both models or tallies that were saved: the rows themselves are not needed.
+
+    A stream whose tallies are saved hour by hour drops its oldest hour so. MODEL is replaced at once or not at all, and
+    stays as it is if the rows of OTHER cannot all be in it.
+    """
+    with changing(output or model, model):
+        known = load_counts(model)
+        new = known.forget(_tally(other, load_counts(other)))
+        _save(known, new, output or model)
+
+
+@click.command(short_help="Fit weights anew, counts stay.")
+@MODEL
+@_WEIGHTS
+@click.option(
+    "--effort", default="default", metavar="quick|default|thorough", help="How much is tried on held-out rows."
+)
+@click.option("--groups", metavar="COLUMN", help="Rows with equal values there are held out together.")
+@click.option("--order", metavar="COLUMN|yes", help="Times, of which stretches are held out; yes: the order of rows.")
+@_INSTEAD
+@reads_data
+def recalibrate(
+    model: str, data: Data, weights: str | None, effort: str, groups: str | None, order: str | None, output: str | None
+) -> None:
+    """Fit the weights and corrections of a model anew on the rows of DATA, which may be old ones, new ones or both.
+
+    What was counted stays, and so do families and pairs. The rows of DATA have labels; they are not counted. MODEL is
+    replaced at once or not at all.
+    """
+    with changing(output or model, model):
+        known = load_model(model)
+        with data.open("fitting weights", work=True) as source:
+            by = order == "yes" or order
+            new = known.recalibrate(source, weights=weights, effort=effort, groups=groups, order=by)
+        path = output or model
+        say(save_model(new, path), error=path == "-")
+        say(f"weights: {new.settings.calibrated}", error=path == "-")
+
+
+@click.command(short_help="Whether rows still come from what was learnt.")
+@click.argument("old", type=click.Path(), metavar="OLD")
+@click.option("--json", "as_json", is_flag=True, help="Print the same as JSON.")
+@reads_data
+def shift(old: str, data: Data, as_json: bool) -> None:
+    """How DATA differs from OLD, column by column, with p-values that count how many columns were asked about.
+
+    OLD is a model, or a tally that was saved. DATA is another one, or rows: with their labels if they have the column
+    of labels, else without. Rows without labels are compared with the mixture of all classes, and it is said whether
+    another mixture of the same classes would explain what has moved.
+    """
+    from ..model.joint.shift import shift as compared
+
+    before = load_counts(old)
+    if isinstance(data.path, str) and holds_counts(data.path):
+        found = compared(before, load_counts(data.path))
+    else:
+        with data.open("counting") as source:
+            found = compared(before, source)
+    if as_json:
+        columns = [asdict(s) | {"verdict": s.verdict, "reason": s.reason} for s in found]
+        show_json({"rows": found.rows, "columns": columns, "mixture": found.mixture, "summary": found.summary})
+        return
+    show(found)
+
+
+def _tally(path: str, kept: Model | Tally) -> Tally:
+    """The counts of a file."""
+    from ..base.errors import CannotEstimate
+    from ..tally.tally import Tally
+
+    tally = kept if isinstance(kept, Tally) else kept.tally
+    if tally is None:
+        raise CannotEstimate(f"{path} was written down without counts", hint="take models that were counted.")
+    return tally
+
+
+def _save(old: Model | Tally, new: Model | Tally, path: str, *, told: bool = True) -> None:
+    from ..tally.tally import Tally
+
+    before, after = (_tally(path, kept) for kept in (old, new))
     note = save_model(new, path)
-    say(f"{note}, {old.tally.rows:,} → {new.tally.rows:,} rows", error=path == "-")
-    if new.settings.calibrated is not None and new.settings.calibrated.changed:
-        changed, of = new.settings.calibrated.changed, new.settings.calibrated.rows
+    say(f"{note}, {before.rows:,} → {after.rows:,} rows", error=path == "-")
+    if told and not isinstance(new, Tally) and (fitted := new.settings.calibrated) is not None and fitted.changed:
+        changed, of = fitted.changed, fitted.rows
         say(f"its weights were fitted on {of:,} rows; {changed:,} have changed since", error=path == "-")

@@ -14,6 +14,7 @@ from .terminal import say
 
 if TYPE_CHECKING:
     from ..model.model import Model
+    from ..tally.tally import Tally
 
 
 def place(context: click.Context, option: click.Parameter, path: str | None) -> str | None:
@@ -39,20 +40,56 @@ MODEL = click.argument("model", type=click.Path())
 OUT_MODEL = output_to("The file to write; - for standard output.", metavar="MODEL")
 
 
-def load_model(path: str, *, sealed: bool = False) -> Model:
-    """The model in a file; with `sealed` also that of a sealed scorer, which has no counts."""
+def _bytes_of(path: str) -> bytes:
     from ..base.disk import file_errors, names_beside, read_whole
     from ..base.errors import FileError, ModelFileError, unknown
-    from ..store.model_file import from_bytes
-    from ..store.sealed import sealed_from_bytes
 
     try:
         with file_errors("-", "read"):
-            raw = sys.stdin.buffer.read() if path == "-" else read_whole(path)
+            return sys.stdin.buffer.read() if path == "-" else read_whole(path)
     except FileError as error:
         found = f"the model {error.found}"
         hint = "tallybayes fit DATA --target COLUMN -o MODEL makes one."
         raise unknown(ModelFileError, found, os.path.basename(path), names_beside(path), hint) from None
+
+
+def load_counts(path: str) -> Model | Tally:
+    """The model in a file, or the tally that was saved by itself."""
+    from ..base.errors import ModelFileError
+    from ..store.model_file import stored_from_bytes
+
+    raw = _bytes_of(path)
+    try:
+        stored = stored_from_bytes(raw)
+        return stored.model() if stored.kind == "model" or stored.tally is None else stored.tally
+    except ModelFileError as error:
+        raise ModelFileError(f"{path}: {error.found}", hint=error.hint) from None
+
+
+def holds_counts(path: str) -> bool:
+    """Whether a file is that of a model or a tally, and no table of rows."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from ..store.parquet import PREFIX
+
+    try:
+        with open(path, "rb") as file:
+            if file.read(4) != b"PAR1":
+                return False
+        metadata = pq.read_schema(path).metadata or {}
+    except (OSError, ValueError, pa.ArrowException):
+        return False
+    return f"{PREFIX}format".encode() in metadata
+
+
+def load_model(path: str, *, sealed: bool = False) -> Model:
+    """The model in a file; with `sealed` also that of a sealed scorer, which has no counts."""
+    from ..base.errors import ModelFileError
+    from ..store.model_file import from_bytes
+    from ..store.sealed import sealed_from_bytes
+
+    raw = _bytes_of(path)
     try:
         return from_bytes(raw)
     except ModelFileError as error:
@@ -86,10 +123,11 @@ def save_bytes(path: str, content: bytes) -> None:
 
 
 def save_model(model: Any, path: str) -> str:
-    """Write the model; a line that says so."""
+    """Write the model, or a tally; a line that says so."""
     from ..store import model_file
+    from ..tally.tally import Tally
 
-    raw = model_file.to_bytes(model)
+    raw = model_file.tally_to_bytes(model) if isinstance(model, Tally) else model_file.to_bytes(model)
     if path == "-":
         model_file.check(raw)
         save_bytes(path, raw)

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from .answers import explain, importance, predict
-from .counting import forget, merge, update
+from .counting import forget, merge, recalibrate, shift, subtract, update
 from .fitting import fit, tune
 from .mail import mail
 from .measuring import compare, evaluate
@@ -41,7 +41,7 @@ def tallybayes() -> None:
 
 
 for _command in (
-    fit, predict, evaluate, explain, importance, show_, report, tune, compare, update, forget, merge, export, share,
-    mail, reference_,
+    fit, predict, evaluate, explain, importance, show_, report, tune, compare, update, forget, merge, subtract,
+    recalibrate, shift, export, share, mail, reference_,
 ):  # fmt: skip
     tallybayes.add_command(_command)

@@ -23,6 +23,7 @@ from ..data.blocks import Block
 from ..families.smoothing import Dirichlet
 from ..families.support import ColumnTally, Support, log_gamma, supports_of
 from ..model import posterior
+from ..model.learnt import beyond
 from ..model.prior import class_totals
 from ..model.reasons import term_text
 from .odds import WORTH_SAYING, Line, LogOdds, by_strength, shortened, the_rest
@@ -48,6 +49,7 @@ class Contribution:
     factor: float = 1.0  # what the column's evidence was multiplied by; `parts` have it in them
     corrected: Floats | None = None  # what a correction adds to what was counted; `parts` are the two together
     pair: bool = False  # two columns together, which say something only beyond what each does by itself
+    beyond: str = ""  # of a number that lies beyond all that were counted: the range of these
 
     @property
     def counted(self) -> Floats:
@@ -63,7 +65,8 @@ class Contribution:
         weight = "" if self.factor == 1.0 or self.note else f"  (weight {self.factor:.3g})"
         if self.factor == 0:
             return f"{label}  (not used)"
-        return label + weight + (f"  ({self.note}: no evidence)" if self.note else "")
+        far = f"  ({self.beyond})" if self.beyond else ""
+        return label + weight + far + (f"  ({self.note}: no evidence)" if self.note else "")
 
 
 @dataclass(frozen=True, repr=False)
@@ -190,6 +193,7 @@ class Explanation(Shown):
             "log": self.log,
             "contributions": [
                 {"column": c.column, "value": c.label, "parts": c.parts.tolist(), "note": c.note, "factor": c.factor}
+                | ({"beyond": c.beyond} if c.beyond else {})
                 | ({} if c.corrected is None else {"counted": c.counted.tolist(), "corrected": c.corrected.tolist()})
                 | ({} if s is None else {"counts": s.n.tolist(), "of": s.of.tolist()})
                 for c, s in zip(self.contributions, self.supports, strict=True)
@@ -258,11 +262,12 @@ def explained(model: Model, blocks: Mapping[str, Block], log: str, start: Floats
         lines.append(Contribution("offsets", "", offsets / unit))
     for name, belief in model.beliefs.items():
         factor = posterior.factor_of_one(model.settings, name, blocks[name])
+        far = beyond(model.tally, name, blocks[name])
         for term in belief.terms(blocks[name], 0):
             parts = term.parts * factor if factor else np.zeros_like(term.parts)
             corrected = None if term.corrected is None else term.corrected * factor / unit
             paired = len(model.schema[name].of or ()) == 2
-            lines.append(Contribution(name, term.label, parts / unit, term.note, factor, corrected, paired))
+            lines.append(Contribution(name, term.label, parts / unit, term.note, factor, corrected, paired, far))
     total = Explanation(model.classes, tuple(lines), np.zeros(len(model.classes)), log).total[None, :] * unit
     if model.settings.curves:
         after = posterior.calibrated(model.settings, total, posterior.prior_shift(start, model.start))

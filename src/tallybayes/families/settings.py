@@ -68,6 +68,8 @@ class Calibrated:
     figures:  accuracy, log_loss, brier and calibration_error of the form taken, on the rows that judged it (before an
               isotonic curve), each with its standard error where it has one
     judged:   how many rows that were
+    origin:   rows and digest of the tally as it was before rows were added to it, so that forgetting just these is seen
+              to undo it; empty once any other rows are forgotten, which a digest could give away
     """
 
     form: str
@@ -78,6 +80,7 @@ class Calibrated:
     note: str = ""
     figures: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     judged: int = 0
+    origin: str = ""
 
     @property
     def accuracy(self) -> float:
@@ -343,7 +346,7 @@ class Settings(Record):
         """The same once so many rows have been added or forgotten: fitted weights are a little older."""
         if self.calibrated is None:
             return self
-        return replace(self, calibrated=replace(self.calibrated, changed=self.calibrated.changed + rows))
+        return replace(self, calibrated=replace(self.calibrated, changed=max(self.calibrated.changed + rows, 0)))
 
     def weight_of(self, column: str) -> float:
         """What is multiplied with what a column's counts say: its weight, and that in its correction."""

@@ -15,7 +15,7 @@ from ..tally.tally import Tally
 from ..tally.traces import renewed_schema
 from ..tally.waiting import Pending
 from .provenance import History, names_of
-from .renewing import known_slots, with_wide_stretches, without_classes, without_traces
+from .renewing import aged, known_slots, with_wide_stretches, without_classes, without_traces
 
 _ESTIMATED = ("classes", "log_prior", "beliefs", "families")
 
@@ -55,21 +55,24 @@ class Learning:
         pending = self._waiting(data, y, weights)
         if pending is not None:
             return self._later(pending.update(data, new_classes), added=1)
-        after = self._tally("updated").update(data, y, weights=weights, new_classes=new_classes)
-        return self._changed(after, history=self._after("added", after, data))
+        before = self._tally("updated")
+        after = before.update(data, y, weights=weights, new_classes=new_classes)
+        return self._changed(after, aged(self.settings, before, after), self._after("added", after, data))
 
     def forget(self, data: Any, y: Any = None, *, weights: Any = None) -> Self:
         """The model as if these rows had never been counted; of the settings goes what only these rows had.
 
-        Weights stay as they were fitted: `recalibrate` renews them.
+        Weights stay as they were fitted: `recalibrate` renews them. Rows counted apart can be given as their tally.
         """
         pending = self._waiting(data, y, weights)
         less = None if pending is None else pending.forget(data)
-        if less is not None:
-            return self._later(less, renewed_schema(self.schema), forgotten=1)
+        if less is not None and pending is not None:
+            older = -1 if pending.holds(data) else 1
+            return self._later(less, renewed_schema(self.schema), older, forgotten=1)
         before = self._tally("made to forget")
         after = before.forget(data, y, weights=weights)
-        return self._changed(after, without_traces(self.settings, before, after), self._after("forgotten", after))
+        settings = aged(without_traces(self.settings, before, after), before, after, forgot=True)
+        return self._changed(after, settings, self._after("forgotten", after))
 
     def recalibrate(
         self, data: Any, y: Any = None, *, weights: Any = None, effort: str = "default", groups: str | None = None,
@@ -102,10 +105,10 @@ class Learning:
         return cast(Self, replace(out, notes=self.notes, history=self.history.without_names()))
 
     def _changed(self, tally: Tally, settings: Settings | None = None, history: History | None = None) -> Self:
-        """The model of a changed tally, whose fitted weights are a little older."""
-        less = tally.rows - self._tally("changed").rows
-        settings = (settings or self.settings).after(abs(less))
-        history = history or self._after("added" if less > 0 else "taken out", tally)
+        """The model of a changed tally; by default under the same settings, whose fitted weights are a little older."""
+        before = self._tally("changed")
+        settings = settings or aged(self.settings, before, tally)
+        history = history or self._after("added" if tally.rows > before.rows else "taken out", tally)
         out: Any = replace(tally.model(settings), notes=self.notes, history=history)
         if settings.isotonic is not None and len(out.classes) > 2 >= len(self.classes):
             warn(
@@ -124,10 +127,12 @@ class Learning:
             return pending
         return None if self.tally is None else Pending(self.tally, known=known_slots(self.settings, self.tally))
 
-    def _later(self, pending: Pending, schema: Schema | None = None, *, added: int = 0, forgotten: int = 0) -> Self:
+    def _later(
+        self, pending: Pending, schema: Schema | None = None, older: int = 1, *, added: int = 0, forgotten: int = 0
+    ) -> Self:
         """The model of a tally that nobody has read yet, whose fitted weights are a little older."""
         out = object.__new__(type(self))
-        known = {"schema": schema or self.schema, "settings": self.settings.after(1), "notes": self.notes}
+        known = {"schema": schema or self.schema, "settings": self.settings.after(older), "notes": self.notes}
         told = self.__dict__.get("history")
         history, more, less = self.__dict__["_since"] if told is None and "_since" in self.__dict__ else (told, 0, 0)
         out.__dict__.update(known, _pending=pending, _since=(history, more + added, less + forgotten))

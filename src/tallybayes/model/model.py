@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from ..selection.measure.importance import Importance
     from ..store.reveals import Reveals
     from ..store.share import SharedCopy
+    from .watch import Watch
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,6 +177,20 @@ class Model(Learning, Generative, Scoring):
         from ..selection.measure.importance import importance
 
         return importance(self, data, y, weights=weights)
+
+    def watch(self, path: str | os.PathLike[str] | None = None, *, unsure_below: float = 0.8) -> Watch:
+        """The model as it is used in production: it answers as before and counts what it is asked.
+
+        Rows, values never seen, missing ones, numbers beyond the range learnt, answers by class, and answers less
+        probable than `unsure_below`: `watch.report()`, `watch.prometheus()`, `watch.shift()`. With a `path` that
+        `watch.save` wrote it goes on counting from there.
+        """
+        from .watch import Watch
+
+        out = Watch(self, unsure_below)
+        if path is not None:
+            out._load(path)
+        return out
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file for `tb.load`; a file of that name is replaced at once or not at all."""

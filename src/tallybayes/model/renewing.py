@@ -54,6 +54,25 @@ def without_traces(settings: Settings, before: Tally, after: Tally, *, copied: b
     return replace(settings, offsets=offsets, corrections=corrections)
 
 
+def aged(settings: Settings, before: Tally, after: Tally, *, forgot: bool = False) -> Settings:
+    """The settings once rows were added or forgotten: fitted weights are by so many older, unless all is as it was.
+
+    What the tally was before rows were added is remembered by its digest, until other rows than these are forgotten:
+    the digest of a tally that has them would let a guess at them be checked.
+    """
+    calibrated = settings.calibrated
+    if calibrated is None:
+        return settings
+    origin = calibrated.origin
+    if not forgot and not calibrated.changed:
+        origin = f"{before.rows} {before.digest}"
+    if forgot and origin.startswith(f"{after.rows} ") and origin == f"{after.rows} {after.digest}":
+        return replace(settings, calibrated=replace(calibrated, changed=0, origin=""))
+    older = settings.after(abs(after.rows - before.rows))
+    assert older.calibrated is not None
+    return replace(older, calibrated=replace(older.calibrated, origin="" if forgot else origin))
+
+
 def _of_classes(correction: Correction, lost: set[str], left: Sequence[str]) -> Correction:
     """The correction without what it adds to some classes."""
     kept = [i for i, name in enumerate(correction.classes) if name not in lost]

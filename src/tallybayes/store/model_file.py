@@ -109,9 +109,9 @@ def from_bytes(raw: bytes, *, trusted: bool = False) -> Model:
     return stored_from_bytes(raw, trusted=trusted).model()
 
 
-def tally_to_bytes(tally: Tally) -> bytes:
+def tally_to_bytes(tally: Tally, notes: Mapping[str, Any] | None = None) -> bytes:
     """A tally as the bytes of its file; a difference of tallies may be kept, too."""
-    return _packed(Stored(tally.schema, tally=tally, kind="tally"))
+    return _packed(Stored(tally.schema, tally=tally, notes=notes or {}, kind="tally"))
 
 
 def tally_from_bytes(raw: bytes, *, trusted: bool = False) -> Tally:

@@ -183,10 +183,13 @@ class Tally(Record):
         Counts alone notice a row that makes a count negative or moments impossible. With `receipts=True` in the
         schema every row is known, and any row that was never counted is refused by its number. What the schema had
         learnt only from these rows is taken out of it, too (see `traces`); `tally - part` leaves the schema as it is.
+        Rows that were counted apart can be given as their tally.
         """
-        table = encode.as_table(self.schema, data)
-        source = open_source(table, y, weights=weights, target=self.schema.target).repeatable()
-        gone = Tally.of(self.schema, source)
+        source = None
+        if not isinstance(data, Tally):
+            table = encode.as_table(self.schema, data)
+            source = open_source(table, y, weights=weights, target=self.schema.target).repeatable()
+        gone = data if source is None else Tally.of(self.schema, source)
         rest = self - gone
         problem = rest.impossible()
         if problem is None:
@@ -197,7 +200,7 @@ class Tally(Record):
                 f"this is a copy without what fewer than {self.least_rows} rows had, which may be theirs: forget them "
                 "in the model that it was made of, and share that again."
             )
-        if self.schema.receipts:
+        if self.schema.receipts and source is not None:
             row = guard.first_unknown(self.schema, self.classes, self.labels, source.batches())
             if row is not None:
                 raise CannotForget(

@@ -7,6 +7,7 @@ forgotten is seen from the slots it touches; where that is not plain to see, the
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property, partial
@@ -67,6 +68,13 @@ class Pending:
         with self._journal.turn:
             journal = self._own_journal()
             return self._after(journal, (-1, read)) if journal.can_take(read) else None
+
+    def holds(self, row: Mapping[Any, Any]) -> bool:
+        """Whether this row is among those that wait to be added, and has not been forgotten since."""
+        read = checked(self.base.schema, row)
+        with contextlib.suppress(ValueError):  # arrays are not compared by ==
+            return sum(sign for sign, other in self._journal.steps[: self.waiting] if other == read) > 0
+        return False
 
     def _own_journal(self) -> _Journal:
         """A journal that ends with this state."""

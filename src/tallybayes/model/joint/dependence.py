@@ -28,9 +28,9 @@ from ...base.lazy import gammaln, ndtr, scipy
 MOST_LISTED = 1 << 20  # cells of a table that is ever written out in memory
 LEVEL = 0.05  # p-values below this are called a sign of something
 _MOST_DEALS = 1 << 16  # outcomes of some fourfold tables that are written out
-_FEW_ROWS = 200  # of so many X² takes few values, and no curve is near all of them: some deals are made
-_DEALS = 1000
-_UNSURE = (0.02, 0.1)  # p-values that are worth it: those beside which a verdict turns
+FEW_ROWS = 200  # of so many X² takes few values, and no curve is near all of them: some deals are made
+DEALS = 1000
+UNSURE = (0.02, 0.1)  # p-values that are worth it: those beside which a verdict turns
 
 
 def cell_count(sizes: Iterable[int]) -> int:
@@ -129,9 +129,9 @@ def dependence(name: str, a: Ints, b: Ints, stratum: Ints, n: Floats, *, counted
         ]
         p = _by_fourfold(by_s[asked].tolist(), margins, x2)
     if p is None:
-        graphs = [_invariants(by, at, by_s)[:, asked] for by, at in zip((by_a, by_b), strata, strict=True)]
-        p = _by_moments(by_s[asked], graphs, x2)
-        if total <= _FEW_ROWS and _UNSURE[0] <= p <= _UNSURE[1]:
+        graphs = [invariants(by, at, by_s)[:, asked] for by, at in zip((by_a, by_b), strata, strict=True)]
+        p = by_moments(by_s[asked], graphs, x2)
+        if total <= FEW_ROWS and UNSURE[0] <= p <= UNSURE[1]:
             row = np.repeat(np.arange(len(joint)), joint.astype(np.int64))
             p = max(p, _by_dealing(s[row], a[row], b[row], by_s, x2))
     return Dependence(name, nats, share, round(total), x2, degrees, p)
@@ -189,13 +189,13 @@ def _by_dealing(s: Ints, a: Ints, b: Ints, by_s: Floats, x2: float) -> float:
     order = np.argsort(s, kind="stable")  # the rows of a stratum stand together
     first, b = (s[order] * shape[1] + a[order]) * shape[2], b[order]
     ends = np.cumsum(by_s.astype(np.int64))
-    for done in range(0, _DEALS, at_once):
-        deals = min(at_once, _DEALS - done)
+    for done in range(0, DEALS, at_once):
+        deals = min(at_once, DEALS - done)
         each = [rng.permuted(np.tile(part, (deals, 1)), axis=1) for part in np.split(b, ends[:-1])]
         cells = first + np.concatenate(each, axis=1) + over.size * np.arange(deals)[:, None]
         n = np.bincount(cells.ravel(), minlength=deals * over.size).reshape(deals, -1)
         further += int(np.count_nonzero((n * n) @ factor - scale.sum() >= x2 - 1e-9 * max(x2, 1.0)))
-    return (1 + further) / (1 + _DEALS)
+    return (1 + further) / (1 + DEALS)
 
 
 def _from_zero(s: Ints, codes: Ints) -> Ints:
@@ -205,7 +205,7 @@ def _from_zero(s: Ints, codes: Ints) -> Ints:
     return np.asarray((np.arange(len(groups)) - starts)[at.ravel()])
 
 
-def _by_moments(rows: Floats, sides: Sequence[Floats], x2: float) -> float:
+def by_moments(rows: Floats, sides: Sequence[Floats], x2: float) -> float:
     """p of X² by the gamma curve with the mean, variance and skewness of all deals."""
     first, second, third = chance(rows, *sides)
     scale = rows - 1
@@ -220,14 +220,14 @@ def _by_moments(rows: Floats, sides: Sequence[Floats], x2: float) -> float:
     return float(scipy.special.gammaincc(shape, max(shape + far * math.sqrt(shape), 0.0)))
 
 
-# What a sum over rows x, y, … of a product of w_xy (which rows hold the same value, centred: `_invariants`) is, by the
+# What a sum over rows x, y, … of a product of w_xy (which rows hold the same value, centred: `invariants`) is, by the
 # graph of its factors: a loop is w_xx, an edge w_xy, each end a row. Sums with a lonely end are 0, since w is centred.
-_GRAPHS = ("loop", "two loops", "double edge", "three loops", "triple edge", "triangle", "loop and double edge",
+GRAPHS = ("loop", "two loops", "double edge", "three loops", "triple edge", "triangle", "loop and double edge",
            "edge with loops")  # fmt: skip
 
 
-def _invariants(n: Floats, at: Ints, by_s: Floats) -> Floats:
-    """Graphs × strata: the sums of `_GRAPHS` for values held by n rows of the strata `at`.
+def invariants(n: Floats, at: Ints, by_s: Floats) -> Floats:
+    """Graphs × strata: the sums of `GRAPHS` for values held by n rows of the strata `at`.
 
     w = Σ over values 1·1ᵀ/n − 1·1ᵀ/N is a projection, so that most of them are the same few.
     """
@@ -252,7 +252,7 @@ def chance(rows: Floats, a: Floats, b: Floats) -> tuple[Floats, Floats, Floats]:
         graphs, signs, blocks, times = _partitions(k)
         different = 1.0
         for side in (a, b):
-            every = [math.prod((side[_GRAPHS.index(g)] for g in graph), start=1.0) for graph in graphs]
+            every = [math.prod((side[GRAPHS.index(g)] for g in graph), start=1.0) for graph in graphs]
             different = different * (signs @ np.array(every))
         ways = np.ones((len(blocks), len(rows)))
         for j in range(2 * k):

@@ -1,25 +1,40 @@
-"""How two tallies differ, column by column: whether their rows come from one distribution."""
+"""How two sets of rows differ, column by column: whether they come from one distribution.
+
+Rows with labels are compared over all classes and within each. Rows without are compared with the sum over the classes,
+which needs no label, and `mixture` says whether another mixture of the classes would explain what has moved.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
 from ...base.arrays import Floats, log_ratio_sum
-from ...base.canon import printable
+from ...base.canon import many, printable
 from ...base.errors import CannotEstimate, SchemaError, excerpt
 from ...base.show import Page, Shown
+from ...data import encode
 from ...data.kinds import KINDS
+from ...data.schema import Schema
+from ...data.sources import open_source
 from ...exact.cells import Cells
 from ...families.forms import distance
 from ...families.moments import read_moments
 from ...tally.tally import Tally
-from .dependence import LEVEL, dependence, holm
+from ...tally.unlabelled import OTHERS, count_unlabelled, is_unlabelled
+from .dependence import LEVEL, holm
+from .mixture import Explained
+from .two_samples import chance_of
 
-_BINS = 10  # cells of about equal frequency that a number's cells are coarsened to at most
+_BINS = 10  # cells of about equal frequency that a number's cells are coarsened to at most, for a divergence
+_FINE = 64  # for p, which asks of them in their order
+_MOST_SINGLE = 1 << 16  # rows of values whose names were not kept, each taken for a value of its own
+_UNITS = "(Divergence in nats, 0.693 is nothing in common; mean difference in standard deviations.)"
+_APART = math.log(2) - 1e-9  # the divergence of distributions that have nothing in common
 
 
 @dataclass(frozen=True)
@@ -48,6 +63,8 @@ class Shift:
     p_value: float | None  # how often chance alone parts the tallies as far; None where no counts allow a test
     p_value_within: float | None  # the same within the classes that both have; None if there is none
     p_corrected: float | None = None  # one for both questions and for so many columns, by Holm's method
+    new: float | None = None  # of the values of b, the share that a never has; of a number, beyond its range
+    p_mixture: float | None = None  # without labels: of being as far from any mixture of the learnt classes, corrected
 
     @property
     def size(self) -> float:
@@ -61,6 +78,17 @@ class Shift:
             return "not tested"
         return "shifted" if self.p_corrected < LEVEL else "no sign of a shift"
 
+    @property
+    def reason(self) -> str:
+        """What more can be said of a shift, in words; empty where there is none."""
+        if self.verdict != "shifted":
+            return ""
+        if self.new == 1.0 or (self.marginal.divergence or 0.0) > _APART:
+            return "nothing in common"
+        if self.p_mixture is None:
+            return ""
+        return "within the classes" if self.p_mixture < LEVEL else "as another mixture of the classes would"
+
 
 @dataclass(frozen=True, repr=False)
 class Shifts(Shown):
@@ -68,6 +96,8 @@ class Shifts(Shown):
 
     rows: tuple[int, int]
     columns: tuple[Shift, ...]
+    # without labels: the share of each class as it was learnt, and that which fits the rows best
+    mixture: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     def __getitem__(self, column: str) -> Shift:
         for s in self.columns:
@@ -78,32 +108,66 @@ class Shifts(Shown):
     def __iter__(self) -> Iterator[Shift]:
         return iter(self.columns)
 
+    @property
+    def summary(self) -> str:
+        """What was found, in a sentence or two."""
+        moved = [s for s in self.columns if s.verdict == "shifted"]
+        if not moved:
+            return "No sign of a shift."
+        names = _listed([s.column for s in moved])
+        if not self.mixture:
+            return f"{many(len(moved), 'column')} shifted: {names}."
+        within = [s.column for s in moved if s.p_mixture is not None and s.p_mixture < LEVEL]
+        if within:
+            return (
+                f"Shifted: {names}. No mixture of the classes explains {_listed(within)}: P(value given class) changed."
+            )
+        one = sorted(self.mixture.items(), key=lambda item: -abs(item[1][1] - item[1][0]))[:3]
+        shares = ", ".join(f"{printable(c, 20)} {100 * a:.0f} % → {100 * b:.0f} %" for c, (a, b) in one)
+        return (
+            f"Shifted: {names}. Another mixture of the classes would explain it ({shares}); a change within the "
+            "classes that looks like one cannot be ruled out without labels."
+        )
+
     def _page(self) -> Page:
         lines = [["column", "kind    ", "divergence", "mean difference", "within classes", "p", "corrected", ""]]
+        if self.mixture:
+            lines[0][4] = "new values"
         for s in self.columns:
             sizes = [_figure(s.marginal.divergence, ".4f"), _figure(s.marginal.mean_difference, "+.3f")]
-            sizes.append(_figure(s.within if s.by_class else None, ".4f"))
-            sizes += [_figure(s.p_value, ".2g"), _figure(s.p_corrected, ".2g"), s.verdict]
+            sizes.append(_figure(s.new, ".1%") if self.mixture else _figure(s.within if s.by_class else None, ".4f"))
+            said = f"{s.verdict}: {s.reason}" if s.reason else s.verdict
+            sizes += [_figure(s.p_value, ".2g"), _figure(s.p_corrected, ".2g"), said]
             lines.append([printable(s.column, 100), s.kind, *sizes])
-        lines.append(["(divergence in nats, 0.693 is nothing in common; mean difference in standard deviations)"])
-        return Page(f"Shift between {self.rows[0]:,} and {self.rows[1]:,} rows", lines, left=(0, 1, 5, 6, 7), indent=2)
+        unknown = " without labels" if self.mixture else ""
+        title = f"Shift between {self.rows[0]:,} and {self.rows[1]:,} rows{unknown}"
+        return Page(title, lines, left=(0, 1, 5, 6, 7), indent=2, foot=f"{self.summary} {_UNITS}")
 
 
 def _figure(value: float | None, form: str) -> str:
     return "-" if value is None else format(value, form)
 
 
-def shift(a: Tally, b: Tally) -> Shifts:
-    """How each column differs between two tallies, the largest difference first.
+def _listed(names: Sequence[str], most: int = 6) -> str:
+    shown = ", ".join(printable(n, 40) for n in names[:most])
+    return shown + (f" and {len(names) - most} more" if len(names) > most else "")
 
-    Values, words and cells: Jensen–Shannon divergence, cells coarsened to at most 10 of equal frequency (∛rows for p).
-    Numbers and vectors: standardised mean difference.
 
-    p says how often chance alone parts two tallies as far, if every row could as well stand in the other one; a
-    missing value is one more value to it. It is known where whole rows were counted; words of one text depend on each
-    other, so bags and texts have none, nor has a column without a value that occurs twice.
-    p_corrected counts that two questions (over all rows, and within the classes) were asked of so many columns.
+def shift(a: Any, b: Any) -> Shifts:
+    """How each column differs between two sets of rows, the largest difference first.
+
+    Each is a tally or a model; `b` may also be rows, counted here by the schema of `a`: with their labels if they have
+    any, else without (as `tb.count_unlabelled` does), which compares what needs no labels.
+
+    Values, words and cells: Jensen–Shannon divergence, cells coarsened to at most 10 of equal frequency. Numbers and
+    vectors: standardised mean difference. p says how often chance alone parts the rows as far, if every row could as
+    well stand in the other set; a missing value is one more value to it (see `two_samples`). It is known where whole
+    rows were counted; words of one text depend on each other, so bags and texts have none, nor has a column without a
+    value that occurs twice. p_corrected counts that so many columns, with labels also within the classes, were asked
+    about.
     """
+    a = _tally_of(a, None)
+    b = _tally_of(b, a.schema)
     for tally in (a, b):
         if not tally.rows or tally.impossible():
             raise CannotEstimate(
@@ -118,11 +182,43 @@ def shift(a: Tally, b: Tally) -> Shifts:
             hint="count both with one schema.",
         )
     pair = _Two(a, b)
-    found = [pair.target(), *(pair.column(name, kinds[name]) for name in common)]
+    found = [pair.column(name, kinds[name]) for name in common]
+    if not pair.unlabelled:
+        found.insert(0, pair.target())
     corrected = holm([_both(s.p_value, s.p_value_within) for s in found])
     found = [replace(s, p_corrected=p) for s, p in zip(found, corrected, strict=True)]
+    mixture: dict[str, tuple[float, float]] = {}
+    if pair.unlabelled and not is_unlabelled(a) and pair.whole_rows:
+        by = pair.explained()
+        found = [replace(s, p_mixture=by.p_values.get(s.column)) for s in found]
+        learnt = a.class_weights() / a.class_weights().sum()
+        both = zip(a.classes, learnt.tolist(), by.mixture.tolist(), strict=True)
+        mixture = {c: (before, now) for c, before, now in both}
     found.sort(key=lambda s: -s.size)
-    return Shifts((a.rows, b.rows), tuple(found))
+    return Shifts((a.rows, b.rows), tuple(found), mixture)
+
+
+def _tally_of(given: Any, schema: Schema | None) -> Tally:
+    """The tally that was given, or that of a model, or that of rows under a schema."""
+    if isinstance(given, Tally):
+        return given
+    if hasattr(given, "beliefs"):  # a model
+        if given.tally is None:
+            raise CannotEstimate(
+                "a model without counts has nothing to compare", hint="compare models that were counted."
+            )
+        tally: Tally = given.tally
+        return tally
+    if schema is None:
+        raise CannotEstimate(
+            f"{type(given).__name__} is neither a tally nor a model", hint="rows come second: tb.shift(model, rows)."
+        )
+    source = open_source(encode.as_table(schema, given), target=schema.target).repeatable()
+    if next((schema.target in batch for batch in source.batches()), False):
+        labelled = Tally.of(schema, source)
+        if labelled.rows:
+            return labelled
+    return count_unlabelled(source, schema)
 
 
 def _both(p: float | None, within: float | None) -> float | None:
@@ -144,13 +240,16 @@ class _Two:
             np.array_equal(w, np.rint(w)) and w.sum() == t.rows for w, t in zip(self.weights, self.tallies, strict=True)
         )
         self.whole_rows = whole
-        self.shared = [c for c, (n, m) in zip(self.classes, self.weights.T, strict=True) if n and m]
+        self.unlabelled = is_unlabelled(a) or is_unlabelled(b)
+        self._tables: dict[str, Floats] = {}  # the counts of columns that were tested, tallies × slots × classes
+        shared = zip(self.classes, self.weights.T, strict=True)
+        self.shared = [c for c, (n, m) in shared if n and m and not self.unlabelled]
 
     def target(self) -> Shift:
         """The shift of the classes themselves."""
         table = self.weights[:, :, None]  # tallies × slots × one class
         gap = Gap(_divergence(self.weights))
-        return Shift(self.tallies[0].schema.target, "class", gap, {}, 0.0, self._p(table), None)
+        return Shift(self.tallies[0].schema.target, "class", gap, {}, 0.0, self._p(table), None, new=_new(self.weights))
 
     def column(self, name: str, kind: str) -> Shift:
         """The shift of one column."""
@@ -165,22 +264,43 @@ class _Two:
         within = float(share @ np.array([g.size for g in gaps.values()]) / share.sum()) if gaps else 0.0
         marginal = Gap(None if table is None else _divergence(table.sum(axis=2)), means.get(None))
         p = p_within = None
+        new = None if table is None else self._new(name, kind, table.sum(axis=2))
         if table is not None and not KINDS[kind].words:
-            table = self._table(name, kind, int(np.clip(round(self.weights.sum() ** (1 / 3)), 2, _BINS)))
-            assert table is not None
             missing = np.maximum(self.weights - table.sum(axis=1), 0.0)[:, None]
+            self._tables[name] = np.concatenate([table, missing], axis=1)
+            table = self._table(name, kind, _FINE)
+            assert table is not None
+            on_line = table.shape[1] if KINDS[kind].like == "number" else 0
             table = np.concatenate([table, missing], axis=1)
-            p, p_within = self._p(table.sum(axis=2, keepdims=True)), self._p(table) if self.shared else None
-        return Shift(name, kind, marginal, gaps, within, p, p_within)
+            p = self._p(table.sum(axis=2, keepdims=True), on_line)
+            p_within = self._p(table, on_line) if self.shared else None
+        return Shift(name, kind, marginal, gaps, within, p, p_within, new=new)
 
-    def _p(self, table: Floats) -> float | None:
+    def _p(self, table: Floats, on_line: int = 0) -> float | None:
         """How often chance alone ties tally and slot together as strongly, given the class."""
         if (
             not self.whole_rows or table.sum(axis=0).max(initial=0.0) <= 1
         ):  # no value twice: dealt anew, all is the same
             return None
-        tally, slot, label = (i.ravel() for i in np.indices(table.shape))
-        return dependence("", tally, slot, label, table.ravel()).p_value
+        return chance_of(table, on_line)
+
+    def _new(self, name: str, kind: str, counts: Floats) -> float | None:
+        """The share of the values of b that a never has; of a number the values beyond the range of a."""
+        if KINDS[kind].like != "number":
+            return _new(counts)
+        cells = self.tallies[0].schema[name].cells
+        assert cells is not None
+        sheets = [t.columns[name].sheet("cells", ("n",)) for t in self.tallies]
+        (low, high), (at, end) = (cells.edges(cells.slot_codes(s.slot_names)) for s in sheets)
+        n = sheets[1].by_slot("n")
+        return float(n[(end < low.min()) | (at > high.max())].sum() / n.sum()) if len(low) and len(n) else None
+
+    def explained(self) -> Explained:
+        """The mixture of the learnt classes that comes nearest to the rows without labels."""
+        at = [self.classes.index(c) for c in self.tallies[0].classes]
+        learnt = {name: table[0][:, at] for name, table in self._tables.items()}
+        seen = {name: table[1].sum(axis=1) for name, table in self._tables.items()}
+        return Explained(learnt, seen, self.tallies[0].class_weights())
 
     def _table(self, name: str, kind: str, bins: int = _BINS) -> Floats | None:
         """Counts, tallies × slots × classes: values, words or coarse cells."""
@@ -197,7 +317,7 @@ class _Two:
             out[i][np.ix_(rows, self.place[i])] = s.table("n", len(t.classes))
         if cells[0] is not None:
             out = _coarse(out, slots, cells[0], bins)
-        return out
+        return _singly(out, at[OTHERS]) if sheet == "values" and OTHERS in at else out
 
     def _mean_differences(self, name: str) -> dict[str | None, float]:
         """The standardised mean difference by class, and over all (None); of a vector the largest in size."""
@@ -228,6 +348,21 @@ def _standardised(a: tuple[float, float], b: tuple[float, float]) -> float:
     if scale == 0:
         return 0.0 if a[0] == b[0] else math.copysign(math.inf, b[0] - a[0])
     return float(distance(np.array([b[0]]), np.array([a[0]]), np.array([scale]))[0])
+
+
+def _new(counts: Floats) -> float | None:
+    """Of the second row of counts, the share in slots where the first has none."""
+    return float(counts[1, counts[0] == 0].sum() / counts[1].sum()) if counts[1].any() else None
+
+
+def _singly(table: Floats, slot: int) -> Floats:
+    """The counts with the rows of one slot as so many slots of one row each."""
+    rows = np.argwhere(table[:, slot] >= 1)
+    each = [(i, c) for i, c in rows.tolist() for _ in range(int(min(table[i, slot, c], _MOST_SINGLE)))]
+    single = np.zeros((table.shape[0], len(each), table.shape[2]))
+    for k, (i, c) in enumerate(each):
+        single[i, k, c] = 1.0
+    return np.concatenate([np.delete(table, slot, axis=1), single], axis=1)
 
 
 def _divergence(counts: Floats) -> float | None:
