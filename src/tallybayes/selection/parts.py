@@ -15,9 +15,9 @@ from ..base.errors import DataError, SettingsError, unknown
 from ..data import encode
 from ..data.blocks import Codes
 from ..data.encode import Labelled
-from ..data.infer import labels_or_name
+from ..data.infer import asked
 from ..data.schema import Column, Schema
-from ..data.sources import LABELS, Batch, Source, open_source
+from ..data.sources import Batch, Source, open_source
 from ..data.values import Where, category, check_flat
 from . import splits
 from .folds import Assign
@@ -31,9 +31,9 @@ def split(
     y: Any = None,
     *,
     shares: Sequence[float] = (0.6, 0.2, 0.2),
-    by: str | None = None,
-    groups: str | None = None,
     stratify: bool = True,
+    groups: str | None = None,
+    by: str | None = None,
     seed: int = 0,
 ) -> dict[str, Any]:
     """{"train": rows, "held_out": rows, "test": rows}, each of the type that was given; (rows, y) where y stood beside.
@@ -50,11 +50,11 @@ def split(
             f"parts by {by!r} and by groups of {groups!r} at once",
             hint="choose one of by and groups.",
         )
-    target, y = labels_or_name(target, y)
-    source = open_source(data, y, target=LABELS if target is None else target).repeatable()
+    name, y, _ = asked(target, y, None)
+    source = open_source(data, y, target=name).repeatable()
     if by is not None:
         names, part = column_codes(source, by, "says which part a row belongs to")
-        return {name: _rows_of(data, y, part == i) for i, name in enumerate(names)}
+        return {each: _rows_of(data, y, part == i) for i, each in enumerate(names)}
     names = list(PARTS) if len(shares) == 3 else ["train", "test"] if len(shares) == 2 else []
     if not names:
         raise SettingsError(
@@ -64,10 +64,10 @@ def split(
         members = column_codes(source, groups, "holds the groups")[1]
         part = _groups_by_share(members, shares, seed)
     else:
-        labels = class_numbers_of(source, LABELS if target is None else target) if stratify else None
+        labels = class_numbers_of(source, name) if stratify else None
         rows = sum(b.rows for b in source.batches()) if labels is None else len(labels)
         part = splits.shares(rows, shares, seed, None if labels is None else labels - labels.min(initial=0))
-    return {name: _rows_of(data, y, part == i) for i, name in enumerate(names)}
+    return {each: _rows_of(data, y, part == i) for i, each in enumerate(names)}
 
 
 def _groups_by_share(members: Ints, shares: Sequence[float], seed: int) -> Ints:
