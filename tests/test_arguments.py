@@ -221,7 +221,7 @@ def test_first_spellings_work():
 
 def test_a_schema_and_a_target_in_each_others_place_are_refused():
     schema = tb.infer(TABLE, "play")
-    with pytest.raises(tb.SettingsError, match="changed places"):
+    with pytest.raises(tb.SettingsError, match=r"schema='play'[\s\S]*tb\.Schema"):
         tb.fit(TABLE, schema, schema="play")
     with pytest.raises(tb.SettingsError, match=r"tb\.infer"):
         tb.infer(TABLE, schema)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -139,6 +139,10 @@ class Reading:
             if kind not in KINDS:
                 raise unknown(SettingsError, f"kinds: column {name!r} as {kind!r}", kind, KINDS)
         if missing is not None:
+            if not isinstance(missing, Iterable):
+                raise SettingsError(
+                    f"missing={missing!r}", hint="give texts: missing=['?', 'unknown'], or [] for none."
+                )
             missing = tuple(map(str, (missing,) if isinstance(missing, str) else missing))
         formats = date_format.values() if isinstance(date_format, Mapping) else [date_format] if date_format else []
         for each in formats:

@@ -145,8 +145,10 @@ def asked(target: Any, y: Any, schema: Any, reading: Reading | None = None) -> t
     `target` is the column's name, the labels themselves, `fit(X, y)`, or a schema, which has a target of its own.
     """
     if isinstance(target, Schema) or not (schema is None or isinstance(schema, Schema)):
-        if target is not None and schema is not None:
-            raise SettingsError("a schema and a target that changed places", hint="give data, target='…', schema=….")
+        if schema is not None and (target is not None or not (isinstance(schema, str) or hasattr(schema, "__len__"))):
+            raise SettingsError(
+                f"schema={schema!r:.60}", hint="give a tb.Schema, such as tb.infer(data, 'target') makes."
+            )
         target, schema = schema, target  # first spellings: verb(data, schema), verb(data, schema='target')
     name, y = labels_or_name(target, y)
     if schema is None:

@@ -227,6 +227,10 @@ def _length(column: Any) -> int:
 
 
 def _beside(source: Source, extra: Mapping[str, Any]) -> Source:
+    for name, values in extra.items():
+        if isinstance(values, (str, bytes)) or not (hasattr(values, "__len__") or hasattr(values, "__iter__")):
+            what = "weights" if name == WEIGHTS else "labels"
+            raise DataError(f"{values!r} as {what} of the rows", hint="give one for each row, or the name of a column.")
     columns = {name: as_column(_flat(values)) for name, values in extra.items()}
 
     def joined(batches: Iterator[Batch]) -> Iterator[Batch]:

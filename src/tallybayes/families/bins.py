@@ -29,6 +29,7 @@ from .base import WORST, Context, Family, Table
 from .categorical import draw
 from .histogram import GroupBelief, Histogram, left_out, middles, read_cells
 from .kernel import KernelBelief, pooled
+from .smoothing import is_number
 
 METHODS = ("mdl", "frequency", "width")
 _DIGITS = 6  # of a cut in the name of a bin, where they are enough
@@ -47,7 +48,9 @@ class Bins(Family):
     kinds = ("number",)
 
     def __post_init__(self) -> None:
-        if self.method not in METHODS or (self.bins is not None and not 1 <= self.bins <= MOST_BINS):
+        if self.method not in METHODS or not (
+            self.bins is None or (is_number(self.bins) and 1 <= self.bins <= MOST_BINS)
+        ):
             raise SettingsError(
                 f"bins of method {self.method!r}, number {self.bins!r}",
                 hint=f"take the method 'mdl', 'frequency' or 'width', and from 1 to {MOST_BINS:,} bins.",

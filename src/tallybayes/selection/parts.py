@@ -45,6 +45,7 @@ def split(
     >>> {name: len(part["x"]) for name, part in parts.items()}
     {'train': 6, 'held_out': 2, 'test': 2}
     """
+    splits.shares(2, shares)  # refuses shares that are none, before anything is read
     if by is not None and groups is not None:
         raise SettingsError(
             f"parts by {by!r} and by groups of {groups!r} at once",
@@ -72,7 +73,6 @@ def split(
 
 def _groups_by_share(members: Ints, shares: Sequence[float], seed: int) -> Ints:
     """Whole groups to each part, largest first, always to the part that is furthest behind its share."""
-    splits.shares(2, shares)  # refuses shares that are none
     size = np.bincount(members)
     shuffled = np.random.default_rng(seed).permutation(len(size))
     filled, at = np.zeros(len(shares)), np.empty(len(size), dtype=np.int64)
@@ -199,6 +199,10 @@ class Plan:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        splits.check_folds(self.folds)
+        whole = isinstance(self.seed, (int, np.integer)) and not isinstance(self.seed, bool)
+        if not whole or self.seed < 0:
+            raise SettingsError(f"seed={self.seed!r}", hint="take a whole number of at least 0.")
         chosen = [n for n in ("stratify", "groups", "by", "order") if getattr(self, n)]
         if len(chosen) > 1:
             raise SettingsError(

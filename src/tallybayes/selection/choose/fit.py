@@ -118,7 +118,7 @@ def fit(
     >>> model.predict([{"Sky": "sunny"}]).tolist()
     ['yes']
     """
-    check_effort(effort)
+    check_effort(effort, calibrate, pairs)
     settings = None if settings is None else Settings.of(settings)
     reading = Reading.of(missing, strict, date_format, fold, kinds)
     name, y, schema = asked(target, y, schema, reading)
@@ -167,6 +167,7 @@ def fit(
         def attempt(found: Schema) -> Model:
             nonlocal odd
             counted, chosen = decided(found, look)
+            chosen = None if chosen is None else Settings.of(chosen, counted)  # refused before all rows are read
             share("counting")
             odd = OddCells()
             tally = Tally.of(counted, odd.watching(source))

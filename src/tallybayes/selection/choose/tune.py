@@ -43,9 +43,10 @@ from ...families import (
     default_family,
     family_for,
     family_for_all,
+    named,
 )
 from ...families.settings import Settings, SettingsLike, smoothing_of
-from ...families.smoothing import Dirichlet, Laplace, Smoothing
+from ...families.smoothing import Laplace, Smoothing
 from ...model.model import Model
 from ...model.posterior import log_posterior
 from ...tally.tally import Tally
@@ -186,7 +187,7 @@ def tune(
     if isinstance(smoothing, (str, Real, Smoothing)):
         smoothing = [smoothing]
     smoothings = None if smoothing is None else [smoothing_of(s) for s in smoothing]
-    priors = [prior] if isinstance(prior, (str, Mapping, Dirichlet)) else list(prior)
+    priors = list(prior) if isinstance(prior, (list, tuple)) else [prior]
     for each in priors:
         replace(base, prior=each)  # refused if it is none, before anything is read
     reading = Reading.of(missing, strict, date_format, fold, kinds)
@@ -286,9 +287,9 @@ class _Search:
 def _lists(families: Any, schema: Schema) -> dict[str, list[Any]]:
     """The families to try, by column; one, or a list without columns, is for every column that it can read."""
     if isinstance(families, Mapping):
-        return {n: [f] if isinstance(f, (str, Family)) else list(f) for n, f in families.items()}
+        return {n: list(f) if isinstance(f, (list, tuple, set)) else [named(f)] for n, f in families.items()}
     out: dict[str, list[Any]] = {}
-    for family in [families] if isinstance(families, (str, Family)) else families or ():
+    for family in families if isinstance(families, (list, tuple, set)) else [] if families is None else [families]:
         for name, found in family_for_all(family, schema).items():
             out.setdefault(name, []).append(found)
     return out

@@ -110,6 +110,8 @@ def cross_validate(
     """
     if isinstance(folds, bool) or not (isinstance(folds, (int, np.integer)) or folds == LEAVE_ONE_OUT):
         raise SettingsError(f"folds={folds!r}", hint=f"take a whole number of at least 2, or {LEAVE_ONE_OUT!r}.")
+    if isinstance(repeats, bool) or not isinstance(repeats, (int, np.integer)) or repeats < 1:
+        raise SettingsError(f"repeats={repeats!r}", hint="take a whole number of at least 1.")
     if repeats > 1 and (by is not None or order or folds == LEAVE_ONE_OUT):
         what = "leaving out each row" if folds == LEAVE_ONE_OUT else "folds by a column" if by is not None else "time"
         raise SettingsError(
@@ -120,6 +122,7 @@ def cross_validate(
     reading = Reading.of(missing, strict, date_format, fold, kinds)
     source, schema, given = opened(data, target, y, weights, plan, schema, reading)
     if named is not None:
+        named = {name: Settings.of(each, schema) for name, each in named.items()}
         if folds == LEAVE_ONE_OUT:
             return _left_out(source, schema, named, seed)
         return _by_subtraction(source, schema, named, plan, repeats)
@@ -174,10 +177,12 @@ def _named(settings: Any) -> dict[str, Settings]:
     one = isinstance(settings, Mapping) and {*settings} <= {f.name for f in fields(Settings)} and len(settings) > 0
     if isinstance(settings, Settings) or (one and not any(isinstance(v, Settings) for v in settings.values())):
         return {"settings": Settings.of(settings)}
-    given = list(settings.values() if isinstance(settings, Mapping) else settings)
+    several = isinstance(settings, (Mapping, Sequence)) and not isinstance(settings, str)
+    given = list(settings.values() if isinstance(settings, Mapping) else settings if several else [])
     if not given:
         raise SettingsError(
-            "no settings to evaluate", hint="give tb.Settings(…), a list of them, or {name: tb.Settings(…)}."
+            f"settings={settings!r}: there are none to evaluate",
+            hint="give tb.Settings(…), a list of them, or {name: tb.Settings(…)}.",
         )
     each = [Settings.of(s) for s in given]
     if isinstance(settings, Mapping):

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from ...base.arrays import Floats, Ints
 from ...base.canon import printable
-from ...base.errors import SettingsError, unknown
+from ...base.errors import SettingsError, in_our_words, unknown
 from ...base.renamed import renamed
 from ...base.show import Page, Shown
 from ...data.guess import Reading
@@ -138,6 +138,7 @@ def learning_curve(
     >>> tb.learning_curve(table, "y", sizes=(10, 40, 80)).values
     (10, 40, 80)
     """
+    metrics = _known(metrics)
     plan = Plan(folds, groups is None, groups, None, None, seed)
     stated, reading = Settings.of(settings), Reading.of(missing, strict, date_format, fold, kinds)
     source, schema, _ = opened(data, target, y, weights, plan, schema, reading)
@@ -147,20 +148,29 @@ def learning_curve(
     n = len(shares)
     cells = count_folds(source, schema, by_position(np.where(at >= 0, at * n + step, -1)))
     base = Settings.of(stated, schema)
-    found = [_figures(cells.up_to(i + 1, n), [base], metrics, seed)[0] for i in range(n)]
+    found = [_figures(cells.up_to(i + 1, n), [base])[0] for i in range(n)]
     rows = [_rows_counted(cells.up_to(i + 1, n)) for i in range(n)]
     values = tuple(round(r) for r in rows)
     title = f"{int((at >= 0).sum()):,} rows, {int(at.max()) + 1} folds: figures by how many rows were counted"
     return _curve(title, "rows", values, rows, found, metrics)
 
 
+def _known(metrics: Sequence[str] | str) -> Sequence[str]:
+    """The names of figures, one or several; refused if there are none such."""
+    names = [metrics] if isinstance(metrics, str) else metrics
+    for name in names:
+        formula(name)
+    return names
+
+
 def _shares(sizes: Sequence[float], rows: int, folds: int) -> Floats:
     """Sizes as shares of the training rows, from the smallest."""
-    given = np.asarray(sizes, dtype=np.float64)
+    with in_our_words(SettingsError, f"sizes={sizes!r}", hint="give shares above 0 up to 1, or numbers of rows."):
+        given = np.atleast_1d(np.asarray(sizes, dtype=np.float64))
     share = np.where(given > 1, given / max(rows * (folds - 1) / folds, 1.0), given)
     if given.ndim != 1 or not len(given) or not ((share > 0) & (share <= 1 + 1e-9)).all():
         raise SettingsError(
-            f"sizes={list(sizes)!r} of {rows * (folds - 1) // folds:,} training rows",
+            f"sizes={given.tolist()!r} of {rows * (folds - 1) // folds:,} training rows",
             hint="give shares above 0 up to 1, or numbers of rows up to that.",
         )
     return np.unique(np.minimum(share, 1.0))
@@ -264,6 +274,7 @@ def validation_curve(
     >>> tb.validation_curve(table, "y", values=(1, 100)).values
     (1, 100)
     """
+    metrics = _known(metrics)
     plan = Plan(folds, groups is None, groups, None, None, seed)
     stated, reading = Settings.of(settings), Reading.of(missing, strict, date_format, fold, kinds)
     source, schema, _ = opened(data, target, y, weights, plan, schema, reading)
@@ -272,7 +283,7 @@ def validation_curve(
         raise SettingsError("no values to try", hint="give values=(0.1, 1, 10).")
     assign, _ = plan.assign(source, schema.target)
     counted = count_folds(source, schema, assign)
-    found = _figures(counted, list(named.values()), metrics, seed)
+    found = _figures(counted, list(named.values()))
     title = f"{len(found[0][0].labels):,} rows, {len(counted.scored())} folds: figures by {over}"
     return _curve(title, over, tuple(named), [_rows_counted(counted)] * len(named), found, metrics)
 
@@ -286,16 +297,20 @@ def _asked(schema: Schema, over: str, values: Any, column: str | None, settings:
         raise unknown(SettingsError, f"over={over!r}", over, OVER, hint)
     usual, change = OVER[over]
     base = Settings.of(settings, schema)
-    return {value: change(base, schema, column, value) for value in (usual if values is None else values)}
+    if column is not None:
+        schema[column]  # a name that it does not have is refused here
+    out = {}
+    for value in usual if values is None else values:
+        with in_our_words(SettingsError, f"{over} cannot be {value!r}", hint=f"give numbers: values={usual[:3]}."):
+            out[value] = change(base, schema, column, value)
+    return out
 
 
 Figures = tuple[Scored, Scored]  # of held-out rows, of counted rows
 
 
-def _figures(folds: Folds, settings: Sequence[Settings], figures: Sequence[str], seed: int) -> list[Figures]:
+def _figures(folds: Folds, settings: Sequence[Settings]) -> list[Figures]:
     """What held-out rows and counted rows are forecast under each setting."""
-    for metric in figures:
-        formula(metric)  # refused before anything is scored
     out, own = (folds.held_out_each(settings, seen=seen) for seen in (False, True))
     return [(_scored(a), _scored(b)) for a, b in zip(out, own, strict=True)]
 
