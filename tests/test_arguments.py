@@ -12,6 +12,8 @@ import tallybayes as tb
 MEANING = {
     "model": "a fitted model",
     "tally": "what was counted",
+    "name": "of an example",
+    "to": "a folder to copy it to",
     "a": "one of two tallies",
     "b": "the other of two tallies",
     "data": "rows with their labels, or anything that opens as a table",

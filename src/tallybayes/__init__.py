@@ -70,6 +70,7 @@ _HOMES = {
     "cross_validate": "selection.measure.cross_validate",
     "estimate": "model.estimate",
     "evaluate": "selection.measure.cross_validate",
+    "example": "data.sources",
     "fit": "selection.choose.fit",
     "hopeless": "model.joint.check",  # the first name of check_joint_table
     "infer": "data.infer",

@@ -208,6 +208,8 @@ def columns_page(model: Model) -> Any:
 
 def numbers_page(model: Model) -> Any | None:
     """Mean and standard deviation of every number by class; None where nothing was counted as a number."""
+    from ..model.odds import day_text
+
     tally = model.tally
     if tally is None:
         return None
@@ -217,8 +219,10 @@ def numbers_page(model: Model) -> Any | None:
         if column.like != "number":
             continue
         found = tally.moments(column.name)
+        days = column.part == "days"
         told = (
-            f"{mean:.4g} ± {square**0.5:.3g}" if n else "none" for n, mean, square in map(found.__getitem__, classes)
+            f"{day_text(round(mean)) if days else f'{mean:.4g}'} ± {square**0.5:.3g}{' days' * days}" if n else "none"
+            for n, mean, square in map(found.__getitem__, classes)
         )
         lines.append((column.name, *told))
     return grid(("mean ± deviation", *classes), lines) if lines else None
@@ -240,6 +244,19 @@ def table_page(model: Model, column: str, most: int) -> Any:
         shown.append((f"… {len(table.rows) - most:,} more", *("" for _ in table.classes[:MOST_CLASSES])))
     first = column if table.title.startswith("P(") else table.title
     return grid((first, *table.classes[:MOST_CLASSES]), shown)
+
+
+def column_page(model: Model, column: str, most: int) -> Iterator[Any]:
+    """The table of a column; where a correction is upon what was counted, also what its values add with it."""
+    from ..model.odds import said_of_values
+
+    said = said_of_values(model, column)
+    if said is not None:
+        yield "Counted, P(value given class):"
+    yield table_page(model, column, most)
+    if said is not None:
+        yield "\nCorrected by held-out rows, what a value adds to the score (0 for the class it speaks for):"
+        yield grid((column, *said.classes[:MOST_CLASSES]), _rows(said, most))
 
 
 def _rows(table: Table, most: int) -> Iterator[tuple[str, ...]]:

@@ -21,7 +21,7 @@ from ..base.arrow import utf8
 from ..base.errors import DataError, SettingsError, excerpt, unknown, warn
 from .kinds import KINDS
 from .sources import Batch
-from .spelling import SIGNS, Spelling, are_few, fold, is_mark, marks_among
+from .spelling import SIGNS, Spelling, are_few, is_mark, marks_among
 from .values import is_text
 
 _ISO = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}.*)?\Z")
@@ -372,19 +372,6 @@ def _ways(form: re.Match[str]) -> list[str]:
     if form["time"]:
         time = f"{form['t']}%H:%M" + (":%S" if form["seconds"] else "") + (".%f" if form["more"] else "")
     return [order.replace(" ", sep) + time for order in orders]
-
-
-def look_alike(values: Sequence[str]) -> list[str]:
-    """The values of a category that differ from another in letter case and blanks alone, one such group of them.
-
-    >>> look_alike(["no", "TRUE", "True", "true"])
-    ['TRUE', 'True', 'true']
-    """
-    groups: dict[str, list[str]] = {}
-    for value in values:
-        groups.setdefault(fold(value), []).append(value)
-    most = max(map(len, groups.values()), default=0)
-    return min(sorted(group) for group in groups.values() if len(group) == most) if most > 1 else []
 
 
 def no_text(some: Sequence[str]) -> bool:

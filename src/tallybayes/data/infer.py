@@ -15,8 +15,8 @@ from ..base.errors import DataError, SchemaError, SettingsError, unknown, warn
 from ..base.lazy import scipy
 from . import encode
 from .blocks import Codes
-from .guess import Reading, look_alike, typed
-from .look import gives_away, read_ahead
+from .guess import Reading, typed
+from .look import gives_away, look_alike, read_ahead
 from .propose import Proposals
 from .schema import Column, Schema
 from .sources import LABELS, MATRIX, WEIGHTS, Batch, Source, on_engine, open_source
@@ -314,7 +314,8 @@ def _target(look: Batch, name: str, reading: Reading) -> tuple[Codes, str]:
 
 
 def _warn_of_no_label(labels: Codes, name: str) -> None:
-    if alike := look_alike(labels.slots):
+    counted = np.bincount(labels.codes[labels.codes >= 0], minlength=len(labels.slots)).tolist()
+    if alike := look_alike(labels.slots, dict(zip(labels.slots, counted, strict=True))):
         shown = ", ".join(map(canon.printable, alike[:6]))
         warn(
             f"{shown} are {len(alike)} classes of {name!r}: spellings of one label? Hint: fold=True (--fold) makes "

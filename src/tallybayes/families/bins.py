@@ -31,6 +31,7 @@ from .histogram import GroupBelief, Histogram, left_out, middles, read_cells
 from .kernel import KernelBelief, pooled
 from .smoothing import is_number
 
+BINS = "P(bin given class)"  # the title of its table
 METHODS = ("mdl", "frequency", "width")
 _DIGITS = 6  # of a cut in the name of a bin, where they are enough
 MOST_BINS = 100_000  # room is made for each, however few values there are
@@ -251,4 +252,4 @@ class BinsBelief(GroupBelief):
 
     def table(self) -> Table:
         """P(bin given class)."""
-        return Table("P(bin given class)", _names(self.cuts, self.h.middle), self.probabilities, "bins")
+        return Table(BINS, _names(self.cuts, self.h.middle), self.probabilities, "bins")

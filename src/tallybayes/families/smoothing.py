@@ -167,7 +167,7 @@ class Dirichlet(Smoothing):
                 "a Dirichlet prior is empty, or mixes values and classes",
                 hint="give {value: amount} or {class: {value: amount}}.",
             )
-        tables = self._tables().values()
+        tables = [t if isinstance(t, Mapping) else {None: t} for t in self.amounts.values()]
         if not all(is_number(a) and a >= 0 and np.isfinite(a) for t in tables for a in (*t.values(), self.rest)):
             raise SettingsError(
                 "a Dirichlet prior has an amount that is negative, not finite or no number",
