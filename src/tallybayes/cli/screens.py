@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .choices import smoothing_words
-from .terminal import grid, heading
+from .terminal import for_commands, grid, heading
 
 if TYPE_CHECKING:
     from ..data.schema import Schema
@@ -36,7 +36,7 @@ _WORDS_OF_A_ROW = 10  # a word's share of all words is about so much less than t
 
 def schema_page(schema: Schema) -> Any:
     """Every column: its kind, and why."""
-    rows = [(c.name, c.kind, c.reason) for c in schema.columns]
+    rows = [(c.name, c.kind, for_commands(c.reason)) for c in schema.columns]
     return grid(("column", "kind", "why"), rows, left=3, fold=2)
 
 

@@ -55,6 +55,8 @@ _WORDS = {
     "use tb.families.Poisson() with its prior": "use the family poisson with its prior",
     "keep=[…] names": "--keep names",
     "missing=[…]": "--missing TEXT",
+    "fold=True makes": "--fold makes",
+    "take odd cells as missing: strict=False": "leave out --strict, which takes odd cells as missing",
     "mend date_format": "mend --date-format",
     "in the order of model.classes": "in the order of the classes",
     ": tb.Model.written(prior, tables, strength=100)": " (in Python)",
