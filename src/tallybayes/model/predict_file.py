@@ -55,13 +55,14 @@ def predict_file(
     batches = _with(keep, open_source(model.table_of(data)).batches(wanted))
     scored = threads.each(lambda batch: (batch, model.predict_log_proba(batch, prior=prior)), batches)
     with _written(out) as (file, own), contextlib.ExitStack() as stack:
-        rows, sink, write = 0, file, None
+        rows, sink, write, first = 0, file, None, None
         if packing:  # through a second handle, since it closes what it writes to
             sink = stack.enter_context(pa.CompressedOutputStream(os.fdopen(os.dup(file.fileno()), "wb"), packing))
         for batch, log_p in own(scored):
             piece = _columns(model, batch, log_p, probabilities, keep)
-            write = write or stack.enter_context(_writer(form, sink, piece.schema))
-            write(piece)
+            if write is None:
+                first, write = piece.schema, stack.enter_context(_writer(form, sink, piece.schema))
+            write(piece if piece.schema.equals(first) else _as_first(piece, first))
             rows += batch.rows
     return rows
 
@@ -88,6 +89,24 @@ def _columns(model: Model, batch: Batch, log_p: Any, probabilities: bool, keep: 
         each = map(array, np.ascontiguousarray(np.exp(log_p).T))
         columns |= dict(zip(output_names(model.classes), each, strict=True))
     return pa.RecordBatch.from_pydict(columns)
+
+
+def _as_first(piece: pa.RecordBatch, first: pa.Schema) -> pa.RecordBatch:
+    """Rows whose kept columns have another type than in the first rows, as several files may have them."""
+    columns = []
+    for column, field in zip(piece.columns, first, strict=True):
+        try:
+            cast = column.cast(field.type)
+            same = cast.cast(column.type).equals(column)
+        except pa.ArrowException:
+            same = False
+        if not same:
+            raise DataError(
+                f"column {field.name!r} to keep is {field.type} in some of the data and {column.type} in others",
+                hint="write them apart, or leave the column out.",
+            )
+        columns.append(cast)
+    return pa.RecordBatch.from_arrays(columns, schema=first)
 
 
 def _format(path: str | os.PathLike[str] | None, wish: str | None) -> tuple[str, str | None]:
