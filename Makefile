@@ -68,7 +68,7 @@ coverage: $(VENV)/.test
 # Pins with hashes, for every supported Python; needs uv. No index or download address is written.
 requirements:
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
-	  --no-emit-index-url --no-emit-find-links --extra build pyproject.toml -o requirements/run.txt
+	  --no-emit-index-url --no-emit-find-links --extra build --extra plot pyproject.toml -o requirements/run.txt
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
 	  --no-emit-index-url --no-emit-find-links --extra build --extra test --extra check pyproject.toml \
 	  -c requirements/run.txt -o requirements/test.txt

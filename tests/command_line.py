@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import subprocess
 import sys
 import warnings
@@ -13,6 +14,10 @@ import pytest
 
 from tallybayes.cli import main
 
+# What no message on the command line names, since it is Python: calls of the library, True and False, lists, dicts
+PYTHON = re.compile(
+    r"(?<![\w.])tb\.[a-zA-Z]|\b[a-z_]+=(?:True|False|None|\[|\{|['\"]|…)|\b(?:model|schema|tally|data)\.[a-z_]+\(|\bdata\[|\[\('"
+)
 COMMAND = str(Path(sys.executable).parent / "tallybayes")
 
 
@@ -43,7 +48,10 @@ def run(*arguments: object, given: bytes = b"", together: bool = False) -> Done:
             main([str(a) for a in arguments])
         for stream in streams:
             stream.flush()
-    return Done(int(end.value.code or 0), *(stream.buffer.getvalue() for stream in streams[1:]))
+    done = Done(int(end.value.code or 0), *(stream.buffer.getvalue() for stream in streams[1:]))
+    said = [found[0] for line in done.err.splitlines() if (found := PYTHON.search(line)) and "Python" not in line]
+    assert not said, f"a person at the command line is told of {said[0]!r}:\n{done.err}"
+    return done
 
 
 def start(*arguments: object, given: bytes = b"", **more: object) -> Done:

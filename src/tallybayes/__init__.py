@@ -74,6 +74,7 @@ _HOMES = {
     "cross_validate": "selection.measure.cross_validate",
     "estimate": "model.estimate",
     "evaluate": "selection.measure.saved",
+    "example": "data.sources",
     "fit": "selection.choose.fit",
     "hopeless": "model.joint.check",  # the first name of check_joint_table
     "infer": "data.infer",

@@ -16,6 +16,7 @@ from .data.pairs import PairColumn as PairColumn
 from .data.pairs import Side as Side
 from .data.schema import Column as Column
 from .data.schema import Schema as Schema
+from .data.sources import example as example
 from .data.sources import read as read
 from .data.text.tokeniser import Tokeniser as Tokeniser
 from .data.word_vectors import WordVectors as WordVectors

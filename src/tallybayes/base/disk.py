@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any
 
-from .errors import DataError, FileError
+from .errors import DataError, FileError, did_you_mean
 from .wording import printable
 
 _NEW = os.O_RDWR | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
@@ -62,7 +62,10 @@ def file_errors(path: str | os.PathLike[str], verb: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise FileError.of(error, printable(os.fspath(path), 200), verb) from error
+        near = ""
+        if error.errno == errno.ENOENT and verb == "read":
+            near = did_you_mean(os.path.basename(os.fspath(path)), names_beside(path))
+        raise FileError.of(error, printable(os.fspath(path), 200), verb, near) from error
 
 
 Stamp = tuple[int, int, int]  # what tells a file from what it becomes: its size, when it was written, which it is

@@ -91,12 +91,15 @@ class FileError(TallybayesError, OSError):
     """A file cannot be read or written; it is as it was. It is also the system's own error, with its `errno`."""
 
     @classmethod
-    def of(cls, error: OSError, path: object, verb: str) -> FileError:
-        """The system's error about a path, also a PermissionError or FileNotFoundError where that was one."""
+    def of(cls, error: OSError, path: object, verb: str, near: str = "") -> FileError:
+        """The system's error about a path, also a PermissionError or FileNotFoundError where that was one.
+
+        `near` says which file may have been meant.
+        """
         if isinstance(error, cls):
             return error
         hint = _HINTS.get(error.errno or 0, "check the disk, then try again.")
-        return _file_error(f"{path} cannot be {verb}: {error.strerror or error}", hint, error.errno)
+        return _file_error(f"{path} cannot be {verb}: {error.strerror or error}", near + hint, error.errno)
 
     def __reduce__(self) -> tuple[object, ...]:
         return (_file_error, (self.found, self.hint, self.errno))

@@ -60,21 +60,13 @@ class Choices:
     def applied(self, schema: Schema) -> Schema:
         """The schema with the kinds that were chosen; a date's parts give way together."""
         from ..base.errors import SchemaError, unknown
-        from ..data.schema import Column
+        from ..data.infer import with_kinds
 
         known = {n: None for c in schema.columns for n in (c.name, *c.inputs)}
-        for name in (*self.kinds, *self.families):
+        for name in self.families:
             if name not in known:
                 raise unknown(SchemaError, f"there is no column {name!r} to set", name, known)
-        for name, kind in self.kinds.items():
-            if any(c.name == name for c in schema.columns) and kind != "date":
-                schema = schema.with_column(name, kind=kind)
-            else:
-                new = Column(name, kind, reason="chosen by hand")
-                at = next(i for i, c in enumerate(schema.columns) if name in c.inputs)
-                rest = [c for c in schema.columns if c.reads != name]
-                schema = schema._with(columns=[*rest[:at], new, *rest[at:]])
-        return schema
+        return with_kinds(schema, self.kinds)
 
 
 def _smoothings(given: Sequence[str]) -> Smoothing | dict[str, Smoothing] | None:

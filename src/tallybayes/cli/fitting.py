@@ -298,7 +298,7 @@ def tune(
             settings=choices.settings,
             families=wanted,
             smoothing=smoothing or None,
-            priors=[parse_prior(p) for p in priors] or ("counted",),
+            prior=[parse_prior(p) for p in priors] or ("counted",),
             folds=folds,
             nested=nested,
         )

@@ -30,7 +30,7 @@ FORMATS = ("sealed", "json", "onnx", "card", "sql")
 @click.option("--json", "as_json", is_flag=True, help="Print the same as JSON.")
 def show_(model: str, columns: tuple[str, ...], top: int, reveals: bool, as_json: bool) -> None:
     """A model as a page to read: classes, columns, tables, and what is most telling."""
-    from .screens import model_page, provenance_page, table_page
+    from .screens import column_page, model_page, provenance_page
 
     found = load_model(model)
     if reveals:
@@ -45,7 +45,7 @@ def show_(model: str, columns: tuple[str, ...], top: int, reveals: bool, as_json
     show(heading(f"{model}: {found.schema.target} from {many(len(found.beliefs), 'column')}, {rows}"))
     if columns:
         for column in columns:
-            show(heading(f"{column}: {found.schema[column].reason}"), table_page(found, column, 1_000))
+            show(heading(f"{column}: {found.schema[column].reason}"), *column_page(found, column, 1_000))
     else:
         show(*model_page(found, top))
         show(heading("Where it comes from"), provenance_page(found.provenance))
@@ -104,7 +104,7 @@ def _facts(model: Model, columns: tuple[str, ...]) -> dict[str, Any]:
 def report(model: str, data: Data, output: str) -> None:
     """One page of HTML about MODEL on the rows of DATA: figures, pictures, mistakes, the model as a nomogram.
 
-    The page needs no network. Its pictures need the extra `plot`: pip install 'tallybayes[plot]'.
+    The page needs no network. Its pictures need matplotlib: pip install matplotlib.
     """
     from ..explain.report.page import report as write_report
 

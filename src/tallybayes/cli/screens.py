@@ -9,7 +9,7 @@ import numpy as np
 
 from ..base.canon import printable
 from .choices import smoothing_words
-from .terminal import grid, heading
+from .terminal import for_commands, grid, heading
 
 if TYPE_CHECKING:
     from ..data.schema import Schema
@@ -41,7 +41,7 @@ _WORDS_OF_A_ROW = 10  # a word's share of all words is about so much less than t
 
 def schema_page(schema: Schema) -> Any:
     """Every column: its kind, and why."""
-    rows = [(c.name, c.kind, c.reason) for c in schema.columns]
+    rows = [(c.name, c.kind, for_commands(c.reason)) for c in schema.columns]
     return grid(("column", "kind", "why"), rows, left=3, fold=2)
 
 
@@ -261,6 +261,8 @@ def columns_page(model: Model) -> Any:
 
 def numbers_page(model: Model) -> Any | None:
     """Mean and standard deviation of every number by class; None where nothing was counted as a number."""
+    from ..model.odds import day_text
+
     tally = model.tally
     if tally is None:
         return None
@@ -270,8 +272,10 @@ def numbers_page(model: Model) -> Any | None:
         if column.like != "number":
             continue
         found = tally.moments(column.name)
+        days = column.part == "days"
         told = (
-            f"{mean:.4g} ± {square**0.5:.3g}" if n else "none" for n, mean, square in map(found.__getitem__, classes)
+            f"{day_text(round(mean)) if days else f'{mean:.4g}'} ± {square**0.5:.3g}{' days' * days}" if n else "none"
+            for n, mean, square in map(found.__getitem__, classes)
         )
         lines.append((column.name, *told))
     return grid(("mean ± deviation", *classes), lines) if lines else None
@@ -293,6 +297,19 @@ def table_page(model: Model, column: str, most: int) -> Any:
         shown.append((f"… {len(table.rows) - most:,} more", *("" for _ in table.classes[:MOST_CLASSES])))
     first = column if table.title.startswith("P(") else table.title
     return grid((first, *table.classes[:MOST_CLASSES]), shown)
+
+
+def column_page(model: Model, column: str, most: int) -> Iterator[Any]:
+    """The table of a column; where a correction is upon what was counted, also what its values add with it."""
+    from ..model.odds import said_of_values
+
+    said = said_of_values(model, column)
+    if said is not None:
+        yield "Counted, P(value given class):"
+    yield table_page(model, column, most)
+    if said is not None:
+        yield "\nCorrected by held-out rows, what a value adds to the score (0 for the class it speaks for):"
+        yield grid((column, *said.classes[:MOST_CLASSES]), _rows(said, most))
 
 
 def _rows(table: Table, most: int) -> Iterator[tuple[str, ...]]:

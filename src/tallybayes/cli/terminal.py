@@ -21,9 +21,57 @@ from ..base.wording import printable
 _WIDE = 100  # columns of a page that no terminal bounds
 _LONGEST = 500  # characters of one line of a message
 _PATIENCE = 1.0  # seconds before a bar is worth looking at
-_WORDS = {"target='…'": "--target COLUMN", "model.save(path)": "tallybayes fit -o MODEL"}
+# Python in hints, and what of the command line it is. A hint may also name both: `fold=True (--fold)`
+_WORDS = {
+    "target='…'": "--target COLUMN",
+    "model.save(path)": "tallybayes fit -o MODEL",
+    "schema.save(path)": "tallybayes fit --save-schema FILE",
+    "schema.save('schema.json') on one machine, Schema.load on the other": "--save-schema FILE for the one, --schema "
+    "FILE for the other",
+    "tb.count(a, schema) + tb.count(b, schema)": "tallybayes fit each with --schema FILE, then tallybayes merge",
+    "tb.fit(data, target, calibrate='isotonic')": "tallybayes fit",
+    "let tb.infer make the schema (it looks at the data for cells)": "leave --schema out (fit looks at the data)",
+    "give them to tb.infer, which makes the schema": "make the schema with them (--save-schema FILE)",
+    "model.recalibrate(rows) fits weights without it": "tallybayes fit chooses weights without it",
+    "take 'counted', 'uniform', {class: probability} or Dirichlet({class: rows})": "--prior is counted, uniform or "
+    "CLASS=PROBABILITY,…",
+    "take 'auto', True, False, or a list of two different columns each: [('sex', 'class')]": "--pairs is auto, no, or "
+    "two different columns: sex:class",
+    ", or shuffle with stratify=True": "",
+    "; stratify=True gives every fold its share of every class": "",
+    "smoothing=tb.Laplace(alpha)": "--smoothing laplace:ALPHA",
+    ", or tb.Dirichlet({…})": "",
+    ", or tb.Dirichlet({word: alpha})": "",
+    "tb.Beta(1, 9)": "--smoothing beta:1:9",
+    "tb.Laplace(1.0)": "--smoothing laplace:1",
+    "tb.Laplace(α)": "--smoothing laplace:ALPHA",
+    "read it with tb.load_sealed(path)": "predict and explain read it; others need the model that it was made of",
+    "tb.load(path) reads a model; tb.load_sealed(path) reads what model.export(path) sealed": "tallybayes export MODEL "
+    "-o FILE makes one",
+    "source='…' lets": '"source" in the file of the schema lets',
+    "take tb.Beta for columns read by 'bernoulli' words, tb.Dirichlet({value: rows}) for others": "take it for columns "
+    "read by 'bernoulli' words: --smoothing COLUMN=beta:A:B",
+    "use tb.families.Poisson() with its prior": "use the family poisson with its prior",
+    "keep=[…] names": "--keep names",
+    "missing=[…]": "--missing TEXT",
+    "fold=True makes": "--fold makes",
+    "take odd cells as missing: strict=False": "leave out --strict, which takes odd cells as missing",
+    "mend date_format": "mend --date-format",
+    "in the order of model.classes": "in the order of the classes",
+    ": tb.Model.written(prior, tables, strength=100)": " (in Python)",
+    "tb.Model.written(prior, tables, strength=100) makes one that counts": "a model written with a strength counts",
+    "or give format=": "or give --format ",
+    "tb.load(path, trusted=True) reads a file you know to be right": "take it anew from where it came",
+    ": tb.load(path, like='model.tb.parquet')": " (in Python, like=)",
+    "add files with tb.load(path, like=model) instead": "merge models that were fitted with one --schema",
+}
 Tell = Callable[..., None]  # (rows read, share done or None, and what is being done)
-_OPTIONS = ("keep", "delimiter", "encoding", "decimal", "bad_lines", "memory_limit", "table", "query", "new_classes")
+_OPTIONS = (
+    *("keep", "delimiter", "encoding", "decimal", "bad_lines", "memory_limit", "table", "query", "new_classes"),
+    *("date_format", "kind", "effort", "smoothing", "prior", "pairs"),
+)
+_BOTH = re.compile(r"[\w.]+(?:\([^()]*\)|=[^\s()]+) \((--[^()]+)\)")  # Python, and the option in brackets
+_CUT = re.compile(r"data\['high'\] = data\[(['\"])(.*?)\1\] >= (\S+),")
 
 
 def say(line: str, *, error: bool = False) -> None:
@@ -133,16 +181,22 @@ def for_commands(text: str) -> str:
     'say it: --encoding latin-1.'
     >>> for_commands("count it with schema.with_column('my boat', kind='category').")
     "count it with --set 'my boat=category'."
+    >>> for_commands("fold=True (--fold) makes them one.")
+    '--fold makes them one.'
     """
+    text = _BOTH.sub(r"\1", text)
     for words, ours in _WORDS.items():
         text = text.replace(words, ours)
+    text = re.sub(r"schema\.with_column\([^()]*, levels=L\)", '"levels": L for it in a --schema FILE', text)
+    text = _CUT.sub(r"a new column high that says whether \2 is at least \3,", text)
     text = re.sub(r"tb\.read\([^()=]*?, (\w+)=(['\"])(.*?)\2\)", lambda m: _option(m[1], m[3]), text)
-    text = re.sub(r"\b(" + "|".join(_OPTIONS) + r")=(['\"])(.*?)\2", lambda m: _option(m[1], m[3]), text)
-    return re.sub(
+    text = re.sub(
         r"schema\.with_column\((['\"])(.*?)\1, kind=(['\"])(\w+)\3\)",
         lambda m: f"--set {shlex.quote(f'{m[2]}={m[4]}')}",
         text,
     )
+    text = re.sub(r"\b(" + "|".join(_OPTIONS) + r")=(['\"])(.*?)\2", lambda m: _option(m[1], m[3]), text)
+    return re.sub(r"\b(folds|repeats|seed)=(\d+)", lambda m: _option(m[1], m[2]), text)
 
 
 def _option(name: str, value: str) -> str:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -18,9 +18,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..base.arrow import utf8
-from ..base.errors import DataError, SettingsError, excerpt, warn
+from ..base.errors import DataError, SettingsError, excerpt, unknown, warn
+from .kinds import KINDS
 from .sources import Batch
-from .spelling import SIGNS, Spelling, are_few, fold, is_mark, marks_among
+from .spelling import SIGNS, Spelling, are_few, is_mark, marks_among
 from .values import is_text
 
 _ISO = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}.*)?\Z")
@@ -119,22 +120,39 @@ def _floats(column: Any) -> list[float | None]:
 
 @dataclass(frozen=True)
 class Reading:
-    """What a user says of how cells are read, beside the data: the options of `infer` and `fit`."""
+    """What a user says of how columns are read, beside the data: options of `infer` and of all verbs that infer."""
 
     missing: tuple[str, ...] | None = None  # texts that mean "missing", beside the usual ones; (): not even those
     strict: bool = False  # an odd cell is refused
     date_format: str | Mapping[str, str] | None = None  # of all columns that it fits, or by column
     fold: bool = False  # letter case and blanks of categories and labels mean nothing
+    kinds: Mapping[str, str] = field(default_factory=dict)  # of columns that a person has decided about
 
     @classmethod
-    def of(cls, missing: Any = None, strict: bool = False, date_format: Any = None, fold: bool = False) -> Reading:
+    def of(
+        cls, missing: Any = None, strict: bool = False, date_format: Any = None, fold: bool = False, kinds: Any = None
+    ) -> Reading:
         """The options as they were given."""
+        if not isinstance(kinds or {}, Mapping):
+            raise SettingsError(f"kinds={kinds!r}", hint="give them by column: kinds={'zip': 'category'}.")
+        for name, kind in (kinds or {}).items():
+            if kind not in KINDS:
+                raise unknown(SettingsError, f"kinds: column {name!r} as {kind!r}", kind, KINDS)
         if missing is not None:
+            if not isinstance(missing, Iterable):
+                raise SettingsError(
+                    f"missing={missing!r}", hint="give texts: missing=['?', 'unknown'], or [] for none."
+                )
             missing = tuple(map(str, (missing,) if isinstance(missing, str) else missing))
         formats = date_format.values() if isinstance(date_format, Mapping) else [date_format] if date_format else []
         for each in formats:
             Spelling(date=each)  # refused if it is none
-        return cls(missing, bool(strict), date_format, bool(fold))
+        return cls(missing, bool(strict), date_format, bool(fold), dict(kinds or {}))
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The same as arguments of a verb."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
 
     @property
     def marks(self) -> tuple[str, ...]:
@@ -354,19 +372,6 @@ def _ways(form: re.Match[str]) -> list[str]:
     if form["time"]:
         time = f"{form['t']}%H:%M" + (":%S" if form["seconds"] else "") + (".%f" if form["more"] else "")
     return [order.replace(" ", sep) + time for order in orders]
-
-
-def look_alike(values: Sequence[str]) -> list[str]:
-    """The values of a category that differ from another in letter case and blanks alone, one such group of them.
-
-    >>> look_alike(["no", "TRUE", "True", "true"])
-    ['TRUE', 'True', 'true']
-    """
-    groups: dict[str, list[str]] = {}
-    for value in values:
-        groups.setdefault(fold(value), []).append(value)
-    most = max(map(len, groups.values()), default=0)
-    return min(sorted(group) for group in groups.values() if len(group) == most) if most > 1 else []
 
 
 def no_text(some: Sequence[str]) -> bool:

@@ -11,12 +11,12 @@ import pyarrow as pa
 
 from ..base import canon, threads
 from ..base.arrays import Ints
-from ..base.errors import DataError, unknown, warn
+from ..base.errors import DataError, SchemaError, SettingsError, unknown, warn
 from ..base.lazy import scipy
 from . import encode
 from .blocks import Codes
-from .guess import Reading, look_alike, typed
-from .look import gives_away, read_ahead
+from .guess import Reading, typed
+from .look import gives_away, look_alike, read_ahead
 from .propose import Proposals, with_commas
 from .schema import Column, Schema
 from .sources import LABELS, MATRIX, WEIGHTS, Batch, Source, on_engine, open_source
@@ -34,6 +34,7 @@ def infer(
     target: Any = None,
     y: Any = None,
     *,
+    kinds: Mapping[str, str] | None = None,
     weights: str | None = None,
     receipts: bool = False,
     keep_leaks: bool = False,
@@ -45,6 +46,8 @@ def infer(
 ) -> Schema:
     """A schema for the data: a kind and a reason for every column. Edit it with `with_column`.
 
+    `target` names the column to predict; with a matrix give the labels instead, `infer(X, y)`. `kinds` says what some
+    columns are, {"zip": "category", "note": "text", "id": "ignore"}, and the others are looked at.
     A column that gives the label away is ignored with a warning, unless `keep_leaks`. `engine` is as for `count`.
 
     Marks such as NA, N/A, ? and - are missing values where a column has them; `missing` names more, and `missing=[]`
@@ -58,19 +61,33 @@ def infer(
       Sky   category  text, 2 different values: rainy, sunny
       Wind  number    numbers from 2 to 7.25
     """
-    reading = Reading.of(missing, strict, date_format, fold)
-    target, y = labels_or_name(target, y)
-    source = on_engine(open_source(data, y, target=LABELS if target is None else target), engine)
-    schema, odd = looked_at(first_look(source), target, weights, receipts, reading, keep_leaks=keep_leaks)
+    reading = Reading.of(missing, strict, date_format, fold, kinds)
+    name, y, given = asked(target, y, None, reading)
+    if given is not None:
+        raise SettingsError("a schema where its target belongs", hint=f"write tb.infer(data, {given.target!r}).")
+    source = on_engine(open_source(data, y, target=name), engine)
+    return schema_of(source, name, weights, reading, receipts=receipts, keep_leaks=keep_leaks)
+
+
+def schema_of(
+    source: Source,
+    name: str,
+    weights: str | None,
+    reading: Reading,
+    *,
+    receipts: bool = False,
+    keep_leaks: bool = False,
+) -> Schema:
+    """The schema of `infer` for a source, with a warning of odd cells."""
+    schema, odd = looked_at(first_look(source), name, weights, receipts, reading, keep_leaks=keep_leaks)
     odd.warn()
     return schema
 
 
 def looked_at(
-    look: Batch, target: str | None, weights: str | None, receipts: bool, reading: Reading, *, keep_leaks: bool = False
+    look: Batch, name: str, weights: str | None, receipts: bool, reading: Reading, *, keep_leaks: bool = False
 ) -> tuple[Schema, OddCells]:
     """The schema of `infer`, and the odd cells among the rows that were looked at."""
-    name = LABELS if target is None else target
     seen, look = look, typed(look)
     labels, label_type = _target(look, name, reading)
     if look.written:
@@ -89,7 +106,7 @@ def looked_at(
         proposed = proposals.of(column, looked)
         if seen.decimal == ",":
             proposed = [with_commas(each, seen.columns.get(column)) for each in proposed]
-        leak = None if keep_leaks else gives_away(looked, proposed, labels)
+        leak = None if keep_leaks or column in reading.kinds else gives_away(looked, proposed, labels)
         if leak:
             warn(
                 f"column {column!r} is ignored: {leak}. Hint: if it is known before the answer is, count it with "
@@ -105,7 +122,50 @@ def looked_at(
         said = f"; seen in {look.rows:,} rows from all over the file"
         columns = [replace(c, reason=c.reason + said) for c in columns]
     more: dict[str, Any] = {"receipts": receipts, "missing": marks, "fold": reading.fold}
-    return Schema(columns, target=name, label_type=label_type, weights=weights, **more), odd
+    return with_kinds(Schema(columns, target=name, label_type=label_type, weights=weights, **more), reading.kinds), odd
+
+
+def with_kinds(schema: Schema, kinds: Mapping[str, str]) -> Schema:
+    """The schema with the kinds that a person has chosen for some columns; a date's parts give way together."""
+    known = {n: None for c in schema.columns for n in (c.name, *c.inputs)}
+    for name, kind in kinds.items():
+        if name not in known:
+            raise unknown(SchemaError, f"there is no column {name!r} to set", name, known)
+        if any(c.name == name for c in schema.columns) and kind != "date":
+            schema = schema.with_column(name, kind=kind)
+        else:
+            new = Column(name, kind, reason="chosen by hand")
+            at = next(i for i, c in enumerate(schema.columns) if name in c.inputs)
+            rest = [c for c in schema.columns if c.reads != name]
+            schema = schema._with(columns=[*rest[:at], new, *rest[at:]])
+    return schema
+
+
+def asked(target: Any, y: Any, schema: Any, reading: Reading | None = None) -> tuple[str, Any, Schema | None]:
+    """What every verb is told of the data: the name of the target, labels that stand beside, the schema if given.
+
+    `target` is the column's name, the labels themselves, `fit(X, y)`, or a schema, which has a target of its own.
+    """
+    if isinstance(target, Schema) or not (schema is None or isinstance(schema, Schema)):
+        if schema is not None and (target is not None or not (isinstance(schema, str) or hasattr(schema, "__len__"))):
+            raise SettingsError(
+                f"schema={schema!r:.60}", hint="give a tb.Schema, such as tb.infer(data, 'target') makes."
+            )
+        target, schema = schema, target  # first spellings: verb(data, schema), verb(data, schema='target')
+    name, y = labels_or_name(target, y)
+    if schema is None:
+        return LABELS if name is None else name, y, None
+    if name not in (None, schema.target):
+        raise SettingsError(
+            f"the target {name!r} beside a schema whose target is {schema.target!r}",
+            hint=f"leave target= out, or make another schema: tb.infer(data, {name!r}).",
+        )
+    if reading not in (None, Reading()):
+        raise SettingsError(
+            "kinds, missing, strict, date_format or fold beside a schema, which says how cells are read",
+            hint="give them to tb.infer, which makes the schema, or leave them out.",
+        )
+    return schema.target, y, schema
 
 
 def labels_or_name(target: Any, y: Any) -> tuple[str | None, Any]:
@@ -258,7 +318,8 @@ def _target(look: Batch, name: str, reading: Reading) -> tuple[Codes, str]:
 
 
 def _warn_of_no_label(labels: Codes, name: str) -> None:
-    if alike := look_alike(labels.slots):
+    counted = np.bincount(labels.codes[labels.codes >= 0], minlength=len(labels.slots)).tolist()
+    if alike := look_alike(labels.slots, dict(zip(labels.slots, counted, strict=True))):
         shown = ", ".join(map(canon.printable, alike[:6]))
         warn(
             f"{shown} are {len(alike)} classes of {name!r}: spellings of one label? Hint: fold=True (--fold) makes "

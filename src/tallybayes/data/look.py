@@ -21,11 +21,12 @@ from ..base.arrow import array, utf8
 from .blocks import Codes
 from .kinds import Reason
 from .schema import Column
-from .spelling import Spelling, folded, spelled
+from .spelling import Spelling, fold, folded, spelled
 from .text.tokeniser import AUTO, Tokeniser, without_spaces
 from .values import Where, category, is_text, number
 
 SOME = 1_000  # values looked at
+_RARE = 0.2  # of the rows of another label: so much rarer, it may be a slip
 NAME_CHARACTERS = (1, 4)
 # one to three words of letters, joined as names are: Anne-Marie, O'Neill, St. John, Smith, Jo
 _NAME = re.compile(r"[^\W\d_]+([ '’.,\-]{1,2}[^\W\d_]+){0,2}\.?")
@@ -255,3 +256,29 @@ def is_counted(value: Any) -> bool:
 def are_numbers(kind: Any) -> bool:
     """Whether values of an Arrow type are numbers as they are."""
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
+
+
+def look_alike(values: Sequence[str], rows: Mapping[str, int] | None = None) -> list[str]:
+    """The values of a category that differ from another in letter case and blanks alone, one such group of them.
+
+    With `rows` of each, those are left out that many rows tell apart on purpose: hAd and had, or A and a.
+
+    >>> look_alike(["no", "TRUE", "True", "true"])
+    ['TRUE', 'True', 'true']
+    >>> look_alike(["hAd", "had"], {"hAd": 90, "had": 90})
+    []
+    """
+    groups: dict[str, list[str]] = {}
+    for value in values:
+        groups.setdefault(fold(value), []).append(value)
+    if rows is not None:
+        groups = {name: group for name, group in groups.items() if _of_one(group, [rows[v] for v in group])}
+    most = max(map(len, groups.values()), default=0)
+    return min(sorted(group) for group in groups.values() if len(group) == most) if most > 1 else []
+
+
+def _of_one(group: Sequence[str], rows: Sequence[int]) -> bool:
+    """Whether these are rather spellings of one label: one is rare, or they are written as words are: no, No, NO."""
+    plain = [" ".join(v.split()) for v in group]
+    usual = all(len(v) > 1 and v in (v.lower(), v.upper(), v.capitalize(), v.title()) for v in plain)
+    return usual or min(rows) < _RARE * max(rows)

@@ -18,9 +18,9 @@ from ..exact.cells import Cells
 from .blocks import Codes
 from .columns import with_points
 from .dates import date_part
-from .guess import Reading, Understood, is_number, look_alike, no_text, understood
+from .guess import Reading, Understood, is_number, no_text, understood
 from .kinds import KINDS, Reason
-from .look import Looked, Ordered, are_names, are_numbers, free_text, is_counted, names, some_of
+from .look import Looked, Ordered, are_names, are_numbers, free_text, is_counted, look_alike, names, some_of
 from .schema import Column, date_columns
 from .sources import Batch
 from .spelling import OddCells, Spelling, spelled

@@ -195,14 +195,14 @@ class Schema(Record):
         unicode: str | None = UNICODE,
         fold: bool = False,
     ) -> None:
-        put = object.__setattr__
+        put, columns = object.__setattr__, list(columns)
+        if strange := [c for c in columns if not isinstance(c, Column)]:
+            raise SchemaError(f"{strange[0]!r:.60} among the columns", hint="give a list of tb.Column(name, kind).")
         put(self, "columns", tuple(p for c in columns for p in (_parts(c) if c.about.parts else [c])))
-        for what, value in (("label_type", label_type), ("weights", weights), ("unicode", unicode)):
-            put(self, what, value)
-        put(self, "target", str(target))
         put(self, "missing", tuple(sorted({missing} if isinstance(missing, str) else set(missing))))
-        for what, flag in (("receipts", receipts), ("fold", fold)):
-            put(self, what, bool(flag))
+        told = {"target": str(target), "label_type": label_type, "weights": weights, "unicode": unicode}
+        for what, value in {**told, "receipts": bool(receipts), "fold": bool(fold)}.items():
+            put(self, what, value)
         names = [c.name for c in self.columns]
         put(self, "_by_name", dict(zip(names, self.columns, strict=True)))
         if len(self._by_name) < len(names):

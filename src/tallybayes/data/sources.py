@@ -8,10 +8,12 @@ NumPy and SciPy sparse matrices with their labels beside them; Spark frames, whi
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from glob import has_magic
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,8 +36,9 @@ from .batch import (
 )
 from .columns import as_column, odd_in_polars
 
-__all__ = ["LABELS", "MATRIX", "WEIGHTS", "Batch", "Source", "Wanted", "on_engine", "open_source", "read"]
+__all__ = ["LABELS", "MATRIX", "WEIGHTS", "Batch", "Source", "Wanted", "example", "on_engine", "open_source", "read"]
 
+_EXAMPLES = ("examples", "../../examples")  # beside the package's files once it is installed, else those of a checkout
 LABELS = "y"  # labels given beside the data are a column of this name unless the caller names another
 _MANY_CELLS = 1 << 20  # of a frame: converting so many takes longer than starting threads
 
@@ -233,6 +236,10 @@ def _length(column: Any) -> int:
 
 
 def _beside(source: Source, extra: Mapping[str, Any]) -> Source:
+    for name, values in extra.items():
+        if isinstance(values, (str, bytes)) or not (hasattr(values, "__len__") or hasattr(values, "__iter__")):
+            what = "weights" if name == WEIGHTS else "labels"
+            raise DataError(f"{values!r} as {what} of the rows", hint="give one for each row, or the name of a column.")
     columns = {name: as_column(_flat(values)) for name, values in extra.items()}
 
     def joined(batches: Iterator[Batch]) -> Iterator[Batch]:
@@ -269,3 +276,25 @@ def _uneven(name: str, given: int, rows: str) -> DataError:
         f"{given} values were given as {name!r} beside data of {rows} rows",
         hint="labels and weights need one value per row, in the order of the rows.",
     )
+
+
+def example(name: str, to: str | os.PathLike[str] | None = None) -> Path:
+    """Where an example that comes with the package lies: "flats.csv", a table, or "inbox", a folder of mail.
+
+    With `to`, a folder, it is copied there first; what lies there under that name is left as it is.
+
+    >>> example("flats.csv").name
+    'flats.csv'
+    """
+    package = Path(__file__).resolve().parents[1]
+    folder = next((f for place in _EXAMPLES if (f := (package / place)).is_dir()), package)
+    known = sorted(path.name for path in folder.iterdir() if path.suffix != ".py") if folder != package else []
+    if name not in known:
+        raise unknown(DataError, f"there is no example {name!r}", name, known)
+    found = (folder / name).resolve()
+    if to is None:
+        return found
+    here = Path(to) / name
+    if not here.exists():
+        (shutil.copytree if found.is_dir() else shutil.copy)(found, here)
+    return here

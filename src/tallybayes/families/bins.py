@@ -29,7 +29,9 @@ from .base import WORST, Context, Family, Table
 from .categorical import draw
 from .histogram import GroupBelief, Histogram, left_out, middles, read_cells
 from .kernel import KernelBelief, pooled
+from .smoothing import is_number
 
+BINS = "P(bin given class)"  # the title of its table
 METHODS = ("mdl", "frequency", "width")
 _DIGITS = 6  # of a cut in the name of a bin, where they are enough
 MOST_BINS = 100_000  # room is made for each, however few values there are
@@ -47,7 +49,9 @@ class Bins(Family):
     kinds = ("number",)
 
     def __post_init__(self) -> None:
-        if self.method not in METHODS or (self.bins is not None and not 1 <= self.bins <= MOST_BINS):
+        if self.method not in METHODS or not (
+            self.bins is None or (is_number(self.bins) and 1 <= self.bins <= MOST_BINS)
+        ):
             raise SettingsError(
                 f"bins of method {self.method!r}, number {self.bins!r}",
                 hint=f"take the method 'mdl', 'frequency' or 'width', and from 1 to {MOST_BINS:,} bins.",
@@ -248,4 +252,4 @@ class BinsBelief(GroupBelief):
 
     def table(self) -> Table:
         """P(bin given class)."""
-        return Table("P(bin given class)", _names(self.cuts, self.h.middle), self.probabilities, "bins")
+        return Table(BINS, _names(self.cuts, self.h.middle), self.probabilities, "bins")

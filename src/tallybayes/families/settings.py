@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ..data.schema import Schema
 
 UNSEEN = ("no evidence", "reserve")
+MOST_OFF_ONE = 0.02  # how far from one the sum of given probabilities may be
 FLOORS = ("column", "global", "guarded")
 
 
@@ -48,7 +49,7 @@ class Floor:
     share: float = 1e-9
 
     def __post_init__(self) -> None:
-        if self.kind not in FLOORS or not (self.share >= 0 and np.isfinite(self.share)):
+        if self.kind not in FLOORS or not (is_number(self.share) and self.share >= 0 and np.isfinite(self.share)):
             raise SettingsError(
                 f"a variance floor of kind {self.kind!r} with share {self.share!r}",
                 hint="take Floor('column', 1e-9), 'global' or 'guarded' instead of 'column'; the share is at least 0.",
@@ -188,20 +189,33 @@ def _prior(value: Any) -> None:
         if value not in ("counted", "uniform"):
             hint = "take 'counted', 'uniform', {class: probability} or Dirichlet({class: rows})."
             raise unknown(SettingsError, f"prior={value!r}", value, ("counted", "uniform"), hint)
+    elif isinstance(value, Mapping):
+        check_probabilities(value)
     elif not isinstance(value, (Mapping, Dirichlet)):
         raise SettingsError(
             f"prior={value!r}", hint="take 'counted', 'uniform', {class: probability} or Dirichlet({…})."
         )
 
 
-def _unseen(value: Any) -> None:
-    if value not in UNSEEN:
-        raise SettingsError(f"unseen={value!r}", hint="take 'no evidence' or 'reserve'.")
+def check_probabilities(prior: Mapping[Any, float]) -> None:
+    """Refuse a prior whose numbers are no probabilities, or do not add up to one, give or take MOST_OFF_ONE."""
+    bad = [c for c, p in prior.items() if not (is_number(p) and 0 <= p <= 1)]
+    total = 0.0 if bad else sum(map(float, prior.values()))
+    if bad or not prior or abs(total - 1) > MOST_OFF_ONE:
+        raise SettingsError(
+            f"the prior of {bad[0]!r} is {prior[bad[0]]!r}" if bad else f"the priors add up to {total:g}, not 1",
+            hint="give probabilities from 0 to 1 that add up to one.",
+        )
 
 
-def _floor(value: Any) -> None:
-    if not isinstance(value, Floor):
-        raise SettingsError(f"floor={value!r}", hint="take tb.Floor('column', 1e-9), 'global' or 'guarded'.")
+def _is(fits: Callable[[Any], bool], name: str, hint: str) -> Callable[[Any], None]:
+    """A check that a setting is what it should be."""
+
+    def check(value: Any) -> None:
+        if not fits(value):
+            raise SettingsError(f"{name}={value!r}", hint=hint)
+
+    return check
 
 
 def _numbers(what: str, hint: str, least: float = -np.inf) -> Callable[[Mapping[str, float]], None]:
@@ -231,6 +245,17 @@ def _corrections(value: Any) -> None:
 _weights = _numbers("weight of column", "weights are at least 0.", least=0.0)
 _lengths = _numbers("length exponent of column", "take a number, usually between -1 and 0.")
 _offsets = _numbers("offset of class", "take a number of nats, or none.")
+_unseen = _is(lambda v: v in UNSEEN, "unseen", "take 'no evidence' or 'reserve'.")
+_floor = _is(lambda v: isinstance(v, Floor), "floor", "take tb.Floor('column', 1e-9), 'global' or 'guarded'.")
+_predictive = _is(lambda v: isinstance(v, (bool, np.bool_)), "predictive", "take True or False.")
+_isotonic = _is(
+    lambda v: isinstance(v, Isotonic | None), "isotonic", "take tb.Isotonic, or fit with calibrate='isotonic'."
+)
+_lead = _is(lambda v: isinstance(v, MarginScaling | None), "lead", "take a tb.Lead; tb.fit fits one where it helps.")
+_calibrated = _is(lambda v: isinstance(v, Calibrated | None), "calibrated", "leave it out: it tells of fitted weights.")
+_classes = _is(
+    lambda v: not isinstance(v, str) and all(isinstance(c, str) for c in v), "classes", "give labels as texts."
+)
 
 
 @dataclass(frozen=True)
@@ -263,7 +288,7 @@ class Settings(Record):
         default="counted", metadata=_concerns(by="class", estimated=True, check=_prior)
     )
     families: Any = field(default_factory=dict, metadata=_concerns(by="column", estimated=True, check=_families))
-    predictive: bool = field(default=False, metadata=_concerns(estimated=True))
+    predictive: bool = field(default=False, metadata=_concerns(estimated=True, check=_predictive))
     unseen: str = field(default="no evidence", metadata=_concerns(estimated=True, check=_unseen))
     floor: Floor = field(default_factory=Floor, metadata=_concerns(estimated=True, check=_floor))
     weights: Mapping[str, float] = field(
@@ -275,10 +300,12 @@ class Settings(Record):
     offsets: Mapping[str, float] = field(
         default_factory=dict, metadata=_concerns(by="class", fitted=True, check=_offsets)
     )
-    isotonic: Isotonic | None = field(default=None, metadata=_concerns(fitted=True, curve=True))
-    lead: MarginScaling | None = field(default=None, metadata=_concerns(fitted=True, curve=True))
-    calibrated: Calibrated | None = field(default=None, metadata=_concerns(estimated=True, fitted=True))
-    classes: tuple[str, ...] = field(default=(), metadata=_concerns(by="class"))
+    isotonic: Isotonic | None = field(default=None, metadata=_concerns(fitted=True, curve=True, check=_isotonic))
+    lead: MarginScaling | None = field(default=None, metadata=_concerns(fitted=True, curve=True, check=_lead))
+    calibrated: Calibrated | None = field(
+        default=None, metadata=_concerns(estimated=True, fitted=True, check=_calibrated)
+    )
+    classes: tuple[str, ...] = field(default=(), metadata=_concerns(by="class", check=_classes))
     corrections: Mapping[str, Correction] = field(
         default_factory=dict, metadata=_concerns(by="column", estimated=True, fitted=True, check=_corrections)
     )
@@ -295,7 +322,8 @@ class Settings(Record):
     def of(cls, given: Settings | Mapping[str, Any] | None, schema: Schema | None = None) -> Settings:
         """Settings as a person gives them: themselves, {setting: value}, or None for the defaults.
 
-        With a schema, one family for all columns becomes one for each column that it can read.
+        With a schema, one family for all columns becomes one for each column that it can read, and what is said of a
+        column that it does not have, or by a family that cannot read it, is refused.
 
         >>> Settings.of({"smoothing": 0.5}).smoothing
         Laplace(alpha=0.5)
@@ -310,11 +338,24 @@ class Settings(Record):
             given = cls()
         elif not isinstance(given, Settings):
             raise SettingsError(f"settings={given!r}", hint="give tb.Settings(smoothing=1.0), or {'smoothing': 1.0}.")
-        if schema is None or isinstance(given.families, Mapping):
+        if schema is None:
             return given
-        from . import family_for_all
+        from . import family_for, family_for_all
 
-        return replace(given, families=family_for_all(given.families, schema))
+        if not isinstance(given.families, Mapping):
+            given = replace(given, families=family_for_all(given.families, schema))
+        for name in (name for by_column in given.by_column().values() for name in by_column):
+            schema[name]  # an unknown name is an error with a hint, not a setting without effect
+        for name, chosen in given.families.items():
+            if schema[name].kind == "ignore":
+                continue
+            kind, family = schema[name].kind, family_for(chosen, schema[name].kind)
+            if not family.reads(kind):
+                raise SettingsError(
+                    f"column {name!r} is a {kind}, which the family {family.name!r} does not read",
+                    hint=f"{family.name!r} reads {' and '.join(family.kinds)} columns.",
+                )
+        return given
 
     @cached_property
     def curves(self) -> tuple[str, ...]:

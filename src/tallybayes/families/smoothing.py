@@ -92,7 +92,7 @@ class Laplace(Smoothing):
     alpha: float = 1.0
 
     def __post_init__(self) -> None:
-        if not (self.alpha >= 0 and np.isfinite(self.alpha)):
+        if not (is_number(self.alpha) and self.alpha >= 0 and np.isfinite(self.alpha)):
             raise SettingsError(
                 f"alpha is {self.alpha!r}", hint="alpha counts imagined rows: take a number of at least 0."
             )
@@ -126,7 +126,7 @@ class BackOff(Smoothing):
     rows: float = 2.0
 
     def __post_init__(self) -> None:
-        if not (self.rows > 0 and np.isfinite(self.rows)):
+        if not (is_number(self.rows) and self.rows > 0 and np.isfinite(self.rows)):
             raise SettingsError(f"rows is {self.rows!r}", hint="it counts imagined rows: take a number above 0.")
 
     def amounts(self, n: Floats) -> Floats:
@@ -155,6 +155,10 @@ class Dirichlet(Smoothing):
     rest: float = 0.0  # the a of values not named
 
     def __post_init__(self) -> None:
+        if not isinstance(self.amounts, Mapping):
+            raise SettingsError(
+                f"Dirichlet({self.amounts!r})", hint="give {value: amount}, or tb.Laplace(amount) for all values alike."
+            )
         if not self.amounts or (
             any(isinstance(v, Mapping) for v in self.amounts.values())
             and not all(isinstance(v, Mapping) for v in self.amounts.values())
@@ -163,10 +167,10 @@ class Dirichlet(Smoothing):
                 "a Dirichlet prior is empty, or mixes values and classes",
                 hint="give {value: amount} or {class: {value: amount}}.",
             )
-        tables = self._tables().values()
-        if not all(a >= 0 and np.isfinite(a) for t in tables for a in (*t.values(), self.rest)):
+        tables = [t if isinstance(t, Mapping) else {None: t} for t in self.amounts.values()]
+        if not all(is_number(a) and a >= 0 and np.isfinite(a) for t in tables for a in (*t.values(), self.rest)):
             raise SettingsError(
-                "a Dirichlet prior has an amount that is negative or not finite",
+                "a Dirichlet prior has an amount that is negative, not finite or no number",
                 hint="amounts count imagined rows: take numbers of at least 0.",
             )
 
@@ -222,7 +226,7 @@ class Beta(Smoothing):
     absent: float = 1.0
 
     def __post_init__(self) -> None:
-        if not all(a >= 0 and np.isfinite(a) for a in (self.present, self.absent)):
+        if not all(is_number(a) and a >= 0 and np.isfinite(a) for a in (self.present, self.absent)):
             raise SettingsError(
                 f"Beta({self.present!r}, {self.absent!r})",
                 hint="both count imagined rows: take numbers of at least 0.",
@@ -272,7 +276,7 @@ class JelinekMercer(Smoothing):
     weight: float = 0.1
 
     def __post_init__(self) -> None:
-        if not 0 <= self.weight <= 1:
+        if not (is_number(self.weight) and 0 <= self.weight <= 1):
             raise SettingsError(f"the weight is {self.weight!r}", hint="λ shares out a whole: take 0 to 1.")
 
     def probabilities(self, n: Floats, slots: Sequence[str], classes: Sequence[str], rows: float) -> Floats:
@@ -291,7 +295,7 @@ class AbsoluteDiscount(Smoothing):
     kneser_ney: bool = False
 
     def __post_init__(self) -> None:
-        if not 0 < self.discount <= 1:
+        if not (is_number(self.discount) and 0 < self.discount <= 1):
             raise SettingsError(f"the discount is {self.discount!r}", hint="take a number above 0 and at most 1.")
 
     def probabilities(self, n: Floats, slots: Sequence[str], classes: Sequence[str], rows: float) -> Floats:

@@ -18,7 +18,7 @@ from ..exact.counts import Counts
 from ..exact.dense import BagSheet, positions
 from ..exact.sheet import Sheet
 from .base import Context
-from .smoothing import Laplace
+from .smoothing import Laplace, is_number
 
 MEASURES = ("information", "chi-square")
 
@@ -39,7 +39,8 @@ class Selection:
     by: str = "information"
 
     def __post_init__(self) -> None:
-        some = self.min_rows >= 0 and 0 < self.max_share <= 1 and (self.top is None or self.top >= 1)
+        numbers = all(map(is_number, (self.min_rows, self.max_share, 1 if self.top is None else self.top)))
+        some = numbers and self.min_rows >= 0 and 0 < self.max_share <= 1 and (self.top is None or self.top >= 1)
         if not some or self.by not in MEASURES:
             raise SettingsError(
                 f"words selected with min_rows={self.min_rows!r}, max_share={self.max_share!r}, top={self.top!r}, "

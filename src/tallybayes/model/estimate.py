@@ -9,7 +9,7 @@ import numpy as np
 
 from ..base import canon
 from ..base.arrays import safe_log
-from ..base.errors import CannotEstimate, SettingsError
+from ..base.errors import CannotEstimate
 from ..data.schema import Schema
 from ..exact.counts import Counts
 from ..families import Auto, Belief, Context, Family, Gaussian, default_family, family_for
@@ -41,8 +41,6 @@ def estimate(tally: Tally, settings: SettingsLike = None, *, known: Mapping[str,
     names = tuple(sorted(known_names, key=lambda c: natural_order(canon.from_text(c, schema.label_type))))
     if not names:
         raise CannotEstimate("this tally has no rows", hint="count at least one row with a label first.")
-    for name in (name for by_column in settings.by_column().values() for name in by_column):
-        schema[name]  # an unknown name is an error with a hint, not a setting without effect
     totals = class_totals(tally, names)
     number = np.array([names.index(c) for c in tally.classes], dtype=np.int64)
     counts = {c.name: tally.columns[c.name].relabel(number) for c in schema.counted}
@@ -57,11 +55,6 @@ def estimate(tally: Tally, settings: SettingsLike = None, *, known: Mapping[str,
         )  # fmt: skip
         chosen = settings.families.get(column.name)
         family = default_family(column.kind) if chosen is None else family_for(chosen, column.kind)
-        if not family.reads(column.kind):
-            raise SettingsError(
-                f"column {column.name!r} is a {column.kind}, which the family {family.name!r} does not read",
-                hint=f"{family.name!r} reads {' and '.join(family.kinds)} columns.",
-            )
         if isinstance(family, Auto):
             family = (known or {}).get(column.name) or choose(counts[column.name], context)
         belief = family.estimate(counts[column.name], context)

@@ -28,7 +28,7 @@ from .generative import Generative
 from .graph import Graph, model_html
 from .learning import Learning
 from .linear import LinearView, linear_view
-from .odds import OddsTable, never_counted, odds_table, stretches
+from .odds import OddsTable, dated, never_counted, odds_table, stretches
 from .posterior import decide
 from .prior import natural_order, prior_probabilities
 from .provenance import History, Provenance
@@ -259,7 +259,7 @@ class Model(Learning, Generative, Scoring):
         """The conditional table of one column: P(value given class), or a family's parameters."""
         if column not in self.beliefs:
             raise unknown(SettingsError, f"the model has no column {column!r}", column, self.beliefs)
-        return replace(self.beliefs[column].table(), classes=self.classes)
+        return dated(self, column, replace(self.beliefs[column].table(), classes=self.classes))
 
     def odds(
         self, column: str, label: Any, against: Any = None, *, top: int = 20, least: float = 0.0, by: str = "ratio"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,10 +15,10 @@ from ..base.canon import number_text, printable, text
 from ..base.errors import SettingsError, unknown
 from ..base.show import Page
 from ..base.times import stamp_text
-from ..data.blocks import N, Numbers
+from ..data.blocks import Codes, N, Numbers
 from ..data.pairs import between_names
 from ..families import Table
-from ..families.bins import Bins, by_bin
+from ..families.bins import BINS, Bins, by_bin
 from ..families.categorical import UNSEEN
 from ..families.forms import relative
 from ..families.histogram import Histogram, histogram
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from .model import Model
 
 BY = ("ratio", "probability")  # what odds are sorted by
+_NUMBER = re.compile(r"-?\d[\d.]*(e[-+]?\d+)?")
 _STRETCHES = 10  # of a number, equally filled
 _QUANTILES = (0.0, 0.02, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.98, 1.0)
 
@@ -138,7 +140,26 @@ def said(model: Model, column: str) -> Table | None:
     x = np.unique(weighted_quantiles(found.middle, found.n.sum(axis=1), _QUANTILES))
     parts = model.beliefs[column].parts(Numbers(x, found.cells))
     parts = model.settings.weights.get(column, 1.0) * relative(parts) + 0.0
-    return Table("adds to the score at", [f"{v:.6g}" for v in x], parts, classes=model.classes)
+    at = [f"{v:.6g}" for v in x] if model.schema[column].part != "days" else [day_text(math.floor(v)) for v in x]
+    return Table("adds to the score at", at, parts, classes=model.classes)
+
+
+def said_of_values(model: Model, column: str) -> Table | None:
+    """What each value of a category adds to the score of each class, where a correction is upon what was counted."""
+    if column not in model.settings.corrections or model.schema[column].like != "category":
+        return None
+    values = [value for value in model.table(column).rows if value != UNSEEN]
+    parts = model.beliefs[column].parts(Codes(values, np.arange(len(values))))
+    parts = model.settings.weights.get(column, 1.0) * relative(parts) + 0.0
+    return Table("adds to the score", values, parts, classes=model.classes)
+
+
+def dated(model: Model, column: str, table: Table) -> Table:
+    """A table of bins of days with the dates at which they part."""
+    if model.schema[column].part != "days" or table.title != BINS:
+        return table
+    names = [_NUMBER.sub(lambda cut: day_text(math.ceil(float(cut[0]))), name) for name in table.rows]
+    return replace(table, rows=names)
 
 
 def stretches(model: Model, column: str) -> tuple[Floats, Table] | None:
@@ -183,4 +204,9 @@ def _written(model: Model, column: str, cuts: Sequence[float]) -> list[str]:
     """Cuts as a person writes them: days as dates."""
     if model.schema[column].part != "days":
         return [number_text(c) for c in cuts]
-    return [stamp_text(np.datetime64(math.ceil(c), "D")) for c in cuts]
+    return [day_text(math.ceil(c)) for c in cuts]
+
+
+def day_text(day: int) -> str:
+    """The date of so many days after 1970 began."""
+    return stamp_text(np.datetime64(day, "D"))

@@ -10,11 +10,9 @@ import numpy as np
 from ..base import canon
 from ..base.arrays import Floats
 from ..base.errors import SettingsError, excerpt, warn
-from ..families.settings import Settings
+from ..families.settings import Settings, check_probabilities
 from ..families.smoothing import Dirichlet
 from ..tally.tally import Tally
-
-MOST_OFF_ONE = 0.02  # how far from one the sum of given probabilities may be
 
 
 def natural_order(label: Any) -> tuple[bool, Any]:
@@ -31,6 +29,7 @@ def class_totals(tally: Tally, names: tuple[str, ...]) -> Floats:
 
 def prior_probabilities(prior: Mapping[Any, float], classes: tuple[str, ...] | None = None) -> dict[str, float]:
     """A given prior by canonical class, summing to one; within 0.02 of one it is normalised with a warning."""
+    check_probabilities(prior)
     given = {str(canon.text(c)): float(p) for c, p in prior.items()}
     if classes is not None and set(given) != set(classes):
         unknown, without = sorted(set(given) - set(classes)), sorted(set(classes) - set(given))
@@ -41,13 +40,7 @@ def prior_probabilities(prior: Mapping[Any, float], classes: tuple[str, ...] | N
             ),
             hint=f"give a probability for each of {excerpt(classes, 20)}.",
         )  # fmt: skip
-    bad = [c for c, p in given.items() if not 0 <= p <= 1]
     total = sum(given.values())
-    if bad or not given or abs(total - 1) > MOST_OFF_ONE:
-        raise SettingsError(
-            f"the prior of {bad[0]!r} is {given[bad[0]]!r}" if bad else f"the priors add up to {total:g}, not 1",
-            hint="give probabilities from 0 to 1 that add up to one.",
-        )
     if abs(total - 1) > 1e-9:
         warn(f"the priors add up to {total:g} and were divided by that")
     return {c: p / total for c, p in given.items()}

@@ -15,9 +15,8 @@ from ..data.schema import Column, Schema
 from ..families import Belief
 from ..families.forms import TableForm, WordsForm
 from ..families.plain import of_table
-from ..families.settings import Settings
+from ..families.settings import MOST_OFF_ONE, Settings
 from ..families.smoothing import OTHER, Dirichlet
-from .prior import MOST_OFF_ONE
 
 if TYPE_CHECKING:
     from .model import Model

@@ -44,9 +44,11 @@ _WHOLE = 1 << 53
 
 
 def leave_one_out(
-    tally: Tally, data: Any, settings: SettingsLike = None, y: Any = None, *, weights: Any = None
+    tally: Tally, data: Any, y: Any = None, settings: SettingsLike = None, *, weights: Any = None
 ) -> HeldOut:
     """Each row of the data scored by the tally without it; the rows must have been counted.
+
+    Labels may stand beside the data, as for `evaluate`.
 
     >>> import tallybayes as tb
     >>> rows = {"Sky": ["sunny", "rainy", "sunny"], "Play": ["yes", "no", "yes"]}
@@ -54,6 +56,8 @@ def leave_one_out(
     >>> leave_one_out(tally, rows).proba().round(3).tolist()
     [[0.333, 0.667], [0.0, 1.0], [0.333, 0.667]]
     """
+    if isinstance(y, (Settings, Mapping)) or not (settings is None or isinstance(settings, (Settings, Mapping))):
+        y, settings = settings, y  # the first order of the two
     settings = Settings.of(settings, tally.schema)
     if tally.rows < 2:
         raise DataError(

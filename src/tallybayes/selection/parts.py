@@ -15,9 +15,9 @@ from ..base.errors import DataError, SettingsError, unknown
 from ..data import encode
 from ..data.blocks import Codes
 from ..data.encode import Labelled
-from ..data.infer import labels_or_name
+from ..data.infer import asked
 from ..data.schema import Column, Schema
-from ..data.sources import LABELS, Batch, Source, open_source
+from ..data.sources import Batch, Source, open_source
 from ..data.values import Where, category, check_flat
 from . import splits
 from .folds import Assign
@@ -31,9 +31,9 @@ def split(
     y: Any = None,
     *,
     shares: Sequence[float] = (0.6, 0.2, 0.2),
-    by: str | None = None,
-    groups: str | None = None,
     stratify: bool = True,
+    groups: str | None = None,
+    by: str | None = None,
     seed: int = 0,
 ) -> dict[str, Any]:
     """{"train": rows, "held_out": rows, "test": rows}, each of the type that was given; (rows, y) where y stood beside.
@@ -45,16 +45,17 @@ def split(
     >>> {name: len(part["x"]) for name, part in parts.items()}
     {'train': 6, 'held_out': 2, 'test': 2}
     """
+    splits.shares(2, shares)  # refuses shares that are none, before anything is read
     if by is not None and groups is not None:
         raise SettingsError(
             f"parts by {by!r} and by groups of {groups!r} at once",
             hint="choose one of by and groups.",
         )
-    target, y = labels_or_name(target, y)
-    source = open_source(data, y, target=LABELS if target is None else target).repeatable()
+    name, y, _ = asked(target, y, None)
+    source = open_source(data, y, target=name).repeatable()
     if by is not None:
         names, part = column_codes(source, by, "says which part a row belongs to")
-        return {name: _rows_of(data, y, part == i) for i, name in enumerate(names)}
+        return {each: _rows_of(data, y, part == i) for i, each in enumerate(names)}
     names = list(PARTS) if len(shares) == 3 else ["train", "test"] if len(shares) == 2 else []
     if not names:
         raise SettingsError(
@@ -64,15 +65,14 @@ def split(
         members = column_codes(source, groups, "holds the groups")[1]
         part = _groups_by_share(members, shares, seed)
     else:
-        labels = class_numbers_of(source, LABELS if target is None else target) if stratify else None
+        labels = class_numbers_of(source, name) if stratify else None
         rows = sum(b.rows for b in source.batches()) if labels is None else len(labels)
         part = splits.shares(rows, shares, seed, None if labels is None else labels - labels.min(initial=0))
-    return {name: _rows_of(data, y, part == i) for i, name in enumerate(names)}
+    return {each: _rows_of(data, y, part == i) for i, each in enumerate(names)}
 
 
 def _groups_by_share(members: Ints, shares: Sequence[float], seed: int) -> Ints:
     """Whole groups to each part, largest first, always to the part that is furthest behind its share."""
-    splits.shares(2, shares)  # refuses shares that are none
     size = np.bincount(members)
     shuffled = np.random.default_rng(seed).permutation(len(size))
     filled, at = np.zeros(len(shares)), np.empty(len(size), dtype=np.int64)
@@ -199,6 +199,10 @@ class Plan:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        splits.check_folds(self.folds)
+        whole = isinstance(self.seed, (int, np.integer)) and not isinstance(self.seed, bool)
+        if not whole or self.seed < 0:
+            raise SettingsError(f"seed={self.seed!r}", hint="take a whole number of at least 0.")
         chosen = [n for n in ("stratify", "groups", "by", "order") if getattr(self, n)]
         if len(chosen) > 1:
             raise SettingsError(

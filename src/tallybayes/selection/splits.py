@@ -17,16 +17,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base.arrays import Floats, Ints
-from ..base.errors import SettingsError
+from ..base.errors import SettingsError, in_our_words
 from ..data.blocks import Bag, Block, Codes, Numbers, Vectors
 
 Hashes = NDArray[np.uint64]
 _MISSING = np.uint64(0x9E3779B97F4A7C15)
 
 
-def _checked(folds: int, rows: int) -> int:
+def check_folds(folds: Any) -> None:
+    """Refuse what is no number of folds."""
     if isinstance(folds, bool) or not isinstance(folds, (int, np.integer)) or folds < 2:
         raise SettingsError(f"folds={folds!r}", hint="take a whole number of at least 2, e.g. folds=10.")
+
+
+def _checked(folds: int, rows: int) -> int:
+    check_folds(folds)
     if rows < 2:
         raise SettingsError(
             f"{rows} row{'' if rows == 1 else 's'} cannot be split into folds", hint="give at least two labelled rows."
@@ -103,9 +108,11 @@ def shares(rows: int, parts: Sequence[float], seed: int = 0, labels: Ints | None
     >>> np.bincount(shares(10, (0.6, 0.2, 0.2))).tolist()
     [6, 2, 2]
     """
-    given = np.asarray(parts, dtype=np.float64)
+    hint = "give shares above 0 that add up to 1: (0.6, 0.2, 0.2)."
+    with in_our_words(SettingsError, f"shares of {parts!r}", hint=hint):
+        given = np.asarray(parts, dtype=np.float64)
     if given.ndim != 1 or len(given) < 2 or not (given > 0).all() or abs(given.sum() - 1) > 1e-9:
-        raise SettingsError(f"shares of {list(parts)!r}", hint="give shares above 0 that add up to 1: (0.6, 0.2, 0.2).")
+        raise SettingsError(f"shares of {list(parts)!r}", hint=hint)
     there = np.arange(rows) if labels is None else np.flatnonzero(labels >= 0)
     order = np.random.default_rng(seed).permutation(there)
     if labels is not None:

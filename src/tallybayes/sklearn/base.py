@@ -16,7 +16,6 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.multiclass import unique_labels
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..base.arrays import Floats, Ints, safe_log
@@ -90,6 +89,7 @@ class TallyClassifier(ClassifierMixin, BaseEstimator):
         self.classes_ = labels.distinct(given, y, weights)
         if len(self.classes_) == 0:
             raise ValueError("every sample weight is zero: there is nothing to count")
+        self._check_classes()
         self._count(table, given, weights)
         return self
 
@@ -104,7 +104,7 @@ class TallyClassifier(ClassifierMixin, BaseEstimator):
         found = labels.distinct(given, y, weights)
         known = getattr(self, "classes_", None)
         if classes is not None:
-            stated = np.asarray(unique_labels(classes))
+            stated = labels.stated(classes)
             if not (known is None or self._open or np.array_equal(known, stated)):
                 raise ValueError(
                     f"`classes={classes!r}` is not the same as on last call to partial_fit, was: {known!r}"
@@ -299,6 +299,9 @@ class TallyClassifier(ClassifierMixin, BaseEstimator):
         """What is counted of the first table."""
         return Schema(self._columns(table), target=LABELS, label_type=labels.label_type(self.classes_), missing=())
 
+    def _check_classes(self) -> None:
+        """Refuse parameters that do not suit the classes of all rows."""
+
     def _settings(self) -> Settings:
         """What the parameters mean; refuses those that are out of range."""
         raise NotImplementedError
@@ -380,7 +383,7 @@ class TallyClassifier(ClassifierMixin, BaseEstimator):
 
     def _given_prior(self, given: Any) -> dict[str, float]:
         """A prior given in the order of `classes_`, by class."""
-        prior = np.asarray(given, dtype=np.float64)
+        prior = labels.numbers(given, "prior", f"give one probability for each of {self.classes_.tolist()}.")
         if prior.shape != self.classes_.shape:
             raise SettingsError(
                 f"Number of priors must match number of classes. There are {prior.size} and {len(self.classes_)}",

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import check_array
 
 from ..base import canon
 from ..base.arrays import Floats, Ints
-from ..base.errors import DataError
+from ..base.errors import DataError, SettingsError, in_our_words
 
 Labels = np.ndarray[Any, Any]
 
@@ -41,8 +41,19 @@ def distinct(labels: pa.DictionaryArray, like: Labels, weights: Floats | None) -
         used = np.unique(labels.indices.to_numpy(zero_copy_only=False)[weights > 0])
         values = values.take(pa.array(used))
     found = values.to_numpy(zero_copy_only=False).astype(like.dtype)
-    check_classification_targets(found)
+    check_classification_targets(np.repeat(found, 3))  # as often as no class per row, which it would warn of
     return np.sort(found)
+
+
+def stated(classes: Any) -> Labels:
+    """The classes that `partial_fit` is told of, sorted."""
+    return np.asarray(unique_labels(np.repeat(np.asarray(classes), 3)))
+
+
+def numbers(given: Any, name: str, hint: str) -> Floats:
+    """A parameter of numbers; refuses anything else."""
+    with in_our_words(SettingsError, f"{name}={given!r}", hint=hint):
+        return np.asarray(given, dtype=np.float64)
 
 
 def union(some: Labels, more: Labels) -> Labels:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -18,17 +19,21 @@ from ..base.errors import DataError, SettingsError
 from ..data.infer import LOOK, MATRIX_COLUMNS, first_look, infer
 from ..data.schema import Column, Schema
 from ..data.sources import LABELS, MATRIX, open_source
+from ..data.values import is_text
 from ..exact.cells import Cells
 from ..families.settings import Settings
 from ..families.smoothing import Dirichlet
 from ..model.model import Model
+from ..model.prior import prior_probabilities
 from ..selection.choose.chosen import choose, unfitted
 from . import labels
 from .base import TallyClassifier
 
+TEXT = "text"  # the column that a sequence of texts is
+
 
 class NaiveBayes(TallyClassifier):
-    """Naive Bayes for tables of any columns: pandas, polars or Arrow frames, dense or sparse matrices.
+    """Naive Bayes for tables of any columns: pandas, polars or Arrow frames, dense or sparse matrices; or for texts.
 
     families     {column: family or its name}, or one for all columns that it can read; numbers are "auto" (by
                  leave-one-out) unless named
@@ -42,10 +47,13 @@ class NaiveBayes(TallyClassifier):
     >>> X = pd.DataFrame({"sky": ["sunny", "rainy", None, "rainy"], "wind": [3.5, 12.0, 4.0, None]})
     >>> NaiveBayes().fit(X, ["go", "stay", "go", "stay"]).predict(X)
     array(['go', 'stay', 'go', 'stay'], dtype='<U4')
+    >>> NaiveBayes().fit(["win a prize", "lunch at noon"], ["spam", "ham"]).predict(["a prize"])
+    array(['spam'], dtype='<U4')
     """
 
     _open = True
     _takes = ("allow_nan", "categorical", "string", "sparse")
+    _one_text = False  # whether a sequence of texts was fitted, and no table
     _chosen: tuple[Settings, Settings] | None = None  # what was stated when fitting, and what was chosen then
 
     def __init__(
@@ -69,6 +77,13 @@ class NaiveBayes(TallyClassifier):
         return self.tally_.schema
 
     def _validated(self, X: Any, y: Any = "no_validation", *, reset: bool) -> Any:
+        if reset:
+            self._one_text = False
+        if isinstance(X, str):
+            raise DataError("X is one text", hint="give a list of texts, one for each row: [text].")
+        if (texts := one_text_column(X, gone=self._one_text)) is not None:
+            self._one_text = reset or self._one_text
+            X = pa.table({self._text_name(reset): texts})
         if _is_frame(X):
             validate_data(self, X, reset=reset, skip_check_array=True)
             if X.shape[0] == 0:
@@ -86,6 +101,13 @@ class NaiveBayes(TallyClassifier):
         check_consistent_length(X, y)
         return X, y
 
+    def _text_name(self, reset: bool) -> str:
+        """The column that a sequence of texts is: that of the frame or the schema which came first, or "text"."""
+        known = [] if reset else getattr(self, "feature_names_in_", [])
+        if reset and isinstance(self.schema, Schema):
+            known = list(dict.fromkeys(name for column in self.schema.counted for name in column.inputs))
+        return str(known[0]) if len(known) == 1 else TEXT
+
     def _table(self, X: Any) -> Any:
         """Columns under the names they were fitted by: a frame's own, else x0, x1, …"""
         names = getattr(self, "feature_names_in_", None)
@@ -99,7 +121,10 @@ class NaiveBayes(TallyClassifier):
 
     def _schema(self, table: Any, y: Any, weights: Floats | None) -> Schema:
         stated, calibrates = self._stated(), self._calibrates()  # refuse what is wrong before the rows are looked at
+        if not (self.schema is None or isinstance(self.schema, Schema)):
+            raise SettingsError(f"schema={self.schema!r}", hint="give a tb.Schema, such as tb.infer makes, or None.")
         schema = self.schema or self._look(table, y, weights)
+        Settings.of(stated, schema)  # refused here where it names a column that there is not
         schema = schema._with(label_type=labels.label_type(self.classes_))
         if calibrates:
             if weights is not None:
@@ -119,7 +144,10 @@ class NaiveBayes(TallyClassifier):
             table, y = _taken(table, rows), y.take(pa.array(rows))
         if isinstance(table, np.ndarray) and table.dtype.kind in "fiub":
             return Schema(_number_columns(table), target=LABELS)
-        return _inferred(table, y)
+        schema = _inferred(table, y)
+        if self._one_text:
+            schema = schema.with_column(table.column_names[0], kind="text", reason="a sequence of texts")
+        return schema
 
     def _calibrates(self) -> bool:
         if self.calibration not in (None, False, True, "auto"):
@@ -155,6 +183,10 @@ class NaiveBayes(TallyClassifier):
             prior = self._given_prior(prior)
         return Settings(smoothing=self.smoothing, prior=prior, families={} if self.families is None else self.families)
 
+    def _check_classes(self) -> None:
+        if isinstance(self.prior, Mapping):
+            prior_probabilities(self.prior, self._class_texts())
+
     def _recall(self, model: Model) -> None:
         if self._calibrates():
             self._chosen = (self._stated(), model.settings)
@@ -178,6 +210,26 @@ def _taken(table: Any, rows: Ints) -> Any:
     if isinstance(table, dict):
         return {name: _safe_indexing(column, rows) for name, column in table.items()}
     return _safe_indexing(table, rows)
+
+
+def one_text_column(X: Any, gone: bool = False) -> Any:
+    """A sequence of texts as an Arrow column; None if it is anything else.
+
+    A missing text is None or NaN; `gone` says that all of them may be.
+    """
+    if isinstance(X, np.ndarray):
+        X = X.tolist() if X.ndim == 1 and X.dtype.kind in "OUT" else None
+    if isinstance(X, (list, tuple)):
+        X = X if len(X) and isinstance(X[0], (str, float, type(None))) else None
+    elif not isinstance(X, (pa.Array, pa.ChunkedArray)) and type(X).__name__ != "Series":
+        X = None
+    with suppress(pa.ArrowException, TypeError, ValueError):  # of values that are not of one type
+        column = X.to_arrow() if hasattr(X, "to_arrow") else X
+        column = column if isinstance(column, (pa.Array, pa.ChunkedArray)) else pa.array(column, from_pandas=True)
+        kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+        if is_text(kind) or pa.types.is_string_view(kind) or (gone and pa.types.is_null(kind) and len(column)):
+            return column if is_text(kind) else column.cast(pa.large_string())
+    return None
 
 
 def _is_frame(X: Any) -> bool:

@@ -20,6 +20,7 @@ from ..families.settings import Settings
 from ..families.smoothing import Dirichlet, Laplace, Smoothing
 from ..model.model import Model
 from ..tally.tally import Tally
+from . import labels
 from .base import TallyClassifier
 
 SMALLEST_ALPHA = 1e-10  # what scikit-learn takes for a smaller one, unless force_alpha
@@ -60,7 +61,9 @@ class DiscreteClassifier(TallyClassifier):
 
     def _check_alpha(self) -> Any:
         """The alpha to be used, a number or one for each feature; scikit-learn's own tests ask for it by this name."""
-        alpha: Any = self.alpha if isinstance(self.alpha, Real) else np.asarray(self.alpha, dtype=np.float64)
+        alpha: Any = self.alpha
+        if not isinstance(alpha, Real):
+            alpha = labels.numbers(alpha, "alpha", "give one number for all features, or one for each.")
         if isinstance(alpha, np.ndarray) and alpha.shape != (self.n_features_in_,):
             raise SettingsError(
                 f"When alpha is an array, it should contains `n_features`. Got {alpha.size} elements instead of "
@@ -207,7 +210,7 @@ class BernoulliNB(WordsClassifier):
 
     def _table(self, X: Any) -> Any:
         if self.binarize is not None:
-            if self.binarize < 0:
+            if not labels.numbers(self.binarize, "binarize", "take a threshold of at least 0, or None.") >= 0:
                 raise SettingsError(
                     f"binarize is {self.binarize!r}", hint="take a threshold of at least 0, or None for zeros and ones."
                 )

@@ -22,7 +22,7 @@ def matplotlib() -> Any:
     try:
         import matplotlib as found
     except ImportError:
-        raise MissingExtra("plots need matplotlib", hint="pip install 'tallybayes[plot]'") from None
+        raise MissingExtra("plots need matplotlib", hint="pip install matplotlib") from None
     return found
 
 

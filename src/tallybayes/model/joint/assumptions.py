@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,8 +21,10 @@ from ...base.canon import printable
 from ...base.errors import DataError
 from ...data import encode
 from ...data.blocks import Block, Codes, Numbers
+from ...data.guess import Reading
+from ...data.infer import asked, schema_of
 from ...data.schema import Schema
-from ...data.sources import open_source
+from ...data.sources import Source, open_source
 from .dependence import Dependence, dependence, holm
 
 _BINS = 10  # equal-frequency bins that a number is coarsened to at most
@@ -101,9 +103,21 @@ class Assumptions:
         return "\n".join(lines)
 
 
-def assumptions(data: Any, schema: Schema, y: Any = None) -> Assumptions:
+def assumptions(
+    data: Any,
+    target: Any = None,
+    y: Any = None,
+    *,
+    schema: Schema | None = None,
+    kinds: Mapping[str, str] | None = None,
+    missing: str | Iterable[str] | None = None,
+    strict: bool = False,
+    date_format: str | Mapping[str, str] | None = None,
+    fold: bool = False,
+) -> Assumptions:
     """How strongly columns depend on each other given the class, and how many rows repeat.
 
+    The data are told of as for `fit`: by the name of the target, by labels beside them or by a schema.
     Every pair of category and number columns is looked at, rows in which one of the two is missing left out. Numbers
     are binned within each class: ∛rows bins of equal frequency, from 2 to 10. Pairs are sorted by nats beyond chance
     (degrees of freedom / 2n), since columns of many values show mutual information where there is none.
@@ -111,7 +125,13 @@ def assumptions(data: Any, schema: Schema, y: Any = None) -> Assumptions:
     p says how often chance alone ties a pair together as strongly; p_corrected counts that so many pairs were asked
     about (Holm's method), and the verdict goes by that one.
     """
-    labels, columns, repeats = _read(schema, data, y)
+    reading = Reading.of(missing, strict, date_format, fold, kinds)
+    target, y, schema = asked(target, y, schema, reading)
+    source = open_source(data, y, target=target)
+    if schema is None:
+        source = source.repeatable()
+        schema = schema_of(source, target, None, reading)
+    labels, columns, repeats = _read(schema, source)
     found = []
     for (a, a_codes), (b, b_codes) in itertools.combinations(columns.items(), 2):
         both = (a_codes >= 0) & (b_codes >= 0)
@@ -126,11 +146,11 @@ def assumptions(data: Any, schema: Schema, y: Any = None) -> Assumptions:
     return Assumptions(schema.target, len(labels), tuple(found[:_MOST_PAIRS]), len(found), total, dependent, repeats)
 
 
-def _read(schema: Schema, data: Any, y: Any) -> tuple[Ints, dict[str, Ints], Repeats]:
+def _read(schema: Schema, source: Source) -> tuple[Ints, dict[str, Ints], Repeats]:
     """The class of each labelled row, the codes of each category and number column, and the repeated rows."""
     labels: list[Codes] = []
     blocks: list[dict[str, Block]] = []
-    for batch in open_source(data, y, target=schema.target).batches():
+    for batch in source.batches():
         if batch.rows:
             encode.check_columns(schema, batch)
             label = encode.labels(schema, batch)

@@ -27,8 +27,8 @@ from ...data.sources import Batch
 from ...exact.counts import Counts
 from ...exact.limbs import Limbs, canonical
 from ...exact.sheet import Sheet
+from ...families.settings import MOST_OFF_ONE
 from ...families.smoothing import Dirichlet, Epsilon, Laplace, MaximumLikelihood, Smoothing
-from ..prior import MOST_OFF_ONE
 from .dependence import MOST_LISTED, cell_count, equal_rows, sum_by
 
 _CELLS = "cells"  # the sheet's name

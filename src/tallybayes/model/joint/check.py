@@ -84,10 +84,10 @@ def check_joint_table(
     columns: Sequence[str],
     target: str | None = None,
     *,
+    smoothing: Any = None,
     naive: Density | None = None,
     held_out: float = 0.3,
     seed: int = 0,
-    smoothing: Smoothing | None = None,
 ) -> JointCheck:
     """Whether a joint table of these columns can work: counted on one part of the rows, asked about the other.
 
@@ -106,7 +106,7 @@ def check_joint_table(
     train = np.setdiff1d(order, test)
     seen, asked = ({c: a.take(pa.array(part)) for c, a in frame.items()} for part in (train, test))
     counted = JointDistribution.of(seen, names, values=values)
-    joint = counted.with_smoothing(smoothing or Laplace())
+    joint = counted.with_smoothing(Laplace() if smoothing is None else smoothing)
     strangers = int(np.count_nonzero(np.isneginf(counted.log_probability(asked))))
     nats = None
     if target is not None:

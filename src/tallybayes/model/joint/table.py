@@ -31,6 +31,7 @@ from ...data.pairs import stretch_names
 from ...data.schema import Column, Schema
 from ...data.sources import open_source
 from ...exact.counts import Counts, add_counts
+from ...families.settings import smoothing_of
 from ...families.smoothing import MaximumLikelihood, Smoothing
 from .cells import (
     MISSING,
@@ -80,7 +81,7 @@ class JointDistribution(Shown):
         cls,
         data: Any,
         columns: Sequence[str] | None = None,
-        smoothing: Smoothing | None = None,
+        smoothing: Any = None,
         *,
         values: Mapping[str, Iterable[Any]] | None = None,
         cuts: Mapping[str, Any] | None = None,
@@ -89,6 +90,7 @@ class JointDistribution(Shown):
 
         `cuts={"hours": 40.5}`, or a list of numbers, makes stretches of a column of numbers: "< 40.5" and "≥ 40.5".
         """
+        smooth = MaximumLikelihood() if smoothing is None else smoothing_of(smoothing)
         names = () if columns is None else distinct(columns)
         parts, skipped, values, cut = [], 0, values or {}, checked_cuts(cuts or {})
         for batch in open_source(data).batches():
@@ -101,7 +103,7 @@ class JointDistribution(Shown):
             found = f"values or cuts are declared for {excerpt(absent)}, which the table does not have"
             raise unknown(SettingsError, found, absent[0], names)
         declared = tuple(canon.ordered(values.get(c, ())) for c in names)
-        return cls(names, add_counts(parts), smoothing or MaximumLikelihood(), declared, skipped, cuts=cut)
+        return cls(names, add_counts(parts), smooth, declared, skipped, cuts=cut)
 
     @classmethod
     def written(
@@ -151,10 +153,10 @@ class JointDistribution(Shown):
         codes, n = self._seen
         return int(n[picked(codes, self._assigned(given, values))].sum())
 
-    def with_smoothing(self, smoothing: Smoothing) -> JointDistribution:
+    def with_smoothing(self, smoothing: Any) -> JointDistribution:
         """The same counts, believed another way."""
         self._refuse_fixed("smoothed")
-        return replace(self, smoothing=smoothing)
+        return replace(self, smoothing=smoothing_of(smoothing))
 
     def __add__(self, other: JointDistribution) -> JointDistribution:
         return self._plus(other, 1) if isinstance(other, JointDistribution) else NotImplemented

@@ -84,12 +84,15 @@ def choose(
     return found or (schema, base)
 
 
-def check_effort(effort: str) -> None:
-    """Refuses an effort that there is not."""
+def check_effort(effort: str, calibrate: object = None, pairs: Pairs = "auto") -> None:
+    """Refuses an effort, a form of calibration or pairs that there are not."""
     _one_of("effort", effort, EFFORTS)
+    if not (calibrate is None or isinstance(calibrate, bool)):
+        _one_of("calibrate", calibrate, FORMS)
+    _each_pair(pairs)
 
 
-def _one_of(name: str, given: str, known: Sequence[str]) -> None:
+def _one_of(name: str, given: object, known: Sequence[str]) -> None:
     if given not in known:
         hint = "take " + ", ".join(map(repr, known)) + "."
         raise unknown(SettingsError, f"{name}={given!r}", given, known, hint)
@@ -325,19 +328,28 @@ def with_gaps(schema: Schema, rows: Labelled) -> Schema:
     return schema._with(columns=[*schema.columns, *added])
 
 
+def _each_pair(pairs: Pairs) -> Sequence[Any]:
+    """The pairs that were asked for by name; refuses what is no pair."""
+    if not isinstance(pairs, (list, tuple)):
+        if not isinstance(pairs, bool) and pairs != "auto":
+            raise SettingsError(f"pairs={pairs!r}", hint=_PAIRS_HINT)
+        return ()
+    for pair in pairs:
+        if not isinstance(pair, (list, tuple)) or len(pair) != 2 or pair[0] == pair[1]:
+            raise SettingsError(f"the pair {pair!r}", hint=_PAIRS_HINT)
+    return pairs
+
+
 def with_pairs(schema: Schema, look: Batch, pairs: Pairs) -> Schema:
     """The schema with the pairs that were asked for by name; those it has already are not added again."""
-    if not isinstance(pairs, (list, tuple)):
-        if pairs not in (True, False, "auto"):
-            raise SettingsError(f"pairs={pairs!r}", hint=_PAIRS_HINT)
+    named = _each_pair(pairs)
+    if not named:
         return schema
     columns = {c.name: c for c in schema.counted}
     blocks = encode.blocks(schema, look)
     known = {frozenset(c.of) for c in schema.counted if c.of is not None and len(c.of) == 2}
     added = []
-    for pair in pairs:
-        if not isinstance(pair, (list, tuple)) or len(pair) != 2 or pair[0] == pair[1]:
-            raise SettingsError(f"the pair {pair!r}", hint=_PAIRS_HINT)
+    for pair in named:
         for name in pair:
             if name not in columns:
                 raise unknown(SettingsError, f"a pair with the column {name!r}, which is not counted", name, columns)

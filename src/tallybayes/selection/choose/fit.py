@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from ...base.errors import DataError, SettingsError, unknown
 from ...base.show import progress_line
 from ...data.encode import as_table
 from ...data.guess import Reading
-from ...data.infer import first_look, labels_or_name, looked_at, mended, with_late_marks
+from ...data.infer import asked, first_look, looked_at, mended, schema_of, with_late_marks
 from ...data.schema import Schema
-from ...data.sources import LABELS, Batch, Source, on_engine, open_source
+from ...data.sources import Batch, Source, on_engine, open_source
 from ...data.spelling import OddCells
 from ...families.settings import Settings, SettingsLike
 from ...model.model import Model
@@ -22,10 +22,27 @@ from ..parts import apart, by_target, without_columns
 from .chosen import Pairs, check_effort, choose, with_pairs
 from .ladder import CORRECTIONS, OF_COLUMNS, OF_PAIRS, OF_WEIGHTS, PAIRS, WEIGHTS
 
+Counted = TypeVar("Counted", Tally, Model)
 
-def count(data: Any, schema: Schema, y: Any = None, *, weights: Any = None, engine: str | None = None) -> Tally:
-    """The tally of some rows under a schema: exact, and ready to be added to others.
 
+def count(
+    data: Any,
+    target: Any = None,
+    y: Any = None,
+    *,
+    schema: Schema | None = None,
+    kinds: Mapping[str, str] | None = None,
+    weights: Any = None,
+    receipts: bool = False,
+    engine: str | None = None,
+    missing: str | Iterable[str] | None = None,
+    strict: bool = False,
+    date_format: str | Mapping[str, str] | None = None,
+    fold: bool = False,
+) -> Tally:
+    """The tally of some rows: exact, and ready to be added to others that were counted under the same schema.
+
+    Without a schema one is inferred, as `fit` does; count other rows under `tally.schema` then.
     `weights` is one number per row or the name of a column; a schema may name that column, too. The engine follows
     from the data; `engine="local"` brings the rows of a Spark frame here, "duckdb" and "spark" insist on being right.
 
@@ -34,11 +51,25 @@ def count(data: Any, schema: Schema, y: Any = None, *, weights: Any = None, engi
     >>> tb.count({"Sky": ["sunny", "rainy"], "Play": ["yes", "no"]}, schema)
     Tally: 2 rows · no 1, yes 1 · 1 column
     """
-    if isinstance(weights, str):
-        schema, weights = schema.with_weights(weights), None
+    reading = Reading.of(missing, strict, date_format, fold, kinds)
+    name, y, schema = asked(target, y, schema, reading)
+    column, weights = (weights, None) if isinstance(weights, str) else (None, weights)
     odd = OddCells()
-    source = on_engine(open_source(as_table(schema, data), y, weights=weights, target=schema.target), engine)
-    tally = Tally.of(schema, odd.watching(source))
+
+    def counted(found: Schema) -> Tally:
+        nonlocal odd
+        odd = OddCells()
+        return Tally.of(found, odd.watching(source))
+
+    if schema is None:
+        source = on_engine(open_source(data, y, weights=weights, target=name), engine).repeatable()
+        schema = schema_of(source, name, column, reading, receipts=receipts)
+        tally = by_all_rows(schema, source, reading, counted)
+    else:
+        schema = schema if column is None else schema.with_weights(column)
+        schema = schema.with_receipts() if receipts and not schema.receipts else schema
+        source = on_engine(open_source(as_table(schema, data), y, weights=weights, target=name), engine)
+        tally = counted(schema)
     odd.warn()
     return tally
 
@@ -49,6 +80,7 @@ def fit(
     y: Any = None,
     *,
     schema: Schema | None = None,
+    kinds: Mapping[str, str] | None = None,
     settings: SettingsLike = None,
     weights: Any = None,
     receipts: bool = False,
@@ -67,8 +99,9 @@ def fit(
 ) -> Model:
     """A model of some rows: infer the schema, choose families and weights on held-out rows, count. Prints nothing.
 
-    `target` names the column to predict; with a matrix give the labels instead, `fit(X, y)`. `weights` is a
-    column's name or one number per row. `receipts=True` also counts a hash per row, so that `forget` knows every row.
+    `target` names the column to predict; with a matrix give the labels instead, `fit(X, y)`. `schema` says what every
+    column is, `kinds` what some are: {"zip": "category", "note": "text"}. `weights` is a column's name or one number
+    per row. `receipts=True` also counts a hash per row, so that `forget` knows every row.
     `settings` are tb.Settings(…) or a dict of them, {"families": "gaussian", "smoothing": 1}.
     `calibrate=False`, or settings of your own, leave the choosing out; `calibrate=True` fits weights to your settings;
     "temperature", "weights" or "isotonic" (for two classes) ask for one form.
@@ -86,18 +119,12 @@ def fit(
     >>> model.predict([{"Sky": "sunny"}]).tolist()
     ['yes']
     """
-    check_effort(effort)
+    check_effort(effort, calibrate, pairs)
     settings = None if settings is None else Settings.of(settings)
-    reading = Reading.of(missing, strict, date_format, fold)
-    if schema is not None and reading != Reading():
-        raise SettingsError(
-            "missing, strict, date_format or fold beside a schema, which says how cells are read",
-            hint="give them to tb.infer, which makes the schema, or leave them out.",
-        )
-    target, y = labels_or_name(target, y)
+    reading = Reading.of(missing, strict, date_format, fold, kinds)
+    name, y, schema = asked(target, y, schema, reading)
     column = weights if isinstance(weights, str) else None
     beside = None if isinstance(weights, str) else weights
-    name = target if target is not None else schema.target if schema is not None else LABELS
     source = on_engine(open_source(data, y, weights=beside, target=name), engine).repeatable()
     choosing = settings is None if calibrate is None else calibrate
     named = not isinstance(pairs, (bool, str))
@@ -141,6 +168,7 @@ def fit(
         def attempt(found: Schema) -> Model:
             nonlocal odd
             counted, chosen = decided(found, look)
+            chosen = None if chosen is None else Settings.of(chosen, counted)  # refused before all rows are read
             share("counting")
             odd = OddCells()
             tally = Tally.of(counted, odd.watching(source))
@@ -167,11 +195,16 @@ def textbook(
     target: Any = None,
     y: Any = None,
     *,
-    smoothing: Any = 1.0,
-    families: Any = None,
-    prior: Any = "counted",
     schema: Schema | None = None,
+    kinds: Mapping[str, str] | None = None,
+    families: Any = None,
+    smoothing: Any = 1.0,
+    prior: Any = "counted",
     weights: Any = None,
+    missing: str | Iterable[str] | None = None,
+    strict: bool = False,
+    date_format: str | Mapping[str, str] | None = None,
+    fold: bool = False,
 ) -> Model:
     """The model of the lectures, whose numbers can be worked out by hand: nothing is chosen by held-out rows.
 
@@ -187,7 +220,8 @@ def textbook(
     1.0
     """
     given = Settings(smoothing=smoothing, prior=prior, families={} if families is None else families)
-    model = fit(data, target, y, schema=schema, settings=given, weights=weights)
+    reading = Reading.of(missing, strict, date_format, fold, kinds)
+    model = fit(data, target, y, schema=schema, settings=given, weights=weights, **reading.options)
     named = model.settings.families
     numbers = {c.name: "gaussian" for c in model.schema.counted if c.like == "number" and c.name not in named}
     if not numbers or model.tally is None:
@@ -197,22 +231,23 @@ def textbook(
 
 
 def by_all_rows(
-    schema: Schema, source: Source, reading: Reading, attempt: Callable[[Schema], Model], *, mend: bool = True
-) -> Model:
+    schema: Schema, source: Source, reading: Reading, attempt: Callable[[Schema], Counted], *, mend: bool = True
+) -> Counted:
     """What an inferred schema gives, mended where counting meets cells that the first look did not show."""
     try:
-        model = attempt(schema)
+        counted = attempt(schema)
     except DataError as error:
         if not error.unreadable or reading.strict or not mend or source.engine is not None:
             raise
         schema = mended(schema, source)
-        model = attempt(schema)
-    if reading.missing == () or model.tally is None:
-        return model
-    sheets = {name: counts.sheets.get("values") for name, counts in model.tally.columns.items()}
+        counted = attempt(schema)
+    tally = counted if isinstance(counted, Tally) else counted.tally
+    if reading.missing == () or tally is None:
+        return counted
+    sheets = {name: counts.sheets.get("values") for name, counts in tally.columns.items()}
     found = {name: list(sheet.slot_names) for name, sheet in sheets.items() if sheet is not None}
     more = with_late_marks(schema, found)
-    return model if more == schema else attempt(more)
+    return counted if more == schema else attempt(more)
 
 
 class _Share:

@@ -113,6 +113,7 @@ class Joint:
         self.even = np.concatenate([*even, np.ones(len(dense))])
         self._kernels = gate.kernels("joint", _LOOKS * self.codes.size)
         self._sorted: dict[int, tuple[Small, Small, Small] | None] = {}
+        self._cut: dict[tuple[int, int], Any] = {}
 
     def wider(self, terms: Sequence[Summand]) -> Joint:
         """The same with more terms, of which no counts speak."""
@@ -136,6 +137,13 @@ class Joint:
         return scipy.sparse.csr_matrix(
             (np.ones(self.codes.size), self.codes.T.ravel(), indptr), shape=(self.n, self.size)
         )
+
+    def _stretch(self, some: slice) -> Any:
+        """Some rows by cell; kept, since slicing a small sparse matrix takes longer than multiplying it."""
+        at = some.start, some.stop
+        if at not in self._cut:
+            self._cut[at] = self._matrix[some]
+        return self._cut[at]
 
     @cached_property
     def fitting(self) -> list[slice]:
@@ -185,7 +193,7 @@ class Joint:
             if self._kernels is not None:
                 self._kernels.add_cells(self.codes, some.start, table, start, self.rows.folds, out[some])
             else:
-                out[some] = self._matrix[some] @ table if self.terms else 0.0
+                out[some] = self._stretch(some) @ table if self.terms else 0.0
                 out[some] += start[self.rows.folds[some]]
             for i, d in enumerate(self.dense):
                 if self._row_kernels is not None:

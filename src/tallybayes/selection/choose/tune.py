@@ -13,7 +13,7 @@ From a tally alone: the α of each column that its counts support, see `likelies
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Any
@@ -23,7 +23,9 @@ import pyarrow as pa
 
 from ...base.arrays import Floats
 from ...base.errors import SettingsError, TallybayesWarning, unknown
+from ...base.renamed import renamed
 from ...base.show import Page, Shown
+from ...data.guess import Reading
 from ...data.infer import first_look
 from ...data.schema import Column, Schema
 from ...data.sources import Batch, Source
@@ -41,6 +43,7 @@ from ...families import (
     default_family,
     family_for,
     family_for_all,
+    named,
 )
 from ...families.settings import Settings, SettingsLike, smoothing_of
 from ...families.smoothing import Laplace, Smoothing
@@ -128,26 +131,35 @@ class Tuned(Shown):
         return Page(head, [["column", "family", "smoothing"], *chosen], left=3)
 
 
+@renamed(priors="prior")
 def tune(
     data: Any,
-    schema: Schema | Any = None,
+    target: Any = None,
     y: Any = None,
     *,
+    schema: Schema | None = None,
+    kinds: Mapping[str, str] | None = None,
     settings: SettingsLike = None,
     families: Mapping[str, Any] | Any = None,
     smoothing: Any = None,
-    priors: Sequence[Any] = ("counted",),
+    prior: Any = ("counted",),
+    weights: Any = None,
     folds: int = 5,
     stratify: bool = True,
     groups: str | None = None,
     by: str | None = None,
     seed: int = 0,
     nested: bool = False,
+    missing: str | Iterable[str] | None = None,
+    strict: bool = False,
+    date_format: str | Mapping[str, str] | None = None,
+    fold: bool = False,
 ) -> Tuned | Settings:
     """The settings under which held-out rows lose least; from a tally alone, the likeliest smoothing of each column.
 
-    `schema` is a schema or the target's name. `families={"age": ["gaussian", "bins"]}` and `smoothing=[tb.Laplace(1)]`
-    replace the lists that are tried, `families=["gaussian", "bins"]` those of all columns that can be so;
+    The data are told of as for `fit`. `families={"age": ["gaussian", "bins"]}`, `smoothing=[0.1, tb.Laplace(1)]` and
+    `prior=["counted", "uniform"]` replace the lists that are tried, `families=["gaussian", "bins"]` those of all
+    columns that can be so;
     `settings` holds what is not tuned. What was found is given the weights that `fit` would choose, and kept only
     where that loses less than `fit` does by itself, see `Tuned`. Given a `Tally` instead of data, each category's
     and text's α is the one under which every count is best foretold by the others, and nothing is scored.
@@ -173,10 +185,14 @@ def tune(
             )
         return with_likeliest(data, base)
     plan = Plan(folds, stratify and groups is None and by is None, groups, by, None, seed)
-    source, known, _ = opened(data, schema, y, None, plan)
     if isinstance(smoothing, (str, Real, Smoothing)):
         smoothing = [smoothing]
     smoothings = None if smoothing is None else [smoothing_of(s) for s in smoothing]
+    priors = list(prior) if isinstance(prior, (list, tuple)) else [prior]
+    for each in priors:
+        replace(base, prior=each)  # refused if it is none, before anything is read
+    reading = Reading.of(missing, strict, date_format, fold, kinds)
+    source, known, _ = opened(data, target, y, weights, plan, schema, reading)
     search = _Search(known, Settings.of(base, known), _lists(families, known), smoothings, priors)
     out = search.weighed(source, plan)
     out = replace(out, model=replace(out.model, history=History.begun(names_of(data))))
@@ -273,9 +289,9 @@ class _Search:
 def _lists(families: Any, schema: Schema) -> dict[str, list[Any]]:
     """The families to try, by column; one, or a list without columns, is for every column that it can read."""
     if isinstance(families, Mapping):
-        return {n: [f] if isinstance(f, (str, Family)) else list(f) for n, f in families.items()}
+        return {n: list(f) if isinstance(f, (list, tuple, set)) else [named(f)] for n, f in families.items()}
     out: dict[str, list[Any]] = {}
-    for family in [families] if isinstance(families, (str, Family)) else families or ():
+    for family in families if isinstance(families, (list, tuple, set)) else [] if families is None else [families]:
         for name, found in family_for_all(family, schema).items():
             out.setdefault(name, []).append(found)
     return out

@@ -8,7 +8,7 @@ ways end in an `Evaluation`.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
@@ -17,10 +17,11 @@ import numpy as np
 from ...base import canon
 from ...base.arrays import Floats
 from ...base.errors import SettingsError, excerpt, warn
-from ...data.infer import infer, labels_or_name
+from ...data.guess import Reading
+from ...data.infer import asked, schema_of
 from ...data.schema import Schema
-from ...data.sources import LABELS, Source, open_source
-from ...families.settings import Settings
+from ...data.sources import Source, open_source
+from ...families.settings import Settings, SettingsLike
 from ...model.model import Model
 from ...model.prior import natural_order
 from ...tally.tally import Tally
@@ -38,25 +39,31 @@ LEAVE_ONE_OUT = "leave-one-out"
 
 def cross_validate(
     data: Any,
-    schema: Schema | Any = None,
+    target: Any = None,
     y: Any = None,
     *,
+    schema: Schema | None = None,
+    kinds: Mapping[str, str] | None = None,
+    settings: SettingsLike | Sequence[SettingsLike] | Mapping[str, SettingsLike] = None,
+    weights: Any = None,
     folds: int | str = 10,
-    settings: Settings | Sequence[Settings] | Mapping[str, Settings] | None = None,
     repeats: int = 1,
     stratify: bool = False,
     groups: str | None = None,
     by: str | None = None,
     order: str | bool | None = None,
     seed: int = 0,
-    weights: Any = None,
     fitter: Fitter | None = None,
+    missing: str | Iterable[str] | None = None,
+    strict: bool = False,
+    date_format: str | Mapping[str, str] | None = None,
+    fold: bool = False,
 ) -> Evaluation:
     """Every row forecast once by a model of the other folds: one line of figures per setting.
 
-    `schema` is a schema or the target's name. With `settings` every row is counted once and each fold is scored by
-    total − fold. Without them the whole of `tb.fit` is tried: inferred, fitted and chosen anew on the training rows of
-    each fold (or `fitter`, any function from training rows to a model).
+    The data are told of as for `fit`. With `settings`, some or a list or dict of them, every row is counted once and
+    each fold is scored by total − fold. Without them the whole of `tb.fit` is tried: inferred, fitted and chosen anew
+    on the training rows of each fold (or `fitter`, any function from training rows to a model).
 
     Folds are a hash of the row unless said otherwise, so that equal rows stay together; `stratify` shares out each
     class; `groups` names a column whose equal values stay together, `by` one whose values are the folds; `order` a
@@ -70,15 +77,19 @@ def cross_validate(
     """
     if isinstance(folds, bool) or not (isinstance(folds, (int, np.integer)) or folds == LEAVE_ONE_OUT):
         raise SettingsError(f"folds={folds!r}", hint=f"take a whole number of at least 2, or {LEAVE_ONE_OUT!r}.")
+    if isinstance(repeats, bool) or not isinstance(repeats, (int, np.integer)) or repeats < 1:
+        raise SettingsError(f"repeats={repeats!r}", hint="take a whole number of at least 1.")
     if repeats > 1 and (by is not None or order or folds == LEAVE_ONE_OUT):
         what = "leaving out each row" if folds == LEAVE_ONE_OUT else "folds by a column" if by is not None else "time"
         raise SettingsError(
             f"{repeats} repeats of {what}, which are all the same", hint="leave out repeats=, or take seeded folds."
         )
     plan = Plan(10 if isinstance(folds, str) else int(folds), stratify, groups, by, order, seed)
-    source, schema, given = opened(data, schema, y, weights, plan)
-    if settings is not None:
-        named = _named(settings)
+    named = None if settings is None else _named(settings)  # refused before anything is read
+    reading = Reading.of(missing, strict, date_format, fold, kinds)
+    source, schema, given = opened(data, target, y, weights, plan, schema, reading)
+    if named is not None:
+        named = {name: Settings.of(each, schema) for name, each in named.items()}
         if folds == LEAVE_ONE_OUT:
             return _left_out(source, schema, named, seed)
         return _by_subtraction(source, schema, named, plan, repeats)
@@ -87,30 +98,30 @@ def cross_validate(
             "leaving out each row by itself needs settings", hint="give settings=tb.Settings(…), or folds=10."
         )
     if fitter is None:
-        fitter = whole_fit(schema if given else None, schema.target, schema.weights, plan)
+        fitter = whole_fit(schema if given else None, schema.target, schema.weights, plan, None, reading)
     return _by_refitting(source, schema, fitter, plan, repeats)
 
 
 def whole_fit(
-    schema: Schema | None, target: str, weights: str | None, plan: Plan, settings: Settings | None = None
+    schema: Schema | None, target: str, weights: str | None, plan: Plan, settings: Settings | None, reading: Reading
 ) -> Fitter:
     """`tb.fit` as a function of training rows: with this schema, or inferring one that ignores what decides folds."""
 
     def fitted(rows: Source) -> Model:
         if schema is not None:
             return fit(rows, schema=schema, settings=settings)
-        return fit(without_columns(rows, plan.columns), target, weights=weights, settings=settings)
+        rest = without_columns(rows, plan.columns)
+        return fit(rest, target, weights=weights, settings=settings, **reading.options)
 
     return fitted
 
 
-def opened(data: Any, schema: Any, y: Any, weights: Any, plan: Plan) -> tuple[Source, Schema, bool]:
+def opened(
+    data: Any, target: Any, y: Any, weights: Any, plan: Plan, schema: Schema | None, reading: Reading
+) -> tuple[Source, Schema, bool]:
     """The data to be read, the schema, and whether it was given."""
-    if isinstance(schema, Schema):
-        target, given = schema.target, True
-    else:
-        name, y = labels_or_name(schema, y)
-        target, given = LABELS if name is None else name, False
+    target, y, schema = asked(target, y, schema, reading)
+    given = schema is not None
     if target in plan.columns:
         raise SettingsError(
             f"folds by {target!r}, which is the column to predict",
@@ -118,8 +129,8 @@ def opened(data: Any, schema: Any, y: Any, weights: Any, plan: Plan) -> tuple[So
         )
     column = weights if isinstance(weights, str) else None
     source = open_source(data, y, weights=None if column else weights, target=target).repeatable()
-    if not given:
-        schema = infer(without_columns(source, plan.columns), target=target, weights=column)
+    if schema is None:
+        schema = schema_of(without_columns(source, plan.columns), target, column, reading)
     elif column is not None:
         schema = schema.with_weights(column)
     for name in plan.columns:
@@ -133,10 +144,12 @@ def _named(settings: Any) -> dict[str, Settings]:
     one = isinstance(settings, Mapping) and {*settings} <= {f.name for f in fields(Settings)} and len(settings) > 0
     if isinstance(settings, Settings) or (one and not any(isinstance(v, Settings) for v in settings.values())):
         return {"settings": Settings.of(settings)}
-    given = list(settings.values() if isinstance(settings, Mapping) else settings)
+    several = isinstance(settings, (Mapping, Sequence)) and not isinstance(settings, str)
+    given = list(settings.values() if isinstance(settings, Mapping) else settings if several else [])
     if not given:
         raise SettingsError(
-            "no settings to evaluate", hint="give tb.Settings(…), a list of them, or {name: tb.Settings(…)}."
+            f"settings={settings!r}: there are none to evaluate",
+            hint="give tb.Settings(…), a list of them, or {name: tb.Settings(…)}.",
         )
     each = [Settings.of(s) for s in given]
     if isinstance(settings, Mapping):
@@ -212,7 +225,7 @@ def _warn_of_classes_in_one_fold(folded: Folds) -> None:
 
 def _left_out(source: Source, schema: Schema, named: dict[str, Settings], seed: int) -> Evaluation:
     tally = Tally.of(schema, source)
-    found = {name: leave_one_out(tally, source, s) for name, s in named.items()}
+    found = {name: leave_one_out(tally, source, settings=s) for name, s in named.items()}
     held = next(iter(found.values()))
     names = [str(canon.text(c)) for c in held.classes]
     share = dict(zip(tally.classes, tally.class_weights().tolist(), strict=True))

@@ -8,7 +8,7 @@ other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,17 +17,19 @@ import pyarrow as pa
 
 from ...base.arrays import Floats, Ints
 from ...base.canon import printable
-from ...base.errors import SettingsError, unknown
+from ...base.errors import SettingsError, in_our_words, unknown
+from ...base.renamed import renamed
 from ...base.show import Page, Shown
+from ...data.guess import Reading
 from ...data.schema import Schema
 from ...families import Bins, Family, Kernel, Selection, default_family, family_for
 from ...families.settings import Settings, SettingsLike
 from ...families.smoothing import Laplace
 from ..folds import Folds, HeldOut, count_folds
 from ..parts import Plan, by_position, class_numbers_of
-from . import bootstrap, metrics
+from . import bootstrap
 from .cross_validate import opened
-from .metrics import Scored
+from .metrics import SMALLER_IS_BETTER, Scored, formula
 
 if TYPE_CHECKING:
     from ...explain.plots import FigureCurveDisplay
@@ -53,7 +55,7 @@ class FigureCurve(Shown):
     def best(self, metric: str = "log_loss") -> Any:
         """The value with the best held-out figure; of equals the first."""
         found = self._of(metric)[:, 0]
-        return self.values[int(np.argmin(found) if metric in metrics.SMALLER_IS_BETTER else np.argmax(found))]
+        return self.values[int(np.argmin(found) if metric in SMALLER_IS_BETTER else np.argmax(found))]
 
     def _of(self, metric: str) -> Floats:
         if metric not in self.held_out:
@@ -105,18 +107,25 @@ class FigureCurve(Shown):
         return Page(self.title, lines)
 
 
+@renamed(figures="metrics")
 def learning_curve(
     data: Any,
-    schema: Schema | Any = None,
+    target: Any = None,
     y: Any = None,
     *,
+    schema: Schema | None = None,
+    kinds: Mapping[str, str] | None = None,
     settings: SettingsLike = None,
+    weights: Any = None,
     sizes: Sequence[float] = SIZES,
     folds: int = 5,
     groups: str | None = None,
     seed: int = 0,
-    weights: Any = None,
-    figures: Sequence[str] = SHOWN,
+    metrics: Sequence[str] = SHOWN,
+    missing: str | Iterable[str] | None = None,
+    strict: bool = False,
+    date_format: str | Mapping[str, str] | None = None,
+    fold: bool = False,
 ) -> FigureCurve:
     """How figures change with the number of rows: would more rows help?
 
@@ -128,28 +137,39 @@ def learning_curve(
     >>> tb.learning_curve(table, "y", sizes=(10, 40, 80)).values
     (10, 40, 80)
     """
+    metrics = _known(metrics)
     plan = Plan(folds, groups is None, groups, None, None, seed)
-    source, schema, _ = opened(data, schema, y, weights, plan)
-    fold, _ = plan.numbers(source, schema.target)
-    shares = _shares(sizes, int((fold >= 0).sum()), int(fold.max(initial=0)) + 1)
-    step = _steps(fold, class_numbers_of(source, schema.target), shares, seed)
+    stated, reading = Settings.of(settings), Reading.of(missing, strict, date_format, fold, kinds)
+    source, schema, _ = opened(data, target, y, weights, plan, schema, reading)
+    at, _ = plan.numbers(source, schema.target)
+    shares = _shares(sizes, int((at >= 0).sum()), int(at.max(initial=0)) + 1)
+    step = _steps(at, class_numbers_of(source, schema.target), shares, seed)
     n = len(shares)
-    cells = count_folds(source, schema, by_position(np.where(fold >= 0, fold * n + step, -1)))
-    base = Settings.of(settings, schema)
-    found = [_figures(cells.up_to(i + 1, n), [base], figures, seed)[0] for i in range(n)]
+    cells = count_folds(source, schema, by_position(np.where(at >= 0, at * n + step, -1)))
+    base = Settings.of(stated, schema)
+    found = [_figures(cells.up_to(i + 1, n), [base])[0] for i in range(n)]
     rows = [_rows_counted(cells.up_to(i + 1, n)) for i in range(n)]
     values = tuple(round(r) for r in rows)
-    title = f"{int((fold >= 0).sum()):,} rows, {int(fold.max()) + 1} folds: figures by how many rows were counted"
-    return _curve(title, "rows", values, rows, found, figures)
+    title = f"{int((at >= 0).sum()):,} rows, {int(at.max()) + 1} folds: figures by how many rows were counted"
+    return _curve(title, "rows", values, rows, found, metrics)
+
+
+def _known(metrics: Sequence[str] | str) -> Sequence[str]:
+    """The names of figures, one or several; refused if there are none such."""
+    names = [metrics] if isinstance(metrics, str) else metrics
+    for name in names:
+        formula(name)
+    return names
 
 
 def _shares(sizes: Sequence[float], rows: int, folds: int) -> Floats:
     """Sizes as shares of the training rows, from the smallest."""
-    given = np.asarray(sizes, dtype=np.float64)
+    with in_our_words(SettingsError, f"sizes={sizes!r}", hint="give shares above 0 up to 1, or numbers of rows."):
+        given = np.atleast_1d(np.asarray(sizes, dtype=np.float64))
     share = np.where(given > 1, given / max(rows * (folds - 1) / folds, 1.0), given)
     if given.ndim != 1 or not len(given) or not ((share > 0) & (share <= 1 + 1e-9)).all():
         raise SettingsError(
-            f"sizes={list(sizes)!r} of {rows * (folds - 1) // folds:,} training rows",
+            f"sizes={given.tolist()!r} of {rows * (folds - 1) // folds:,} training rows",
             hint="give shares above 0 up to 1, or numbers of rows up to that.",
         )
     return np.unique(np.minimum(share, 1.0))
@@ -220,20 +240,27 @@ OVER: dict[str, tuple[tuple[float, ...], Change]] = {
 }
 
 
+@renamed(figures="metrics")
 def validation_curve(
     data: Any,
-    schema: Schema | Any = None,
+    target: Any = None,
     y: Any = None,
     *,
+    schema: Schema | None = None,
+    kinds: Mapping[str, str] | None = None,
+    settings: SettingsLike = None,
+    weights: Any = None,
     over: str = "alpha",
     values: Sequence[Any] | Mapping[Any, Any] | None = None,
     column: str | None = None,
-    settings: SettingsLike = None,
     folds: int = 5,
     groups: str | None = None,
     seed: int = 0,
-    weights: Any = None,
-    figures: Sequence[str] = SHOWN,
+    metrics: Sequence[str] = SHOWN,
+    missing: str | Iterable[str] | None = None,
+    strict: bool = False,
+    date_format: str | Mapping[str, str] | None = None,
+    fold: bool = False,
 ) -> FigureCurve:
     """How figures change with one setting: `over` is "alpha" (Laplace's), "bandwidth" (of kernels, in the column's
     units), "bins" (equally frequent ones) or "words" (the so many most telling).
@@ -246,16 +273,18 @@ def validation_curve(
     >>> tb.validation_curve(table, "y", values=(1, 100)).values
     (1, 100)
     """
+    metrics = _known(metrics)
     plan = Plan(folds, groups is None, groups, None, None, seed)
-    source, schema, _ = opened(data, schema, y, weights, plan)
-    named = _asked(schema, over, values, column, settings)
+    stated, reading = Settings.of(settings), Reading.of(missing, strict, date_format, fold, kinds)
+    source, schema, _ = opened(data, target, y, weights, plan, schema, reading)
+    named = _asked(schema, over, values, column, stated)
     if not named:
         raise SettingsError("no values to try", hint="give values=(0.1, 1, 10).")
     assign, _ = plan.assign(source, schema.target)
     counted = count_folds(source, schema, assign)
-    found = _figures(counted, list(named.values()), figures, seed)
+    found = _figures(counted, list(named.values()))
     title = f"{len(found[0][0].labels):,} rows, {len(counted.scored())} folds: figures by {over}"
-    return _curve(title, over, tuple(named), [_rows_counted(counted)] * len(named), found, figures)
+    return _curve(title, over, tuple(named), [_rows_counted(counted)] * len(named), found, metrics)
 
 
 def _asked(schema: Schema, over: str, values: Any, column: str | None, settings: SettingsLike) -> dict[Any, Settings]:
@@ -267,16 +296,20 @@ def _asked(schema: Schema, over: str, values: Any, column: str | None, settings:
         raise unknown(SettingsError, f"over={over!r}", over, OVER, hint)
     usual, change = OVER[over]
     base = Settings.of(settings, schema)
-    return {value: change(base, schema, column, value) for value in (usual if values is None else values)}
+    if column is not None:
+        schema[column]  # a name that it does not have is refused here
+    out = {}
+    for value in usual if values is None else values:
+        with in_our_words(SettingsError, f"{over} cannot be {value!r}", hint=f"give numbers: values={usual[:3]}."):
+            out[value] = change(base, schema, column, value)
+    return out
 
 
 Figures = tuple[Scored, Scored]  # of held-out rows, of counted rows
 
 
-def _figures(folds: Folds, settings: Sequence[Settings], figures: Sequence[str], seed: int) -> list[Figures]:
+def _figures(folds: Folds, settings: Sequence[Settings]) -> list[Figures]:
     """What held-out rows and counted rows are forecast under each setting."""
-    for metric in figures:
-        metrics.formula(metric)  # refused before anything is scored
     out, own = (folds.held_out_each(settings, seen=seen) for seen in (False, True))
     return [(_scored(a), _scored(b)) for a, b in zip(out, own, strict=True)]
 
@@ -291,7 +324,7 @@ def _curve(
 ) -> FigureCurve:  # fmt: skip
     held_out, counted = {}, {}
     for metric in figures:
-        f = metrics.formula(metric)
+        f = formula(metric)
         held_out[metric] = np.array([bootstrap.Figures([s]).interval(metric) for s, _ in found])
         counted[metric] = np.array([float(f(own, own.weights[None, :])[0]) for _, own in found])
     return FigureCurve(title, over, values, np.asarray(rows, dtype=np.float64), held_out, counted)

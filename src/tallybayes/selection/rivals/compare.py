@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -15,6 +15,7 @@ from ...base.arrays import Floats
 from ...base.canon import printable
 from ...base.errors import SettingsError, unknown
 from ...base.show import Page, Shown
+from ...data.guess import Reading
 from ...data.schema import Schema
 from ...data.sources import Source
 from ...families.settings import Settings, SettingsLike
@@ -107,15 +108,21 @@ def compare(
     target: Any = None,
     y: Any = None,
     *,
-    folds: int = 5,
+    schema: Schema | None = None,
+    kinds: Mapping[str, str] | None = None,
     settings: SettingsLike = None,
+    weights: Any = None,
     rivals: Sequence[str] | Mapping[str, Rival] | None = None,
+    folds: int = 5,
     stratify: bool = True,
     groups: str | None = None,
     by: str | None = None,
     seed: int = 0,
-    weights: Any = None,
     memory: bool = True,
+    missing: str | Iterable[str] | None = None,
+    strict: bool = False,
+    date_format: str | Mapping[str, str] | None = None,
+    fold: bool = False,
 ) -> Comparison:
     """naive Bayes beside its rivals, on the same folds, with seconds and memory.
 
@@ -125,9 +132,10 @@ def compare(
     Memory is that of Python objects and arrays, measured while fitting and predicting the first fold once more.
     """
     plan = Plan(folds, stratify and not (groups or by), groups, by, None, seed)
-    source, schema, given = opened(data, target, y, weights, plan)
     stated = None if settings is None else Settings.of(settings)
-    fitter = whole_fit(schema if given else None, schema.target, schema.weights, plan, stated)
+    reading = Reading.of(missing, strict, date_format, fold, kinds)
+    source, schema, given = opened(data, target, y, weights, plan, schema, reading)
+    fitter = whole_fit(schema if given else None, schema.target, schema.weights, plan, stated, reading)
     bare = schema._with(columns=[c for c in schema.columns if c.of is None])  # two columns again are no evidence
     learners = {OURS: learner_of(fitter), **_learners(bare, rivals)}
     peaks: dict[str, int] = {}

@@ -9,7 +9,7 @@ been standardised, and 1 for words and values; b is not penalised.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,6 +23,7 @@ from ...base.canon import printable, text
 from ...base.show import Page
 from ...data import encode
 from ...data.blocks import Bag, Block
+from ...data.guess import Reading
 from ...data.schema import Schema
 from ...data.sources import Source, open_source
 from ...families.settings import Settings, SettingsLike
@@ -95,11 +96,18 @@ def _centred(w: Floats) -> Floats:
 
 def logistic_twin(
     data: Any,
-    schema: Any = None,
+    target: Any = None,
     y: Any = None,
     *,
+    schema: Schema | None = None,
+    kinds: Mapping[str, str] | None = None,
     settings: SettingsLike = None,
+    weights: Any = None,
     penalty: float = 1.0,
+    missing: str | Iterable[str] | None = None,
+    strict: bool = False,
+    date_format: str | Mapping[str, str] | None = None,
+    fold: bool = False,
 ) -> LogisticTwin:
     """Logistic regression over the columns of a naive Bayes model, started from its weights; both side by side.
 
@@ -110,8 +118,9 @@ def logistic_twin(
     >>> twin.names, twin.predict_proba({"x": [1.5, 3.5]}).argmax(axis=1).tolist()
     (('x',), [0, 1])
     """
-    source, schema, _ = opened(data, schema, y, None, Plan())
-    return twin_of(source, schema, Settings.of(settings), penalty)
+    stated, reading = Settings.of(settings), Reading.of(missing, strict, date_format, fold, kinds)
+    source, schema, _ = opened(data, target, y, weights, Plan(), schema, reading)
+    return twin_of(source, schema, stated, penalty)
 
 
 def twin_of(source: Source, schema: Schema, settings: Settings, penalty: float = 1.0) -> LogisticTwin:

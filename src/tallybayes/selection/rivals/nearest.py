@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -15,9 +15,10 @@ from ...base.errors import SettingsError
 from ...base.show import Page, Shown
 from ...data import encode
 from ...data.batch import one_row
-from ...data.infer import infer, labels_or_name
+from ...data.guess import Reading
+from ...data.infer import asked, schema_of
 from ...data.schema import Schema
-from ...data.sources import LABELS, open_source
+from ...data.sources import open_source
 from ...model.prior import natural_order
 from .rivals import Features, Rows, class_shares
 
@@ -50,12 +51,24 @@ class Nearest:
         if not (self.imagined >= 0 and np.isfinite(self.imagined)):
             raise SettingsError(f"imagined={self.imagined!r}", hint="take a number of rows of at least 0.")
 
-    def fit(self, data: Any, target: Any = None, y: Any = None, *, schema: Schema | None = None) -> Neighbours:
+    def fit(
+        self,
+        data: Any,
+        target: Any = None,
+        y: Any = None,
+        *,
+        schema: Schema | None = None,
+        kinds: Mapping[str, str] | None = None,
+        missing: str | Iterable[str] | None = None,
+        strict: bool = False,
+        date_format: str | Mapping[str, str] | None = None,
+        fold: bool = False,
+    ) -> Neighbours:
         """The rows, kept as points; `target` names the column to predict, or give the labels, `fit(X, y)`."""
-        target, y = labels_or_name(target, y)
-        name = target if target is not None else schema.target if schema is not None else LABELS
+        reading = Reading.of(missing, strict, date_format, fold, kinds)
+        name, y, schema = asked(target, y, schema, reading)
         source = open_source(data, y, target=name).repeatable()
-        schema = infer(source, target=name) if schema is None else schema
+        schema = schema_of(source, name, None, reading) if schema is None else schema
         texts = {c for batch in source.batches() for c in encode.labelled(schema, batch).classes}
         order = sorted(texts, key=lambda c: natural_order(canon.from_text(c, schema.label_type)))
         labels = tuple(canon.from_text(c, schema.label_type) for c in order)

@@ -1,0 +1,105 @@
+"""Every hint in the words of the command line: a walk over the source, since no list of commands meets all of them."""
+
+import ast
+from pathlib import Path
+
+import pytest
+from command_line import PYTHON, run
+
+from tallybayes.cli.terminal import for_commands
+
+SOURCE = Path(__file__).resolve().parents[2] / "src" / "tallybayes"
+# Hints that no command can meet: what they tell of is asked for in Python alone
+IN_PYTHON_ALONE = {
+    "data/files/reader.py": ["give a query, too"],  # a connection is an object
+    "data/guess.py": ["give them by column: kinds=", "give texts: missing="],  # of a wrong type
+    "data/infer.py": ["write tb.infer", "leave target= out", "give a tb.Schema"],  # the command says these itself
+    "data/kinds.py": ["a pair names two"],  # columns made one by one
+    "data/pairs.py": ["give each value of a category once"],
+    "data/schema.py": ["give a list of tb.Column"],
+    "data/sources.py": ["make them columns of the frame", "name the labels' column"],  # labels beside the data
+    "explain/plots/beliefs.py": ["take --smoothing laplace:ALPHA, tb.Dirichlet"],  # pictures of lectures
+    "explain/plots/lessons.py": ["draw plot.column(name)"],
+    "families/__init__.py": ["{…} reads {…} columns; name families by column"],  # one family for all columns
+    "families/plain.py": ["give cuts=…"],  # corrections by hand
+    "families/settings.py": ["take a number, ", "give {column: tb.Cor", "give tb.Cor", "give tb.Settings"],
+    "families/settings_json.py": ["call tb.families.register"],  # families made outside the package
+    "families/smoothing.py": ["give {value: amount}", "a family of levels imagines rows"],  # Dirichlet
+    "model/joint/cells.py": ["give an axis per column"],
+    "model/model.py": ["take settings without lengths", "decide there, from the columns"],  # linear view, Spark
+    "model/written.py": ["save models that come from"],
+    "selection/choose/fit.py": ["pairs are chosen by held-out rows"],
+    "selection/choose/tune.py": ["tune first, then fit them anew"],  # fitted settings
+    "selection/measure/cross_validate.py": ["give the model first", "give settings=tb", "give tb.Settings(…), a list"],
+    "selection/measure/figure_curves.py": ["give numbers: values="],
+    "selection/measure/metrics.py": ["give model.predict_proba(rows)"],
+    "selection/rivals/nearest.py": ["take a whole number of neighbours"],
+    "sklearn/mixed.py": ["give a tb.Schema"],
+}
+FILLED = {"format": "'csv'", "kind": "'mbox'"}  # texts whose quotes come with what is filled in
+
+
+def hints():
+    """(file, text) of every hint in the source; what is filled in is shown as {…}."""
+    for path in sorted(SOURCE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.keyword) and node.arg == "hint":
+                text = "".join(
+                    part.value if isinstance(part, ast.Constant) else "{…}"
+                    for each in ast.walk(node.value)
+                    for part in (each.values if isinstance(each, ast.JoinedStr) else [])
+                )
+                if isinstance(node.value, ast.Constant):
+                    text = node.value.value
+                yield str(path.relative_to(SOURCE)), text
+
+
+def test_every_hint_that_a_command_can_meet_is_in_its_words():
+    found: dict[str, list[str]] = {}
+    count = 0
+    for path, text in hints():
+        count += 1
+        for name, value in FILLED.items():
+            text = text.replace(f"{name}={{…}}", f"{name}={value}")
+        text = text.replace("data[{…}] >= {…}", "data['rent'] >= 900")
+        if PYTHON.search(for_commands(text)):
+            found.setdefault(path, []).append(for_commands(text))
+    assert count > 300  # the walk sees them
+    for path, texts in found.items():
+        known = IN_PYTHON_ALONE.get(path, [])
+        strange = [t for t in texts if not any(t.startswith(k) for k in known)]
+        assert not strange, f"{path}: say it in options, in cli/terminal.py, or in IN_PYTHON_ALONE: {strange[0]}"
+        unused = [k for k in known if not any(t.startswith(k) for t in texts)]
+        assert not unused, f"{path}: no such hint any more: {unused[0]}"
+    assert {*found} == {*IN_PYTHON_ALONE}
+
+
+TABLE = "sky,rent,note,let\n" + "sunny,1000.5,nice flat,yes\nrainy,900.25,small flat,no\n" * 12
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--target", "rents"], "did you mean 'rent'"),
+        (["--target", "let", "--prior", "uniforn"], "--prior is counted, uniform or CLASS=PROBABILITY"),
+        (["--target", "let", "--pairs", "sky:sky"], "--pairs is auto, no, or two different columns"),
+        (["--target", "let", "--smoothing", "beta:1:9", "--no-calibrate"], "--smoothing COLUMN=beta:A:B"),
+        (["--target", "let", "--set", "sky=gaussian"], "'gaussian' reads number and vector columns"),
+        (["--target", "let", "--date-format", "nope=%Y"], "--date-format %d.%m.%Y"),
+        (["--target", "let", "--folds", "1", "--no-calibrate"], "--folds"),
+        (["--target", "let", "--weights", "wait"], "there is no weights column 'wait'"),
+    ],
+)
+def test_what_is_wrong_is_told_in_options(tmp_path, options, said):
+    (tmp_path / "flats.csv").write_text(TABLE)
+    done = run("fit", tmp_path / "flats.csv", *options)
+    assert done.returncode == 2
+    assert said in done.err.replace("\n", " ")
+
+
+def test_a_target_that_is_a_quantity_is_told_without_python(tmp_path):
+    rows = "\n".join(f"{i % 7},{i * 1.37:.2f}" for i in range(60))
+    (tmp_path / "rents.csv").write_text(f"rooms,rent\n{rows}\n")
+    done = run("fit", tmp_path / "rents.csv", "--target", "rent")
+    assert done.returncode == 2
+    assert "a new column high that says whether rent is at least" in done.err
