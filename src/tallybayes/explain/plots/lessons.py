@@ -16,7 +16,7 @@ from ...data.values import Where, number
 from ...families.forms import BellForm
 from ...model.odds import counted_cells
 from .columns import density, frequent
-from .paper import EVEN, axes, bare, class_colours, colour, label, legend_above
+from .paper import EVEN, axes, bare, class_colours, colour, label, legend_above, width
 from .scores import Display, class_numbers
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ _GRID = 181  # points along each side of a plane
 _LINE = 401  # points along a line
 _MOST_POINTS = 2_000
 _MOST_CELLS = 48
+_MOST_LETTERS = 14  # of a value in a joint table
+_BARS = 3.0  # inches for its bars and probabilities
 _MOST_CHANGES = 12
 
 
@@ -234,24 +236,35 @@ class JointTableDisplay(Display):
     @property
     def size(self) -> tuple[float, float]:
         """In inches."""
-        return 3.2 + 0.9 * len(self.columns), 0.7 + 0.24 * len(self.cells)
+        return _BARS + sum(self._columns(_MOST_LETTERS)), 0.7 + 0.24 * len(self.cells)
+
+    def _columns(self, most: int) -> list[float]:
+        """How many inches the values of each column take."""
+        each = ((self.columns[j], *(cell[j] for cell in self.cells)) for j in range(len(self.columns)))
+        return [0.2 + 0.085 * max(min(len(str(text)), most) for text in texts) for texts in each]
 
     def plot(self, ax: Any = None) -> JointTableDisplay:
         """Draw it."""
         ax = axes(ax, *self.size)
         n, wide = len(self.cells), len(self.columns)
+        room = width(ax) - 1.2  # inches beside the shortest bars that tell anything
+        most = next((k for k in range(_MOST_LETTERS, 2, -1) if sum(self._columns(k)) <= room), 3)
+        inches = self._columns(most)
         longest = max(float(self.p.max(initial=0.0)), 1e-300)
+        unit = max(room + 1.2 - sum(inches) - 0.7, 0.5)  # of the longest bar, in inches
+        at = [-sum(inches[j:]) / unit for j in range(wide)]
         ax.barh(np.arange(n), self.p / longest, height=0.72, color=colour(0), alpha=0.85)
+        style = {"ha": "left", "va": "center", "fontsize": 9}
         for i, (cell, p) in enumerate(zip(self.cells, self.p.tolist(), strict=True)):
             for j, value in enumerate(cell):
                 again = i > 0 and self.cells[i - 1][: j + 1] == cell[: j + 1]
                 if not again:
-                    ax.text(-0.06 - 0.36 * (wide - j), i, label(value, 14), ha="left", va="center", fontsize=9)
-            ax.text(p / longest + 0.02, i, f"{p:.4g}", ha="left", va="center", fontsize=9)
+                    ax.text(at[j], i, label(value, most), **style)
+            ax.text(p / longest + 0.04 / unit, i, f"{p:.4g}", **style)
         for j, name in enumerate(self.columns):
-            ax.text(-0.06 - 0.36 * (wide - j), -1.0, label(name, 14), ha="left", va="center", fontsize=9, weight="bold")
-        ax.text(0.0, -1.0, "P", ha="left", va="center", fontsize=9, weight="bold")
-        ax.set(xlim=(-0.08 - 0.36 * wide, 1.3), ylim=(n - 0.5, -1.6))
+            ax.text(at[j], -1.0, label(name, most), weight="bold", **style)
+        ax.text(0.0, -1.0, "P", weight="bold", **style)
+        ax.set(xlim=(at[0] - 0.02, 1 + 0.6 / unit), ylim=(n - 0.5, -1.6))
         ax.set_xticks([])
         ax.set_yticks([])
         for spine in ax.spines.values():

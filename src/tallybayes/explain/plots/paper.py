@@ -78,9 +78,11 @@ def legend_above(ax: Any, title: str = "") -> None:
         )
         if made.get_window_extent().width <= room:
             return
+    made.set_loc("lower right")  # wider than the axes: over what stands left of them
+    made.set_bbox_to_anchor((1.0, 1.0), transform=ax.transAxes)
 
 
-def _width(ax: Any) -> float:
+def width(ax: Any) -> float:
     """How many inches of the figure belong to these axes and what stands beside them."""
     place = ax.get_subplotspec()
     return float(ax.figure.bbox.width / ax.figure.dpi) / (1 if place is None else place.get_gridspec().ncols)
@@ -89,7 +91,7 @@ def _width(ax: Any) -> float:
 def _room(ax: Any) -> float:
     """How wide the axes can be beside what stands left of them, in dots."""
     beside = max(ax.bbox.x0 - ax.get_tightbbox().x0, 0.0)
-    return float(_width(ax) * ax.figure.dpi - beside - 8)
+    return float(width(ax) * ax.figure.dpi - beside - 8)
 
 
 def below(ax: Any, text: str) -> None:
@@ -102,7 +104,7 @@ def below(ax: Any, text: str) -> None:
 def letters(ax: Any, share: float) -> int:
     """How many letters have room in a share of the width."""
     size = matplotlib().rcParams["font.size"]
-    return max(int(share * _width(ax) * 72 / (0.6 * size)), 8)
+    return max(int(share * width(ax) * 72 / (0.6 * size)), 8)
 
 
 @contextmanager

@@ -87,7 +87,7 @@ class ReliabilityDisplay(Display):
         ax.errorbar(c.forecast, c.observed, yerr=reach, **style)
         ax.set(xlabel=f"probability forecast {label(self.what, 40)}", ylabel="share that came true")
         ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
-        ax.legend(loc="upper left")
+        legend_above(ax)
         bare(ax, grid="both")
         return self._drawn(ax)
 
