@@ -230,14 +230,17 @@ class Generative:
             name, first = next(iter(again.items()))
             why = f"columns {first!r} and {name!r} read one column of the data, which has one value and not two"
         elif over:
-            why = f"the probabilities of column {over[0]!r} do not add up to one, since its smoothing made zeros larger"
+            why = (
+                f"the probabilities of column {over[0]!r} do not add up to one: zeros were made larger, or not every "
+                "value was written"
+            )
         else:
             return
         hint = (
             f"model.generative is the model beneath, a distribution of rows by counts alone: model.generative.{asked}."
         )
         if self.tally is None and (again or not all(b.density and b.adds_up for b in self.beliefs.values())):
-            hint = "this model has no counts to make one of: ask the model that it was exported from."
+            hint = "this model has no counts to make one of: write whole tables, or ask the model it was exported from."
         raise SettingsError(why, hint=hint)
 
 
