@@ -289,12 +289,12 @@ def saved(walk: Walk) -> None:
 
 @road(0.3)
 def sample(walk: Walk) -> None:
-    drawn = walk.model.generative.sample(4, walk.rng.randint(0, 99))
+    beneath = walk.model.generative
+    drawn = beneath.sample(4, walk.rng.randint(0, 99))
     assert drawn.num_rows == 4, f"{drawn.num_rows} rows of 4"
-    if not any(
-        c.part or c.kind == "text" for c in walk.model.schema.counted
-    ):  # of dates parts are drawn, of texts words
-        check_proba(walk.model.predict_proba(drawn), 4, len(walk.model.classes))
+    for model in (walk.model, beneath):
+        check_proba(model.predict_proba(drawn), 4, len(walk.model.classes))
+    assert tb.count(drawn, beneath.schema).rows == 4, "what was drawn cannot be counted"
 
 
 @road(0.02, must=False)

@@ -10,6 +10,7 @@ import pytest
 pytest.importorskip("matplotlib")
 
 from renew_notebooks import run, written
+from strategies import ALL
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -33,6 +34,23 @@ def test_a_notebook_runs_and_shows_the_truth(path, tmp_path, monkeypatch):
         assert texts(cell.get("outputs", [])) == texts(found), (
             f"cell {i}: python tests/renew_notebooks.py notebooks/*.ipynb"
         )
+
+
+@pytest.mark.skipif(not ALL, reason="starts a kernel for each: TALLYBAYES_TESTS=all, with nbclient and ipykernel")
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
+def test_a_notebook_runs_in_jupyter(path, tmp_path):
+    """The same by Jupyter's own client: what is printed, as many pictures, and no numbers of a picture beside it."""
+    nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
+    stored = [c for c in json.loads(path.read_text("utf-8"))["cells"] if c["cell_type"] == "code"]
+    found = nbformat.read(path, 4)
+    nbclient.NotebookClient(found, timeout=600, kernel_name="python3").execute(cwd=str(tmp_path))
+    for before, after in zip(stored, [c for c in found.cells if c.cell_type == "code"], strict=True):
+        shown = [[o["output_type"] for o in c["outputs"] if o.get("name") != "stderr"] for c in (before, after)]
+        printed = [
+            "".join("".join(o["text"]) for o in c["outputs"] if o.get("name") == "stdout") for c in (before, after)
+        ]
+        assert printed[0] == printed[1]
+        assert sorted(set(shown[0])) == sorted(set(shown[1])), "".join(before["source"])
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)

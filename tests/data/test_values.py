@@ -652,7 +652,7 @@ def test_values_that_only_rows_without_a_label_have_can_be_drawn():
     for kind, values in columns.items():
         column = tb.Column("c", kind, width=2) if kind == "vector" else tb.Column("c", kind)
         data = {"c": [*values, None, None], "y": [None, None, "p", "q"]}
-        drawn = tb.count(data, tb.Schema([column], target="y")).model().sample(5, seed=1)
+        drawn = tb.count(data, tb.Schema([column], target="y")).model().generative.sample(5, seed=1)
         assert drawn.num_rows == 5 and set(drawn["y"].to_pylist()) <= {"p", "q"}
 
 

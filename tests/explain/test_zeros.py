@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from command_line import run
+from test_lectures import COUNTS, MIXED, TOPICS, WIDE, mixed_mail, spam_model
 
 import tallybayes as tb
 from tallybayes.base.canon import jsonable
@@ -167,6 +168,18 @@ def test_explanations_and_odds_are_the_fractions(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", TABLES)
+def test_how_likely_rows_are_adds_up_to_one(name: str) -> None:
+    model, exact = made(name)
+    found = np.exp(model.log_density(exact.rows))
+    np.testing.assert_allclose(found, [float(sum(exact.joint(row))) for row in exact.rows], rtol=1e-12)
+    assert math.fsum(found.tolist()) == pytest.approx(1.0, rel=1e-12)
+    drawn = model.sample(300, seed=1).to_pylist()
+    for row in drawn:
+        label = row.pop(exact.target)
+        assert exact.joint(row)[exact.classes.index(label)] > 0  # what no row of the class has is never drawn
+
+
+@pytest.mark.parametrize("name", TABLES)
 def test_what_would_change_the_answer(name: str) -> None:
     model, exact = made(name)
     for row in exact.rows:
@@ -299,3 +312,112 @@ def test_words_that_a_class_never_had() -> None:
             assert found.answer == answer and (len(found.changes) or None) == min(sizes, default=None), (family, bag)
             figures(str(found) + str(model.explain({"w": bag}).odds()))
         assert np.isneginf(joint).any()
+
+
+# ---- the examples of the lectures that have words and numbers: every view against the sums of the model itself
+
+
+def example(
+    data: dict[str, list[Any]], target: str, families: Any = None, **columns: Any
+) -> tuple[tb.Model, list[dict]]:
+    """A model by relative frequencies, its rows, and rows that have one value of another row."""
+    schema = tb.infer(data, target)
+    for name, kind in columns.items():
+        schema = schema.with_column(name, **({"kind": kind} if isinstance(kind, str) else kind))
+    settings = tb.Settings(smoothing=tb.MaximumLikelihood(), families=families or {})
+    rows = [dict(zip(data, r, strict=True)) for r in zip(*data.values(), strict=True)][:8]
+    rows = [{k: v for k, v in row.items() if k != target} for row in rows]
+    mixed = [{**a, name: b[name]} for a, b in itertools.pairwise(rows) for name in a]
+    return tb.count(data, schema).model(settings), [*rows[:4], *mixed[:6]]
+
+
+def readable(text: str) -> None:
+    assert not re.search(r"\bnan\b|\binf\b|e\+308", text, re.I), text
+
+
+def mail() -> dict[str, list[Any]]:
+    rows = mixed_mail()
+    return {name: [row[name] for row in rows] for name in rows[0]}
+
+
+BAG = {"kind": "bag", "levels": 3}
+TALL = {"cm": [150.0, 160.0, 170.0, 170.0, 180.0, 190.0], "who": list("aaabbb")}
+EXAMPLES: dict[str, Any] = {
+    "play, wide": lambda: example(WIDE, "Play", Wind="category"),
+    **{f"topics by {f}": lambda f=f: example(TOPICS, "topic", {"words": f}, words=BAG)
+       for f in ("multinomial", "bernoulli", "levels")},
+    "words as columns, levels": lambda: example(COUNTS, "topic", {"ball": "levels", "vote": "levels"}),
+    "words as columns, rates": lambda: example(COUNTS, "topic", {"ball": "poisson", "vote": "poisson"}),
+    "words as columns, curves": lambda: example(COUNTS, "topic", {"ball": "kernel", "vote": "bins"}),
+    "mail": lambda: example(mail(), "label", MIXED),
+    "heights": lambda: example(TALL, "who", {"cm": "gaussian"}),
+    "heights, one deviation": lambda: example(TALL, "who", {"cm": "gaussian-shared"}),
+    "a message": lambda: (spam_model(), [{"words": words} for words in (["Gary", "to", "lose"], ["you", "other"], [])]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_every_example_of_the_lectures_passes_through_every_view(name: str) -> None:
+    model, rows = EXAMPLES[name]()
+    joint, p, answers = model.log_joint(rows), model.predict_proba(rows), model.predict(rows)
+    assert not np.isnan(joint).any() and np.allclose(p.sum(axis=1), 1.0)
+    for i, row in enumerate(rows):
+        explained = model.explain(row)
+        np.testing.assert_allclose(explained.probabilities, p[i], rtol=1e-9, atol=1e-300)
+        np.testing.assert_allclose(explained.total, joint[i], rtol=1e-9, atol=1e-9)
+        parts = np.sum([c.parts for c in explained.contributions], axis=0)
+        np.testing.assert_allclose(parts, joint[i], rtol=1e-9, atol=1e-9)
+        odds = explained.odds(*model.classes[:2])
+        with np.errstate(invalid="ignore"):
+            assert same(odds.total, float(joint[i, 0] - joint[i, 1])) or np.isclose(
+                odds.total, joint[i, 0] - joint[i, 1]
+            )
+        readable(str(explained) + explained._repr_html_() + str(odds))
+        json.dumps(jsonable(explained.to_dict()), allow_nan=False)
+        found = model.what_if(row)
+        assert found.answer == answers[i]
+        readable(str(found))
+        if found:
+            turned = [found.row]
+            assert model.predict(turned)[0] == found.becomes != answers[i]
+            at = model.class_number(found.becomes)
+            np.testing.assert_allclose(found.probability, (p[i, at], model.predict_proba(turned)[0, at]), rtol=1e-6)
+    for column in model.beliefs:
+        table = model.table(column)
+        readable(str(table))
+        if table.title in ("P(value given class)", "P(word given class)", "P(bin given class)"):
+            whole = np.allclose(table.values.sum(axis=0), 1.0, rtol=1e-12)
+            assert whole == (name != "a message")  # of which the lecture writes only the words that it needs
+        if table.title.startswith("P("):
+            for o in model.odds(column, model.classes[0]):
+                inside = table[o.value, model.classes[0]]
+                assert o.inside == inside and (o.ratio == math.inf) == (o.outside == 0 < inside)
+    model.plot.nomogram().figure_.canvas.draw()
+    model.plot.waterfall(rows[0]).figure_.canvas.draw()
+    matplotlib.pyplot.close("all")
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_every_example_of_the_lectures_is_exported_or_refused_with_a_hint(name: str) -> None:
+    model, rows = EXAMPLES[name]()
+    p = model.predict_proba(rows)
+    refused = []
+    for exported in (lambda: model.export(format="json"), lambda: model.to_sql("rows", keep=["n"])):
+        try:
+            exported()
+        except tb.TallybayesError as error:
+            refused.append(error.hint)
+        else:
+            refused.append(None)
+    assert all(hint is None or len(hint) > 20 for hint in refused)
+    if refused[0] is None:
+        json.loads(model.export(format="json"), parse_constant=lambda c: pytest.fail(f"{c} is no JSON"))
+    if refused[1] is not None:
+        return
+    query = model.to_sql("rows", keep=["n"])
+    with duckdb.connect() as connection:
+        connection.register("rows", pa.Table.from_pylist([{"n": i, **row} for i, row in enumerate(rows)]))
+        for statement in query.setup:
+            connection.execute(statement)
+        found = connection.sql(query.query).to_arrow_table().sort_by("n").to_pydict()
+    np.testing.assert_allclose(np.array([found[f"P({c})"] for c in model.classes]).T, p, rtol=1e-9, atol=1e-300)

@@ -5,7 +5,7 @@ Whole numbers reach from the first to the last time that any type holds; times w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,8 @@ from .values import NotPlain, Where, is_bytes, is_text, without
 _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 PART_NAMES = {"weekday": _WEEKDAYS, "month": _MONTHS, "hour": tuple(map(str, range(24)))}
+_AT = {part: {name: i for i, name in enumerate(names)} for part, names in PART_NAMES.items()}
+_MOST_DAYS = (1 << 63) // DAY - 2  # that a time of Arrow in microseconds holds, on either side of 1970
 _NEAR = (1 << 53) // DAY  # days about 1970 whose microseconds are floats
 
 
@@ -50,6 +52,28 @@ def plain_part(value: Any, part: str, marks: frozenset[str]) -> float | str | No
     if part == "month":
         return _MONTHS[int(_numbers(np.array([day]), np.array([clock]), part)[0])]
     return _WEEKDAYS[(day + 3) % 7] if part == "weekday" else str(clock * 24 // DAY)
+
+
+def dates_with(parts: Mapping[str, Any]) -> Any:
+    """Times that have these parts: days since 1970, or weekday, month and hour by name, then of the year 2000.
+
+    Missing where a part is, or where it names none that a time can have.
+
+    >>> dates_with({"month": ["Feb"], "weekday": ["Tue"]}).to_pylist()
+    [datetime.datetime(2000, 2, 1, 0, 0)]
+    """
+    if "days" in parts:
+        days = np.array([np.nan if d is None else float(d) for d in parts["days"]], dtype=np.float64)
+        there = np.isfinite(days)
+        whole = np.floor(np.clip(np.where(there, days, 0.0), -_MOST_DAYS, _MOST_DAYS))
+        clock = np.rint(np.clip(np.where(there, days, 0.0) - whole, 0.0, 1.0) * DAY)
+        return pa.array(whole.astype(np.int64) * DAY + clock.astype(np.int64), pa.timestamp("us"), mask=~there)
+    number = {p: np.array([_AT[p].get(str(canon.text(v)), -1) for v in values]) for p, values in parts.items()}
+    there = np.all([n >= 0 for n in number.values()], axis=0)
+    month, hour = number.get("month", np.zeros(len(there), int)), number.get("hour", np.zeros(len(there), int))
+    day = (np.datetime64("2000-01", "M") + month).astype("M8[D]").astype(np.int64)
+    day = day + (number["weekday"] - day - 3) % 7 if "weekday" in number else day
+    return pa.array(day * DAY + hour * (DAY // 24), pa.timestamp("us"), mask=~there)
 
 
 def _days(day: Ints, clock: Ints) -> Any:

@@ -20,7 +20,29 @@ from .blocks import WORDS, Bag, Groups, N
 from .text.tokeniser import Tokeniser
 from .text.tokens import Tokens, tokenised
 
+_ENDINGS = ("", "e", "s", "ing")  # one makes a word of nearly any stem: "agre" is no stem of itself, but of "agree"
 _SHORT = 1 << 10  # bytes of text that Python cuts in the time that it takes to call a kernel
+
+
+def texts_of(tokens: pa.Array, tokeniser: Tokeniser) -> pa.Array | None:
+    """Texts that are cut into these tokens, a list of them for each; None where there are no such texts.
+
+    >>> texts_of(pa.array([["agre", "ball"], []]), Tokeniser(stem="english")).to_pylist()
+    ['agree ball', '']
+    """
+    flat = tokens.flatten().dictionary_encode()
+    ways = ([word + end for end in _ENDINGS] for word in flat.dictionary.to_pylist())
+    spelled = [
+        next((way for way in each if tokeniser.tokens(way) == [word]), None)
+        for word, each in zip(flat.dictionary.to_pylist(), ways, strict=True)
+    ]
+    if tokeniser.hash_bits is not None or None in spelled:
+        return None
+    words, ends = [spelled[i] for i in flat.indices.to_pylist()], numpy_of(tokens.offsets).tolist()
+    texts = array([" ".join(words[a:b]) for a, b in pairwise(ends)], pa.string())
+    found = tokenised(texts, tokeniser)  # pairs of words are tokens, too, of some tokenisers
+    same = found.ends.tolist() == ends[1:] and found.words.take(array(found.numbers)).equals(flat.dictionary_decode())
+    return texts if same else None
 
 
 @dataclass(frozen=True)

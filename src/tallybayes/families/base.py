@@ -163,6 +163,11 @@ class Belief(Record, ABC):
         """Whether exp(parts + base) is a probability or a density of the value."""
         return True
 
+    @property
+    def adds_up(self) -> bool:
+        """Whether the probabilities of a class sum to one: with a zero made ε they are a little more."""
+        return True
+
     @abstractmethod
     def parts(self, block: Any) -> Floats:
         """log P(value given class), rows × classes; 0 where the value is missing."""

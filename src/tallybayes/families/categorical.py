@@ -58,6 +58,7 @@ class CategoricalBelief(Belief):
     reserve: bool = False
 
     asked_of = ("category",)
+    adds_up = property(lambda self: sums_to_one(self.probabilities))
     axes: ClassVar = {"probabilities": "values+reserve classes"}
 
     @cached_property
@@ -141,6 +142,11 @@ class CategoricalBelief(Belief):
 
         log = self._log[:width].T
         return Linear(list(self.table().rows), log, np.zeros(log.shape[0]), np.zeros(width), features)
+
+
+def sums_to_one(probabilities: Floats) -> bool:
+    """Whether the slots of every class, along the first axis, have one whole probability among them."""
+    return len(probabilities) == 0 or bool(np.abs(probabilities.sum(axis=0) - 1.0).max(initial=0.0) < 1e-9)
 
 
 def draw(probabilities: Floats, labels: Ints, rng: np.random.Generator) -> Ints:

@@ -17,6 +17,7 @@ from ..data.blocks import N, Numbers
 from ..exact.cells import Cells, distinct
 from ..exact.counts import Counts
 from .base import Belief, Context, Linear
+from .categorical import sums_to_one
 from .forms import CellsForm
 from .support import ColumnTally, Support, share
 
@@ -128,6 +129,8 @@ class GroupBelief(CellBelief):
     """P(group given class) of groups of cells: bins, or levels; a cell of no group is no evidence."""
 
     probabilities: Floats  # groups × classes
+
+    adds_up = property(lambda self: sums_to_one(self.probabilities))
 
     @abstractmethod
     def groups(self, codes: Ints) -> Ints:

@@ -281,18 +281,20 @@ class KernelBelief(CellBelief):
         return [Support(n, h.n.sum(axis=0), mass(n, self.parts(block)[0]))]
 
     def sample(self, labels: Ints, rng: np.random.Generator) -> pa.Array:
-        """A point by its mass, or a counted cell's middle moved by the kernel, or once in n rows the common curve."""
+        """A point by its mass, or a counted cell's middle moved by the kernel, or once in n rows the common curve.
+
+        All that a column of points has beside them is the common curve.
+        """
         points = np.array(self.cells.points)
         mass = self.mass(self.cells.point_codes())
-        if self.cells.discrete:
-            return pa.array(points[draw(mass, labels, rng)])
         which = draw(np.vstack([mass, np.maximum(1 - mass.sum(axis=0), 0.0)]), labels, rng)
-        line = replace(self, h=self.h.only(~self.h.point))
-        wide = rng.random(len(labels)) < 1 / (line.total(0)[labels] + 2)
         values = self.cells.centre + self.scale * rng.standard_cauchy(len(labels))
-        near = ~wide & (line.total(0)[labels] > 0)
-        cell = draw(line.h.n, labels[near], rng)
-        values[near] = line.h.middle[cell] + self.bandwidth[labels[near]] * rng.standard_normal(len(cell))
+        if not self.cells.discrete:
+            line = replace(self, h=self.h.only(~self.h.point))
+            wide = rng.random(len(labels)) < 1 / (line.total(0)[labels] + 2)
+            near = ~wide & (line.total(0)[labels] > 0)
+            cell = draw(line.h.n, labels[near], rng)
+            values[near] = line.h.middle[cell] + self.bandwidth[labels[near]] * rng.standard_normal(len(cell))
         at = which < len(points)
         values[at] = points[which[at]]
         return pa.array(values)

@@ -23,7 +23,7 @@ from ..base.errors import SettingsError
 from ..data.blocks import Bag, N, Numbers
 from ..exact.counts import Counts
 from .base import Belief, Context, Family, Linear, Table, Term
-from .categorical import draw
+from .categorical import draw, sums_to_one
 from .forms import LevelsForm
 from .histogram import GroupBelief, Histogram, left_out, read_cells
 from .support import ColumnTally, Support, share, sum_of
@@ -137,7 +137,9 @@ class LevelsBelief(GroupBelief):
         return "" if self.groups(self.cells.codes(block.values[[row]]))[0] >= 0 else "never seen"
 
     def sample(self, labels: Ints, rng: np.random.Generator) -> pa.Array:
-        """A level by its probability."""
+        """A level by its probability; nothing where no value is a level."""
+        if len(self.values) == 0:
+            return pa.nulls(len(labels), pa.float64())
         return pa.array(self.values[draw(self.probabilities, labels, rng)])
 
     def table(self) -> Table:
@@ -155,6 +157,7 @@ class BagLevelsBelief(Belief):
 
     asked_of = ("bag", "text")
     axes: ClassVar = {"probabilities": "levels words classes"}
+    adds_up = property(lambda self: sums_to_one(self.probabilities))
 
     @cached_property
     def _log(self) -> Floats:
@@ -239,8 +242,11 @@ class BagLevelsBelief(Belief):
 
     def sample(self, labels: Ints, rng: np.random.Generator) -> pa.Array:
         """Every word as often as its level says."""
-        count = np.stack([draw(self.probabilities[:, w], labels, rng) for w in range(len(self.words))], axis=1)
-        return pa.array([[w for w, k in zip(self.words, row, strict=True) for _ in range(k)] for row in count.tolist()])
+        count = np.zeros((len(labels), len(self.words)), dtype=np.int64)
+        for w in range(len(self.words)):
+            count[:, w] = draw(self.probabilities[:, w], labels, rng)
+        lists = [[w for w, k in zip(self.words, row, strict=True) for _ in range(k)] for row in count.tolist()]
+        return pa.array(lists, pa.list_(pa.string()))
 
     def parameters(self) -> tuple[int, int]:
         """C·V·(L + 1) raw, C·V·L free."""

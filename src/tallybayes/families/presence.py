@@ -21,7 +21,7 @@ from ..data.blocks import WORDS, Bag, N
 from ..data.schema import Column
 from ..exact.counts import Counts
 from .base import Belief, Context, Family, Linear, Table, Term
-from .categorical import Categorical
+from .categorical import Categorical, sums_to_one
 from .forms import PresenceForm
 from .histogram import Histogram, read_cells
 from .levels import Levels, LevelsBelief
@@ -120,6 +120,7 @@ class BernoulliWordsBelief(Belief):
 
     asked_of = ("bag", "text")
     axes: ClassVar = {"present": "words classes", "absent": "words classes"}
+    adds_up = property(lambda self: sums_to_one(np.stack([self.present, self.absent])))
 
     @cached_property
     def _view(self) -> WordsBelief:

@@ -185,16 +185,14 @@ def _families(value: Any) -> None:
 
 
 def _prior(value: Any) -> None:
+    hint = "take 'counted', 'uniform', {class: probability} or Dirichlet({class: rows})."
     if isinstance(value, str):
         if value not in ("counted", "uniform"):
-            hint = "take 'counted', 'uniform', {class: probability} or Dirichlet({class: rows})."
             raise unknown(SettingsError, f"prior={value!r}", value, ("counted", "uniform"), hint)
     elif isinstance(value, Mapping):
         check_probabilities(value)
-    elif not isinstance(value, (Mapping, Dirichlet)):
-        raise SettingsError(
-            f"prior={value!r}", hint="take 'counted', 'uniform', {class: probability} or Dirichlet({…})."
-        )
+    elif not isinstance(value, Dirichlet):
+        raise SettingsError(f"prior={value!r}", hint=hint)
 
 
 def check_probabilities(prior: Mapping[Any, float]) -> None:

@@ -30,7 +30,7 @@ from ..exact.counts import Counts
 from ..exact.entries import row_shares
 from ..exact.kernels import gate
 from .base import Belief, Context, Family, Linear, Table, Term
-from .categorical import UNSEEN, draw
+from .categorical import UNSEEN, draw, sums_to_one
 from .forms import Form, PolyaForm, WordsForm
 from .smoothing import Dirichlet, Laplace
 from .support import ColumnTally, Draw, Support, share
@@ -246,14 +246,18 @@ class WordsBelief(Belief):
         return list(zip(slots, amounts, strict=True))
 
     def sample(self, labels: Ints, rng: np.random.Generator) -> pa.Array:
-        """Words by their probabilities; how many follows a Poisson with the class's mean length."""
-        lengths = rng.poisson(self.length[labels])
+        """Words by their probabilities; how many, a Poisson number, tells nothing of the class, as in the answers."""
         names = [*self.words, UNSEEN] if self.reserve else list(self.words)
         if not names:
             return array([[] for _ in labels], pa.list_(pa.string()))
-        flat = draw(self.probabilities, np.repeat(labels, lengths), rng)
-        offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int32)
-        return pa.ListArray.from_arrays(array(offsets), array(names, pa.string()).take(array(flat)))
+        lengths = rng.poisson(float(self.length.mean()), len(labels))
+        offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
+        flat = self._drawn(np.repeat(labels, lengths), offsets, rng)
+        return pa.ListArray.from_arrays(array(offsets.astype(np.int32)), array(names, pa.string()).take(array(flat)))
+
+    def _drawn(self, labels: Ints, offsets: Ints, rng: np.random.Generator) -> Ints:
+        """A word for each of these classes, those of one row after those of another."""
+        return draw(self.probabilities, labels, rng)
 
     def parameters(self) -> tuple[int, int]:
         """C·V raw, C·(V − 1) free."""
@@ -320,6 +324,8 @@ class MultinomialBelief(WordsBelief):
         """Counting words once, or weighting them, leaves no distribution over bags."""
         return not self.presence and self.factor is None
 
+    adds_up = property(lambda self: sums_to_one(self.probabilities))
+
     def sealed(self) -> Belief:
         """Without the lengths of the rows."""
         return replace(self, length=np.ones_like(self.length))
@@ -351,6 +357,17 @@ class PolyaBelief(MultinomialBelief):
             each = np.bincount(row, weights=gammaln(a + x) - gammaln(a), minlength=block.rows)
             out[:, y] = each - (gammaln(total + length) - gammaln(total))
         out[~block.has] = 0.0
+        return out
+
+    def _drawn(self, labels: Ints, offsets: Ints, rng: np.random.Generator) -> Ints:
+        """A word is one of those before it in the row as often as these outweigh the counts, else a fresh one."""
+        out = super()._drawn(labels, offsets, rng)
+        before = np.arange(len(labels)) - np.repeat(offsets[:-1], np.diff(offsets))
+        total = self.amounts.sum(axis=0)[labels]
+        again = np.flatnonzero(rng.random(len(labels)) * (total + before) < before)
+        source = again - rng.integers(1, before[again] + 1)
+        for at, of in zip(again.tolist(), source.tolist(), strict=True):  # in order: what is repeated may be repeated
+            out[at] = out[of]
         return out
 
     def terms(self, block: Bag, row: int) -> list[Term]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from string import ascii_lowercase, digits
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,11 +25,15 @@ from ..base.errors import SettingsError
 from ..data import encode
 from ..data.batch import Batch
 from ..data.blocks import Block
+from ..data.dates import dates_with
 from ..data.kinds import GAP, KINDS
-from ..data.schema import Schema
+from ..data.schema import Column, Schema
 from ..data.sources import open_source
+from ..data.texts import texts_of
 from ..families import Belief, Family
+from ..families.categorical import UNSEEN
 from ..families.settings import Settings
+from ..families.smoothing import MaximumLikelihood
 from ..tally.tally import Tally
 
 if TYPE_CHECKING:
@@ -100,21 +105,80 @@ class Generative:
             yield self._scores(blocks, batch.rows, self.log_prior) + shared[:, None], batch
 
     def sample(self, n: int, seed: int | np.random.Generator | None = None) -> pa.Table:
-        """Rows drawn by the generative story: a class from P(y), then each column from P(x given y)."""
+        """Rows drawn by the generative story, as the data have them: a class from P(y), each column from P(x given y).
+
+        What is drawn can be counted and predicted again. Of words there are as many whatever the class, since the model
+        has no belief about that; a date of which no day was counted has the year 2000.
+        """
         self._refuse_readings("sample(n)")
         rng = np.random.default_rng(seed)
         p = np.exp(self.log_prior)
         labels: Ints = rng.choice(len(self.classes), size=n, p=p / p.sum())
-        drawn = [name for name in self.beliefs if self.schema[name].of is None]
-        columns = {name: self.beliefs[name].sample(labels, rng) for name in drawn}
-        for name, write in ((name, self.schema[name].about.write) for name in drawn):
-            if write is not None:
-                columns[name] = pa.array([write(v) for v in columns[name].to_pylist()])
+        drawn = {name: b.sample(labels, rng) for name, b in self.beliefs.items() if self.schema[name].of is None}
+        columns = {
+            source: self._as_data(source, {c.name: drawn[c.name] for c in read})
+            for source, read in self._by_source().items()
+        }
         for gap in (c for c in self.schema.counted if c.kind == "gap" and c.name in self.beliefs):
             gone = pc.equal(self.beliefs[gap.name].sample(labels, rng), GAP[1])
-            for name in (name for name in drawn if self.schema[name].reads == gap.reads):
-                columns[name] = pc.if_else(gone, None, columns[name])
+            there = columns[gap.reads] if gap.reads in columns else _anything(gap, n)
+            columns[gap.reads] = pc.if_else(gone, None, there)
+        if self.schema.weights is not None:
+            columns[self.schema.weights] = pa.array(np.ones(n))
         return pa.table({**columns, self.schema.target: self._label_column().take(pa.array(labels))})
+
+    def _by_source(self) -> dict[str, list[Column]]:
+        """The columns that are drawn, by the column of the data that they read."""
+        out: dict[str, list[Column]] = {}
+        for name in (name for name in self.beliefs if self.schema[name].of is None):
+            out.setdefault(self.schema[name].reads, []).append(self.schema[name])
+        return out
+
+    def _read_again(self) -> dict[str, str]:
+        """Columns that read what another reads already, and that other: no value is drawn twice.
+
+        Weekday, month and hour of a date are drawn apart, and there is a date of them; its day has all of them in it.
+        """
+        out = {}
+        for read in self._by_source().values():
+            first = next((c for c in read if c.part == "days"), read[0])
+            parts = [c.part for c in read]
+            if first.part in (None, "days") or len(set(parts)) < len(parts) or None in parts:
+                out.update({c.name: first.name for c in read if c is not first})
+        return out
+
+    def _as_data(self, source: str, drawn: Mapping[str, Any]) -> Any:
+        """A column of the data that is read as what was drawn."""
+        columns = [self.schema[name] for name in drawn]
+        if columns[0].part is not None:
+            return dates_with({str(c.part): drawn[c.name].to_pylist() for c in columns})
+        ((name, values),), column = drawn.items(), columns[0]
+        if column.about.write is not None:
+            return pa.array([column.about.write(v) for v in values.to_pylist()])
+        if column.text is not None:
+            return self._as_texts(name, values)
+        if column.like == "vector" and column.width is not None and values.type.list_size < column.width:
+            wide = np.full((len(values), column.width), np.nan)  # the last positions were never seen
+            wide[:, : values.type.list_size] = values.flatten().to_numpy().reshape(len(values), -1)
+            return pa.FixedSizeListArray.from_arrays(pa.array(wide.ravel()), column.width)
+        return values
+
+    def _as_texts(self, name: str, words: pa.ListArray) -> pa.Array:
+        """Texts of which the tokeniser makes these words."""
+        cut, known = self.schema[name].text, {*self.beliefs[name].table().rows}
+        assert cut is not None
+        fresh = ("neverseen" + "x" * i for i in range(10))
+        new = next((w for w in (*fresh, *ascii_lowercase, *digits) if w not in known and cut.tokens(w) == [w]), UNSEEN)
+        flat = words.flatten()
+        flat = pc.if_else(pc.equal(flat, UNSEEN), new, flat)
+        texts = texts_of(pa.ListArray.from_arrays(words.offsets, flat), cut)
+        if texts is None:
+            raise SettingsError(
+                f"column {name!r} was cut into tokens of which no text can be made again",
+                hint="tokens are drawn one by one, and pairs of words, pieces of words and hashes belong together: "
+                f"count words, Column({name!r}, 'text'), or lists of tokens, Column({name!r}, 'bag').",
+            )
+        return texts
 
     def _label_column(self) -> Any:
         """The classes as a column; as texts where no type of Arrow holds them all."""
@@ -134,14 +198,18 @@ class Generative:
 
         counted = self.counted
         readings = [name for name, belief in counted.beliefs.items() if not belief.density]
-        tally = counted.tally
-        if tally is None or not readings:
+        over = [name for name, belief in counted.beliefs.items() if not belief.adds_up]
+        tally, gone = counted.tally, {*counted._read_again()}
+        if tally is None or not (readings or over or gone):
             return counted
-        pairs = {name for name in readings if counted.schema[name].of is not None}
-        others = {name: _distribution(KINDS[counted.schema[name].kind].like) for name in readings if name not in pairs}
-        schema = counted.schema._with(columns=[c for c in counted.schema.columns if c.name not in pairs])
-        tally = replace(tally, schema=schema, columns={n: c for n, c in tally.columns.items() if n not in pairs})
-        settings = replace(counted.settings, families={**counted.settings.families, **others}).about(schema.names)
+        gone |= {name for name in readings if counted.schema[name].of is not None}
+        others = {name: _distribution(counted.schema[name].like) for name in readings if name not in gone}
+        schema = counted.schema._with(columns=[c for c in counted.schema.columns if c.name not in gone])
+        tally = replace(tally, schema=schema, columns={n: c for n, c in tally.columns.items() if n not in gone})
+        smoothing = {name: counted.settings.smoothing_of(name) for name in schema.names}
+        smoothing |= {name: MaximumLikelihood() for name in over if name not in gone}
+        settings = replace(counted.settings, families={**counted.settings.families, **others})
+        settings = (replace(settings, smoothing=smoothing) if over else settings).about(schema.names)
         known = {name: family for name, family in counted.families.items() if name not in readings}
         return replace(estimate(tally, settings, known=known), notes=counted.notes, history=counted.history)
 
@@ -152,15 +220,37 @@ class Generative:
         weighted |= {n for n, b in settings.lengths.items() if b != 0.0 and n in self.beliefs}
         readings = [n for n, b in self.beliefs.items() if not b.density or n in weighted]
         bent = [what for what in ("offsets", *settings.curves) if getattr(settings, what)]
-        if not readings and not bent:
+        again = self._read_again()
+        over = [n for n, b in self.beliefs.items() if not b.adds_up] if asked != "sample(n)" else []
+        if readings:
+            why = f"column {readings[0]!r} is weighted, or read by a family that is no probability distribution"
+        elif bent:
+            why = f"the settings ({', '.join(bent)}) move the scores of whole classes, which no distribution does"
+        elif again:
+            name, first = next(iter(again.items()))
+            why = f"columns {first!r} and {name!r} read one column of the data, which has one value and not two"
+        elif over:
+            why = (
+                f"the probabilities of column {over[0]!r} do not add up to one: zeros were made larger, or not every "
+                "value was written"
+            )
+        else:
             return
-        raise SettingsError(
-            f"column {readings[0]!r} is weighted, or read by a family that is no probability distribution"
-            if readings
-            else f"the settings ({', '.join(bent)}) move the scores of whole classes, which no distribution does",
-            hint=f"model.generative is the model beneath, a distribution of rows by counts alone: "
-            f"model.generative.{asked}.",
+        hint = (
+            f"model.generative is the model beneath, a distribution of rows by counts alone: model.generative.{asked}."
         )
+        if self.tally is None and (again or not all(b.density and b.adds_up for b in self.beliefs.values())):
+            hint = "this model has no counts to make one of: write whole tables, or ask the model it was exported from."
+        raise SettingsError(why, hint=hint)
+
+
+def _anything(gap: Column, n: int) -> Any:
+    """A column of which all that is known is where it has gaps."""
+    assert gap.of is not None
+    side = gap.of[0]
+    if side.part is not None:
+        return dates_with({"days": [0] * n})
+    return pa.array([0.0] * n) if KINDS[side.kind].like == "number" else pa.array(["there"] * n)
 
 
 def _distribution(like: str) -> str:

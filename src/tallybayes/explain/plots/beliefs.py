@@ -15,7 +15,7 @@ from ...families.settings import smoothing_of
 from ...families.smoothing import BackOff, Dirichlet, Laplace, MaximumLikelihood, Smoothing
 from ...model.odds import class_counts
 from .columns import frequent
-from .paper import EVEN, axes, bare, colour, label, legend_above
+from .paper import EVEN, axes, bare, colour, label, legend_above, letters
 from .scores import Display, blues
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ class BetaDisplay(Display):
             mean = after[0] / max(sum(after), 1e-300)
             height = float(_beta(np.array([np.clip(mean, _EDGE, 1 - _EDGE)]), *after)[0]) if min(after) > 0 else 0.0
             ax.plot([mean], [height], "o", color=self.colours[i], markersize=5)
-        ax.set(xlim=(0, 1), xlabel=label(self.what, 60), ylabel="density")
+        ax.set(xlim=(0, 1), xlabel=label(self.what, min(60, letters(ax, 0.75))), ylabel="density")
         ax.set_ylim(0, 1.25 * tallest if tallest else None)
         legend_above(ax)
         bare(ax, grid="y")

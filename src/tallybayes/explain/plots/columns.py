@@ -15,7 +15,7 @@ from ...families import Belief
 from ...families.forms import BellForm
 from ...families.histogram import Histogram
 from ...model.odds import Odds, OddsTable, class_counts, counted_cells, elsewhere
-from .paper import axes, bare, class_colours, label, legend_above
+from .paper import axes, bare, below, class_colours, label, legend_above, letters
 from .scores import Display
 
 if TYPE_CHECKING:
@@ -91,10 +91,9 @@ class CategoryDisplay(Display):
             if self.counted is not None:
                 dots = {"color": "#7d8590", "markersize": 3.5, "linestyle": "none"}
                 ax.plot(self.counted[:, i], y, "o", label="counted" if i == k - 1 else None, **dots)
-        ax.set_yticks(rows, [label(v, self.longest) for v in self.values])
+        ax.set_yticks(rows, [label(v, min(self.longest, letters(ax, 0.6))) for v in self.values])
         ax.invert_yaxis()
-        more = f"; {self.hidden} others not shown" if self.hidden else ""
-        ax.set_xlabel(f"{self.unit}{more}")
+        below(ax, self.unit + (f"\n{self.hidden} others not shown" if self.hidden else ""))
         legend_above(ax)
         bare(ax, grid="x")
         return self._drawn(ax)
@@ -151,8 +150,8 @@ class NumberDisplay(Display):
 
     @property
     def size(self) -> tuple[float, float]:
-        """In inches."""
-        return 5.2, 2.7
+        """In inches: taller where the legend has more than one line."""
+        return 5.2, 2.7 + 0.2 * ((len(self.names) - 1) // 3)
 
     def plot(self, ax: Any = None) -> NumberDisplay:
         """Draw it."""

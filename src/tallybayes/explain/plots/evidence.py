@@ -18,7 +18,7 @@ from ...model.odds import counted_cells
 from ..changes import counted_numbers
 from ..odds import Line, LogOdds
 from .columns import telling
-from .paper import AGAINST, EVEN, FOR, axes, bare, label, stacked
+from .paper import AGAINST, EVEN, FOR, axes, bare, below, label, letters, stacked
 from .scores import Display
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class WaterfallDisplay(Display):
                 ax.plot([low, high], [row, row], color=EVEN, linewidth=1)
             ax.plot([total + shown] * 2, [row - 0.31, row + 1.31], color=EVEN, linewidth=0.7)
             total += shown
-            names.append(f"{label(name, 48)}  {signed(value, 2)}")
+            names.append(f"{label(name, min(48, letters(ax, 0.65)))}  {signed(value, 2)}")
         if not np.isnan(end):
             ax.barh(len(lines), total, height=0.62, color=FOR if end > 0 else AGAINST)
         own, other = label(self.odds.label, 20), label(self.odds.against, 20)
@@ -69,7 +69,8 @@ class WaterfallDisplay(Display):
         ax.axvline(0, color=EVEN, linewidth=0.8)
         ax.set_yticks(range(len(names)), names)
         ax.invert_yaxis()
-        ax.set_xlabel(f"← {other}     log-odds     {own} →")
+        toward = f"← {other}     log-odds     {own} →"
+        below(ax, toward if len(toward) <= letters(ax, 0.85) else f"← {other}\nlog-odds\n{own} →")
         ax.tick_params(axis="y", length=0)
         bare(ax, grid="x")
         return self._drawn(ax)

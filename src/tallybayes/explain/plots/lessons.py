@@ -13,9 +13,10 @@ from ...base.arrays import Floats, Ints
 from ...base.errors import SettingsError, unknown
 from ...data.sources import open_source
 from ...data.values import Where, number
+from ...families.forms import BellForm
 from ...model.odds import counted_cells
 from .columns import density, frequent
-from .paper import EVEN, axes, bare, class_colours, colour, label, legend_above
+from .paper import EVEN, axes, bare, class_colours, colour, label, legend_above, width
 from .scores import Display, class_numbers
 
 if TYPE_CHECKING:
@@ -26,13 +27,15 @@ _GRID = 181  # points along each side of a plane
 _LINE = 401  # points along a line
 _MOST_POINTS = 2_000
 _MOST_CELLS = 48
+_MOST_LETTERS = 14  # of a value in a joint table
+_BARS = 3.0  # inches for its bars and probabilities
 _MOST_CHANGES = 12
 
 
 def _numbers_only(model: Model, *columns: str) -> None:
     for name in columns:
-        if model.schema[name].like != "number":
-            hint = [c.name for c in model.schema.counted if c.like == "number"]
+        if model.schema[name].like != "number" or model.schema[name].part is not None:
+            hint = [c.name for c in model.schema.counted if c.like == "number" and c.part is None]
             raise SettingsError(
                 f"column {name!r} is a {model.schema[name].kind}, and a plane has numbers along its sides",
                 hint=f"name columns of numbers: {', '.join(map(repr, hint)) or 'there are none'}.",
@@ -53,6 +56,22 @@ def _reach(model: Model, column: str, room: float = 0.06) -> tuple[float, float]
     known = [(m, float(np.sqrt(v))) for n, m, v in model.tally.moments(column).values() if n > 0]
     low, high = min(m - 3 * s for m, s in known), max(m + 3 * s for m, s in known)
     return (low, high) if high > low else (low - 1, high + 1)
+
+
+def _points_of(model: Model, column: str) -> Floats | None:
+    """The values of a column that has no others than some points."""
+    cells = model.schema[column].cells
+    return np.array(cells.points) if cells is not None and cells.discrete and cells.points else None
+
+
+def _known(model: Model, column: str, places: Floats) -> Floats:
+    """The nearest value that the column can have: between whole numbers, say, no row was counted."""
+    points = _points_of(model, column)
+    if points is None:
+        return places
+    after = np.clip(np.searchsorted(points, places), 1, max(len(points) - 1, 1))
+    near = points[[after - 1, np.minimum(after, len(points) - 1)]]
+    return np.asarray(np.where(places - near[0] <= near[1] - places, near[0], near[1]))
 
 
 @dataclass
@@ -79,7 +98,11 @@ class RegionsDisplay(Display):
             ends.append((float(there.min()) - room, float(there.max()) + room) if room > 0 else _reach(model, name))
         across, up = (np.linspace(low, high, _GRID) for low, high in ends)
         fixed = {c.reads: [(row or {}).get(c.reads)] * _GRID**2 for c in model.schema.counted if c.of is None}
-        plane = {**fixed, x: np.tile(across, _GRID), y: np.repeat(up, _GRID)}
+        plane = {
+            **fixed,
+            model.schema[x].reads: np.tile(_known(model, x, across), _GRID),
+            model.schema[y].reads: np.repeat(_known(model, y, up), _GRID),
+        }
         p = model.predict_proba(plane).reshape(_GRID, _GRID, -1)
         return cls((x, y), across, up, p, [str(c) for c in model.classes], points)
 
@@ -126,7 +149,7 @@ def _points(model: Model, x: str, y: str, data: Any) -> tuple[Floats, Floats, In
     found: list[list[Any]] = [[np.zeros(0)], [np.zeros(0)], [np.zeros(0, dtype=np.int64)]]
     target = model.schema.target
     for batch in open_source(data).batches():
-        for at, name in enumerate((x, y)):
+        for at, name in enumerate((model.schema[x].reads, model.schema[y].reads)):
             if name not in batch:
                 raise unknown(SettingsError, f"the rows have no column {name!r}", name, batch.names())
             found[at].append(number(batch[name], Where(name, batch.start, batch.place)))
@@ -153,7 +176,9 @@ class DensitiesDisplay(Display):
         _numbers_only(model, column)
         shown, names, colours = frequent(model)
         x = np.linspace(*_reach(model, column, 0.25), _LINE)
-        belief = model.beliefs[column].by_counts
+        belief, points = model.beliefs[column].by_counts, _points_of(model, column)
+        if points is not None and not isinstance(belief.form(), BellForm):
+            x = points  # what has a probability of its own, and nothing between
         if not belief.density:
             raise SettingsError(
                 f"column {column!r} is believed by a blend of families, which has no density",
@@ -211,24 +236,35 @@ class JointTableDisplay(Display):
     @property
     def size(self) -> tuple[float, float]:
         """In inches."""
-        return 3.2 + 0.9 * len(self.columns), 0.7 + 0.24 * len(self.cells)
+        return _BARS + sum(self._columns(_MOST_LETTERS)), 0.7 + 0.24 * len(self.cells)
+
+    def _columns(self, most: int) -> list[float]:
+        """How many inches the values of each column take."""
+        each = ((self.columns[j], *(cell[j] for cell in self.cells)) for j in range(len(self.columns)))
+        return [0.2 + 0.085 * max(min(len(str(text)), most) for text in texts) for texts in each]
 
     def plot(self, ax: Any = None) -> JointTableDisplay:
         """Draw it."""
         ax = axes(ax, *self.size)
         n, wide = len(self.cells), len(self.columns)
+        room = width(ax) - 1.2  # inches beside the shortest bars that tell anything
+        most = next((k for k in range(_MOST_LETTERS, 2, -1) if sum(self._columns(k)) <= room), 3)
+        inches = self._columns(most)
         longest = max(float(self.p.max(initial=0.0)), 1e-300)
+        unit = max(room + 1.2 - sum(inches) - 0.7, 0.5)  # of the longest bar, in inches
+        at = [-sum(inches[j:]) / unit for j in range(wide)]
         ax.barh(np.arange(n), self.p / longest, height=0.72, color=colour(0), alpha=0.85)
+        style = {"ha": "left", "va": "center", "fontsize": 9}
         for i, (cell, p) in enumerate(zip(self.cells, self.p.tolist(), strict=True)):
             for j, value in enumerate(cell):
                 again = i > 0 and self.cells[i - 1][: j + 1] == cell[: j + 1]
                 if not again:
-                    ax.text(-0.06 - 0.36 * (wide - j), i, label(value, 14), ha="left", va="center", fontsize=9)
-            ax.text(p / longest + 0.02, i, f"{p:.4g}", ha="left", va="center", fontsize=9)
+                    ax.text(at[j], i, label(value, most), **style)
+            ax.text(p / longest + 0.04 / unit, i, f"{p:.4g}", **style)
         for j, name in enumerate(self.columns):
-            ax.text(-0.06 - 0.36 * (wide - j), -1.0, label(name, 14), ha="left", va="center", fontsize=9, weight="bold")
-        ax.text(0.0, -1.0, "P", ha="left", va="center", fontsize=9, weight="bold")
-        ax.set(xlim=(-0.08 - 0.36 * wide, 1.3), ylim=(n - 0.5, -1.6))
+            ax.text(at[j], -1.0, label(name, most), weight="bold", **style)
+        ax.text(0.0, -1.0, "P", weight="bold", **style)
+        ax.set(xlim=(at[0] - 0.02, 1 + 0.6 / unit), ylim=(n - 0.5, -1.6))
         ax.set_xticks([])
         ax.set_yticks([])
         for spine in ax.spines.values():

@@ -66,11 +66,45 @@ def bare(ax: Any, *, grid: str | None = None) -> None:
 
 
 def legend_above(ax: Any, title: str = "") -> None:
-    """The legend over the picture, where it hides nothing."""
-    columns = min(len(ax.get_legend_handles_labels()[0]), 4)
-    if columns:
-        place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2, "columnspacing": 1.2}
-        ax.legend(ncols=columns, title=title or None, title_fontsize=8, alignment="left", handlelength=1.3, **place)
+    """The legend over the picture, where it hides nothing, in as many columns as there is room for."""
+    place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2, "columnspacing": 1.2}
+    names = min(len(ax.get_legend_handles_labels()[0]), 4)
+    if names == 0:
+        return
+    room = _room(ax)
+    for columns in range(names, 0, -1):
+        made = ax.legend(
+            ncols=columns, title=title or None, title_fontsize=8, alignment="left", handlelength=1.3, **place
+        )
+        if made.get_window_extent().width <= room:
+            return
+    made.set_loc("lower right")  # wider than the axes: over what stands left of them
+    made.set_bbox_to_anchor((1.0, 1.0), transform=ax.transAxes)
+
+
+def width(ax: Any) -> float:
+    """How many inches of the figure belong to these axes and what stands beside them."""
+    place = ax.get_subplotspec()
+    return float(ax.figure.bbox.width / ax.figure.dpi) / (1 if place is None else place.get_gridspec().ncols)
+
+
+def _room(ax: Any) -> float:
+    """How wide the axes can be beside what stands left of them, in dots."""
+    beside = max(ax.bbox.x0 - ax.get_tightbbox().x0, 0.0)
+    return float(width(ax) * ax.figure.dpi - beside - 8)
+
+
+def below(ax: Any, text: str) -> None:
+    """A text below the axes: in their middle, or to the left of their end where they are narrower than it is."""
+    made = ax.set_xlabel(text)
+    if made.get_window_extent().width > _room(ax):
+        ax.set_xlabel(text, loc="right")
+
+
+def letters(ax: Any, share: float) -> int:
+    """How many letters have room in a share of the width."""
+    size = matplotlib().rcParams["font.size"]
+    return max(int(share * width(ax) * 72 / (0.6 * size)), 8)
 
 
 @contextmanager

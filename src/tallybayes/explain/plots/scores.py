@@ -16,7 +16,7 @@ from ...base.arrays import Floats, Ints
 from ...base.errors import DataError
 from ...selection.measure.curves import Curve, Reliability, precision_recall_curve, reliability, roc_curve
 from ...selection.measure.metrics import confusion
-from .paper import axes, bare, class_colours, colour, label, legend_above
+from .paper import axes, bare, class_colours, colour, label, legend_above, letters
 
 _MOST_CURVES = 6
 _LOG_FROM = 20.0  # the largest value over the smallest, from which a scale is logarithmic
@@ -56,6 +56,11 @@ class Display:
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
+    def _ipython_display_(self) -> None:
+        """In a notebook the picture is shown, which a cell does by itself, and no list of the numbers in it."""
+        if not hasattr(self, "ax_"):
+            self.plot()  # type: ignore[attr-defined]
+
 
 @dataclass
 class ReliabilityDisplay(Display):
@@ -82,7 +87,7 @@ class ReliabilityDisplay(Display):
         ax.errorbar(c.forecast, c.observed, yerr=reach, **style)
         ax.set(xlabel=f"probability forecast {label(self.what, 40)}", ylabel="share that came true")
         ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
-        ax.legend(loc="upper left")
+        legend_above(ax)
         bare(ax, grid="both")
         return self._drawn(ax)
 
@@ -113,7 +118,9 @@ class FigureCurveDisplay(Display):
             ax.set_xticks(x, [f"{v:,g}" for v in x])
             ax.minorticks_off()
         elif not plain:
-            ax.set_xticks(x, [label(v, 14) for v in self.values])
+            names = [label(v, 14) for v in self.values]
+            tight = max(map(len, names)) * len(names) > letters(ax, 0.8)
+            ax.set_xticks(x, names, **({"rotation": 30, "ha": "right"} if tight else {}))
         ax.set(xlabel=label(self.over, 40), ylabel=self.metric.replace("_", " "))
         legend_above(ax)
         bare(ax, grid="y")
