@@ -246,10 +246,8 @@ _offsets = _numbers("offset of class", "take a number of nats, or none.")
 _unseen = _is(lambda v: v in UNSEEN, "unseen", "take 'no evidence' or 'reserve'.")
 _floor = _is(lambda v: isinstance(v, Floor), "floor", "take tb.Floor('column', 1e-9), 'global' or 'guarded'.")
 _predictive = _is(lambda v: isinstance(v, (bool, np.bool_)), "predictive", "take True or False.")
-_isotonic = _is(
-    lambda v: isinstance(v, Isotonic | None), "isotonic", "take tb.Isotonic, or fit with calibrate='isotonic'."
-)
-_lead = _is(lambda v: isinstance(v, MarginScaling | None), "lead", "take a tb.Lead; tb.fit fits one where it helps.")
+_isotonic = _is(lambda v: isinstance(v, Isotonic | None), "isotonic", "take tb.Isotonic, or calibrate='isotonic'.")
+_lead = _is(lambda v: isinstance(v, MarginScaling | None), "lead", "tb.fit fits one where it helps.")
 _calibrated = _is(lambda v: isinstance(v, Calibrated | None), "calibrated", "leave it out: it tells of fitted weights.")
 _classes = _is(
     lambda v: not isinstance(v, str) and all(isinstance(c, str) for c in v), "classes", "give labels as texts."
