@@ -93,16 +93,16 @@ class Load:
 
     def update_one(self) -> None:
         self.rows.append(new := row(self.rng))
-        self.model = self.model.update(new)
+        self.model = self.model.update(new, new_classes="allow")
 
     def update_many(self) -> None:
         self.rows += (new := self.new())
-        self.model = self.model.update(table(new) if self.rng.random() < 0.5 else new)
+        self.model = self.model.update(table(new) if self.rng.random() < 0.5 else new, new_classes="allow")
 
     def update_from_file(self) -> None:
         self.rows += (new := self.new())
         self.data.write_text("".join(json.dumps(r) + "\n" for r in new))
-        self.model = self.model.update(self.data)
+        self.model = self.model.update(self.data, new_classes="allow")
 
     def forget_one(self) -> None:
         (gone,) = self.taken(1)

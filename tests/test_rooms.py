@@ -33,6 +33,8 @@ WHERE = {  # third parties and the only rooms that import them
     "numba": ("exact.kernels",),
     "llvmlite": ("exact.kernels",),
     "duckdb": ("data.files",),
+    "psycopg": ("data.files",),
+    "python_calamine": ("data.files",),
     "matplotlib": ("explain.plots",),
     "onnx": ("store",),
     "pyspark": ("tally.spark",),

@@ -84,7 +84,7 @@ def up_and_down(shared: Shared, rng: random.Random, path: Path) -> None:
     new = [soak.row(rng) for _ in range(rng.randint(1, 12))]
     model = shared.model
     for one in new:
-        model = model.update(one)
+        model = model.update(one, new_classes="allow")
     if rng.random() < 0.5:
         same(model, [*shared.rows, *new])
     rng.shuffle(new)

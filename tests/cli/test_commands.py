@@ -563,6 +563,27 @@ def test_a_byte_order_mark_semicolons_and_quoted_newlines_are_understood(tmp_pat
     assert tb.load(tmp_path / "a").tally == tb.load(tmp_path / "b").tally
 
 
+def test_new_classes_are_said_or_refused(copy, tmp_path):
+    more = write(tmp_path / "more.csv", [{**r, "let": "perhaps"} for r in rows_of()[:3]])
+    before = copy.read_bytes()
+    bad(run("update", copy, more, "--new-classes", "refuse"), "'perhaps' is a label of 'let'", "--new-classes allow")
+    assert copy.read_bytes() == before
+    assert "new class of let: perhaps (3)" in good(run("update", copy, more))
+    assert "new class" not in good(run("update", copy, more))
+
+
+def test_every_command_that_infers_takes_how_cells_are_read(tmp_path):
+    rows = [{"size": "gone" if i % 9 == 0 else str(i % 5 + 40), "let": "ab"[i % 2]} for i in range(40)]
+    path = write(tmp_path / "gone.csv", rows)
+    asked = ["tune", path, "--target", "let", "--folds", 2, "--smoothing", "laplace:1", "-o", tmp_path / "m"]
+    assert run(*asked, "--missing", "gone", "--fold").returncode == 0
+    schema = tb.load(tmp_path / "m").schema
+    assert schema["size"].kind == "number" and "gone" in schema.missing and schema.fold
+    for command in ("tune", "compare"):
+        bad(run(command, path, "--target", "let", "--strict", "--date-format", "%"), "%")
+        bad(run(command, path, "--schema", "s.json", "--strict"), "--schema says how cells are read")
+
+
 def test_decimal_commas_are_read_and_said(tmp_path):
     rows = [{**r, "size": r["size"].replace(".", ","), "rent": r["rent"].replace(".", ",")} for r in rows_of()]
     path = write(tmp_path / "comma.csv", rows, delimiter=";")

@@ -383,7 +383,7 @@ def test_a_row_counts_and_is_scored_as_in_a_column(values: Values):
             assert np.array_equal(base.predict_proba([{"c": value}, {"c": None}]), expected), kind
             alone = base.predict_proba({"c": value})  # in plain Python: the same sum, taken in another order
             assert alone.shape == (1, 2) and np.allclose(alone, expected[:1], rtol=1e-12, atol=0), kind
-            one_by_one = one_by_one.update({"c": value, "y": "p"})
+            one_by_one = one_by_one.update({"c": value, "y": "p"}, new_classes="allow")
         rows = values.one_by_one()
         if rows:
             assert one_by_one.tally == base.tally + tb.count({"c": plain, "y": ["p"] * len(rows)}, schema), kind

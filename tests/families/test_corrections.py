@@ -155,7 +155,7 @@ def test_learning_and_forgetting_keep_corrections(model: tb.Model) -> None:
     assert later.settings.corrections == model.settings.corrections
     back = later.forget(more)
     assert np.array_equal(back.predict_proba(ODD), model.predict_proba(ODD))
-    fourth = model.update({k: [*v[:3]] for k, v in more.items()} | {"y": ["new"] * 3})
+    fourth = model.update({k: [*v[:3]] for k, v in more.items()} | {"y": ["new"] * 3}, new_classes="allow")
     assert fourth.classes[-1] == "new"
     for name in fourth.settings.corrections:
         ours, by_hand = fourth.parts(ROWS)[name], parts_by_hand(fourth, name, ROWS)

@@ -235,7 +235,7 @@ def test_a_curve_goes_out_of_use_with_a_third_class_and_the_model_says_so() -> N
     assert "isotonic curve, fitted on 300 rows" in repr(model)
     third = {n: [*v, *v[:30]] if n != "y" else [*v, *["third"] * 30] for n, v in rows.items()}
     with pytest.warns(tb.TallybayesWarning, match="isotonic curve is for two classes and is out of use"):
-        wider = model.update(some(third, range(300, 330)))
+        wider = model.update(some(third, range(300, 330)), new_classes="allow")
     renewed = wider.recalibrate(third)
     assert renewed.settings.isotonic is None
     assert renewed.settings.calibrated is not None

@@ -48,7 +48,7 @@ def test_row_by_row_equals_at_once_and_forgets_what_the_whole_tally_would(first,
     model, whole = base.model(), base
     for add, row in steps:
         if add:
-            model, whole = model.update(row), whole.update([row])
+            model, whole = (m.update(r, new_classes="allow") for m, r in ((model, row), (whole, [row])))
             continue
         try:
             rest = whole.forget([row])
@@ -264,3 +264,24 @@ def test_a_row_with_lists_in_it_is_one_row(how):
     assert two.model().forget(row).tally == two.forget(row) == tb.count([row], under) == tb.count(row, under)
     with pytest.raises(tb.DataError, match="is one value"):
         two.update({**row, "c": ["u", "v"]})
+
+
+def test_labels_never_seen_are_said_or_refused() -> None:
+    base = tb.fit({"c": ["red", "blue"] * 8, "y": ["u", "v"] * 8}, "y", calibrate=False)
+    row = {"c": "red", "y": "w"}
+    for ask in (base, base.tally):
+        for rows in (row, [row], {"c": ["red", "red"], "y": ["w", "u"]}):
+            with pytest.warns(tb.TallybayesWarning, match="'w' is a label of 'y' that no row has had before"):
+                assert "w" in ask.update(rows).classes
+            assert "w" in ask.update(rows, new_classes="allow").classes
+            with pytest.raises(tb.DataError, match=r"'w' is a label(.|\n)*nothing has been counted(.|\n)*'u', 'v'"):
+                ask.update(rows, new_classes="refuse")
+            ask.update({"c": ["red"], "y": ["u"]}, new_classes="refuse")
+        with pytest.raises(tb.SettingsError, match="new_classes='no'"):
+            ask.update([row], new_classes="no")
+    with pytest.warns(tb.TallybayesWarning, match="'w' is a label"):
+        more = base.update(row)
+    assert more.update(row).tally.rows == 18  # said once; it waits, and is seen by now
+    assert tb.Tally.zero(base.schema).update([row]).classes == (
+        "w",
+    )  # the first rows of all have no labels before them
