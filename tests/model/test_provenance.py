@@ -138,10 +138,11 @@ def test_recalibrating_renews_the_figures(clock):
 
 
 def test_a_history_is_bounded(clock):
-    model = plain()
+    long = History.begun()
     for i in range(30):
-        model = model.update(ROWS) if i % 2 else model.forget({n: v[:1] for n, v in ROWS.items()})
-    assert len(model.history.events) == MOST_EVENTS and model.history.earlier == 30 - MOST_EVENTS
+        long = long.after("added" if i % 2 else "forgotten", 5)
+    assert len(long.events) == MOST_EVENTS and long.earlier == 30 - MOST_EVENTS
+    model = replace(plain(), history=long)
     assert f"{30 - MOST_EVENTS} times before" in str(model.provenance)
     history = History.begun(f"{i}.csv" for i in range(30)).merged([History.begun(["0.csv", "x" * 500])], 7)
     assert len(history.sources) == MOST_SOURCES and history.more == 30 - MOST_SOURCES + 1
