@@ -138,10 +138,11 @@ def test_recalibrating_renews_the_figures(clock):
 
 
 def test_a_history_is_bounded(clock):
-    model = plain()
+    long = History.begun()
     for i in range(30):
-        model = model.update(ROWS) if i % 2 else model.forget({n: v[:1] for n, v in ROWS.items()})
-    assert len(model.history.events) == MOST_EVENTS and model.history.earlier == 30 - MOST_EVENTS
+        long = long.after("added" if i % 2 else "forgotten", 5)
+    assert len(long.events) == MOST_EVENTS and long.earlier == 30 - MOST_EVENTS
+    model = replace(plain(), history=long)
     assert f"{30 - MOST_EVENTS} times before" in str(model.provenance)
     history = History.begun(f"{i}.csv" for i in range(30)).merged([History.begun(["0.csv", "x" * 500])], 7)
     assert len(history.sources) == MOST_SOURCES and history.more == 30 - MOST_SOURCES + 1
@@ -187,7 +188,8 @@ def test_old_files_open_and_stay_as_they_are():
     assert b"provenance" not in raw
     model = model_file.from_bytes(raw)
     assert model.history == History() and "nobody wrote down when" in str(model.provenance)
-    assert b"provenance" not in model_file.to_bytes(model.update(ROWS))
+    assert b"provenance" not in model_file.to_bytes(model)
+    assert told(saved(model.update(ROWS))) == [("added", 32, "00:00")] and not saved(model.update(ROWS)).history.made
     assert model.provenance.to_dict()["rows"] == 32
     old = plain()
     vars(old).pop("history")  # pickled before models had one
@@ -209,7 +211,9 @@ def test_a_history_made_to_deceive_is_refused_in_our_words():
     wrong = [{**whole, "made": 3}, {**whole, "sources": "abc"}, {**whole, "sources": [None]}, {**whole, "more": "1"}]
     wrong += [{**whole, "events": [{}]}, {**whole, "events": whole["events"] * 50}, {**whole, "x": 1}, [], None, {}]
     wrong += [{**whole, "held_out": 3}, {**whole, "held_out": {"how": "", "rows": 1, "figures": {"accuracy": ["x"]}}}]
-    wrong += [{**whole, "sources": ["a"] * 1000}]
+    wrong += [{**whole, "sources": ["a"] * 1000}, {**whole, "more": -1}, {**whole, "earlier": 10**300}]
+    endless = [{"accuracy": [x, 0.1, 0.2]} for x in (float("nan"), float("inf"), 10**400)]
+    wrong += [{**whole, "held_out": {"how": "", "rows": 1, "changed": 0, "figures": each}} for each in endless]
     for each in wrong:
         with pytest.raises(tb.ModelFileError):
             model_file.from_bytes(with_text(raw, json.dumps(each)))

@@ -660,7 +660,8 @@ def test_a_script_that_ends_midway_leaves_the_old_weights_or_gives_no_answer(dia
     (one, other), rows = two_models()
     of, now = (m.to_sql("rows", dialect, keep=["id"], weights_table="w") for m in (one, other))
     assert len(now.setup) > 4
-    for stop in range(len(now.setup) + 1):
+    last = len(now.setup)
+    for stop in (0, 2, last - 2, last - 1, last):
         path = tmp_path / f"{stop}.db"
         db = kind(rows, path)
         db.run(of.transaction, "SELECT 1")
@@ -806,9 +807,8 @@ def test_postgresql_cuts_texts_and_times_as_the_model_does(psql):
     for how in CUTS:
         check_postgres(psql, *cut_by_the_database(how))
     model, rows = times_of_all_types()
-    for zone in ("UTC", "Europe/Berlin"):
-        for table in rows.values():
-            check_postgres(psql, model, table, more=f"SET TIME ZONE '{zone}';\nSET DateStyle = 'SQL, DMY';\n")
+    for table in rows.values():
+        check_postgres(psql, model, table, more="SET TIME ZONE 'Europe/Berlin';\nSET DateStyle = 'SQL, DMY';\n")
     model, tables = odd_categories()
     for table in tables.values():
         check_postgres(psql, model, table)

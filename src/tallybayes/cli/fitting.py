@@ -154,9 +154,12 @@ def _judged(model: Model, evaluation: Evaluation) -> Model:
     """The model, whose history knows how it was judged."""
     from dataclasses import replace
 
+    import numpy as np
+
     from ..model.provenance import FitFigures
 
-    figures = {metric: evaluation.figure(metric) for metric in ("accuracy", "log_loss")}
+    found = {metric: evaluation.figure(metric) for metric in ("accuracy", "log_loss")}
+    figures = {metric: each for metric, each in found.items() if np.isfinite(each).all()}  # a loss may have no end
     assert model.tally is not None
     held = FitFigures("rows, each by a model of the other folds", model.tally.rows, figures)
     return replace(model, history=replace(model.history, held_out=held))

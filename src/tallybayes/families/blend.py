@@ -146,7 +146,8 @@ class BlendBelief(Belief):
         found = [np.zeros(0)]
         for form in (belief.form() for belief in self.beliefs):
             if isinstance(form, BellForm):
-                found += [(form.location + z * form.scale).ravel() for z in (-2.0, -1.0, 0.0, 1.0, 2.0)]
+                with np.errstate(over="ignore"):  # of numbers near the ends of the line
+                    found += [(form.location + z * form.scale).ravel() for z in (-2.0, -1.0, 0.0, 1.0, 2.0)]
             elif isinstance(form, RateForm):
                 found.append(np.concatenate([[0.0], form.rate, 2 * form.rate]))
             elif isinstance(form, (CellsForm, StepsForm)):

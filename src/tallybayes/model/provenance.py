@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 MOST_SOURCES, MOST_EVENTS = 20, 10  # that are remembered by name
 _LONGEST = 100  # characters of a name
+_MOST = 1 << 62  # rows, or nats of a loss
 _METRICS = {"accuracy": "right answers", "log_loss": "log loss"}
 
 
@@ -50,7 +51,7 @@ class FitFigures:
 
 @dataclass(frozen=True)
 class History:
-    """What a file remembers of how its model came about. Without a time nobody wrote it down."""
+    """What a file remembers of how its model came about; that of a file from before begins with its first event."""
 
     made: str = ""
     release: str = ""
@@ -69,8 +70,6 @@ class History:
 
     def after(self, what: str, rows: int, sources: Iterable[str] = ()) -> History:
         """One event later; of several alike in a row the last has the rows of all."""
-        if not self.made:
-            return self
         changed = 0 if what == "recalibrated" else rows
         event, events = Event(what, _now(), rows), list(self.events)
         if changed and events and events[-1].what == what:
@@ -112,12 +111,18 @@ class History:
         held, events = given["held_out"], [Event(**event) for event in given["events"]]
         if not isinstance(given["sources"], list):
             raise ValueError("the sources are no list")
-        figures = None if held is None else {m: tuple(v) for m, v in held["figures"].items()}
-        told = None if held is None else FitFigures(**{**held, "figures": figures})
+        told = None
+        if held is not None:
+            told = FitFigures(**{**held, "figures": {m: tuple(v) for m, v in held["figures"].items()}})
         out = cls(**{**given, "sources": tuple(given["sources"]), "events": tuple(events), "held_out": told})
         wrong = misfit(out)
         if wrong or len(out.sources) > MOST_SOURCES or len(out.events) > MOST_EVENTS:
             raise ValueError(wrong or "more than a file remembers")
+        counts = [out.more, out.earlier, *(event.rows for event in out.events)]
+        counts += [] if told is None else [told.rows, told.changed]
+        figures = {} if told is None else told.figures
+        if not all(0 <= n < _MOST for n in counts) or not all(abs(x) < _MOST for v in figures.values() for x in v):
+            raise ValueError("numbers that no model has")
         return out
 
 

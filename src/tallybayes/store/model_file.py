@@ -152,7 +152,7 @@ def _texts(stored: Stored) -> dict[str, str]:
         **({} if stored.written is None else {"written": _json(stored.written)}),
         **({} if tally is None or not tally.least_rows else {"least_rows": str(tally.least_rows)}),
         "notes": _notes(stored.notes),
-        **({"provenance": _json(stored.history.to_dict())} if stored.history.made else {}),
+        **({"provenance": _json(stored.history.to_dict())} if stored.history != History() else {}),
     }
 
 

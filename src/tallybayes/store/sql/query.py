@@ -104,7 +104,7 @@ def sql_scorer(
     if clash:
         raise SettingsError(
             f"the column {clash[0]!r} of the table is called like one that the query adds",
-            hint="leave it out: keep=[…] names the columns that come along.",
+            hint="leave it out: keep=[…] (--keep COLUMN) names the columns that come along.",
         )
     curve = settings.isotonic if len(classes) == 2 else None
     return query.scorer(table, kept, classes, start, curve, settings.lead, weights_table)
