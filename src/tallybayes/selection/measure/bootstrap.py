@@ -4,7 +4,7 @@
 weights of each draw. `Figures` knows more about the metrics that we have, reads every row once, however many there are,
 and covers better (docs/quality.md has how often):
 
-    shares of rows            Wilson's interval
+    shares of rows            Wilson's interval; of differences that of Bonett and Price
     means over rows           mean ± t · deviation, moved by the skewness of the rows (Johnson 1978)
     areas under curves        what each row adds to the area (DeLong 1988), on the scale of log odds
     other figures of answers  draws of how often which class got which answer, which is drawing rows; bias corrected
@@ -116,10 +116,10 @@ class Figures:
     def interval(self, metric: str) -> tuple[float, float, float]:
         """(figure, lower, upper)."""
         f = formula(metric)
-        if metric in SHARES and not self.less:
-            found = self._wilson(SHARES[metric])
-        elif metric in SHARES or metric in MEANS:
-            found = self._mean({**SHARES, **MEANS}[metric])
+        if metric in SHARES:
+            found = (self._paired if self.less else self._wilson)(SHARES[metric])
+        elif metric in MEANS:
+            found = self._mean(MEANS[metric])
         elif metric in OF_ANSWERS:
             found = self._drawn_answers(f)
         elif metric in AREAS:
@@ -159,6 +159,15 @@ class Figures:
         n = mean * (1 - mean) / variance if variance > 0 else float(w.sum()) ** 2 / float(w @ w)
         low, high = (float(end) for end in wilson(np.asarray(mean * n), np.asarray(n), self.level))
         return np.asarray(mean), np.asarray(min(low, mean)), np.asarray(max(high, mean))
+
+    def _paired(self, values: Callable[[Scored], Floats]) -> Bounds:
+        """The interval of Bonett and Price (2012) of a difference of shares in pairs: as if each had won once more."""
+        mean, v, _ = self._contributions(values)
+        w = self.weights
+        n = float(w.sum()) ** 2 / float(w @ w)
+        won, lost = ((float(w @ np.maximum(side, 0.0)) / float(w.sum()) * n + 1) / (n + 2) for side in (v, -v))
+        wide = self._z * np.sqrt((won + lost - (won - lost) ** 2) / (n + 2))
+        return np.asarray(mean), np.asarray(won - lost - wide), np.asarray(won - lost + wide)
 
     def _mean(self, values: Callable[[Scored], Floats]) -> Bounds:
         mean, v, rows = self._contributions(values)

@@ -254,8 +254,8 @@ class ModelComparison(Shown):
             lines.append(
                 [metric.replace("_", " "), *figures, *(f"{v:+.4f} ({a:+.3f} to {b:+.3f})" for v, a, b in ends)]
             )
-        foot = [*(self.mcnemar_said(name) for name in others), self.disagree_said(), *self.notes]
-        return Page(self.evaluation.title, lines, foot=" · ".join(foot))
+        said = [*(self.mcnemar_said(name) for name in others), self.disagree_said(), *self.notes]
+        return Page(self.evaluation.title, [*lines, *([line] for line in said)])
 
     def mcnemar_said(self, name: str) -> str:
         """Who is right alone, in words."""
