@@ -3,7 +3,7 @@
     python benchmarks/intervals.py [--rows 1000000] [--few 10000] [--rounds 3] [--coverage 1500]
 
 The time is that of every metric with its interval (`evaluation.table`), of all classes (`evaluation.by_class`), and the
-page. Beside it, from fewer rows, what drawing the rows again takes, each metric under the weights of each draw, and what
+page. Beside it, from fewer rows, what drawing the rows takes, each metric under the weights of each draw, and what
 scikit-learn's metrics take for 200 draws: accuracy, log loss, F1, Matthews' correlation, ROC-AUC, average precision.
 
 Coverage: forecasts that are a little too sure, of rows drawn anew each time; the true figures are those of two million

@@ -135,7 +135,7 @@ def models_page(found: ModelComparison) -> Iterator[Any]:
     """Models beside each other: their figures, differences from the first, and who is right alone."""
     first, *others = found.names
     metrics = FIGURES | {"f1_macro": "F1, mean of the classes"} | areas_of(found.evaluation.classes)
-    figures = {m: [found.evaluation.figure(m, n)[0] for n in found.names] for m in metrics}
+    figures = {m: [found.evaluation.value(m, n) for n in found.names] for m in metrics}
     shown = [m for m, values in figures.items() if not np.isnan(values[0])]
     yield grid(("", *found.names), [(metrics[m], *(f"{v:.4f}" for v in figures[m])) for m in shown])
     for name in others:

@@ -133,8 +133,11 @@ class Figures:
         low, high = (value if np.isnan(value) else float(end) for end in found[1:])
         return value, min(low, value), max(high, value)
 
-    def by_class(self, metric: str) -> Bounds:
-        """The same of every class: figures, lower and upper bounds."""
+    def by_class(self, metric: str, *, bounds: bool = True) -> Bounds:
+        """The same of every class: figures, lower and upper bounds; or the figures alone, in all three places."""
+        if not bounds and metric in OF_ANSWERS:
+            figure = self._of_cells(PER_CLASS[metric], self._cells[-1][None, :])[0]
+            return figure, figure, figure
         if metric in _SHARES_OF:
             return self._class_shares(metric)
         if metric in OF_ANSWERS:

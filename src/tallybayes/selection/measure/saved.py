@@ -185,8 +185,11 @@ class ModelComparison(Shown):
 
     def difference(self, metric: str, name: str, beside: str | None = None) -> tuple[float, float, float]:
         """(difference, lower, upper): the figure of a model less that of the first, with a 95 % interval, in pairs."""
-        own, other = (self.evaluation._scored(n) for n in (name, beside or self.names[0]))
-        return Figures(own, other, seed=self.evaluation.seed).interval(metric)
+        found, other = self.evaluation, beside or self.names[0]
+        pair = Figures(found._scored(name), found._scored(other), seed=found.seed)
+        figures: Figures = found._once(("pair", name, other), lambda: pair)
+        out: tuple[float, float, float] = found._once(("pair", name, other, metric), lambda: figures.interval(metric))
+        return out
 
     def mcnemar(self, name: str, beside: str | None = None) -> tuple[int, int, float]:
         """Rows on which only the first is right, on which only the other is, and the exact two-sided p of McNemar."""
@@ -246,13 +249,13 @@ class ModelComparison(Shown):
 
     def _page(self) -> Page:
         first, *others = self.names
-        shown = [m for m in COMPARED if not np.isnan(self.evaluation.figure(m, first)[0])]
+        shown = [m for m in COMPARED if not np.isnan(self.evaluation.value(m, first))]
         lines = [["", *self.names, *(f"{name} − {first}" for name in others)]]
         for metric in shown:
-            figures = [f"{self.evaluation.figure(metric, n)[0]:.4f}" for n in self.names]
+            figures = [f"{self.evaluation.value(metric, n):.4f}" for n in self.names]
             ends = [self.difference(metric, n) for n in others]
             lines.append(
-                [metric.replace("_", " "), *figures, *(f"{v:+.4f} ({a:+.3f} to {b:+.3f})" for v, a, b in ends)]
+                [metric.replace("_", " "), *figures, *(f"{v:+.4f} ({a:+.4f} to {b:+.4f})" for v, a, b in ends)]
             )
         said = [*(self.mcnemar_said(name) for name in others), self.disagree_said(), *self.notes]
         return Page(self.evaluation.title, [*lines, *([line] for line in said)])
