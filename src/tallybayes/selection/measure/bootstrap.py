@@ -238,9 +238,10 @@ class Figures:
         total, square = (np.bincount(of, v, minlength=self.n_classes) for v in (weight, squares))
         if metric == "specificity":
             total, square = total.sum() - total, square.sum() - square
-        n = np.divide(total**2, square, out=np.zeros_like(total), where=square > 0)
+        there = square > 0  # else nothing is known of the share
+        n = np.divide(total**2, square, out=np.ones_like(total), where=there)
         low, high = wilson(figure * n, n, self.level)
-        return figure, np.minimum(low, figure), np.maximum(high, figure)
+        return figure, np.where(there, np.minimum(low, figure), 0.0), np.where(there, np.maximum(high, figure), 1.0)
 
     # ---- areas under curves
 
@@ -306,7 +307,8 @@ class Figures:
         low -= 2 * added + max(float(chance.mean()) - added, 0.0) / 4
         if figure <= np.quantile(chance, 1 - outside):
             low = 0.0
-        return np.asarray(figure), np.asarray(min(max(low, 0.0), figure)), np.asarray(max(high - 1.75 * added, figure))
+        high = min(max(high - 1.75 * added, figure), 1.0)
+        return np.asarray(figure), np.asarray(min(max(low, 0.0), figure)), np.asarray(high)
 
 
 def _sums(code: Ints, values: Floats, count: int) -> Floats:

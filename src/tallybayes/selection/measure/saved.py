@@ -117,12 +117,13 @@ def _title(rows: int, classes: int, learnt: Sequence[Overlap]) -> str:
     """What the rows are, as far as that is known: held-out is only what no model has learnt from."""
     verdicts = {o.verdict for o in learnt}
     who, all_have = ("the model", "the model has") if len(learnt) == 1 else ("a model", "the models have")
+    noun = "row" if rows == 1 else "rows"
     if verdicts == {NONE}:
-        return f"{rows:,} held-out rows, {classes} classes"
+        return f"{rows:,} held-out {noun}, {classes} classes"
     if verdicts == {ALL}:
-        return f"{rows:,} rows that {all_have} learnt from, {classes} classes"
+        return f"{rows:,} {noun} that {all_have} learnt from, {classes} classes"
     clean = f": no sign that {who} has learnt from them" if verdicts <= {NONE, NO_SIGN} else ""
-    return f"{rows:,} rows, {classes} classes{clean}"
+    return f"{rows:,} {noun}, {classes} classes{clean}"
 
 
 def _learnt(model: Model, source: Source, target: str) -> Overlap:
