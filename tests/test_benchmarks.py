@@ -14,6 +14,7 @@ import tallybayes as tb
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
 
 import before_after
+import intervals
 from items import ITEMS, Item
 from roads import ROADS, all_counts, table
 from textitems import TEXT_ITEMS
@@ -141,3 +142,20 @@ def test_the_table_has_medians_and_marks_what_fell_behind() -> None:
         "| gone | 1000.0 ms | – | – |",
         "| new | – | 1000.0 ms | – |",
     ]
+
+
+def test_intervals_are_timed_beside_drawing_rows(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(intervals, "DRAWS", (2, 2))
+    monkeypatch.setattr(intervals, "PEER_DRAWS", 1)
+    intervals.main(["--rows", "400", "--few", "200", "--rounds", "1"])
+    lines = [line.split(" | ") for line in capsys.readouterr().out.splitlines()[2:]]
+    assert [line[0] for line in lines] == ["| 200 × 2", "| 400 × 2", "| 200 × 10", "| 400 × 10"]
+    assert all(float(line[1].removesuffix(" s")) > 0 for line in lines)
+
+
+def test_intervals_hold_the_truth(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(intervals, "TRUTH", 50_000)
+    found = intervals.coverage("rare", 200, 15)
+    assert set(found) == set(intervals.COVERED) and min(found.values()) > 0.8

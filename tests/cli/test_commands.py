@@ -269,6 +269,9 @@ def test_evaluate_tells_rows_that_the_model_has_learnt_from(model, tmp_path):
     assert facts["learnt_from"] == "all" and "accuracy_low" not in facts
     folds = good(run("evaluate", model, FLATS, "--cross-validate", 2, "--mistakes", 0))
     assert "2 folds" in folds and "learnt from" not in folds
+    alike = write(tmp_path / "alike.csv", [r for r in rows_of() if r["let"] == "fast"][:3])
+    few = run("evaluate", model, alike)
+    assert "ROC-AUC" not in good(few) and not few.err  # one class has no area under a curve, and no warning
     new = [{k: v for k, v in r.items() if k != "let"} | {"gone": r["let"]} for r in rows_of()[:40]]
     data = write(tmp_path / "renamed.csv", new)
     bad(run("evaluate", model, data), "there is no target column 'let'", "--target COLUMN")

@@ -208,6 +208,9 @@ def test_what_all_rows_agree_on_is_not_certain() -> None:
     assert figures.interval("accuracy") == pytest.approx((1.0, 40 / (40 + 1.959964**2), 1.0))
     assert figures.by_class("recall")[1] == pytest.approx(20 / (20 + 1.959964**2))
     assert figures.interval("roc_auc") == (1.0, 1.0, 1.0)
+    one = bootstrap.Figures([metrics.Scored.of([1], [[0.9, 0.1]])])
+    assert one.interval("accuracy")[2] > 0.7 and one.interval("calibration_error")[2] <= 1.0
+    assert one.by_class("recall")[1].tolist() == [0.0, 0.0] and one.by_class("recall")[2][0] == 1.0
 
 
 @pytest.mark.parametrize(("sure", "error"), [(1.0, 0.0), (0.5, 0.0965), (1.7, 0.0796)])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -65,17 +65,17 @@ def classes_page(model: Model) -> Any:
 def figures_page(evaluation: Evaluation, name: str = "this model") -> Any:
     """The metrics with their intervals, beside those of the majority class."""
     lines = []
-    for metric, words in (FIGURES | areas_of(evaluation.classes)).items():
+    for metric, words in (FIGURES | areas_of(evaluation)).items():
         value, low, high = evaluation.figure(metric)
-        if not np.isnan(value):  # there is no area where all rows are of one class
-            around = [f"{low:.4f} to {high:.4f}"] if evaluation.intervals else []
-            lines.append((words, f"{value:.4f}", *around, f"{evaluation.known(metric):.4f}"))
+        around = [f"{low:.4f} to {high:.4f}"] if evaluation.intervals else []
+        lines.append((words, f"{value:.4f}", *around, f"{evaluation.known(metric):.4f}"))
     return grid(("", name, *(["95 % interval"] if evaluation.intervals else []), "majority class"), lines)
 
 
-def areas_of(classes: Sequence[Any]) -> dict[str, str]:
-    """The areas under curves that a page shows, and of what they are; none of very many classes."""
-    if len(classes) > _MOST_AREAS:
+def areas_of(evaluation: Evaluation) -> dict[str, str]:
+    """The areas under curves that a page shows, and of what; none of very many classes, or where rows are of one."""
+    classes = evaluation.classes
+    if len(classes) > _MOST_AREAS or np.isnan(evaluation.value("roc_auc")):
         return {}
     if len(classes) == 2:
         return _AREAS | {"average_precision": f"average precision of {printable(classes[1], 30)}"}
@@ -141,16 +141,19 @@ def compared_page(found: Comparison) -> Any:
 def models_page(found: ModelComparison) -> Iterator[Any]:
     """Models beside each other: their figures, differences from the first, and who is right alone."""
     first, *others = found.names
-    metrics = FIGURES | {"f1_macro": "F1, mean of the classes"} | areas_of(found.evaluation.classes)
-    figures = {m: [found.evaluation.figure(m, n)[0] for n in found.names] for m in metrics}
-    shown = [m for m, values in figures.items() if not np.isnan(values[0])]
-    yield grid(("", *found.names), [(metrics[m], *(f"{v:.4f}" for v in figures[m])) for m in shown])
+    metrics = FIGURES | {"f1_macro": "F1, mean of the classes"} | areas_of(found.evaluation)
+    value = found.evaluation.value
+    yield grid(
+        ("", *found.names), [(words, *(f"{value(m, n):.4f}" for n in found.names)) for m, words in metrics.items()]
+    )
     for name in others:
         yield heading(f"{name}, less {first}")
         lines = []
-        for metric in (m for m in shown if m != "calibration_error"):  # chance alone makes it positive, of each its own
-            value, low, high = found.difference(metric, name)
-            lines.append((metrics[metric], f"{value:+.4f}", f"{low:+.4f} to {high:+.4f}"))
+        for metric in (
+            m for m in metrics if m != "calibration_error"
+        ):  # chance alone makes it positive, of each its own
+            less, low, high = found.difference(metric, name)
+            lines.append((metrics[metric], f"{less:+.4f}", f"{low:+.4f} to {high:+.4f}"))
         yield grid(("", "difference", "95 % interval"), lines)
         yield found.mcnemar_said(name)
 

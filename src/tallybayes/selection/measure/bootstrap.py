@@ -4,7 +4,7 @@
 weights of each draw. `Figures` knows more about the metrics that we have, reads every row once, however many there are,
 and covers better (docs/quality.md has how often):
 
-    shares of rows            Wilson's interval
+    shares of rows            Wilson's interval; of differences that of Bonett and Price
     means over rows           mean ± t · deviation, moved by the skewness of the rows (Johnson 1978)
     areas under curves        what each row adds to the area (DeLong 1988), on the scale of log odds
     other figures of answers  draws of how often which class got which answer, which is drawing rows; bias corrected
@@ -116,10 +116,10 @@ class Figures:
     def interval(self, metric: str) -> tuple[float, float, float]:
         """(figure, lower, upper)."""
         f = formula(metric)
-        if metric in SHARES and not self.less:
-            found = self._wilson(SHARES[metric])
-        elif metric in SHARES or metric in MEANS:
-            found = self._mean({**SHARES, **MEANS}[metric])
+        if metric in SHARES:
+            found = (self._paired if self.less else self._wilson)(SHARES[metric])
+        elif metric in MEANS:
+            found = self._mean(MEANS[metric])
         elif metric in OF_ANSWERS:
             found = self._drawn_answers(f)
         elif metric in AREAS:
@@ -133,8 +133,11 @@ class Figures:
         low, high = (value if np.isnan(value) else float(end) for end in found[1:])
         return value, min(low, value), max(high, value)
 
-    def by_class(self, metric: str) -> Bounds:
-        """The same of every class: figures, lower and upper bounds."""
+    def by_class(self, metric: str, *, bounds: bool = True) -> Bounds:
+        """The same of every class: figures, lower and upper bounds; or the figures alone, in all three places."""
+        if not bounds and metric in OF_ANSWERS:
+            figure = self._of_cells(PER_CLASS[metric], self._cells[-1][None, :])[0]
+            return figure, figure, figure
         if metric in _SHARES_OF:
             return self._class_shares(metric)
         if metric in OF_ANSWERS:
@@ -159,6 +162,15 @@ class Figures:
         n = mean * (1 - mean) / variance if variance > 0 else float(w.sum()) ** 2 / float(w @ w)
         low, high = (float(end) for end in wilson(np.asarray(mean * n), np.asarray(n), self.level))
         return np.asarray(mean), np.asarray(min(low, mean)), np.asarray(max(high, mean))
+
+    def _paired(self, values: Callable[[Scored], Floats]) -> Bounds:
+        """The interval of Bonett and Price (2012) of a difference of shares in pairs: as if each had won once more."""
+        mean, v, _ = self._contributions(values)
+        w = self.weights
+        n = float(w.sum()) ** 2 / float(w @ w)
+        won, lost = ((float(w @ np.maximum(side, 0.0)) / float(w.sum()) * n + 1) / (n + 2) for side in (v, -v))
+        wide = self._z * np.sqrt((won + lost - (won - lost) ** 2) / (n + 2))
+        return np.asarray(mean), np.asarray(won - lost - wide), np.asarray(won - lost + wide)
 
     def _mean(self, values: Callable[[Scored], Floats]) -> Bounds:
         mean, v, rows = self._contributions(values)
@@ -226,9 +238,10 @@ class Figures:
         total, square = (np.bincount(of, v, minlength=self.n_classes) for v in (weight, squares))
         if metric == "specificity":
             total, square = total.sum() - total, square.sum() - square
-        n = np.divide(total**2, square, out=np.zeros_like(total), where=square > 0)
+        there = square > 0  # else nothing is known of the share
+        n = np.divide(total**2, square, out=np.ones_like(total), where=there)
         low, high = wilson(figure * n, n, self.level)
-        return figure, np.minimum(low, figure), np.maximum(high, figure)
+        return figure, np.where(there, np.minimum(low, figure), 0.0), np.where(there, np.maximum(high, figure), 1.0)
 
     # ---- areas under curves
 
@@ -294,7 +307,8 @@ class Figures:
         low -= 2 * added + max(float(chance.mean()) - added, 0.0) / 4
         if figure <= np.quantile(chance, 1 - outside):
             low = 0.0
-        return np.asarray(figure), np.asarray(min(max(low, 0.0), figure)), np.asarray(max(high - 1.75 * added, figure))
+        high = min(max(high - 1.75 * added, figure), 1.0)
+        return np.asarray(figure), np.asarray(min(max(low, 0.0), figure)), np.asarray(high)
 
 
 def _sums(code: Ints, values: Floats, count: int) -> Floats:

@@ -127,7 +127,7 @@ class Evaluation(Shown):
         name = self._name(setting)
         figures = self._figures(name)
         if not self.intervals:
-            return self._value(metric, name), np.nan, np.nan
+            return self.value(metric, name), np.nan, np.nan
         out: tuple[float, float, float] = self._once((name, metric), lambda: figures.interval(metric))
         return out
 
@@ -136,17 +136,19 @@ class Evaluation(Shown):
         out: Figures = self._once(("figures", name), lambda: Figures(scored, seed=self.seed))
         return out
 
-    def _value(self, metric: str, name: str) -> float:
+    def value(self, metric: str, setting: str | int | None = None) -> float:
+        """The figure alone, without working out how sure it is."""
+        name = self._name(setting)
         return float(self._once((name, "value", metric), lambda: self._figures(name).value(metric)))
 
     def __getitem__(self, metric: str) -> float:
         """The metric of the first setting: evaluation["accuracy"]."""
-        return self._value(metric, self.names[0])
+        return self.value(metric)
 
     def best(self, metric: str = "log_loss") -> str:
         """The setting with the best figure; of equals the first."""
         sign = -1.0 if metric in metrics.SMALLER_IS_BETTER else 1.0
-        found = [sign * self._value(metric, name) for name in self.names]
+        found = [sign * self.value(metric, name) for name in self.names]
         return self.names[int(np.argmax(found))]
 
     @property
@@ -184,7 +186,9 @@ class Evaluation(Shown):
         out: dict[str, Any] = {"class": [str(c) for c in self.classes]}
         out["rows"] = np.bincount(self.labels, weights=figures.weights, minlength=len(self.classes))
         for metric in metrics.PER_CLASS:
-            found = self._once((name, "class", metric), partial(figures.by_class, metric))
+            found = self._once(
+                (name, "class", metric, self.intervals), partial(figures.by_class, metric, bounds=self.intervals)
+            )
             for i, end in enumerate(self._ends):
                 out[metric + end] = found[i]
         return pa.table(out)

@@ -117,12 +117,13 @@ def _title(rows: int, classes: int, learnt: Sequence[Overlap]) -> str:
     """What the rows are, as far as that is known: held-out is only what no model has learnt from."""
     verdicts = {o.verdict for o in learnt}
     who, all_have = ("the model", "the model has") if len(learnt) == 1 else ("a model", "the models have")
+    noun = "row" if rows == 1 else "rows"
     if verdicts == {NONE}:
-        return f"{rows:,} held-out rows, {classes} classes"
+        return f"{rows:,} held-out {noun}, {classes} classes"
     if verdicts == {ALL}:
-        return f"{rows:,} rows that {all_have} learnt from, {classes} classes"
+        return f"{rows:,} {noun} that {all_have} learnt from, {classes} classes"
     clean = f": no sign that {who} has learnt from them" if verdicts <= {NONE, NO_SIGN} else ""
-    return f"{rows:,} rows, {classes} classes{clean}"
+    return f"{rows:,} {noun}, {classes} classes{clean}"
 
 
 def _learnt(model: Model, source: Source, target: str) -> Overlap:
@@ -185,8 +186,11 @@ class ModelComparison(Shown):
 
     def difference(self, metric: str, name: str, beside: str | None = None) -> tuple[float, float, float]:
         """(difference, lower, upper): the figure of a model less that of the first, with a 95 % interval, in pairs."""
-        own, other = (self.evaluation._scored(n) for n in (name, beside or self.names[0]))
-        return Figures(own, other, seed=self.evaluation.seed).interval(metric)
+        found, other = self.evaluation, beside or self.names[0]
+        pair = Figures(found._scored(name), found._scored(other), seed=found.seed)
+        figures: Figures = found._once(("pair", name, other), lambda: pair)
+        out: tuple[float, float, float] = found._once(("pair", name, other, metric), lambda: figures.interval(metric))
+        return out
 
     def mcnemar(self, name: str, beside: str | None = None) -> tuple[int, int, float]:
         """Rows on which only the first is right, on which only the other is, and the exact two-sided p of McNemar."""
@@ -246,16 +250,16 @@ class ModelComparison(Shown):
 
     def _page(self) -> Page:
         first, *others = self.names
-        shown = [m for m in COMPARED if not np.isnan(self.evaluation.figure(m, first)[0])]
+        shown = [m for m in COMPARED if not np.isnan(self.evaluation.value(m, first))]
         lines = [["", *self.names, *(f"{name} − {first}" for name in others)]]
         for metric in shown:
-            figures = [f"{self.evaluation.figure(metric, n)[0]:.4f}" for n in self.names]
+            figures = [f"{self.evaluation.value(metric, n):.4f}" for n in self.names]
             ends = [self.difference(metric, n) for n in others]
             lines.append(
-                [metric.replace("_", " "), *figures, *(f"{v:+.4f} ({a:+.3f} to {b:+.3f})" for v, a, b in ends)]
+                [metric.replace("_", " "), *figures, *(f"{v:+.4f} ({a:+.4f} to {b:+.4f})" for v, a, b in ends)]
             )
-        foot = [*(self.mcnemar_said(name) for name in others), self.disagree_said(), *self.notes]
-        return Page(self.evaluation.title, lines, foot=" · ".join(foot))
+        said = [*(self.mcnemar_said(name) for name in others), self.disagree_said(), *self.notes]
+        return Page(self.evaluation.title, [*lines, *([line] for line in said)])
 
     def mcnemar_said(self, name: str) -> str:
         """Who is right alone, in words."""
