@@ -17,7 +17,7 @@ from .terminal import grid, heading, say, show, show_json
 
 if TYPE_CHECKING:
     from ..data.sources import Source
-    from ..model.predict_file import Asked
+    from ..model.predict_file import Question
 
 _KEPT = 24  # characters of a column that is shown beside the answers
 _SCREEN = 40  # rows of predictions that a terminal shows
@@ -89,11 +89,11 @@ def predict(
     one that costs least on average. JSON lines are objects with the keys row (the first is 0), then what is kept,
     prediction, P(CLASS) with --proba, and because 1, log-odds 1, … with --explain. MODEL may be a sealed scorer.
     """
-    from ..model.predict_file import Asked, write_answers
+    from ..model.predict_file import Question, write_answers
 
     to_pipe = output in (None, "-")
     in_json = out_format == "jsonl" or (out_format is None and not to_pipe and ".jsonl" in str(output).lower())
-    asked = Asked(
+    asked = Question(
         load_model(model, sealed=True),
         probabilities=proba,
         prior=None if prior is None else parse_prior(prior),
@@ -121,7 +121,7 @@ def predict(
         say(f"{many(rows, 'row')} written to {output}{left}")
 
 
-def _first_rows(asked: Asked, source: Source, keep: Sequence[str] | str) -> Iterator[Any]:
+def _first_rows(asked: Question, source: Source, keep: Sequence[str] | str) -> Iterator[Any]:
     """What fits a screen: row numbers, what is kept as far as there is room, answers, how probable they are and why."""
     from ..base.canon import many, printable
     from ..base.errors import excerpt

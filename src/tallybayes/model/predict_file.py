@@ -53,12 +53,12 @@ def predict_file(
     the first is 0. `out` is a path ending in .csv, .tsv, .jsonl or .parquet (the first three packed if they end in .gz
     or .zst), which appears only once it is complete, or an open binary file with a `format`.
     """
-    asked = Asked(model, probabilities, prior, costs, unsure_below, explain, row_numbers)
+    asked = Question(model, probabilities, prior, costs, unsure_below, explain, row_numbers)
     return write_answers(asked, data, out, keep, format=format)[0]
 
 
 @dataclass(frozen=True)
-class Asked:
+class Question:
     """What is asked of a model about every row; checked before any is read."""
 
     model: Model
@@ -133,7 +133,7 @@ class Answers:
 
 
 def write_answers(
-    asked: Asked,
+    asked: Question,
     data: Any,
     out: str | os.PathLike[str] | IO[bytes],
     keep: Sequence[str] | str = (),
