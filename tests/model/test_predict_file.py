@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from strategies import ALL
+from strategies import examples
 
 import tallybayes as tb
 
@@ -35,7 +35,7 @@ def written(data: Any, format: str, **how: Any) -> str:
 texts = st.one_of(st.none(), st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=12))
 
 
-@settings(max_examples=200 if ALL else 25)
+@examples(25)
 @given(st.lists(texts, min_size=1, max_size=30), st.text('a,"\n\\ é', min_size=1, max_size=5))
 def test_any_text_reads_back(notes: list[str | None], name: str) -> None:
     data = {"sky": ["sunny"] * len(notes), "temp": [9.0] * len(notes), name: notes}

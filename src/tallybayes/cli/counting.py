@@ -79,9 +79,14 @@ def _merge(models: Sequence[str], output: str) -> None:
 
 
 def _save(old: Model, new: Model, path: str) -> None:
+    from ..base.canon import many
+
     assert old.tally is not None and new.tally is not None
     note = save_model(new, path)
-    say(f"{note}, {old.tally.rows:,} → {new.tally.rows:,} rows", error=path == "-")
+    say(f"{note}, {old.tally.rows:,} → {many(new.tally.rows, 'row')}", error=path == "-")
     if new.settings.calibrated is not None and new.settings.calibrated.changed:
         changed, of = new.settings.calibrated.changed, new.settings.calibrated.rows
-        say(f"its weights were fitted on {of:,} rows; {changed:,} have changed since", error=path == "-")
+        say(
+            f"its weights were fitted on {many(of, 'row')}; {many(changed, 'has', 'have')} changed since",
+            error=path == "-",
+        )

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...base.arrays import Floats, log_ratio_sum
-from ...base.canon import printable
+from ...base.canon import many, printable
 from ...base.errors import CannotEstimate, SchemaError, excerpt
 from ...base.show import Page, Shown
 from ...data.kinds import KINDS
@@ -86,7 +86,9 @@ class Shifts(Shown):
             sizes += [_figure(s.p_value, ".2g"), _figure(s.p_corrected, ".2g"), s.verdict]
             lines.append([printable(s.column, 100), s.kind, *sizes])
         lines.append(["(divergence in nats, 0.693 is nothing in common; mean difference in standard deviations)"])
-        return Page(f"Shift between {self.rows[0]:,} and {self.rows[1]:,} rows", lines, left=(0, 1, 5, 6, 7), indent=2)
+        return Page(
+            f"Shift between {self.rows[0]:,} and {many(self.rows[1], 'row')}", lines, left=(0, 1, 5, 6, 7), indent=2
+        )
 
 
 def _figure(value: float | None, form: str) -> str:
