@@ -27,6 +27,7 @@ from command_line import COMMAND, Done, run, start
 
 import tallybayes as tb
 from tallybayes.base.disk import locked
+from tallybayes.base.show import width
 from tallybayes.cli.choices import Choices, parse_pairs, parse_prior, smoothing_words
 from tallybayes.cli.program import tallybayes
 from tallybayes.cli.reference import reference
@@ -208,10 +209,10 @@ def test_predictions_are_those_of_the_library_in_every_format(model, tmp_path):
     assert [row["prediction"] for row in table] == answers and table[0]["number"] == "1001"
     np.testing.assert_array_equal([[float(row["P(fast)"]), float(row["P(slow)"])] for row in table], expected)
     lines = good(run("predict", model, "-", "--format", "jsonl", given=FLATS.read_bytes())).splitlines()
-    assert [json.loads(line) for line in lines] == [{"prediction": a} for a in answers]
+    assert [json.loads(line) for line in lines] == [{"row": i, "prediction": a} for i, a in enumerate(answers)]
     assert "240 rows" in good(run("predict", model, FLATS, "-o", tmp_path / "out.parquet"))
     assert pq.read_table(tmp_path / "out.parquet").column("prediction").to_pylist() == answers
-    assert good(run("predict", model, FLATS, "-o", "-")).splitlines()[1:] == [f'"{a}"' for a in answers]
+    assert good(run("predict", model, FLATS, "-o", "-")).splitlines()[1:] == answers
     uniform = good(run("predict", model, FLATS, "--prior", "fast=0.999,slow=0.001"))
     assert uniform.count("fast") > answers.count("fast")
 
@@ -239,6 +240,65 @@ def test_standard_input_is_recognised_by_its_content(model, form, tmp_path):
         raw = (tmp_path / "x.parquet").read_bytes()
     assert table is not None
     assert good(run("predict", model, "-", given=raw)) == good(run("predict", model, FLATS))
+
+
+def test_a_file_keeps_all_columns_as_they_were(model, tmp_path):
+    given = rows_of()
+    for name in ("out.csv", "out.tsv.gz", "out.jsonl", "out.parquet"):
+        assert "240 rows" in good(run("predict", model, FLATS, "-o", tmp_path / name))
+    with open(tmp_path / "out.csv", newline="", encoding="utf-8") as file:
+        kept = list(csv.DictReader(file))
+    assert [{k: v for k, v in row.items() if k != "prediction"} for row in kept] == given
+    lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text("utf-8").splitlines()]
+    assert [line["row"] for line in lines] == list(range(240)) and lines[3]["district"] == given[3]["district"]
+    assert pq.read_table(tmp_path / "out.parquet").column_names == [*given[0], "prediction"]
+    good(run("predict", model, FLATS, "-o", tmp_path / "few.csv", "--keep", "number,let"))
+    assert (tmp_path / "few.csv").read_text("utf-8").splitlines()[0] == "number,let,prediction"
+    good(run("predict", model, FLATS, "-o", tmp_path / "none.csv", "--keep", "none"))
+    assert (tmp_path / "none.csv").read_text("utf-8").splitlines()[0] == "prediction"
+
+
+def test_costs_and_doubt_are_those_of_the_library(model, tmp_path):
+    loaded, costs = tb.load(model), tmp_path / "costs.json"
+    costs.write_text('{"slow": {"fast": 20}}')
+    expected = loaded.predict(str(FLATS), costs={("slow", "fast"): 20}).tolist()
+    assert expected != loaded.predict(str(FLATS)).tolist()
+    for spelling in ("slow:fast=20", '{"slow": {"fast": 20}}', costs):
+        assert good(run("predict", model, FLATS, "--costs", spelling)).splitlines()[1:] == expected
+    unsure = loaded.predict(str(FLATS), unsure_below=0.9).tolist()
+    lines = good(run("predict", model, FLATS, "--unsure-below", 0.9)).splitlines()[1:]
+    assert lines == ['""' if a is None else a for a in unsure] and '""' in lines
+    done = good(run("predict", model, FLATS, "--unsure-below", 0.9, "-o", tmp_path / "o.csv"))
+    assert f"{unsure.count(None):,} of them left open" in done
+    bad(run("predict", model, FLATS, "--costs", "slow=fast"), "is not ACTUAL:PREDICTED=COST")
+    bad(run("predict", model, FLATS, "--costs", "slow:quick=2"), "which the model does not have")
+    bad(run("predict", model, FLATS, "--keep", "prediction"), "--keep all writes it under another name")
+    bad(run("predict", model, "--explain", FLATS), "or put --explain last")
+
+
+def test_the_reasons_of_every_row_are_those_of_explain(model):
+    lines = good(run("predict", model, FLATS, "--format", "jsonl", "--explain", 2)).splitlines()
+    loaded = tb.load(model)
+    for row in (0, 7, 100):
+        found = json.loads(lines[row])
+        terms = [x for x in loaded.explain(str(FLATS), row).odds().lines if x.column not in ("prior", "offsets")]
+        strongest = sorted(terms, key=lambda x: -abs(x.log_odds))[:2]
+        assert [found["log-odds 1"], found["log-odds 2"]] == pytest.approx([x.log_odds for x in strongest])
+        assert found["because 1"].startswith(f"{strongest[0].column}: ")
+
+
+def test_explain_top_and_importance_fit_the_page(model, monkeypatch):
+    for columns in (60, 80):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        pages = [run("explain", model, FLATS, "--top", 2, *more) for more in ((), ("--against", "fast"))]
+        for out in [*map(good, pages), good(run("importance", model, FLATS)), good(run("importance", model))]:
+            assert max(map(width, out.splitlines())) <= columns
+        assert "the rest: " in good(pages[0])
+    found = json.loads(good(run("explain", model, FLATS, "--top", 2, "--json")))
+    assert len(found["contributions"]) == 4
+    assert np.sum([c["parts"] for c in found["contributions"]], axis=0) == pytest.approx(found["total"])
+    worth = json.loads(good(run("importance", model, FLATS, "--json")))
+    assert worth["trained_on"] == "yes" and {c["column"] for c in worth["columns"]} >= {"district", "rent"}
 
 
 def test_a_sealed_scorer_predicts_and_explains_but_cannot_be_updated(model, tmp_path):

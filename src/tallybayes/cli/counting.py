@@ -194,11 +194,14 @@ def _tally(path: str, kept: Model | Tally) -> Tally:
 
 
 def _save(old: Model | Tally, new: Model | Tally, path: str, *, told: bool = True) -> None:
+    from ..base.canon import many
     from ..tally.tally import Tally
 
     before, after = (_tally(path, kept) for kept in (old, new))
     note = save_model(new, path)
-    say(f"{note}, {before.rows:,} → {after.rows:,} rows", error=path == "-")
+    say(f"{note}, {before.rows:,} → {many(after.rows, 'row')}", error=path == "-")
     if told and not isinstance(new, Tally) and (fitted := new.settings.calibrated) is not None and fitted.changed:
-        changed, of = fitted.changed, fitted.rows
-        say(f"its weights were fitted on {of:,} rows; {changed:,} have changed since", error=path == "-")
+        say(
+            f"its weights were fitted on {many(fitted.rows, 'row')}; {many(fitted.changed, 'has', 'have')} changed since",
+            error=path == "-",
+        )

@@ -177,13 +177,15 @@ def share(model: str, data: Data | None, at_least: int, output: str) -> None:
     """
     if output != "-" and model != "-" and os.path.realpath(output) == os.path.realpath(model):
         raise click.UsageError(f"the copy would take the place of {model}: give another file with -o")
+    from ..base.canon import many
+
     shared = load_model(model).share(at_least)
     lines = [str(shared)]
     if data is not None:
         with data.open("comparing") as source:
             found = shared.measured(source)
         lines.append(
-            f"{data.name}: {found['rows']:,} rows, log loss {found['log_loss']:.4f} → {found['log_loss_of_copy']:.4f}, "
+            f"{data.name}: {many(found['rows'], 'row')}, log loss {found['log_loss']:.4f} → {found['log_loss_of_copy']:.4f}, "
             f"{found['other_answers']:.2%} of the answers are others"
         )
     lines.append(save_model(shared.model, output))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..base.canon import many
 from ..base.errors import SettingsError, unknown
 from ..base.records import Record
 from .calibration import Correction, Isotonic, MarginScaling
@@ -103,8 +104,8 @@ class Calibrated:
     def __str__(self) -> str:
         error = {name: f" ± {2 * e:.4f}" for name, e in self.errors.items() if name == self.form}
         tried = ", ".join(f"{name} {loss:.4f}{error.get(name, '')}" for name, loss in self.losses.items())
-        since = f"; {self.changed:,} row{'s' * (self.changed != 1)} changed since" if self.changed else ""
-        return f"{self.form}, fitted on {self.rows:,} rows (held-out log loss: {tried}){since}"
+        since = f"; {many(self.changed, 'row')} changed since" if self.changed else ""
+        return f"{self.form}, fitted on {many(self.rows, 'row')} (held-out log loss: {tried}){since}"
 
 
 # Smoothings as they are typed, here or on a command line

@@ -120,7 +120,7 @@ def revealed(of: Model | Tally, below: int = 5) -> Reveals:
     files = () if isinstance(of, Tally) else of.history.sources
     columns = [reader.target(), *(reader.column(c, families.get(c.name)) for c in of.schema.columns)]
     columns.append(reader.whole(notes, files))
-    origin = "no rows: it was written by hand" if tally is None else f"{tally.rows:,} rows"
+    origin = "no rows: it was written by hand" if tally is None else canon.many(tally.rows, "row")
     if tally is not None and tally.least_rows:
         origin += f", a copy without what fewer than {tally.least_rows} had when it was made"
     found = tuple(c for c in columns if c.summary or c.lines)
@@ -148,7 +148,7 @@ class _Reader:
         if weighted(self.tally):
             summary.append("the rows have weights: what is called rows here are sums of weights")
         if self.tally.skipped:
-            summary.append(f"{self.tally.skipped:,} rows had no label")
+            summary.append(f"{canon.many(self.tally.skipped, 'row')} had no label")
         return Revealed(self.schema.target, tuple(summary), _sorted(lines))
 
     def column(self, column: Column, family: Family | None) -> Revealed:

@@ -103,7 +103,9 @@ class SharedCopy(Shown):
                 counts = (f"{each['slots']:,}", f"{each['left_out']:,}", f"{each['share']:.2%}")
                 lines.append([canon.printable(each["column"], 40), each["what"], *counts])
         for name, rows in self.lost_classes.items():
-            lines.append([f"class {canon.printable(name, 40)} with its {rows:,} rows: the copy never answers it"])
+            lines.append(
+                [f"class {canon.printable(name, 40)} with its {canon.many(rows, 'row')}: the copy never answers it"]
+            )
         return Page(self.title, lines if len(lines) > 1 else [], left=2)
 
 

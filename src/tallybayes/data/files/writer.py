@@ -18,13 +18,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ...base import canon
-from ...base.arrow import array
+from ...base.arrow import array, scalar
 from ...base.errors import DataError, SettingsError
 from .file import PACKED
 
 OUTPUTS = ("csv", "tsv", "jsonl", "parquet")
 Columns = Mapping[str, pa.Array]
 _AT_ONCE = 1 << 15  # rows that are text at a time
+_NOTHING = array([None], pa.string())[0]
 _OTHER_NAMES = {"json": "jsonl", "ndjson": "jsonl", "tab": "tsv", "pq": "parquet"}
 
 
@@ -47,9 +48,8 @@ def output_format(path: str | os.PathLike[str] | None, wish: str | None) -> tupl
 def row_writer(form: str, sink: Any) -> Iterator[Callable[[Columns], None]]:
     """A function that writes the columns of one batch after another; all have the names of the first."""
     if form == "parquet":
-        table = _Table(sink)
-        yield table.write
-        table.close()
+        with contextlib.closing(_Table(sink)) as table:
+            yield table.write
         return
     if form == "jsonl":
         yield lambda columns: _write_lines(sink, columns, _json_lines)
@@ -78,7 +78,7 @@ def _csv_lines(columns: Columns, delimiter: str) -> pa.Array:
     """One text per row, with its end."""
     fields = [_fields(column, delimiter) for column in columns.values()]
     if len(fields) == 1:  # an empty line is no row to most readers
-        fields[0] = fields[0].fill_null('""')
+        fields[0] = fields[0].fill_null(scalar('""'))
     *before, last = fields
     return _joined(*before, _joined(last, "\n", by="", null=""), by=delimiter, null="")
 
@@ -92,7 +92,8 @@ def _json_lines(columns: Columns) -> pa.Array:
 
 
 def _joined(*pieces: Any, by: str, null: str) -> pa.Array:
-    return pc.binary_join_element_wise(*pieces, by, null_handling="replace", null_replacement=null)
+    given = [scalar(piece) if isinstance(piece, str) else piece for piece in (*pieces, by)]
+    return pc.binary_join_element_wise(*given, null_handling="replace", null_replacement=null)
 
 
 def _fields(column: pa.Array, delimiter: str) -> pa.Array:
@@ -125,10 +126,10 @@ def _json_values(column: pa.Array) -> pa.Array:
         return array([None if v is None else _json(v) for v in column.to_pylist()], pa.string())
     quoted = _joined('"', column, '"', by="", null="")
     if column.null_count:
-        quoted = pc.if_else(column.is_valid(), quoted, pa.scalar(None, pa.string()))
+        quoted = pc.if_else(column.is_valid(), quoted, _NOTHING)
     if not _has_any(column, _ESCAPED):
         return quoted
-    odd = pc.match_substring_regex(column, r'["\\[:cntrl:]]').fill_null(False)
+    odd = pc.match_substring_regex(column, r'["\\[:cntrl:]]').fill_null(scalar(False))
     told = array([_json(v) for v in column.filter(odd).to_pylist()], pa.string())
     return pc.replace_with_mask(quoted, odd, told)
 
@@ -146,7 +147,7 @@ def _numbers(column: pa.Array) -> pa.Array:
     """Their texts; none for what is not a number."""
     texts = column.cast(pa.string())
     if pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py():
-        texts = pc.if_else(pc.is_nan(column), pa.scalar(None, pa.string()), texts)
+        texts = pc.if_else(pc.is_nan(column), _NOTHING, texts)
     return texts
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ...base.arrays import Floats, Ints, nearest_quantiles
-from ...base.canon import printable
+from ...base.canon import many, printable
 from ...base.errors import DataError
 from ...data import encode
 from ...data.blocks import Block, Codes, Numbers
@@ -80,7 +80,7 @@ class Assumptions:
         names, target = [printable(f"{p.a} · {p.b}", 100) for p in shown], printable(self.target)
         width = max(map(len, ["pair", *names]))
         lines = [
-            f"The assumptions of naive Bayes in {self.rows:,} rows",
+            f"The assumptions of naive Bayes in {many(self.rows, 'row')}",
             "",
             f"1. Columns independent given {target}: {self.n_pairs:,} pairs, {self.total:.4g} nats in all, "
             f"{self.dependent:,} called dependent",
@@ -95,7 +95,10 @@ class Assumptions:
         if self.n_pairs > len(shown):
             lines.append(f"   … and {self.n_pairs - len(shown):,} weaker pairs")
         r = self.repeats
-        lines += ["", f"2. Rows independent: {r.repeats:,} rows ({100 * r.share:.1f} %) repeat an earlier one"]
+        lines += [
+            "",
+            f"2. Rows independent: {many(r.repeats, 'row')} ({100 * r.share:.1f} %) {'repeats' if r.repeats == 1 else 'repeat'} an earlier one",
+        ]
         if r.repeats:
             row = ", ".join(f"{c}={v}" for c, v in list(r.example.items())[:6] if v is not None)
             lines.append(f"   {r.most:,} times: {printable(row, 100)}")

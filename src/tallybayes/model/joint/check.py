@@ -66,9 +66,9 @@ class JointCheck:
         lost = f" ({self.skipped:,} more have a missing value)" if self.skipped else ""
         lines = [
             f"The joint table of {len(self.columns)} columns: " + ("feasible" if self.feasible else "hopeless"),
-            f"  cells           {short_count(self.cells)}, against {self.rows:,} rows to fill them{lost}",
+            f"  cells           {short_count(self.cells)}, against {canon.many(self.rows, 'row')} to fill them{lost}",
             f"  never seen      {short_count(self.unseen)} cells ({_share(self.unseen, self.cells)})",
-            f"  held out        {self.held_out:,} rows, {self.strangers:,} ({_share(self.strangers, self.held_out)}) "
+            f"  held out        {canon.many(self.held_out, 'row')}, {self.strangers:,} ({_share(self.strangers, self.held_out)}) "
             "in a cell never seen",
             f"  joint table     {self.joint_log_likelihood:.6g} nats, {self.joint_log_likelihood / rows:.4f} a row"
             f"  ({self.smoothing})",

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from ...base.arrays import Floats, Ints, log_ratio_sum
-from ...base.canon import printable
+from ...base.canon import many, printable
 from ...base.errors import CannotEstimate
 from ...base.lazy import gammaln, ndtr, scipy
 
@@ -98,7 +98,7 @@ class Dependence:
             return f"{out}: {self.verdict}"
         corrected = "" if self.p_corrected is None else f" ({self.p_corrected:.3g} corrected)"
         test = f"X² = {self.statistic:.4g}, {self.degrees} by chance, p = {self.p_value:.3g}{corrected}"
-        return f"{out} · {test} · {self.rows:,} rows: {self.verdict}"
+        return f"{out} · {test} · {many(self.rows, 'row')}: {self.verdict}"
 
 
 def dependence(name: str, a: Ints, b: Ints, stratum: Ints, n: Floats, *, counted: bool = True) -> Dependence:

@@ -140,7 +140,7 @@ class Shifts(Shown):
             sizes += [_figure(s.p_value, ".2g"), _figure(s.p_corrected, ".2g"), said]
             lines.append([printable(s.column, 100), s.kind, *sizes])
         unknown = " without labels" if self.mixture else ""
-        title = f"Shift between {self.rows[0]:,} and {self.rows[1]:,} rows{unknown}"
+        title = f"Shift between {self.rows[0]:,} and {many(self.rows[1], 'row')}{unknown}"
         return Page(title, lines, left=(0, 1, 5, 6, 7), indent=2, foot=f"{self.summary} {_UNITS}")
 
 

@@ -124,8 +124,8 @@ class Importance(Shown):
 def _cells(found: Figure | None) -> list[str]:
     if found is None:
         return ["", ""]
-    bounds = "" if np.isnan(found[1]) else f"{signed(found[1], 4)} to {signed(found[2], 4)}"
-    return [signed(found[0], 4), bounds]
+    value, low, high = (signed(round(v, 4) + 0.0, 4) for v in found)
+    return [value, "" if np.isnan(found[1]) else f"{low} to {high}"]
 
 
 def importance(model: Model, data: Any = None, y: Any = None, *, weights: Any = None) -> Importance:

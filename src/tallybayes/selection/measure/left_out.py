@@ -54,7 +54,7 @@ def bits_of(log_prior: Floats, weighted: Floats) -> Floats:
         joint = log_prior + weighted
         log_p = joint - log_sum_exp(joint)[:, None]
         each = np.exp(log_p) * (log_p - log_prior)
-    return np.asarray(np.nan_to_num(each).sum(axis=1) / np.log(2))
+    return np.maximum(np.nan_to_num(each).sum(axis=1) / np.log(2), 0.0)
 
 
 @dataclass(frozen=True)

@@ -159,7 +159,7 @@ class Neighbours(Shown):
     def _page(self) -> Page:
         n = len(self.rows.labels)
         names = ", ".join(canon.printable(c, 20) for c in self.classes[:8]) + (", …" if len(self.classes) > 8 else "")
-        return Page(f"Neighbours: the {self.rows.k} nearest of {n:,} rows vote for {names}")
+        return Page(f"Neighbours: the {self.rows.k} nearest of {canon.many(n, 'row')} vote for {names}")
 
 
 def _square(points: scipy.sparse.csr_array) -> Floats:
