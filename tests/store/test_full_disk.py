@@ -24,8 +24,7 @@ import tallybayes as tb
 from tallybayes.base.errors import CannotForget
 from tallybayes.explain.report.page import report
 from tallybayes.mail.filter import LABELS, Filter
-from tallybayes.mail.learnt import rows_tally
-from tallybayes.mail.store import StateError
+from tallybayes.mail.store import StateError, rows_tally
 
 NOBODY = 65534
 DATA = {"sky": ["sunny", "rainy", "grey"] * 40, "temp": [20.5, 7.0, None] * 40, "play": ["yes", "no", "no"] * 40}

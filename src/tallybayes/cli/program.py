@@ -13,10 +13,7 @@ from .mail import mail
 from .measuring import compare, evaluate
 from .pages import export, report, share, show_
 from .reference import reference_
-
-
-class NobodyReads(Exception):
-    """A broken pipe by a name that click does not know: it would exit with 1, which of mail says ham."""
+from .running import NobodyReads
 
 
 class _InOrder(click.Group):

@@ -23,6 +23,10 @@ from .terminal import complain, for_commands, from_click, say
 DONE, NOT_FINISHED, BAD_INPUT, TERMINATED = 0, 1, 2, 128 + signal.SIGTERM
 
 
+class NobodyReads(Exception):
+    """A broken pipe by a name that click does not know: it would exit with 1, which of mail says ham."""
+
+
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run a command and exit with its code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
@@ -44,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         except BaseException as error:
             if isinstance(error, SystemExit):
                 raise
-            if type(error).__name__ == "NobodyReads":
+            if isinstance(error, NobodyReads):
                 error = BrokenPipeError(*error.args)
             code = _failed(KeyboardInterrupt() if told else error, given)
             sys.exit(TERMINATED if told and code == NOT_FINISHED else code)

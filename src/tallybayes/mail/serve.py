@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from .filter import Filter
 
 _PIECE_BYTES = 1 << 16
+_MOST_READY = 4  # connections that stay open: each remembers what it has read, and two processors need no more
 _LAST_SECONDS = 5.0  # for clients that are being answered when the server is to end
 
 
@@ -181,15 +182,18 @@ class MailServer(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
             reader = self._ready.get_nowait()
             if reader.file != _identity(self.path):
                 reader.state.close()
-                reader = _Reader(self.path)
+                reader = _Reader(self.path, self.limits.seconds)
         except (queue.Empty, OSError):
-            reader = _Reader(self.path)
+            reader = _Reader(self.path, self.limits.seconds)
         try:
             yield reader
         except BaseException:
             reader.state.close()
             raise
-        self._ready.put(reader)
+        if self._ready.qsize() < _MOST_READY:
+            self._ready.put(reader)
+        else:
+            reader.state.close()
 
     def _filter(self) -> Filter:
         """The whole filter, for learning and files of older releases; in the writer's turn only."""
@@ -207,8 +211,8 @@ class MailServer(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
 class _Reader:
     """An open state file, and what was read of it."""
 
-    def __init__(self, path: str) -> None:
-        self.state = State(path)
+    def __init__(self, path: str, seconds: float) -> None:
+        self.state = State(path, busy_seconds=seconds)
         self.file = _identity(path)
         self._scorer: Scorer | None = None
 
@@ -265,7 +269,7 @@ class _Client(socketserver.BaseRequestHandler):
             out = answered(TIMEOUT, "the request took too long")
         except (ConnectionError, BrokenPipeError):
             return
-        except TallybayesError as error:
+        except (TallybayesError, OSError) as error:
             self.server.report(error)
             out = answered(TEMPORARY, "no answer now")
         except Exception as error:
