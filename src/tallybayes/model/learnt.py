@@ -67,7 +67,7 @@ def beyond(tally: Tally | None, name: str, block: Block) -> str:
     return f"beyond what was learnt: {range_text(ends)}"
 
 
-class Learnt:
+class LearntColumns:
     """The values and the range of every column of a model, to hold rows against."""
 
     def __init__(self, model: Model) -> None:

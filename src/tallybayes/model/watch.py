@@ -33,7 +33,7 @@ from ..data.spelling import OddCells
 from ..tally.tally import Tally
 from ..tally.unlabelled import OTHERS, count_blocks, unlabelled_schema
 from . import posterior
-from .learnt import Learnt, Outside, range_text
+from .learnt import LearntColumns, Outside, range_text
 from .model import Model
 from .watched import Counters, WatchReport, exposition
 
@@ -104,7 +104,7 @@ class Watch:
         if not 0 < unsure_below <= 1:
             raise SettingsError(f"unsure_below={unsure_below!r}", hint="take a probability, such as 0.8.")
         self.model, self.unsure_below = model, float(unsure_below)
-        self._learnt, self._lock = Learnt(model), Lock()
+        self._learnt, self._lock = LearntColumns(model), Lock()
         self._names = [str(canonical(c)) for c in model.classes]
         self._counters = Counters(answers=dict.fromkeys(self._names, 0))
         self._counters.columns = {name: Outside() for name in self._learnt.names}
