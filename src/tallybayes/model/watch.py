@@ -286,6 +286,11 @@ class Watch:
         """Whether the rows come from the distribution that was learnt, column by column: see `tb.shift`."""
         from .joint.shift import shift
 
+        if not self.tally.schema.counted:
+            raise CannotEstimate(
+                "a watch counts categories and numbers, and the model has none",
+                hint="tb.shift(model, rows) says how far words and vectors differ.",
+            )
         return shift(self.model, self.tally)
 
     def prometheus(self, **labels: str) -> str:
