@@ -238,6 +238,24 @@ def test_rows_with_labels_are_compared_with_them(model):
         tb.shift(rows(10), rows(10))
 
 
+def test_a_watch_of_texts_counts_answers_and_has_no_drift_to_test():
+    texts = {"text": ["buy cheap pills now", "see you at noon today"] * 10, "y": ["spam", "ham"] * 10}
+    watch = tb.count(texts, tb.Schema([tb.Column("text", "text")], target="y")).model().watch()
+    watch.predict([{"text": "cheap pills"}, {"text": None}])
+    assert watch.counters.columns["text"].missing == 1 and watch.counters.rows == 2
+    with pytest.raises(tb.CannotEstimate, match="categories and numbers"):
+        watch.shift()
+
+
+def test_a_model_without_counts_can_be_watched():
+    written = tb.Model.written({"a": 0.5, "b": 0.5}, {"sky": {"a": {"sun": 0.9}, "b": {"sun": 0.2}}})
+    watch = written.watch()
+    watch.predict([{"sky": "sun"}, {"sky": "hail"}])
+    assert watch.counters.columns["sky"].unseen == 1
+    with pytest.raises(tb.CannotEstimate, match="no tally"):
+        watch.shift()
+
+
 # ---- explanations, and the age of weights
 
 

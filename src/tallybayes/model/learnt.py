@@ -67,7 +67,7 @@ def beyond(tally: Tally | None, name: str, block: Block) -> str:
     return f"beyond what was learnt: {range_text(ends)}"
 
 
-class KnownValues:
+class LearntColumns:
     """The values and the range of every column of a model, to hold rows against."""
 
     def __init__(self, model: Model) -> None:
@@ -97,7 +97,8 @@ class KnownValues:
         if not isinstance(block, Codes):
             return Outside(missing=block.rows - int(np.count_nonzero(block.present())))
         known = self.values.get(name)
-        out = Outside(missing=int(np.count_nonzero(block.codes < 0)))
+        some = block.codes.min(initial=0) < 0
+        out = Outside(missing=int(np.count_nonzero(block.codes < 0)) if some else 0)
         if known is not None and not known.issuperset(block.slots):
             new = np.array([slot not in known for slot in block.slots], dtype=bool)
             out.unseen = int(np.count_nonzero(np.append(new, False)[block.codes]))

@@ -7,7 +7,7 @@
     watch.prometheus()           the counters as text for Prometheus
 
 Counters are exact, but for how many answers are unsure, which is told of the rows that were judged. The tally that
-`shift` asks holds the first thousands of rows, then one in sixteen. A lone row waits until some hundreds can be looked
+`shift` asks holds the first thousands of rows, then one in 64. A lone row waits until some hundreds can be looked
 at together. Memory stays small however long the stream: columns and
 classes are those of the model, and of values that were never learnt only so many are kept by name.
 """
@@ -33,7 +33,7 @@ from ..data.spelling import OddCells
 from ..tally.tally import Tally
 from ..tally.unlabelled import OTHERS, count_blocks, unlabelled_schema
 from . import posterior
-from .learnt import KnownValues, Outside, range_text
+from .learnt import LearntColumns, Outside, range_text
 from .model import Model
 from .watched import Counters, WatchReport, exposition
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 _WAITING = 512  # lone rows that are looked at together
 _OF_A_BATCH = 1024  # rows of a large batch that the tally counts, at least
 _TOGETHER = 8192  # rows that are counted at once, since adding tallies costs more than rows do
-_PART = 16  # beyond these, one row in so many is counted, and its probability worked out where nobody asked
+_PART = 64  # beyond these, one row in so many is counted, and its probability worked out where nobody asked
 _MOST_NEW = 1000  # values never learnt that are kept by name, of each column
 _LONGEST = 200  # characters of such a name
 
@@ -104,7 +104,7 @@ class Watch:
         if not 0 < unsure_below <= 1:
             raise SettingsError(f"unsure_below={unsure_below!r}", hint="take a probability, such as 0.8.")
         self.model, self.unsure_below = model, float(unsure_below)
-        self._learnt, self._lock = KnownValues(model), Lock()
+        self._learnt, self._lock = LearntColumns(model), Lock()
         self._names = [str(canonical(c)) for c in model.classes]
         self._counters = Counters(answers=dict.fromkeys(self._names, 0))
         self._counters.columns = {name: Outside() for name in self._learnt.names}
@@ -213,7 +213,8 @@ class Watch:
 
     def _answered(self, numbers: Ints, judged: Floats) -> None:
         """Count answers, and how sure those are that were looked at: P(best) = 1 / Σ exp(score − best)."""
-        each = np.bincount(numbers[numbers >= 0], minlength=len(self._names)).tolist()
+        possible = numbers if numbers.min(initial=0) >= 0 else numbers[numbers >= 0]
+        each = np.bincount(possible, minlength=len(self._names)).tolist()
         with np.errstate(invalid="ignore"):
             others = np.exp(judged - judged.max(axis=1, keepdims=True)).sum(axis=1) if len(judged) else np.zeros(0)
         unsure = int(np.count_nonzero(others * self.unsure_below > 1))
@@ -286,6 +287,11 @@ class Watch:
         """Whether the rows come from the distribution that was learnt, column by column: see `tb.shift`."""
         from .joint.shift import shift
 
+        if not self.tally.schema.counted:
+            raise CannotEstimate(
+                "a watch counts categories and numbers, and the model has none",
+                hint="tb.shift(model, rows) says how far words and vectors differ.",
+            )
         return shift(self.model, self.tally)
 
     def prometheus(self, **labels: str) -> str:
