@@ -9,6 +9,8 @@ import subprocess
 import sys
 import tomllib
 
+import pytest
+
 import tallybayes as tb
 
 ROOT = pathlib.Path(__file__).parents[1]
@@ -111,3 +113,32 @@ def test_source_files_stay_small() -> None:
     for path in (ROOT / "src").rglob("*.py"):
         lines = path.read_text(encoding="utf-8").count("\n")
         assert lines <= 400, f"{path.name} has {lines} lines: it is two things"
+
+
+def test_examples_are_found_and_copied(tmp_path):
+    flats, inbox = tb.example("flats.csv"), tb.example("inbox", to=tmp_path)
+    assert flats.read_text("utf-8").startswith("number,")
+    assert {p.name for p in inbox.iterdir()} == {"ham", "spam"}
+    copy = tb.example("flats.csv", to=tmp_path)
+    copy.write_text("mine")
+    assert tb.example("flats.csv", to=tmp_path).read_text() == "mine"  # what lies there is left as it is
+    with pytest.raises(tb.DataError, match=r"did you mean 'flats\.csv'"):
+        tb.example("flat.csv")
+
+
+def test_a_wheel_has_the_examples():
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    shipped = settings["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
+    named = {p.name for p in (ROOT / "examples").iterdir() if p.suffix != ".py"}
+    assert {pathlib.Path(p).name for p in shipped} == named
+    assert all(shipped[f"examples/{name}"] == f"tallybayes/examples/{name}" for name in named)
+
+
+@pytest.mark.parametrize("load", [tb.load, tb.load_sealed, tb.Tally.load, tb.Schema.load])
+def test_a_file_that_is_not_there_is_told_with_the_nearest_name(tmp_path, load):
+    (tmp_path / "flats.tb.parquet").write_bytes(b"")
+    with pytest.raises(
+        tb.FileError, match=r"flat\.tb\.parquet cannot be read[\s\S]*did you mean 'flats\.tb\.parquet'"
+    ) as e:
+        load(tmp_path / "flat.tb.parquet")
+    assert isinstance(e.value, FileNotFoundError)

@@ -223,6 +223,8 @@ def one_text_column(X: Any, gone: bool = False) -> Any:
         X = X if len(X) and isinstance(X[0], (str, float, type(None))) else None
     elif not isinstance(X, (pa.Array, pa.ChunkedArray)) and type(X).__name__ != "Series":
         X = None
+    if X is None:
+        return None
     with suppress(pa.ArrowException, TypeError, ValueError):  # of values that are not of one type
         column = X.to_arrow() if hasattr(X, "to_arrow") else X
         column = column if isinstance(column, (pa.Array, pa.ChunkedArray)) else pa.array(column, from_pandas=True)

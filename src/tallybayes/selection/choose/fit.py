@@ -10,7 +10,7 @@ from ...base.errors import DataError, SettingsError, unknown
 from ...base.show import progress_line
 from ...data.encode import as_table
 from ...data.guess import Reading
-from ...data.infer import asked, first_look, looked_at, mended, schema_of, with_late_marks
+from ...data.infer import asked, first_look, looked_at, mended, with_late_marks
 from ...data.schema import Schema
 from ...data.sources import Batch, Source, on_engine, open_source
 from ...data.spelling import OddCells
@@ -63,8 +63,10 @@ def count(
 
     if schema is None:
         source = on_engine(open_source(data, y, weights=weights, target=name), engine).repeatable()
-        schema = schema_of(source, name, column, reading, receipts=receipts)
-        tally = by_all_rows(schema, source, reading, counted)
+        found, seen = looked_at(first_look(source), name, column, receipts, reading)
+        if source.engine is not None:
+            seen.warn()  # nobody tells of those that are met in counting
+        tally = by_all_rows(found, source, reading, counted)
     else:
         schema = schema if column is None else schema.with_weights(column)
         schema = schema.with_receipts() if receipts and not schema.receipts else schema
