@@ -191,8 +191,9 @@ class Generative:
     def generative(self) -> Model:
         """The model beneath that is a distribution of rows: by counts alone, without pairs of columns.
 
-        A number that was read by a blend of families is read by the one that `auto` prefers, and words by their
-        frequencies. Itself, where it is such a model.
+        A number that was read by a blend of families is read by the one that `auto` prefers, words by their
+        frequencies; of columns that read the same data one is kept, of a date its day; zeros that were made ε are
+        zeros. Itself, where it is such a model.
         """
         from .estimate import estimate
 
