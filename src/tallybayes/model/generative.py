@@ -116,8 +116,7 @@ class Generative:
         labels: Ints = rng.choice(len(self.classes), size=n, p=p / p.sum())
         drawn = {name: b.sample(labels, rng) for name, b in self.beliefs.items() if self.schema[name].of is None}
         columns = {
-            source: self._as_data(source, {c.name: drawn[c.name] for c in read})
-            for source, read in self._by_source().items()
+            source: self._as_data({c.name: drawn[c.name] for c in read}) for source, read in self._by_source().items()
         }
         for gap in (c for c in self.schema.counted if c.kind == "gap" and c.name in self.beliefs):
             gone = pc.equal(self.beliefs[gap.name].sample(labels, rng), GAP[1])
@@ -147,7 +146,7 @@ class Generative:
                 out.update({c.name: first.name for c in read if c is not first})
         return out
 
-    def _as_data(self, source: str, drawn: Mapping[str, Any]) -> Any:
+    def _as_data(self, drawn: Mapping[str, Any]) -> Any:
         """A column of the data that is read as what was drawn."""
         columns = [self.schema[name] for name in drawn]
         if columns[0].part is not None:
