@@ -75,12 +75,19 @@ COLUMNS = [
     Asked("text", [" ".join(words) for words in WORDS], tb.Column("x", "text", levels=4)),
     Asked("vector", np.column_stack([LINE, RNG.normal(PLACE, 2.0)]), tb.Column("x", "vector", width=2)),
 ]
-BOTH = [
+EVERY = [
     (asked, family)
     for asked in COLUMNS
     for family in family_names()
     if family_for(family, asked.column.kind).reads(asked.column.kind)
 ]
+SPECIAL = {  # columns that have something for these families alone
+    "line with an atom": ("kernel", "bins"),
+    "yes or no": ("bernoulli",),
+    "category of two": ("bernoulli",),
+    "text": ("multinomial", "levels"),
+}
+BOTH = EVERY if ALL else [each for each in EVERY if each[1] in SPECIAL.get(each[0].name, (each[1],))]
 ONE_EACH = [each for i, each in enumerate(BOTH) if each[1] not in {family for _, family in BOTH[:i]}]
 FOLLOW = ("kernel", "bins", "auto", "blend")  # read drawn rows by another curve: it follows the rows
 AS_IT_IS = {"": {}, "predictive": {"predictive": True}, "zeros": {"smoothing": tb.MaximumLikelihood()}}

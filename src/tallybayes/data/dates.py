@@ -68,7 +68,7 @@ def dates_with(parts: Mapping[str, Any]) -> Any:
         whole = np.floor(np.clip(np.where(there, days, 0.0), -_MOST_DAYS, _MOST_DAYS))
         clock = np.rint(np.clip(np.where(there, days, 0.0) - whole, 0.0, 1.0) * DAY)
         return pa.array(whole.astype(np.int64) * DAY + clock.astype(np.int64), pa.timestamp("us"), mask=~there)
-    number = {p: np.array([_AT[p].get(str(canon.text(v)), -1) for v in values]) for p, values in parts.items()}
+    number = {p: np.array([_AT[p].get(str(canon.text(v)), -1) for v in parts[p]], dtype=np.int64) for p in parts}
     there = np.all([n >= 0 for n in number.values()], axis=0)
     month, hour = number.get("month", np.zeros(len(there), int)), number.get("hour", np.zeros(len(there), int))
     day = (np.datetime64("2000-01", "M") + month).astype("M8[D]").astype(np.int64)

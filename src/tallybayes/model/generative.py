@@ -116,8 +116,7 @@ class Generative:
         labels: Ints = rng.choice(len(self.classes), size=n, p=p / p.sum())
         drawn = {name: b.sample(labels, rng) for name, b in self.beliefs.items() if self.schema[name].of is None}
         columns = {
-            source: self._as_data(source, {c.name: drawn[c.name] for c in read})
-            for source, read in self._by_source().items()
+            source: self._as_data({c.name: drawn[c.name] for c in read}) for source, read in self._by_source().items()
         }
         for gap in (c for c in self.schema.counted if c.kind == "gap" and c.name in self.beliefs):
             gone = pc.equal(self.beliefs[gap.name].sample(labels, rng), GAP[1])
@@ -147,7 +146,7 @@ class Generative:
                 out.update({c.name: first.name for c in read if c is not first})
         return out
 
-    def _as_data(self, source: str, drawn: Mapping[str, Any]) -> Any:
+    def _as_data(self, drawn: Mapping[str, Any]) -> Any:
         """A column of the data that is read as what was drawn."""
         columns = [self.schema[name] for name in drawn]
         if columns[0].part is not None:
@@ -191,8 +190,9 @@ class Generative:
     def generative(self) -> Model:
         """The model beneath that is a distribution of rows: by counts alone, without pairs of columns.
 
-        A number that was read by a blend of families is read by the one that `auto` prefers, and words by their
-        frequencies. Itself, where it is such a model.
+        A number that was read by a blend of families is read by the one that `auto` prefers, words by their
+        frequencies; of columns that read the same data one is kept, of a date its day; zeros that were made ε are
+        zeros. Itself, where it is such a model.
         """
         from .estimate import estimate
 
