@@ -66,7 +66,7 @@ class BatchContext:
         if column.spelling is not None and raw is not None and (column.part or column.like == "number"):
             raw = self._spelled(column, raw)
         elif column.spelling is not None and column.spelling.decimal == ",":
-            raw = with_points(self.batch.columns.get(column.reads))
+            raw = with_points(self.batch.columns.get(column.reads, raw))
         if column.part is not None and raw is not None:
             raw = date_part(raw, column.part, self.where(column), (*self.marks, *column.missing))
         return encode(column, raw, self)
@@ -78,7 +78,7 @@ class BatchContext:
         marks, dates = (*self.marks, *column.missing), column.part is not None
         if self.batch.decimal == "," == spelling.decimal:
             if spelling.unit:
-                raw = self.batch.columns.get(column.reads)
+                raw = self.batch.columns.get(column.reads, raw)
             else:  # the file has been read so
                 spelling = Spelling(odd=spelling.odd)
         key = column.reads, spelling, marks, dates

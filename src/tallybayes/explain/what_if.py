@@ -301,7 +301,8 @@ class _Search:
                 return list(chosen.values())
             blocks = self.changed(list(chosen.values()))
             raw = {m.unit[0]: pa.array([m.value]) for m in chosen.values() if not m.inside}
-            search = _Search(self.model, Batch({**self.batch.columns, **raw}, 1), blocks, self.fixed)
+            now = {name: self.batch[name] for name in self.batch.columns}
+            search = _Search(self.model, Batch({**now, **raw}, 1), blocks, self.fixed)
         return []
 
     def _lead(self, scores: Floats, to: int | None) -> float:
