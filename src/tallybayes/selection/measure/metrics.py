@@ -147,10 +147,10 @@ def _share_of(values: Callable[[Scored], Floats]) -> Callable[..., float]:
 
 
 def _averaging(values: Callable[[Scored], Floats]) -> Formula:
-    @wraps(values)
     def formula(s: Scored, w: Floats) -> Floats:
         return _mean(values(s), w)
 
+    formula.__name__, formula.__doc__ = values.__name__, values.__doc__
     return formula
 
 
