@@ -138,6 +138,8 @@ def trained_on(model: Model, seen: Judged) -> str:
     """Whether these rows were counted: "yes" if all of them, by all signs, "partly", "no" if none can, or "unknown"."""
     if model.tally is None:
         return "no"
+    if not (seen.labels != -1).any():
+        return "unknown"
     return {ALL: "yes", SOME: "partly", NONE: "no"}.get(overlap(model.tally, seen.source).verdict, "unknown")
 
 
