@@ -229,6 +229,16 @@ def test_the_interval_of_the_calibration_error_covers_it(sure: float, error: flo
     assert np.mean(covered) > 0.9
 
 
+def test_bounds_of_the_calibration_error_know_what_chance_makes() -> None:
+    """Forecasts with the error that calibrated ones have by chance: the interval begins at 0 where it is usual."""
+    rng = np.random.default_rng(12)
+    p = rng.uniform(0.5, 1.0, 300)
+    s = metrics.Scored.of((rng.random(300) < p).astype(int), np.stack([1 - p, p], axis=1))
+    chance = metrics.calibration_by_chance(s, rng, 400)
+    value, low, _ = bootstrap.Figures([s]).interval("calibration_error")
+    assert (low == 0) == bool(value <= np.quantile(chance, 0.975))
+
+
 def test_one_class_and_constant_forecasts() -> None:
     y, p = np.zeros(4, dtype=int), np.ones((4, 1))
     assert metrics.accuracy(y, p) == 1.0

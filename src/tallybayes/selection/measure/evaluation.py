@@ -88,8 +88,8 @@ class Evaluation(Shown):
     seed: int = 0
     settings: Mapping[str, Any] = field(default_factory=dict)
     explain: Callable[[str, int], Explanation] | None = field(default=None, repr=False)
-    intervals: bool = True  # whether figures have them
-    learnt: Mapping[str, Overlap] = field(default_factory=dict, repr=False)  # of models that are there already
+    intervals: bool = field(default=True, kw_only=True)  # whether figures have them
+    learnt: Mapping[str, Overlap] = field(default_factory=dict, kw_only=True)  # of models that are there already
     _known: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     @property

@@ -149,7 +149,7 @@ def importance(model: Model, data: Any = None, y: Any = None, *, weights: Any = 
     sums = own.over(source)
     if sums.rows == 0:
         raise DataError("the data have no rows", hint="give at least one row, or none to ask what was counted.")
-    trained = counted_from(model, source)
+    trained = counted_from(model, source) if sums.labelled else "unknown"
     # Folds part the rows of the tally, so that there must be neither more nor fewer
     whole = trained == "yes" and Tally.of(model.schema, source).digest == (model.tally and model.tally.digest)
     if not sums.labelled:

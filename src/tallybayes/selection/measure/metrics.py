@@ -147,10 +147,10 @@ def _share_of(values: Callable[[Scored], Floats]) -> Callable[..., float]:
 
 
 def _averaging(values: Callable[[Scored], Floats]) -> Formula:
-    @wraps(values)
     def formula(s: Scored, w: Floats) -> Floats:
         return _mean(values(s), w)
 
+    formula.__name__, formula.__doc__ = values.__name__, values.__doc__
     return formula
 
 
@@ -198,8 +198,17 @@ def brier(s: Scored) -> Floats:
 @_metric
 def calibration_error(s: Scored, w: Floats) -> Floats:
     """Σ over 15 bins of the top probability: share of rows · |share that is right − mean probability|."""
-    gap = _sum_by(s.bins, BINS, w * (s.hit - s.top))
+    return _gaps(s, w, s.hit)
+
+
+def _gaps(s: Scored, w: Floats, hit: Floats) -> Floats:
+    gap = _sum_by(s.bins, BINS, w * (hit - s.top))
     return np.asarray(np.abs(gap).sum(axis=1) / w.sum(axis=1))
+
+
+def calibration_by_chance(s: Scored, rng: np.random.Generator, draws: int) -> Floats:
+    """The calibration error that these forecasts have by chance, were each right as often as it says: some draws."""
+    return _gaps(s, s.weights[None, :], (rng.random((draws, len(s.labels))) < s.top).astype(np.float64))
 
 
 def _margins(s: Scored, w: Floats) -> tuple[Floats, Floats, Floats]:
