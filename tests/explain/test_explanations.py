@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import re
 from decimal import Decimal
 
@@ -411,3 +412,33 @@ def test_the_words_of_a_dict_count_as_often_as_it_says(family):
         changed = model.what_if(data, number=i)
         if changed:
             assert model.predict([changed.row]).tolist() == [changed.becomes]
+
+
+def test_top_is_the_same_sum_shorter() -> None:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 300)
+    rows = {f"c{j}": np.array(list("abc"))[(y * (j < 3) + rng.integers(0, 2 + j, 300)) % 3] for j in range(6)}
+    model = tb.count(rows | {"y": y}, tb.infer(rows | {"y": y}, "y")).model()
+    whole = model.explain({name: values[0] for name, values in rows.items()})
+    short = whole.top(2)
+    odds = [abs(v) for _, _, v in whole.for_class(None)[1:]]
+    assert len(short.contributions) == 4 and short.contributions[-1].label == "the rest: 4 terms"
+    np.testing.assert_allclose(short.total, whole.total, rtol=1e-12)
+    assert [abs(v) for _, _, v in short.for_class(None)[1:3]] == sorted(odds, reverse=True)[:2]
+    assert short.odds().total == pytest.approx(whole.odds().total)
+    assert short.odds().interval == pytest.approx(whole.odds().interval)
+    assert whole.top(5).contributions[1:] == tuple(
+        sorted(whole.contributions[1:], key=lambda c: -abs(whole.for_class(None)[whole.contributions.index(c)][2]))
+    )
+    assert short.top(3).contributions[:3] == whole.top(3).contributions[:3]
+    with pytest.raises(tb.SettingsError, match="top"):
+        whole.top(0)
+
+
+def test_pairs_that_say_nothing_have_no_line_each() -> None:
+    rows = {n: list("ab" * 20) for n in "pqr"} | {"y": list("uuvv" * 10)}
+    side = [tb.Side(n) for n in "pqr"]
+    pairs = [tb.Column(f"{a.source} × {b.source}", "pair", of=(a, b)) for a, b in itertools.pairwise(side)]
+    schema = tb.Schema([*(tb.Column(n, "category") for n in "pqr"), *pairs], target="y")
+    shown = str(tb.count(rows, schema).model().explain({"p": "a", "q": None, "r": "b"}))
+    assert "×" not in shown and "q  (missing: no evidence)" in shown

@@ -287,7 +287,7 @@ def test_a16_reports_read_well():
     f = frame(list(itertools.product("pq", "pq", [1.0, 2.0], "uv")) * 3)
     report = repr(assumptions(f, SCHEMA))
     assert "1. Columns independent given y: 3 pairs, 0 nats in all" in report
-    assert "2. Rows independent: 32 rows (66.7 %) repeat an earlier one" in report
+    assert "2. Rows independent: 32 rows repeat an earlier one (66.7 %)" in report
     text = repr(shift(Tally.of(SCHEMA, f), Tally.of(SCHEMA, f[f["a"] == "p"])))
     lines = text.splitlines()
     assert lines[0] == "Shift between 48 and 24 rows"

@@ -91,6 +91,9 @@ def test_copies_are_told(rows) -> None:
     assert found["farbe"].copies == ("colour",) and found["colour"].copies == ("farbe",)
     assert "same values as farbe, which remains" in found["colour"].remark
     assert found["signal"].copies == ()
+    fine = {**rows, "a": np.linspace(0, 1, 400), "b": np.linspace(0, 1, 400) ** 2, "c": np.linspace(0, 1, 400)}
+    alone = tb.count(fine, tb.infer(fine, "y")).model().importance(fine)
+    assert [alone[name].copies for name in "abc"] == [("c",), (), ("a",)]
 
 
 def test_a_pair_goes_with_its_columns() -> None:

@@ -185,7 +185,8 @@ def share(model: str, data: Data | None, at_least: int, output: str) -> None:
         with data.open("comparing") as source:
             found = shared.measured(source)
         lines.append(
-            f"{data.name}: {many(found['rows'], 'row')}, log loss {found['log_loss']:.4f} → {found['log_loss_of_copy']:.4f}, "
+            f"{data.name}: {many(int(found['rows']), 'row')}, log loss {found['log_loss']:.4f} → "
+            f"{found['log_loss_of_copy']:.4f}, "
             f"{found['other_answers']:.2%} of the answers are others"
         )
     lines.append(save_model(shared.model, output))

@@ -95,10 +95,8 @@ class Assumptions:
         if self.n_pairs > len(shown):
             lines.append(f"   … and {self.n_pairs - len(shown):,} weaker pairs")
         r = self.repeats
-        lines += [
-            "",
-            f"2. Rows independent: {many(r.repeats, 'row')} ({100 * r.share:.1f} %) {'repeats' if r.repeats == 1 else 'repeat'} an earlier one",
-        ]
+        again = many(r.repeats, "row repeats", "rows repeat")
+        lines += ["", f"2. Rows independent: {again} an earlier one ({100 * r.share:.1f} %)"]
         if r.repeats:
             row = ", ".join(f"{c}={v}" for c, v in list(r.example.items())[:6] if v is not None)
             lines.append(f"   {r.most:,} times: {printable(row, 100)}")

@@ -68,8 +68,8 @@ class JointCheck:
             f"The joint table of {len(self.columns)} columns: " + ("feasible" if self.feasible else "hopeless"),
             f"  cells           {short_count(self.cells)}, against {canon.many(self.rows, 'row')} to fill them{lost}",
             f"  never seen      {short_count(self.unseen)} cells ({_share(self.unseen, self.cells)})",
-            f"  held out        {canon.many(self.held_out, 'row')}, {self.strangers:,} ({_share(self.strangers, self.held_out)}) "
-            "in a cell never seen",
+            f"  held out        {canon.many(self.held_out, 'row')}, {self.strangers:,} "
+            f"({_share(self.strangers, self.held_out)}) in a cell never seen",
             f"  joint table     {self.joint_log_likelihood:.6g} nats, {self.joint_log_likelihood / rows:.4f} a row"
             f"  ({self.smoothing})",
         ]

@@ -254,8 +254,13 @@ def _copies(model: Model, source: Source) -> dict[str, tuple[str, ...]]:
 
 
 def _sign(block: Codes | Numbers) -> tuple[bool, bytes]:
-    """Whether a column has several values, and its values as numbers in the order in which they come first."""
-    _, first, same = np.unique(
-        block.codes if isinstance(block, Codes) else block.values, return_index=True, return_inverse=True
-    )
+    """Whether a column has several values, and its values as numbers in the order in which they come first.
+
+    Where most rows have a value of their own, any two columns part the rows alike: there it is the values themselves.
+    """
+    values = block.codes if isinstance(block, Codes) else block.values
+    _, first, same = np.unique(values, return_index=True, return_inverse=True)
+    if 2 * len(first) > len(values) > 1:
+        own = values if isinstance(block, Numbers) else np.array([*block.slots, ""])[values]
+        return True, own.tobytes()
     return len(first) > 1, np.argsort(np.argsort(first))[same.ravel()].astype(np.int32).tobytes()

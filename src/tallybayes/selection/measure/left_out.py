@@ -54,7 +54,7 @@ def bits_of(log_prior: Floats, weighted: Floats) -> Floats:
         joint = log_prior + weighted
         log_p = joint - log_sum_exp(joint)[:, None]
         each = np.exp(log_p) * (log_p - log_prior)
-    return np.maximum(np.nan_to_num(each).sum(axis=1) / np.log(2), 0.0)
+    return np.asarray(np.maximum(np.nan_to_num(each).sum(axis=1) / np.log(2), 0.0))
 
 
 @dataclass(frozen=True)
@@ -150,8 +150,8 @@ class LeftOut:
                 rest = sum((p for n, p in said.items() if n not in gone), np.tile(model.start, (len(labels), 1)))
             other_loss, other_hit = _judged(model, rest, labels)
             for metric, d in enumerate((other_loss - loss, hit - other_hit)):
-                differences[i, metric] += w @ d, w**2 @ d, w**2 @ d**2
-        weights = np.array([w.sum(), w @ w, w @ loss, w @ hit])
+                differences[i, metric] += (w * d).sum(), (w * w * d).sum(), (w * w * d * d).sum()  # BLAS's threads wait
+        weights = np.array([w.sum(), (w * w).sum(), (w * loss).sum(), (w * hit).sum()])
         return Sums(rows, len(labels), nothing.bits if bits is None else bits, differences, weights)
 
 
