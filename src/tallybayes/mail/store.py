@@ -36,6 +36,7 @@ from ..tally.tally import Tally
 from .learnt import Learnt, pack, unpack
 from .plan import SHEETS, numbers_of, plan_of
 from .state import APPLICATION, BUSY_SECONDS, FINGERPRINT, KNOWN, LEARNT, PLAN, ROWS, ROWS_SHEET, SENDER, SLOTS, State
+from .state import StateError as StateError  # its first place
 from .sums import FORMAT, add_to_places, all_places, counted_places, damage, messages_sum, place, write_rest
 
 AMOUNTS = 4  # integers per entry; the sheets in use have one to three
