@@ -275,6 +275,7 @@ def test_rows_added_and_forgotten_again_leave_no_age(model, tmp_path):
     assert older.settings.calibrated.changed == 39
     assert tb.load(tmp_path / "older.tb.parquet").forget(new).settings == model.settings
     assert model.forget(old).settings.calibrated.origin == ""  # a digest of what was forgotten would be a trace of it
+    assert older.settings.calibrated.origin and older.share().model.settings.calibrated.origin == ""
     mixed = older.forget(old)
     assert mixed.settings.calibrated.changed == 78 and mixed.settings.calibrated.origin == ""
     row = {"age": 40.0, "size": 0.5, "job": "cook", "y": "yes"}

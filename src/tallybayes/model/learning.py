@@ -15,7 +15,7 @@ from ..tally.tally import Tally
 from ..tally.traces import renewed_schema
 from ..tally.waiting import Pending
 from .provenance import History, names_of
-from .renewing import aged, known_slots, with_wide_stretches, without_classes, without_traces
+from .renewing import aged, known_slots, with_wide_stretches, without_classes, without_origin, without_traces
 
 _ESTIMATED = ("classes", "log_prior", "beliefs", "families")
 
@@ -99,7 +99,7 @@ class Learning:
         before = self._tally("shared")
         after = before.at_least(rows)
         settings = without_classes(with_wide_stretches(self.settings, before, after), before, after)
-        settings = without_traces(settings, before, after, copied=True)
+        settings = without_origin(without_traces(settings, before, after, copied=True))
         known = {name: family for name, family in self.families.items() if name in after.columns}
         out: Any = estimate(after, settings.about(after.schema.names), known=known)
         return cast(Self, replace(out, notes=self.notes, history=self.history.without_names()))

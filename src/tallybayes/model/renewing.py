@@ -73,6 +73,13 @@ def aged(settings: Settings, before: Tally, after: Tally, *, forgot: bool = Fals
     return replace(older, calibrated=replace(older.calibrated, origin="" if forgot else origin))
 
 
+def without_origin(settings: Settings) -> Settings:
+    """The settings of a copy for others, which knows no digest of what was left out of it."""
+    if settings.calibrated is None or not settings.calibrated.origin:
+        return settings
+    return replace(settings, calibrated=replace(settings.calibrated, origin=""))
+
+
 def _of_classes(correction: Correction, lost: set[str], left: Sequence[str]) -> Correction:
     """The correction without what it adds to some classes."""
     kept = [i for i, name in enumerate(correction.classes) if name not in lost]
