@@ -180,7 +180,8 @@ def _prior(value: Any) -> None:
             hint = "take 'counted', 'uniform', {class: probability} or Dirichlet({class: rows})."
             raise unknown(SettingsError, f"prior={value!r}", value, ("counted", "uniform"), hint)
     elif isinstance(value, Mapping):
-        check_probabilities(value)
+        if value:  # without any, what lacks is told once classes are known
+            check_probabilities(value)
     elif not isinstance(value, (Mapping, Dirichlet)):
         raise SettingsError(
             f"prior={value!r}", hint="take 'counted', 'uniform', {class: probability} or Dirichlet({…})."
