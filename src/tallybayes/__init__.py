@@ -15,7 +15,7 @@ _HOMES = {
     "AbsoluteDiscount": "families.smoothing",
     "BackOff": "families.smoothing",
     "Beta": "families.smoothing",
-    "Calibrated": "families.settings",
+    "Calibrated": "families.calibration",
     "CannotEstimate": "base.errors",
     "CannotForget": "base.errors",
     "Cells": "exact.cells",

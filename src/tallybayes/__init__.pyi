@@ -26,11 +26,11 @@ from .explain.explanation import Explanation as Explanation
 from .explain.report.facts import report_facts as report_facts
 from .explain.report.page import report as report
 from .explain.what_if import WhatIf as WhatIf
+from .families.calibration import Calibrated as Calibrated
 from .families.calibration import Correction as Correction
 from .families.calibration import Isotonic as Isotonic
 from .families.calibration import Lead as Lead
 from .families.calibration import MarginScaling as MarginScaling
-from .families.settings import Calibrated as Calibrated
 from .families.settings import Floor as Floor
 from .families.settings import Settings as Settings
 from .families.smoothing import MAP as MAP

@@ -29,8 +29,7 @@ def class_totals(tally: Tally, names: tuple[str, ...]) -> Floats:
 
 def prior_probabilities(prior: Mapping[Any, float], classes: tuple[str, ...] | None = None) -> dict[str, float]:
     """A given prior by canonical class, summing to one; within 0.02 of one it is normalised with a warning."""
-    check_probabilities(prior)
-    given = {str(canon.text(c)): float(p) for c, p in prior.items()}
+    given = {str(canon.text(c)): p for c, p in prior.items()}
     if classes is not None and set(given) != set(classes):
         unknown, without = sorted(set(given) - set(classes)), sorted(set(classes) - set(given))
         raise SettingsError(
@@ -40,6 +39,7 @@ def prior_probabilities(prior: Mapping[Any, float], classes: tuple[str, ...] | N
             ),
             hint=f"give a probability for each of {excerpt(classes, 20)}.",
         )  # fmt: skip
+    check_probabilities(given)
     total = sum(given.values())
     if abs(total - 1) > 1e-9:
         warn(f"the priors add up to {total:g} and were divided by that")

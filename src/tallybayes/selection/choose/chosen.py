@@ -23,7 +23,8 @@ from ...data.schema import Column, Schema
 from ...data.sources import Batch, Source, open_source
 from ...families import Blend
 from ...families.blend import READERS
-from ...families.settings import Calibrated, Settings
+from ...families.calibration import Calibrated
+from ...families.settings import Settings
 from ...families.smoothing import BackOff, Laplace
 from ..folds import Folds, count_folds
 from ..settings_at_once import for_column

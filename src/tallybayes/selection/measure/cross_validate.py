@@ -148,7 +148,7 @@ def _named(settings: Any) -> dict[str, Settings]:
     given = list(settings.values() if isinstance(settings, Mapping) else settings if several else [])
     if not given:
         raise SettingsError(
-            f"settings={settings!r}: there are none to evaluate",
+            f"no settings to evaluate: settings={settings!r}",
             hint="give tb.Settings(…), a list of them, or {name: tb.Settings(…)}.",
         )
     each = [Settings.of(s) for s in given]
