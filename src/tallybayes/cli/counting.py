@@ -201,7 +201,5 @@ def _save(old: Model | Tally, new: Model | Tally, path: str, *, told: bool = Tru
     note = save_model(new, path)
     say(f"{note}, {before.rows:,} → {many(after.rows, 'row')}", error=path == "-")
     if told and not isinstance(new, Tally) and (fitted := new.settings.calibrated) is not None and fitted.changed:
-        say(
-            f"its weights were fitted on {many(fitted.rows, 'row')}; {many(fitted.changed, 'has', 'have')} changed since",
-            error=path == "-",
-        )
+        changed = many(fitted.changed, "has", "have")
+        say(f"its weights were fitted on {many(fitted.rows, 'row')}; {changed} changed since", error=path == "-")

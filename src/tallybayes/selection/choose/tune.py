@@ -353,7 +353,8 @@ def _descend(
         for name, parts in said.items():
             rest = total - _weighted(base, name, parts[at[name]]) if finite else start + _others(base, said, at, name)
             losses[name] = [_loss(held, rest + _weighted(base, name, p)) for p in parts]
-            best = int(np.argmin(losses[name]))
+            least = min(losses[name])
+            best = next(i for i, lost in enumerate(losses[name]) if lost <= least + _TIE)  # of equals the first
             if losses[name][best] < loss - _TIE:
                 at[name], loss, moved = best, losses[name][best], True
             total = rest + _weighted(base, name, parts[at[name]])
