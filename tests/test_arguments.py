@@ -11,6 +11,7 @@ import tallybayes as tb
 # Every argument of a verb, in the order in which verbs have them, and what it means
 MEANING = {
     "model": "a fitted model",
+    "models": "several of them, by name or in a list",
     "tally": "what was counted",
     "name": "of an example",
     "to": "a folder to copy it to",
@@ -23,7 +24,7 @@ MEANING = {
     "connection": "of a database",
     "path": "of one file of the library",
     "out": "a file to write, or one that is open",
-    "like": "a model whose schema a loaded tally takes",
+    "like": "a model, tally or schema whose columns rows or a loaded tally have",
     "schema": "which kind each column is",
     "kinds": "{column: kind}, where it is not to be inferred",
     "settings": "what is believed beyond the counts: Settings or a dict",
@@ -54,6 +55,7 @@ MEANING = {
     "groups": "a column whose equal values stay together",
     "by": "a column whose values are the folds",
     "order": "a column of times",
+    "intervals": "say how sure figures are",
     "seed": "of everything that is drawn",
     "nested": "the figure of the whole search on rows it has not seen",
     "fitter": "what makes a model of training rows",
@@ -69,6 +71,12 @@ MEANING = {
     "memory_limit": "of the database that reads files",
     "probabilities": "write them, too",
     "keep": "columns that are written beside the answers",
+    "costs": "of each answer by what is true",
+    "unsure_below": "a probability below which no class is answered",
+    "explain": "how many terms are told of each row",
+    "row_numbers": "write them, too",
+    "table": "of a database, or a sheet of a workbook",
+    "query": "whose rows a database gives",
     "progress": "who is told how far it is",
     "missing": "texts that mean that a value is missing",
     "strict": "refuse odd cells",
@@ -77,7 +85,7 @@ MEANING = {
 }
 # Names that the same things have elsewhere, or had
 NEVER = {
-    "X", "df", "frame", "table", "rows", "labels", "label", "classes", "sample_weight", "weight", "random_state", "rng",
+    "X", "df", "frame", "rows", "labels", "label", "classes", "sample_weight", "weight", "random_state", "rng",
     "n_folds", "cv", "k", "group", "stratified", "prior_", "priors", "alpha", "family", "smooth", "figures", "scoring",
     "na_values", "dtype", "types", "dtypes", "filename", "file", "filepath", "options", "config", "setting",
 }  # fmt: skip

@@ -123,7 +123,7 @@ def rewritten(**changes: str) -> bytes:
         ({"settings": '{"smoothing": {"type": "os.system", "options": {}}}'}, "os.system"),
         ({"settings": '{"prior": {"map": [[{"list": []}, 1]]}}'}, "means nothing"),
         ({"settings": '{"prior": ' + '{"list": [' * 100 + "]}" * 100 + "}"}, "nested"),
-        ({"settings": '{"smoothing": {"type": "Laplace", "options": {"alpha": "x"}}}'}, "Laplace"),
+        ({"settings": '{"smoothing": {"type": "Laplace", "options": {"alpha": "x"}}}'}, "alpha is 'x'"),
         ({"settings": '{"hidden": 1}'}, "hidden"),
         ({"settings": '{"families": {"map": [["temp", {"family": "eval", "options": {}}]]}}'}, "eval"),
         ({"families": '{"temp": 3}'}, "means nothing"),

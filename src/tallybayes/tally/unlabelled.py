@@ -35,8 +35,8 @@ def is_unlabelled(tally: Tally) -> bool:
     return tally.schema.target == NO_LABEL
 
 
-def count_unlabelled(data: Any, schema: Any) -> Tally:
-    """The counts of rows whose labels nobody knows, as a tally of one class; `schema` may be a model or a tally.
+def count_unlabelled(data: Any, like: Any) -> Tally:
+    """The counts of rows whose labels nobody knows, as a tally of one class; `like` is a model, a tally or a schema.
 
     A column of labels is not looked at. `tb.shift(model, counts)` compares them with what was learnt.
 
@@ -45,7 +45,7 @@ def count_unlabelled(data: Any, schema: Any) -> Tally:
     >>> count_unlabelled({"Sky": ["sunny", "rainy"]}, schema) + count_unlabelled({"Sky": ["rainy"]}, schema)
     Tally: 3 rows · all rows 3 · 1 column
     """
-    known: Schema = getattr(schema, "schema", schema)
+    known: Schema = getattr(like, "schema", like)
     own = known if known.target == NO_LABEL else unlabelled_schema(known)
 
     def of_batch(item: tuple[int, Batch]) -> Tally:

@@ -7,7 +7,6 @@ forgotten is seen from the slots it touches; where that is not plain to see, the
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property, partial
@@ -72,9 +71,7 @@ class Pending:
     def holds(self, row: Mapping[Any, Any]) -> bool:
         """Whether this row is among those that wait to be added, and has not been forgotten since."""
         read = checked(self.base.schema, row)
-        with contextlib.suppress(ValueError):  # arrays are not compared by ==
-            return sum(sign for sign, other in self._journal.steps[: self.waiting] if other == read) > 0
-        return False
+        return sum(sign for sign, other in self._journal.steps[: self.waiting] if _are_equal(other, read)) > 0
 
     def _own_journal(self) -> _Journal:
         """A journal that ends with this state."""
@@ -301,3 +298,15 @@ def _key(row: Row) -> Any:
     if not _PLAIN.issuperset(types):
         return object()  # nobody has the same
     return tuple(row), types, values if float not in types else tuple(map(repr, values))
+
+
+def _are_equal(one: Mapping[Any, Any], other: Mapping[Any, Any]) -> bool:
+    """Whether two rows have the same values. Arrays and pandas' NA do not say whether they equal another: only itself."""
+
+    def same(a: Any, b: Any) -> bool:
+        try:
+            return a is b or bool(a == b)
+        except (TypeError, ValueError):
+            return False
+
+    return one.keys() == other.keys() and all(same(one[name], other[name]) for name in one)
