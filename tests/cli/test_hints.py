@@ -26,13 +26,17 @@ IN_PYTHON_ALONE = {
     "families/settings_json.py": ["call tb.families.register"],  # families made outside the package
     "families/smoothing.py": ["give {value: amount}", "a family of levels imagines rows"],  # Dirichlet
     "model/joint/cells.py": ["give an axis per column"],
+    "model/joint/shift.py": ["rows come second"],  # the command has a model or a tally first
     "model/model.py": ["take settings without lengths", "decide there, from the columns"],  # linear view, Spark
+    "model/predict_file.py": ["give a list of columns, keep="],
+    "model/watch.py": ["tb.shift(model, rows) says", "watch.save and model.watch", "watch a model that has counted"],
     "model/written.py": ["save models that come from"],
     "selection/choose/fit.py": ["pairs are chosen by held-out rows"],
     "selection/choose/tune.py": ["tune first, then fit them anew"],  # fitted settings
-    "selection/measure/cross_validate.py": ["give the model first", "give settings=tb", "give tb.Settings(…), a list"],
+    "selection/measure/cross_validate.py": ["give settings=tb", "give tb.Settings(…), a list"],
     "selection/measure/figure_curves.py": ["give numbers: values="],
     "selection/measure/metrics.py": ["give model.predict_proba(rows)"],
+    "selection/measure/saved.py": ["give at least two; tb.evaluate", "give a model, tb.load"],  # models are files there
     "selection/rivals/nearest.py": ["take a whole number of neighbours"],
     "sklearn/mixed.py": ["give a tb.Schema"],
 }

@@ -54,6 +54,7 @@ _WORDS = {
     "take tb.Beta for columns read by 'bernoulli' words, tb.Dirichlet({value: rows}) for others": "take it for columns "
     "read by 'bernoulli' words: --smoothing COLUMN=beta:A:B",
     "use tb.families.Poisson() with its prior": "use the family poisson with its prior",
+    "give rows: model.importance(rows)": "name DATA",
     "keep=[…] names": "--keep names",
     "missing=[…]": "--missing TEXT",
     "fold=True makes": "--fold makes",
