@@ -569,7 +569,10 @@ def test_export_needs_to_know_what_to_write(model):
 
 
 def test_tune_chooses_and_writes_a_model(tmp_path):
-    tuned = ["tune", FLATS, "--target", "let", "--set", "note=ignore", "--smoothing", "laplace:0.1"]
+    few = write(
+        tmp_path / "few.csv", [{k: r[k] for k in ("district", "rent", "balcony", "let")} for r in rows_of()[:90]]
+    )
+    tuned = ["tune", few, "--target", "let", "--smoothing", "laplace:0.1"]
     out = good(run(*tuned, "--try", "rent=gaussian,bins", "-o", tmp_path / "m.parquet"))
     assert re.search(r"held-out log loss 0\.\d+ → 0\.\d+", out) and "laplace:" in out
     assert tb.load(tmp_path / "m.parquet").families["rent"].describe() in ("gaussian", "bins")
@@ -773,18 +776,18 @@ def test_a_dead_process_holds_no_lock(copy, tmp_path):
 
 
 def test_two_updates_at_once_lose_no_row(copy, tmp_path):
-    """Eight processes, each with a row of its own: without a lock the last to write would win."""
-    files = [write(tmp_path / f"{i}.csv", rows_of()[i : i + 1]) for i in range(8)]
+    """Five processes, each with a row of its own: without a lock the last to write would win."""
+    files = [write(tmp_path / f"{i}.csv", rows_of()[i : i + 1]) for i in range(5)]
     each = [
         subprocess.Popen([COMMAND, "update", str(copy), str(f)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         for f in files
     ]
     done = [p.communicate(timeout=120) for p in each]
-    assert [p.returncode for p in each] == [0] * 8, done
+    assert [p.returncode for p in each] == [0] * 5, done
     assert {err for _, err in done} <= {b"", f"tallybayes: another command is changing {copy}; waiting\n".encode()}
     before = tb.load(copy)
-    assert before.tally.rows == 248
-    good(run("forget", copy, write(tmp_path / "all.csv", rows_of()[:8])))
+    assert before.tally.rows == 245
+    good(run("forget", copy, write(tmp_path / "all.csv", rows_of()[:5])))
     assert tb.load(copy).tally.rows == 240
     assert not list(tmp_path.glob(".*"))
 

@@ -301,7 +301,7 @@ def _key(row: Row) -> Any:
 
 
 def _are_equal(one: Mapping[Any, Any], other: Mapping[Any, Any]) -> bool:
-    """Whether two rows have the same values; arrays and pandas' NA, which do not answer to ==, equal only themselves."""
+    """Whether two rows have the same values; arrays and pandas' NA, which == does not answer, equal only themselves."""
 
     def same(a: Any, b: Any) -> bool:
         try:
