@@ -95,7 +95,24 @@ def without_blobs(columns: dict[str, Any], first: int, where: str, source: str) 
     return columns
 
 
-class _Database:
+class TableOrQuery:
+    """What all databases say of where rows stand."""
+
+    file: File
+    query: str | None
+    table: str
+
+    @property
+    def where(self) -> str:
+        """What is read, for messages."""
+        return f"{self.file.path}, {'the query' if self.query is not None else f'table {self.table!r}'}"
+
+    def place(self, row: int) -> str:
+        """Where a row stands."""
+        return f"{self.where}, row {row} (the first is row 0)"
+
+
+class _Database(TableOrQuery):
     """A table or a query of a database file."""
 
     _order = ""  # of the rows of a table, where the database does not keep one
@@ -108,15 +125,6 @@ class _Database:
             self.table = "" if self.query is not None else chosen_table(file, self._tables(con))
             self.names = tuple(self._look(con))
         refuse_repeated(self.names, f"{self.where}: ")
-
-    @property
-    def where(self) -> str:
-        """What is read, for messages."""
-        return f"{self.file.path}, {'the query' if self.query is not None else f'table {self.table!r}'}"
-
-    def place(self, row: int) -> str:
-        """Where a row stands."""
-        return f"{self.where}, row {row} (the first is row 0)"
 
     def _connected(self) -> contextlib.AbstractContextManager[Any]:
         raise NotImplementedError

@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from ...base.errors import DataError, MissingExtra
 from ..batch import Wanted, refuse_repeated
 from . import duckdb as duck
-from .databases import chosen_table, cursor_pieces, without_blobs
+from .databases import TableOrQuery, chosen_table, cursor_pieces, without_blobs
 from .file import File, Format, Options, table_of
 from .find import shown
 
@@ -68,7 +68,7 @@ class Server(File):
         return text[:300]
 
 
-class PostgresTable:
+class PostgresTable(TableOrQuery):
     """A table or a query of a server."""
 
     def __init__(self, file: File) -> None:
@@ -85,15 +85,6 @@ class PostgresTable:
         statement = f"SELECT * FROM {self._from()}" if self.query is None else self.query
         self.names = tuple(self._run(statement, close=True)[1])
         refuse_repeated(self.names, f"{self.where}: ")
-
-    @property
-    def where(self) -> str:
-        """What is read, for messages."""
-        return f"{self.file.path}, {'the query' if self.query is not None else f'table {self.table!r}'}"
-
-    def place(self, row: int) -> str:
-        """Where a row stands."""
-        return f"{self.where}, row {row} (the first is row 0)"
 
     def pieces(self, con: Any, wanted: Wanted | None) -> Iterator[dict[str, Any]]:
         """The columns of each batch."""
