@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import shlex
 import shutil
 import sys
 import tempfile
@@ -80,6 +81,13 @@ class Data:
 
         with bar(what, hidden=hidden) as tell:
             yield self.source(None if tell is None else (lambda rows, share: tell(rows, None if work else share)))
+
+    @property
+    def spelt(self) -> str:
+        """The rows and how they are read, as a shell takes them."""
+        options = ((f"--{'read-as' if n == 'format' else n.replace('_', '-')}", v) for n, v in self.options.items())
+        paths = [self.name] if isinstance(self.path, str) else map(_shown, self.path)
+        return shlex.join([*paths, *(word for option in options for word in option)])
 
     def source(self, progress: Callable[[int, float | None], None] | None = None) -> Source:
         """The rows, without a bar."""

@@ -159,7 +159,8 @@ def importance(model: Model, data: Any = None, y: Any = None, *, weights: Any = 
             "tenth of them" if folds_for(model) == FOLDS else "third of them, corrections fitted anew"
         )
     elif trained in ("yes", "partly"):
-        said = f"{canon.many(sums.labelled, 'given row')}, of which the model has learnt, which flatters"
+        some = "from which" if trained == "yes" else "from some of which"
+        said = f"{canon.many(sums.labelled, 'given row')}, {some} the model has learnt, which flatters"
     else:
         said = f"{canon.many(sums.labelled, 'given row')}, taken as rows that the model has not seen"
     losses = by_folds(own, source) if whole else sums
