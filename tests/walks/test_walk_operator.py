@@ -106,7 +106,9 @@ def test_what_is_not_there_is_told_and_no_reason_to_stop(plant, tmp_path):
     assert "columns not in the data are taken as missing: 'country'" in done.err
     assert tb.load(out).tally.rows == ROWS + 1
     rows.write_text("id,amount,country,hour,fraud\n")
-    assert f"{ROWS:,} → {ROWS:,} rows" in run("update", plant[3], rows, "-o", out).out
+    nothing = run("update", plant[3], rows, "-o", out)
+    assert f"{ROWS:,} → {ROWS:,} rows" in nothing.out
+    assert nothing.err == "tallybayes: no rows with a label were given: the counts are as they were\n"
 
 
 def test_a_broken_model_is_told(plant, tmp_path):

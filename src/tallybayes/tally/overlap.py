@@ -182,4 +182,4 @@ def _expected(sheet: Sheet, name: str, share: Floats, seen: Any, have: int) -> f
 def _cells(sheet: Sheet, name: str, classes: int) -> Floats:
     """How many cells of a column are not missing, or how many words it has, class by class."""
     amounts = sheet.amount[:, sheet.amounts.index(how_often(name))]
-    return np.bincount(sheet.label, amounts, classes)
+    return np.bincount(sheet.label, amounts, classes).astype(np.float64)  # of nothing, numpy counts integers
