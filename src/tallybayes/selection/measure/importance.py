@@ -27,7 +27,7 @@ from ...data.blocks import Block, Codes, Numbers
 from ...data.sources import Source, open_source
 from ...model.model import Model
 from ...model.odds import class_counts, counted_cells
-from ...tally.overlap import ALL, NONE, SOME, overlap
+from ...tally.overlap import ALL, NO_SIGN, NONE, SOME, overlap
 from ...tally.tally import Tally
 from .left_out import FOLDS, Figure, LeftOut, bits_of, by_folds, folds_for, pieces
 
@@ -74,7 +74,7 @@ class Importance(Shown):
     rows: int  # labelled ones behind the losses
     log_loss: float | None  # of the whole model on them
     accuracy: float | None
-    trained_on: str  # whether these are the rows that the model was counted from: "yes", "partly", "no" or "unknown"
+    trained_on: str  # whether the model was counted from these rows: "yes", "partly", "no", "no sign" or "unknown"
 
     def __iter__(self) -> Iterator[ColumnImportance]:
         return iter(self.each)
@@ -183,10 +183,10 @@ def importance(model: Model, data: Any = None, y: Any = None, *, weights: Any = 
 
 
 def counted_from(model: Model, source: Source) -> str:
-    """Whether these rows were counted: "yes" if all of them, by all signs, "partly", "no" if none can, or "unknown"."""
+    """Whether these rows were counted: "yes" if all, by all signs, "partly", "no" if none can, "no sign" or "unknown"."""
     if model.tally is None:
         return "no"
-    return {ALL: "yes", SOME: "partly", NONE: "no"}.get(overlap(model.tally, source).verdict, "unknown")
+    return {ALL: "yes", SOME: "partly", NONE: "no", NO_SIGN: "no sign"}.get(overlap(model.tally, source).verdict, "unknown")
 
 
 def _is_used(model: Model, name: str) -> bool:
