@@ -108,8 +108,14 @@ def fit(
     quiet = output == "-"
 
     def tell(*pieces: Any) -> None:
+        nonlocal quiet
         if not quiet:
-            show(*pieces)
+            try:
+                show(*pieces)
+            except BrokenPipeError:  # of `| head`, which has seen enough; the files are still wanted
+                if not (output or save_schema):
+                    raise
+                quiet = True
 
     tell(f"{data.name}: what is counted, and why", schema_page(schema))
 

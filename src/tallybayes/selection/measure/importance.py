@@ -186,7 +186,9 @@ def counted_from(model: Model, source: Source) -> str:
     """Whether these rows were counted: "yes" if all, by all signs, "partly", "no" if none can, "no sign" or "unknown"."""
     if model.tally is None:
         return "no"
-    return {ALL: "yes", SOME: "partly", NONE: "no", NO_SIGN: "no sign"}.get(overlap(model.tally, source).verdict, "unknown")
+    return {ALL: "yes", SOME: "partly", NONE: "no", NO_SIGN: "no sign"}.get(
+        overlap(model.tally, source).verdict, "unknown"
+    )
 
 
 def _is_used(model: Model, name: str) -> bool:

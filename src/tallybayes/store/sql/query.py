@@ -39,7 +39,7 @@ from .texts import cut
 
 WEIGHTS = "tallybayes_weights"  # the table of weights, before what tells models apart
 _INLINE = 256  # weights of one column up to which they stand in the query itself
-_BY_NAME = "weights_table='name', --weights-table NAME"
+_BY_NAME = "weights_table='name' (--weights-table NAME)"
 _TINY = -700.0  # exp of less is 0 for every purpose, and an error in PostgreSQL
 
 
