@@ -183,7 +183,7 @@ def importance(model: Model, data: Any = None, y: Any = None, *, weights: Any = 
 
 
 def counted_from(model: Model, source: Source) -> str:
-    """Whether these rows were counted: "yes" if all, by all signs, "partly", "no" if none can, "no sign" or "unknown"."""
+    """Whether these rows were counted, by all signs: "yes" if all, "partly", "no" if none can, "no sign", "unknown"."""
     if model.tally is None:
         return "no"
     return {ALL: "yes", SOME: "partly", NONE: "no", NO_SIGN: "no sign"}.get(
