@@ -75,3 +75,12 @@ def test_without_the_extra_its_command_is_named(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setitem(sys.modules, "python_calamine", None)
     with pytest.raises(tb.MissingExtra, match=r"pip install 'tallybayes\[excel\]'"):
         tb.read(workbook(tmp_path / "book.xlsx", {"s": [["x"], [1]]}))
+
+
+def test_whole_numbers_are_whole(tmp_path: Path) -> None:
+    """A sheet keeps 2 as 2.0; a class that a CSV calls 2 is the same class here."""
+    real()
+    rows = [["k", "size", "y"], *([i % 4, i / 2, 1 + i % 2] for i in range(40))]
+    model = tb.fit(workbook(tmp_path / "book.xlsx", {"s": rows}), target="y", calibrate=False)
+    assert [repr(c) for c in model.classes] == ["1", "2"]
+    assert model.schema["size"].reason == "numbers from 0 to 19.5"

@@ -43,6 +43,7 @@ _WORDS = {
     ", or tb.Dirichlet({…})": "",
     ", or tb.Dirichlet({word: alpha})": "",
     "tb.Beta(1, 9)": "--smoothing beta:1:9",
+    "; a DuckDB relation is data, too: duckdb.sql('SELECT … FROM …')": "",
     "; model.to_sql(table) is for SQL": ", 'sql' (.sql)",
     "tb.Laplace(1.0)": "--smoothing laplace:1",
     "tb.Laplace(α)": "--smoothing laplace:ALPHA",
