@@ -238,8 +238,8 @@ class CsvFile:
         return best[0]
 
 
-CSV = Format("csv", ("csv", "txt", "data"), CsvFile, untyped=True)
-TSV = Format("tsv", ("tsv", "tab"), functools.partial(CsvFile, delimiters="\t"), untyped=True)
+CSV = Format("csv", ("csv", "txt", "data"), CsvFile, untyped=True, noun="a CSV file")
+TSV = Format("tsv", ("tsv", "tab"), functools.partial(CsvFile, delimiters="\t"), untyped=True, noun="a TSV file")
 
 
 def _rows(piece: dict[str, Any]) -> int:

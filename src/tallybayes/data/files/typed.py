@@ -186,7 +186,7 @@ class JsonLines:
         return f"{self.file.path}, row {row}"
 
 
-JSON_LINES = Format("jsonl", ("jsonl", "ndjson", "json"), JsonLines, ragged=True)
+JSON_LINES = Format("jsonl", ("jsonl", "ndjson", "json"), JsonLines, ragged=True, noun="a file of JSON lines")
 
 
 def _columns(rows: list[dict[str, Any]], known: dict[str, None]) -> dict[str, Any]:
