@@ -103,7 +103,7 @@ def fit(
             raise by_target(groups)
         looked = without_columns(source, deciding)
         schema = choices.applied(
-            apart(schema_of(looked, schema_file, target, reading, weights, receipts, True), deciding)
+            apart(schema_of(looked, schema_file, target, choices.read(reading), weights, receipts, True), deciding)
         )
     quiet = output == "-"
 
@@ -298,7 +298,7 @@ def tune(
 
     choices = Choices.of(sets)
     with data.open("looking") as source:
-        schema = choices.applied(schema_of(source, schema_file, target, reading))
+        schema = choices.applied(schema_of(source, schema_file, target, choices.read(reading)))
     wanted = {column: word.split(",") for column, _, word in (given.rpartition("=") for given in families)}
     with data.open("tuning", work=True) as source:
         found = tune_rows(
