@@ -824,6 +824,19 @@ def test_a_closed_pipe_is_no_complaint(model, tmp_path):
     assert process.returncode == 1
 
 
+def test_a_fit_whose_reader_has_seen_enough_still_writes_the_model(tmp_path, monkeypatch):
+    def gone(*pieces):
+        raise BrokenPipeError
+
+    data, model = write(tmp_path / "some.csv", rows_of()), tmp_path / "model.tb.parquet"
+    monkeypatch.setattr("tallybayes.cli.fitting.show", gone)
+    done = run("fit", data, "--target", "let", "--no-calibrate", "--folds", 0, "-o", model)
+    assert (done.returncode, done.out) == (0, "")
+    assert tb.load(model).tally.rows == len(rows_of())
+    assert "model written to" in done.err
+    assert run("fit", data, "--target", "let", "--no-calibrate", "--folds", 0).returncode == 1
+
+
 # ---- what is loaded, and how the page keeps up
 
 

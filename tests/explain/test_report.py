@@ -91,7 +91,7 @@ def test_the_page_stands_alone(model: tb.Model, tmp_path) -> None:
     assert sections <= set(names)
     assert page.count("<svg") >= 9
     assert model.tally.digest in page
-    assert "cannot be told from its tally" in page
+    assert "There is no sign that the model has learnt from these rows." in page
 
 
 def test_facts_are_plain_values_and_right(model: tb.Model) -> None:
@@ -111,7 +111,7 @@ def test_facts_are_plain_values_and_right(model: tb.Model) -> None:
     assert first["right"] == data["y"][first["row"]] != first["answer"]
     assert "turn" in first["what_if"]
     assert facts["data"] == {
-        "rows": 80, "labelled": 80, "without_label": 0, "unknown_class": 0, "trained_on": "unknown",
+        "rows": 80, "labelled": 80, "without_label": 0, "unknown_class": 0, "trained_on": "no sign",
     }  # fmt: skip
 
 

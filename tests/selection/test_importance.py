@@ -44,7 +44,7 @@ def by_hand(model: tb.Model, rows: dict, gone: set[str]) -> tuple[np.ndarray, np
 def test_losses_are_those_of_the_model_without_the_column(model) -> None:
     fresh = table(np.random.default_rng(2), 300)
     found = model.importance(fresh)
-    assert found.trained_on == "unknown" and found.rows == 300 and "given rows" in found.said_of
+    assert found.trained_on == "no sign" and found.rows == 300 and "given rows" in found.said_of
     loss, hit = by_hand(model, fresh, set())
     assert found.log_loss == pytest.approx(loss.mean()) and found.accuracy == pytest.approx(hit.mean())
     for c in found:

@@ -101,6 +101,18 @@ def test_texts_are_known_by_their_words() -> None:
     assert overlap(tally, taken(rows, slice(400, 600))).verdict == "no sign"
 
 
+def test_rows_of_another_mixture_raise_no_alarm() -> None:
+    """Where a name is mostly missing, or the rows are those of one customer, new names are few without any overlap."""
+    rng = np.random.default_rng(5)
+    rows = {"name": [f"n{v}" for v in range(900)], "y": rng.choice(["u", "v"], 900)}
+    train, later = taken(rows, slice(0, 600)), taken(rows, slice(600, 900))
+    tally = tb.count(train, tb.Schema([tb.Column("name", "category")], "y"))
+    assert overlap(tally, taken(train, slice(0, 100))).verdict == "all"
+    for some in (3, 0):
+        assert not overlap(tally, {**later, "name": np.where(np.arange(300) < some, later["name"], None)}).flatters
+    assert not overlap(tally, {**later, "name": np.full(300, train["name"][0])}).flatters
+
+
 def test_new_rows_raise_no_alarm() -> None:
     """Held-out rows of many made tables; the whole campaign has 300 of them."""
     alarms = []

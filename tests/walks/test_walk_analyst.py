@@ -2,11 +2,14 @@
 
 import csv
 import datetime as dt
+import json
 import random
+import re
 
 import pytest
 from command_line import run
 from strategies import ALL
+from workbooks import workbook
 
 import tallybayes as tb
 
@@ -86,7 +89,52 @@ def test_the_walk_of_an_analyst(shop, tmp_path):
     right = sum(r["prediction"] == g["returned"].lower() for r, g in zip(rows, given, strict=True)) / ROWS
     assert right > 0.85
 
+    # which rows does she have to look at herself, and why does it say so?
+    left = run("predict", model, path, "--keep", "age", "--unsure-below", 0.9, "--explain", 1, "--format", "jsonl")
+    lines = [json.loads(line) for line in left.out.splitlines()]
+    assert [line["age"] for line in lines] == [g["age"] or None for g in given]
+    assert {line["prediction"] for line in lines} == {"yes", "no", None}
+    assert [line["prediction"] or r["prediction"] for line, r in zip(lines, rows, strict=True)] == [
+        r["prediction"] for r in rows
+    ]
+    assert {line["because 1"].partition(":")[0] for line in lines} >= {"city", "weight"}
+    why = " ".join(run("explain", model, path, "--row", 1, "--top", 2).out.split())
+    assert re.search(r"the rest: \d+ terms", why)
+
+    # what the columns are worth: the parcel's weight and the city, by rows that the model was counted from
+    worth = run("importance", model, path, "--json")
+    told = json.loads(worth.out)
+    assert told["trained_on"] == "yes"
+    assert {c["column"] for c in told["columns"][:2]} == {"city", "weight"}
+    assert all(c["log_loss_low"] > 0 for c in told["columns"][:2])
+
+    # rows that it has learnt from are never called held out
+    seen = run("evaluate", model, path, "--no-intervals")
+    assert f"{ROWS:,} rows that the model has learnt from, 2 classes" in seen.out
+    assert "These are the very rows that the model has learnt from." in seen.out
+    assert "--cross-validate 10" in seen.out
+
     # and the page about the model shows dates, not numbers of days
     shown = run("show", model, "--column", "sent.days")
     assert "2022-" in shown.out
     assert "189" not in shown.out
+
+
+def test_the_sheet_that_a_colleague_sends(shop, tmp_path):
+    """The same rows in a workbook, under a title, next to a sheet of remarks: the same counts."""
+    with shop[0].open(newline="", encoding="utf-8") as file:
+        head, *rows = csv.reader(file, delimiter=";")
+    table = [[head[i] for i in (4, 6, 7)], *([float(r[4].replace(",", ".")), r[6], r[7]] for r in rows[:60])]
+    book = workbook(tmp_path / "Returns Q1.xlsx", {"Returns & more": table, "remarks": [["see Tom"]]})
+    plain = ("--target", "returned", "--fold", "--no-calibrate", "--folds", 0)
+    asked = run("fit", book, *plain)
+    assert asked.returncode == 2
+    assert "there are 2 sheets: 'Returns & more', 'remarks'" in asked.err
+    assert "--table 'Returns & more'" in asked.err
+    model, beside = tmp_path / "book.tb.parquet", tmp_path / "csv.tb.parquet"
+    assert run("fit", book, "--table", "Returns & more", *plain, "-o", model).returncode == 0
+    (tmp_path / "same.csv").write_text("\n".join(",".join(map(str, row)) for row in table) + "\n")
+    assert run("fit", tmp_path / "same.csv", *plain, "-o", beside).returncode == 0
+    assert tb.load(model).tally == tb.load(beside).tally
+    judged = run("evaluate", model, book, "--table", "Returns & more", "--no-intervals")
+    assert "--table 'Returns & more' --row" in judged.out  # the hint can be pasted

@@ -1,5 +1,7 @@
 """A data engineer: parts of a table in several formats, counted apart, added, taken away again, and asked in SQL."""
 
+import sqlite3
+
 import duckdb
 import numpy as np
 import pyarrow as pa
@@ -76,6 +78,46 @@ def test_the_walk_of_a_data_engineer(lake, tmp_path):
     p = model.predict_proba(table)
     assert [row[1] for row in asked] == model.predict(table).tolist()
     assert np.abs(np.array([row[2] for row in asked]) - p[:, list(model.classes).index("yes")]).max() < 1e-9
+
+    # two models in one database, as scripts: each has its own table of weights, under the name of its file
+    small = tmp_path / "small.tb.parquet"
+    options = ["--schema", schema, "--smoothing", "laplace:3", *plain]
+    assert run("fit", *files, *options, "-o", small).returncode == 0
+    with sqlite3.connect(tmp_path / "flats.db") as db:
+        table.to_pandas().to_sql("all flats; DROP", db, index=False)
+        for path in (whole, small):
+            script = tmp_path / "score.sql"
+            where = ["--table", "all flats; DROP", "--dialect", "sqlite", "--keep", "id"]
+            assert run("export", path, *where, "--weights-table", f"w {path.stem}", "-o", script).returncode == 0
+            setup, _, query = script.read_text().rpartition("COMMIT;")
+            db.executescript(setup + "COMMIT;" if setup else "")
+            answers = db.execute(f"SELECT * FROM ({query.strip().rstrip(';')}) ORDER BY id").fetchall()
+            expected = tb.load(path).predict_proba(table)
+            assert np.abs(np.array([row[2:] for row in answers]) - expected).max() < 1e-9
+    db.close()
+
+    # the same rows from the database, by its table and by a query: bit for bit what the files gave
+    address = f"sqlite:///{tmp_path / 'flats.db'}#all flats; DROP"
+    assert tb.count(address, schema=tb.Schema.load(schema)) == model.tally
+    part_of = ["--query", f'SELECT * FROM "all flats; DROP" WHERE id < {ROWS}']
+    counted = tmp_path / "first.tb.parquet"
+    assert run("fit", tmp_path / "flats.db", *part_of, "--schema", schema, *plain, "-o", counted).returncode == 0
+    assert tb.load(counted).tally == tb.load(models[0]).tally
+    asked = run("fit", tmp_path / "flats.db", "--table", "flats", "--target", "sold")
+    assert asked.returncode == 2
+    assert "'all flats; DROP'" in asked.err
+    dropped = run("fit", tmp_path / "flats.db", "--query", 'DROP TABLE "all flats; DROP"', "--target", "sold")
+    assert dropped.returncode == 2
+    assert "give one SELECT that reads this database" in dropped.err
+
+    # which of the two is better, on the same rows?
+    both = run("compare", "--model", whole, "--model", small, *files, "--disagree", tmp_path / "apart.csv")
+    assert both.returncode == 0, both.err
+    differ = int((tb.load(small).predict(table) != model.predict(table)).sum())
+    assert f"Answers differ on {differ} of {PARTS * ROWS:,} rows" in both.out
+    assert "all: these are the very rows that the model has learnt from." in both.out
+    assert "exact McNemar" in both.out
+    assert len((tmp_path / "apart.csv").read_text().splitlines()) == differ + 1
 
     # answers in the format that the name says
     out = tmp_path / "answers.parquet"

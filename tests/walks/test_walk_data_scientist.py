@@ -74,6 +74,24 @@ def test_the_walk_of_a_data_scientist(people):
     texts = NaiveBayes(calibration=None).fit(notes, y[frame["note"].notna()])
     assert texts.predict(["happy", "a late bill"]).tolist() == ["stays", "leaves"]
 
+    # are the figures honest, and which columns earn them? by rows kept apart, and by those that were counted
+    half = ROWS // 2
+    train, test = frame.assign(y=y)[:half], frame.assign(y=y)[half:]
+    learnt = tb.fit(train, target="y", settings=plain)
+    assert tb.evaluate(learnt, train).learnt_from.verdict == "all"
+    assert not tb.evaluate(learnt, test).learnt_from.flatters
+    worth = learnt.importance(test)
+    assert worth["note"].log_loss[0] > worth["flag"].log_loss[0]
+    assert worth["flag"].remark == "not beyond chance"
+    bare = tb.fit(train, target="y", settings=plain, kinds={"note": "ignore"})
+    pair = tb.compare_models({"all": learnt, "without notes": bare}, test)
+    assert pair.difference("log_loss", "without notes")[0] > 0
+    # a late frame whose dates have moved on
+    late = test.drop(columns="y").assign(since=test["since"] + pd.Timedelta(days=4000))
+    found = tb.shift(learnt, late)
+    assert found["since.days"].reason == "nothing in common"
+    assert found["flag"].verdict == "no sign of a shift"
+
     # mistakes are told before anything is computed
     with pytest.raises(tb.SettingsError, match="did you mean 'smoothing'"):
         tb.fit(frame, y, settings={"smothing": 1})

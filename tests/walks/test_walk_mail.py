@@ -5,6 +5,7 @@ import random
 import pytest
 from command_line import run
 from letters import letter
+from spamc import ask, request, served
 
 import tallybayes as tb
 
@@ -30,6 +31,26 @@ def test_the_walk_of_a_mail_administrator(tmp_path):
     header, rest = passed.stdout.split(b"\n", 1)
     assert header.startswith(b"X-Tallybayes: spam, probability=")
     assert rest == raw
+
+    # a whole folder at once, a line for each
+    lines = run("mail", "score", state, "--each", inbox).out.splitlines()
+    assert len(lines) == 60
+    assert [line.partition(",")[0] for line in lines if f"{spam[0].name}" in line] == ["spam"]
+
+    # a server answers as the commands do, learns if it may, and what it has learnt is in the file
+    with served(state, tell=True) as address:
+        assert ask(address, b"PING SPAMC/1.5\r\n\r\n")[0] == b"SPAMD/1.5 0 PONG"
+        first, headers, body = ask(address, request("PROCESS", raw))
+        assert first == b"SPAMD/1.1 0 EX_OK"
+        assert headers[b"Spam"].startswith(b"True ; ")
+        assert body == passed.stdout
+        new = letter(7, "spam")
+        told = ask(address, request("TELL", new, "Message-class: spam", "Set: local"))
+        assert told[1] == {b"DidSet": b"local"}
+        assert "in all 34 ham, 27 spam" in run("mail", "train", state, inbox).out
+        assert ask(address, request("TELL", new, "Remove: local"))[1] == {b"DidRemove": b"local"}
+        assert ask(address, b"NONSENSE\r\n\r\n")[0].startswith(b"SPAMD/1.1 76 ")
+    assert run("mail", "filter", state, given=raw) == passed
 
     # a mistake is corrected, then forgotten: to the last bit as before
     before = run("mail", "score", state, given=letter(1, "spam"))

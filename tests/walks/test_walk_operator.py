@@ -2,6 +2,7 @@
 
 import random
 
+import numpy as np
 import pytest
 from command_line import run
 from strategies import ALL
@@ -11,7 +12,7 @@ import tallybayes as tb
 ROWS = 30_000 if ALL else 240
 
 
-def rows(path, seed, *, first=0, shift=0.0, n=ROWS):
+def rows(path, seed, *, first=0, shift=0.0, n=ROWS, labels=("yes", "no")):
     """A day's rows in a CSV; `shift` moves the amounts."""
     draw = random.Random(seed)
     lines = ["id,amount,country,hour,fraud"]
@@ -19,7 +20,7 @@ def rows(path, seed, *, first=0, shift=0.0, n=ROWS):
         fraud = draw.random() < 0.3
         amount = draw.gauss((90 if fraud else 40) + shift, 15)
         country = draw.choice(["DE", "FR", "XX"] if fraud else ["DE", "FR"])
-        lines.append(f"T{first + i:06d},{amount:.2f},{country},{draw.randrange(24)},{'yes' if fraud else 'no'}")
+        lines.append(f"T{first + i:06d},{amount:.2f},{country},{draw.randrange(24)},{labels[not fraud]}")
     path.write_text("\n".join(lines) + "\n")
     return path
 
@@ -71,6 +72,47 @@ def test_the_walk_of_an_operator(plant):
     drift = tb.shift(before.tally, tb.count(str(moved), schema=before.schema))
     assert "amount" in repr(drift).splitlines()[1] + repr(drift).splitlines()[2]
 
+    # without labels it is seen, too: on the day itself, and by a watch over what is answered
+    unlabelled = folder / "unlabelled.csv"
+    unlabelled.write_text("\n".join(line.rpartition(",")[0] for line in moved.read_text().splitlines()) + "\n")
+    seen = run("shift", model, unlabelled)
+    assert seen.returncode == 0
+    assert "without labels" in seen.out
+    assert "No mixture of the classes explains amount" in " ".join(seen.out.split())
+    calm = rows(folder / "calm.csv", 9, first=3 * ROWS)
+    assert "No sign of a shift." in run("shift", model, calm).out
+    watch = before.watch()
+    for line in ({"amount": 9999, "country": "DE", "hour": 3}, {"amount": 40.0, "country": "ZZ", "hour": None}):
+        assert watch.predict(line).tolist() == before.predict(line).tolist()
+    assert np.array_equal(watch.predict(str(unlabelled)), before.predict(str(unlabelled)))
+    table = {line["column"]: line for line in watch.report().table}
+    assert table["amount"]["above"] >= 1
+    assert table["country"]["unseen"] == 1
+    assert table["hour"]["missing"] == 1
+    assert f"tallybayes_rows_total {ROWS + 2}" in watch.prometheus()
+    assert watch.shift()["amount"].verdict == "shifted"
+    odd = folder / "odd.csv"
+    odd.write_text("amount,country,hour\n9999,DE,3\n")
+    assert "values that were never learnt: amount 1 beyond" in run("predict", model, odd).err
+    assert "(beyond what was learnt: " in " ".join(run("explain", model, odd).out.split())
+
+    # a day that was counted apart goes out by its counts alone, and leaves what had been
+    kept, day = folder / "now.tb.parquet", folder / "day.tb.parquet"
+    tb.count(str(second), schema=before.schema).save(day)
+    assert "had no part in them" in run("merge", model, day, "-o", kept).out
+    assert f"{2 * ROWS:,} → {ROWS:,} rows" in run("subtract", kept, day).out
+    assert tb.load(kept).tally == before.tally
+    twice = run("subtract", kept, day)
+    assert twice.returncode == 2
+    assert tb.load(kept).tally == before.tally
+    told = run("recalibrate", kept, second, "--effort", "quick")
+    assert f"fitted on {ROWS:,} rows" in told.out
+    assert tb.load(kept).tally == before.tally
+    renamed = run("update", kept, rows(folder / "new.csv", 5, n=3, labels=("yes", "maybe")), "--new-classes", "refuse")
+    assert renamed.returncode == 2
+    assert "'maybe'" in renamed.err
+    assert "--new-classes allow" in renamed.err
+
     # weights are fitted anew to the new days: the counts stay
     renewed = before.update(str(moved)).recalibrate(str(moved), effort="quick")
     assert renewed.tally == before.update(str(moved)).tally
@@ -106,7 +148,9 @@ def test_what_is_not_there_is_told_and_no_reason_to_stop(plant, tmp_path):
     assert "columns not in the data are taken as missing: 'country'" in done.err
     assert tb.load(out).tally.rows == ROWS + 1
     rows.write_text("id,amount,country,hour,fraud\n")
-    assert f"{ROWS:,} → {ROWS:,} rows" in run("update", plant[3], rows, "-o", out).out
+    nothing = run("update", plant[3], rows, "-o", out)
+    assert f"{ROWS:,} → {ROWS:,} rows" in nothing.out
+    assert nothing.err == "tallybayes: no rows with a label were given: the counts are as they were\n"
 
 
 def test_a_broken_model_is_told(plant, tmp_path):

@@ -60,6 +60,21 @@ def test_the_walk_of_a_teacher(tmp_path):
     assert f"{np.log(3 / 9):+.4f}" in why  # log P(cloudy given yes)
     assert f"{np.log(1 / 7):+.4f}" in why  # log P(cloudy given no)
 
+    # the first two reasons, and one line for the others: the sum still holds
+    short = run("explain", saved, path, "--row", 2, "--top", 1).out
+    assert "the rest" not in short  # of two columns a rest of one would take the room of the column
+    # what a column is worth, counted with the fingers: without Sky the log loss is that of Wind alone
+    rows_of = [dict(zip(DAYS, row, strict=True)) for row in zip(*DAYS.values(), strict=True)]
+    model = tb.textbook(DAYS, target="Play", smoothing=1)
+    worth = model.importance(DAYS)
+    assert worth.trained_on == "yes"
+    assert {c.column for c in worth} == {"Sky", "Wind"}
+    # the class has learnt these ten days: figures on them are not those of a new day
+    assert tb.evaluate(model, rows_of).learnt_from.verdict == "all"
+    assert "very rows that the model has learnt from" in run("evaluate", saved, path, "--no-intervals").out
+    tomorrow = tb.evaluate(model, [{"Sky": "snowy", "Wind": "weak", "Play": "no"}])
+    assert tomorrow.learnt_from.verdict == "no sign"
+
     # every smoothing of the lecture, and a word for a wrong one
     ml = run(
         "fit",
@@ -84,7 +99,7 @@ def test_the_walk_of_a_teacher(tmp_path):
 
     # is the assumption true of the table?
     found = tb.assumptions(DAYS, target="Play")
-    assert found.pairs[0].a, found.pairs[0].b == ("Sky", "Wind")
+    assert (found.pairs[0].a, found.pairs[0].b) == ("Sky", "Wind")
     assert found.repeats.rows == 10
     joint = tb.JointDistribution.of(DAYS, ["Sky", "Play"], smoothing=0)
     assert joint.probability(Sky="cloudy", Play="yes") == pytest.approx(2 / 10)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
+    from ..data.guess import Reading
     from ..data.schema import Schema
     from ..families.settings import Settings
     from ..families.smoothing import Smoothing
@@ -56,6 +57,10 @@ class Choices:
         given = {"families": self.families, "smoothing": self.smoothing, "prior": self.prior}
         chosen = {name: value for name, value in given.items() if value}
         return Settings(**chosen) if chosen else None
+
+    def read(self, reading: Reading) -> Reading:
+        """How cells are read, with the kinds that were chosen: nobody is told that what was set is left out."""
+        return replace(reading, kinds=self.kinds)
 
     def applied(self, schema: Schema) -> Schema:
         """The schema with the kinds that were chosen; a date's parts give way together."""

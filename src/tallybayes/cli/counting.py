@@ -200,6 +200,8 @@ def _save(old: Model | Tally, new: Model | Tally, path: str, *, told: bool = Tru
     before, after = (_tally(path, kept) for kept in (old, new))
     note = save_model(new, path)
     say(f"{note}, {before.rows:,} → {many(after.rows, 'row')}", error=path == "-")
+    if before.rows == after.rows:
+        say("tallybayes: no rows with a label were given: the counts are as they were", error=True)
     if told and not isinstance(new, Tally) and (fitted := new.settings.calibrated) is not None and fitted.changed:
         changed = many(fitted.changed, "has", "have")
         say(f"its weights were fitted on {many(fitted.rows, 'row')}; {changed} changed since", error=path == "-")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import shlex
 import shutil
 import sys
 import tempfile
@@ -59,6 +60,7 @@ _OPTIONS = (
     click.option("--table", "read_table", metavar="NAME", help="The table of a database, or the sheet of a workbook."),
     click.option("--query", "read_query", metavar="SQL", help="Ask a database for these rows."),
 )
+STANDARD_INPUT = "standard input"
 _NAMES = ("format", "delimiter", "encoding", "decimal", "bad_lines", "table", "query")
 
 
@@ -80,6 +82,14 @@ class Data:
 
         with bar(what, hidden=hidden) as tell:
             yield self.source(None if tell is None else (lambda rows, share: tell(rows, None if work else share)))
+
+    @property
+    def spelt(self) -> str:
+        """The rows and how they are read, as a shell takes them."""
+        options = ((f"--{'read-as' if n == 'format' else n.replace('_', '-')}", v) for n, v in self.options.items())
+        given = "-" if self.name == STANDARD_INPUT else self.name
+        paths = [given] if isinstance(self.path, str) else map(_shown, self.path)
+        return shlex.join([*paths, *(word for option in options for word in option)])
 
     def source(self, progress: Callable[[int, float | None], None] | None = None) -> Source:
         """The rows, without a bar."""
@@ -206,4 +216,4 @@ def _named(data: Data) -> Iterator[Data]:
         with open(path, "wb") as file:
             file.write(start)
             shutil.copyfileobj(sys.stdin.buffer, file)
-        yield replace(data, path=path, name="standard input")
+        yield replace(data, path=path, name=STANDARD_INPUT)

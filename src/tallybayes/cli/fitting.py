@@ -103,13 +103,19 @@ def fit(
             raise by_target(groups)
         looked = without_columns(source, deciding)
         schema = choices.applied(
-            apart(schema_of(looked, schema_file, target, reading, weights, receipts, True), deciding)
+            apart(schema_of(looked, schema_file, target, choices.read(reading), weights, receipts, True), deciding)
         )
     quiet = output == "-"
 
     def tell(*pieces: Any) -> None:
+        nonlocal quiet
         if not quiet:
-            show(*pieces)
+            try:
+                show(*pieces)
+            except BrokenPipeError:  # of `| head`, which has seen enough; the files are still wanted
+                if not (output or save_schema):
+                    raise
+                quiet = True
 
     tell(f"{data.name}: what is counted, and why", schema_page(schema))
 
@@ -292,7 +298,7 @@ def tune(
 
     choices = Choices.of(sets)
     with data.open("looking") as source:
-        schema = choices.applied(schema_of(source, schema_file, target, reading))
+        schema = choices.applied(schema_of(source, schema_file, target, choices.read(reading)))
     wanted = {column: word.split(",") for column, _, word in (given.rpartition("=") for given in families)}
     with data.open("tuning", work=True) as source:
         found = tune_rows(

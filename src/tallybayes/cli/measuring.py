@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -79,7 +80,7 @@ def evaluate(
         show(
             heading(f"The {len(wrong)} surest of {wrong.of:,} mistakes"),
             grid(("row", "is", "answered", "probability"), lines, left=3),
-            f"\nWhy: tallybayes explain {model} {data.name} --row {wrong[0].row}",
+            f"\nWhy: tallybayes explain {shlex.quote(model)} {data.spelt} --row {wrong[0].row}",
         )
 
 
@@ -189,7 +190,7 @@ def _compare_models(
         figures = {"models": found.table.to_pylist(), "differences": found.differences.to_pylist()}
         show_json({**figures, "disagreements": found.disagreements().num_rows, "learnt_from": seen})
         return
-    show(f"{data.name}: {found.evaluation.title}", *(f"{note[0].upper()}{note[1:]}." for note in found.notes), "")
+    show(f"{data.name}: {found.evaluation.title}", *(f"{note}." for note in found.notes), "")
     show(*models_page(found))
     differ = found.disagreements(_SHOWN)
     show(heading(found.disagree_said().capitalize() + (", furthest apart on" if differ.num_rows else "")))

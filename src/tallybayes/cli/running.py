@@ -78,7 +78,9 @@ def _ending_on_sigterm() -> Iterator[list[int]]:
 def _failed(error: BaseException, given: Sequence[str]) -> int:
     """Say what went wrong; the exit code. A traceback would exit with 1, which of mail says ham."""
     in_mail, in_filter = given[:1] == ["mail"], list(given[:2]) == ["mail", "filter"]
-    if in_mail or not isinstance(error, BrokenPipeError):  # whoever closed the pipe has seen enough
+    if (in_mail and "--each" not in given) or not isinstance(
+        error, BrokenPipeError
+    ):  # whoever closed it has seen enough
         complain(error)
     try:
         if in_filter and from_click(error, "UsageError"):

@@ -259,7 +259,7 @@ def columns_page(model: Model) -> Any:
     for name in model.beliefs:
         family, _, weight = told[name].partition(", weight ")
         rows.append((name, model.schema[name].kind, family, weight))
-    return grid(("column", "kind", "believed as", "weight"), rows, left=3, fold=2)
+    return grid(("column", "kind", "believed as", "weight"), rows, left=3)
 
 
 def numbers_page(model: Model) -> Any | None:

@@ -45,6 +45,8 @@ _WORDS = {
     ", or tb.Dirichlet({…})": "",
     ", or tb.Dirichlet({word: alpha})": "",
     "tb.Beta(1, 9)": "--smoothing beta:1:9",
+    "; a DuckDB relation is data, too: duckdb.sql('SELECT … FROM …')": "",
+    "; model.to_sql(table) is for SQL": ", 'sql' (.sql)",
     "tb.Laplace(1.0)": "--smoothing laplace:1",
     "tb.Laplace(α)": "--smoothing laplace:ALPHA",
     "read it with tb.load_sealed(path)": "predict and explain read it; others need the model that it was made of",
@@ -74,6 +76,8 @@ _OPTIONS = (
     *("date_format", "kind", "effort", "smoothing", "prior", "pairs"),
 )
 _BOTH = re.compile(r"[\w.]+(?:\([^()]*\)|=[^\s()]+) \((--[^()]+)\)")  # Python, and the option in brackets
+# where standard input is kept to be read twice
+_KEPT = re.compile(r"[^\s('\"]*[/\\]tallybayes-\w+[/\\]standard-input\.[\w.]*\w")
 _CUT = re.compile(r"data\['high'\] = data\[(['\"])(.*?)\1\] >= (\S+),")
 
 
@@ -186,8 +190,10 @@ def for_commands(text: str) -> str:
     "count it with --set 'my boat=category'."
     >>> for_commands("fold=True (--fold) makes them one.")
     '--fold makes them one.'
+    >>> for_commands("1 of 9 cells (/tmp/tallybayes-ab1_c/standard-input.csv, line 2)")
+    '1 of 9 cells (standard input, line 2)'
     """
-    text = _BOTH.sub(r"\1", text)
+    text = _KEPT.sub("standard input", _BOTH.sub(r"\1", text))
     for words, ours in _WORDS.items():
         text = text.replace(words, ours)
     text = re.sub(r"schema\.with_column\([^()]*, levels=L\)", '"levels": L for it in a --schema FILE', text)

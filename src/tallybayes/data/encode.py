@@ -181,7 +181,7 @@ def labels(schema: Schema, batch: Batch) -> Codes:
     """The class of each row, −1 where there is none."""
     if schema.target not in batch:
         found = f"there is no target column {schema.target!r}; the data have {excerpt(batch.names()) or 'no columns'}"
-        hint = "name the column to predict with target='…'."
+        hint = f"name the column to predict with target='…', or call it {schema.target!r} in the data."
         raise unknown(DataError, found, schema.target, batch.names(), hint)
     raw = batch[schema.target]
     if schema.label_type == "float" and _has_commas(schema, batch):

@@ -263,7 +263,7 @@ def _category(name: str, codes: Codes, what: str, declared: bool = False) -> Col
             return names(name, distinct)
         return Column(name, "ignore", reason=f"nearly an id: {alone} of {len(there)} rows have a value of their own")
     few = np.flatnonzero(count >= np.sort(count)[-3:][0]).tolist()
-    shown = sorted(codes.slots[i] for i in sorted(few, key=lambda i: (-count[i], codes.slots[i]))[:3])
+    shown = sorted(codes.slots[i] for i in sorted(few, key=lambda i: (-count[i], codes.slots[i]))[:3] if count[i])
     more = ", …" if distinct > 3 else ""
     gone = codes.rows - len(there)
     share = f"; missing in {canon.share_of(gone, codes.rows)}" if gone else ""

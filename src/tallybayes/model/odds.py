@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 BY = ("ratio", "probability")  # what odds are sorted by
 _NUMBER = re.compile(r"-?\d[\d.]*(e[-+]?\d+)?")
 _STRETCHES = 10  # of a number, equally filled
+_DIGITS = 4  # of a cut, where they tell the cuts apart
 _QUANTILES = (0.0, 0.02, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.98, 1.0)
 
 
@@ -203,7 +204,8 @@ def _between(model: Model, column: str, low: float, high: float) -> str:
 def _written(model: Model, column: str, cuts: Sequence[float]) -> list[str]:
     """Cuts as a person writes them: days as dates."""
     if model.schema[column].part != "days":
-        return [number_text(c) for c in cuts]
+        short = [number_text(float(f"{c:.{_DIGITS}g}")) if abs(c) < 10**_DIGITS else number_text(c) for c in cuts]
+        return short if len({*short}) == len(cuts) else [number_text(c) for c in cuts]
     return [day_text(math.ceil(c)) for c in cuts]
 
 

@@ -120,7 +120,8 @@ def export(model: Model, path: str | os.PathLike[str] | None = None, format: str
         name = "" if path is None else os.fspath(path)
         format = next((f for f, end in FORMATS.items() if name.endswith(end)), name)
     if format not in FORMATS:
-        hint = f"the formats are {', '.join(f'{f!r} ({end})' for f, end in FORMATS.items())}."
+        known = ", ".join(f"{f!r} ({end})" for f, end in FORMATS.items())
+        hint = f"the formats are {known}; model.to_sql(table) is for SQL."
         raise unknown(SettingsError, f"there is no export to {format!r}", format, FORMATS, hint)
     if format == "card":
         out = model_card(model).encode()

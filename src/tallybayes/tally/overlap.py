@@ -3,8 +3,10 @@
 Counted by the same schema, rows that are in a tally leave possible counts when they are taken away, and all of its rows
 leave none. That alone proves little of a few columns with a few values each, which any rows have. So it is asked how
 many values, class by class, only the rows have. Were rows and tally one heap of rows dealt out at random, a value that
-S of the heap have would be with the rows alone with probability q^S, q being their share of the heap: the sum of these
-is what new rows bring. A receipt, the hash of a row, is one more value, and makes the answer exact.
+S of the heap have would be with the rows alone with probability q^S, q being their share of the heap's cells that are
+not missing: the sum of these is what new rows bring. Rows of one customer or one day are not dealt at random and have
+fewer different values, and fewer new ones by the same factor. A receipt, the hash of a row, is one more value, and
+makes the answer exact.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from ..base.arrays import Floats
 from ..base.canon import many, printable
 from ..data.blocks import N
 from ..exact.sheet import Sheet
-from .guard import ROWS, how_often
+from .guard import how_often
 from .tally import Tally
 from .traces import weighted
 
@@ -143,21 +145,24 @@ def _equal_rows(rest: Tally, part: Tally) -> int:
 
 def _all_new(pooled: Tally, whole: Tally, part: Tally) -> Iterator[_New]:
     """The new values of the part, by column and of all columns, the chance corrected for how often it is asked."""
-    by_class = [dict(zip(t.classes, _rows_of(t).tolist(), strict=True)) for t in (part, pooled)]
-    share = np.array([by_class[0].get(c, 0.0) / by_class[1][c] for c in pooled.classes])
     known = np.array([c in whole.classes for c in pooled.classes])
-    sheets = [("rows", "receipts", pooled.labels, whole.labels)] + [
-        (f"values of {printable(name, 40)!r}", sheet, counts, whole.columns[name])
+    sheets = [("rows", "receipts", pooled.labels, part.labels, whole.labels)] + [
+        (f"values of {printable(name, 40)!r}", sheet, counts, part.columns[name], whole.columns[name])
         for name, counts in pooled.columns.items()
         for sheet in _SHEETS
     ]
     counted = []
-    for what, sheet, every, before in sheets:
+    for what, sheet, every, own, before in sheets:
         if sheet in every.sheets:
             both, old = every.sheets[sheet], before.sheets.get(sheet)
             seen = known[both.label]  # a class that was never counted has nothing but new values
             found = len(both) - (0 if old is None else len(old)) - int((~seen).sum())
-            counted.append((what, found, _expected(both, sheet, share, seen), sheet == "words"))
+            mine = own.sheet(sheet, both.amounts)
+            cells = dict(zip(part.classes, _cells(mine, sheet, len(part.classes)), strict=True))
+            share = np.array([cells.get(c, 0.0) for c in pooled.classes])
+            share /= np.maximum(_cells(both, sheet, len(pooled.classes)), 1.0)
+            have = sum(part.classes[i] in whole.classes for i in mine.label)
+            counted.append((what, found, _expected(both, sheet, share, seen, have), sheet == "words"))
     values = [c for c in counted if c[0] != "rows"]
     if len(values) > 1:
         counted.append(("values", sum(c[1] for c in values), sum(c[2] for c in values), True))
@@ -167,11 +172,14 @@ def _all_new(pooled: Tally, whole: Tally, part: Tally) -> Iterator[_New]:
         yield _New(what, found, expected, min(chance * len(counted), 1.0))
 
 
-def _expected(sheet: Sheet, name: str, share: Floats, seen: Any) -> float:
-    """Σ q^S over the values of each class."""
-    rows = sheet.amount[:, sheet.amounts.index(how_often(name))]
-    return float((share[sheet.label] ** rows)[seen].sum())
+def _expected(sheet: Sheet, name: str, share: Floats, seen: Any, have: int) -> float:
+    """Σ q^S over the values of each class, and less where the rows `have` fewer values than rows dealt at random."""
+    rows, q = sheet.amount[:, sheet.amounts.index(how_often(name))][seen], share[sheet.label[seen]]
+    dealt = float((1.0 - (1.0 - q) ** rows).sum())
+    return float((q**rows).sum()) * min(have / dealt, 1.0) if dealt else 0.0
 
 
-def _rows_of(tally: Tally) -> Floats:
-    return np.asarray(tally.labels.sheet("rows", ROWS).table("rows", len(tally.classes)).sum(axis=0))
+def _cells(sheet: Sheet, name: str, classes: int) -> Floats:
+    """How many cells of a column are not missing, or how many words it has, class by class."""
+    amounts = sheet.amount[:, sheet.amounts.index(how_often(name))]
+    return np.bincount(sheet.label, amounts, classes).astype(np.float64)  # of nothing, numpy counts integers

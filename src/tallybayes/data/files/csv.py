@@ -153,8 +153,9 @@ class CsvFile:
         skip = "or skip such lines: tb.read(path, bad_lines='skip')."
         width = _WIDTH.search(said)
         if width:
+            more = " or more" if int(width[2]) > int(width[1]) else ""  # DuckDB counts no further
             return self.file.error(
-                f"{width[2]} fields where the header has {width[1]}",
+                f"{width[2]}{more} fields where the header has {width[1]}",
                 f"mend the line (a field with {self.dialect.delimiter!r} in it needs quotes), {skip}",
                 line,
             )
@@ -237,8 +238,8 @@ class CsvFile:
         return best[0]
 
 
-CSV = Format("csv", ("csv", "txt", "data"), CsvFile, untyped=True)
-TSV = Format("tsv", ("tsv", "tab"), functools.partial(CsvFile, delimiters="\t"), untyped=True)
+CSV = Format("csv", ("csv", "txt", "data"), CsvFile, untyped=True, noun="a CSV file")
+TSV = Format("tsv", ("tsv", "tab"), functools.partial(CsvFile, delimiters="\t"), untyped=True, noun="a TSV file")
 
 
 def _rows(piece: dict[str, Any]) -> int:

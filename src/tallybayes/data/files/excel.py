@@ -39,12 +39,15 @@ class ExcelSheet:
                 raise file.error(f"sheet {self.sheet!r} is empty", "give one with a row of names and at least one row.")
             self._check_merged(sheet.merged_cell_ranges or [])
             used = [bool(str(name).strip()) for name in header]
+            whole = [True] * len(header)
             for _, row in rows:
                 used = [a or b != "" for a, b in zip(used, row, strict=True)]
+                whole = [a and _is_whole(b) for a, b in zip(whole, row, strict=True)]
             self.expected = float(sheet.height)
         self._columns = {
             str(header[i]).strip() or f"unnamed {left + i + 1}": i for i, there in enumerate(used) if there
         }
+        self._whole = whole  # columns without a fraction: a sheet has no other whole numbers
         self.names = tuple(self._columns)
         refuse_repeated([str(name).strip() for name in header if str(name).strip()], f"{self.where}: ")
 
@@ -108,10 +111,14 @@ class ExcelSheet:
         for _, row in self._rows():
             rows.append(row)
             if len(rows) == _ROWS:
-                yield {n: as_column([_value(r[i]) for r in rows]) for n, i in chosen.items()}
+                yield {n: self._column(rows, i) for n, i in chosen.items()}
                 rows, empty = [], False
         if rows or empty:
-            yield {n: as_column([_value(r[i]) for r in rows]) for n, i in chosen.items()}
+            yield {n: self._column(rows, i) for n, i in chosen.items()}
+
+    def _column(self, rows: list[list[Any]], i: int) -> Any:
+        values = [_value(row[i]) for row in rows]
+        return as_column([int(v) if type(v) is float else v for v in values] if self._whole[i] else values)
 
     def place(self, row: int) -> str:
         """Where a row stands: its number in the sheet."""
@@ -127,6 +134,10 @@ def _numbered(sheet: Any) -> Iterator[tuple[int, list[Any]]]:
         begin = sheet.start[0] if _any(first) else 0
         yield begin, first
         yield from enumerate(rows, begin + 1)
+
+
+def _is_whole(value: Any) -> bool:
+    return type(value) is not float or (value.is_integer() and abs(value) < 2**53)
 
 
 def _any(row: list[Any]) -> bool:

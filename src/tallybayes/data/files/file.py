@@ -169,10 +169,11 @@ class File:
             )
         self.format = found
         if (self.table is not None and not found.tables) or (options.query is not None and not found.queries):
-            what = "is one table" if self.table is not None else "answers no SQL"
+            query = options.query is not None and not found.queries
             raise self.error(
-                f"{found.called} {what}",
-                "leave table='…' and query='…' out; a DuckDB relation is data, too: duckdb.sql('SELECT … FROM …').",
+                f"{found.called} {'answers no SQL' if query else 'is one table'}",
+                f"leave {'query' if query else 'table'}='…' out; a DuckDB relation is data, too: "
+                "duckdb.sql('SELECT … FROM …').",
             )
 
     def error(self, found: str, hint: str, line: int | None = None) -> DataError:

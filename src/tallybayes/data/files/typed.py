@@ -119,6 +119,8 @@ class JsonLines:
         self.file = file
         first = next(self.pieces(None, None))
         self.names = tuple(first)
+        if not first and next(self._objects(), None) is not None:
+            raise file.error("the objects have no keys", 'name the columns in each line: {"colour": "red", "size": 3}.')
         rows = len(next(iter(first.values()))) if first else 0
         read = min(file.size, file.options.batch_bytes)  # the first batch is the file, or about this much of it
         self.expected = 0.0 if file.compression else rows * file.size / read
@@ -184,7 +186,7 @@ class JsonLines:
         return f"{self.file.path}, row {row}"
 
 
-JSON_LINES = Format("jsonl", ("jsonl", "ndjson", "json"), JsonLines, ragged=True)
+JSON_LINES = Format("jsonl", ("jsonl", "ndjson", "json"), JsonLines, ragged=True, noun="a file of JSON lines")
 
 
 def _columns(rows: list[dict[str, Any]], known: dict[str, None]) -> dict[str, Any]:

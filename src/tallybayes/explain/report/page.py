@@ -84,6 +84,8 @@ def _warnings(data: dict[str, Any]) -> Iterable[tuple[str, str]]:
             "The model was counted from some of these rows, by all signs: the figures below flatter it. Give rows that "
             "it has not seen, or cross-validate.",
         )
+    elif data["trained_on"] == "no sign":
+        yield "info", "There is no sign that the model has learnt from these rows."
     elif data["trained_on"] == "unknown":
         yield (
             "info",

@@ -7,7 +7,7 @@ which needs no label, and `mixture` says whether another mixture of the classes 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,7 +16,7 @@ import numpy as np
 from ...base.arrays import Floats, log_ratio_sum
 from ...base.canon import many, printable
 from ...base.errors import CannotEstimate, SchemaError, excerpt
-from ...base.show import Page, Shown
+from ...base.show import Page, Shown, first_that_fits
 from ...data import encode
 from ...data.kinds import KINDS
 from ...data.schema import Schema
@@ -129,8 +129,11 @@ class Shifts(Shown):
             "classes that looks like one cannot be ruled out without labels."
         )
 
-    def _page(self) -> Page:
-        lines = [["column", "kind    ", "divergence", "mean difference", "within classes", "p", "corrected", ""]]
+    def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
+        yield first_that_fits((self._page(w) for w in ((), (1, 5), (1, 3, 4, 5))), options.max_width).rich()
+
+    def _page(self, without: Collection[int] = ()) -> Page:  # a narrow screen has no room for all columns
+        lines = [["column", "kind    ", "divergence", "mean difference", "within classes", "p", "corrected p", ""]]
         if self.mixture:
             lines[0][4] = "new values"
         for s in self.columns:
@@ -141,7 +144,9 @@ class Shifts(Shown):
             lines.append([printable(s.column, 100), s.kind, *sizes])
         unknown = " without labels" if self.mixture else ""
         title = f"Shift between {self.rows[0]:,} and {many(self.rows[1], 'row')}{unknown}"
-        return Page(title, lines, left=(0, 1, 5, 6, 7), indent=2, foot=f"{self.summary} {_UNITS}")
+        kept = [i for i in range(8) if i not in without]
+        left = [kept.index(i) for i in (0, 1, 5, 6, 7) if i in kept]
+        return Page(title, [[line[i] for i in kept] for line in lines], left, indent=2, foot=f"{self.summary} {_UNITS}")
 
 
 def _figure(value: float | None, form: str) -> str:

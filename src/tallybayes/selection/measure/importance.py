@@ -27,7 +27,7 @@ from ...data.blocks import Block, Codes, Numbers
 from ...data.sources import Source, open_source
 from ...model.model import Model
 from ...model.odds import class_counts, counted_cells
-from ...tally.overlap import ALL, NONE, SOME, overlap
+from ...tally.overlap import ALL, NO_SIGN, NONE, SOME, overlap
 from ...tally.tally import Tally
 from .left_out import FOLDS, Figure, LeftOut, bits_of, by_folds, folds_for, pieces
 
@@ -74,7 +74,7 @@ class Importance(Shown):
     rows: int  # labelled ones behind the losses
     log_loss: float | None  # of the whole model on them
     accuracy: float | None
-    trained_on: str  # whether these are the rows that the model was counted from: "yes", "partly", "no" or "unknown"
+    trained_on: str  # whether the model was counted from these rows: "yes", "partly", "no", "no sign" or "unknown"
 
     def __iter__(self) -> Iterator[ColumnImportance]:
         return iter(self.each)
@@ -159,7 +159,8 @@ def importance(model: Model, data: Any = None, y: Any = None, *, weights: Any = 
             "tenth of them" if folds_for(model) == FOLDS else "third of them, corrections fitted anew"
         )
     elif trained in ("yes", "partly"):
-        said = f"{canon.many(sums.labelled, 'given row')}, of which the model has learnt, which flatters"
+        some = "from which" if trained == "yes" else "from some of which"
+        said = f"{canon.many(sums.labelled, 'given row')}, {some} the model has learnt, which flatters"
     else:
         said = f"{canon.many(sums.labelled, 'given row')}, taken as rows that the model has not seen"
     losses = by_folds(own, source) if whole else sums
@@ -182,10 +183,12 @@ def importance(model: Model, data: Any = None, y: Any = None, *, weights: Any = 
 
 
 def counted_from(model: Model, source: Source) -> str:
-    """Whether these rows were counted: "yes" if all of them, by all signs, "partly", "no" if none can, or "unknown"."""
+    """Whether these rows were counted, by all signs: "yes" if all, "partly", "no" if none can, "no sign", "unknown"."""
     if model.tally is None:
         return "no"
-    return {ALL: "yes", SOME: "partly", NONE: "no"}.get(overlap(model.tally, source).verdict, "unknown")
+    return {ALL: "yes", SOME: "partly", NONE: "no", NO_SIGN: "no sign"}.get(
+        overlap(model.tally, source).verdict, "unknown"
+    )
 
 
 def _is_used(model: Model, name: str) -> bool:
