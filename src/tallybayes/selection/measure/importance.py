@@ -138,7 +138,7 @@ def importance(model: Model, data: Any = None, y: Any = None, *, weights: Any = 
     >>> rows = {"Sky": ["sunny", "rainy"] * 20, "Wind": ["no", "no", "yes", "yes"] * 10, "Play": ["yes", "no"] * 20}
     >>> found = importance(tb.fit(rows, "Play"), rows)
     >>> found["Sky"].log_loss[0] > 0.3, found["Wind"].remark
-    (True, 'not used')
+    (True, 'not beyond chance')
     """
     if data is None:
         return _of_tally(model)
