@@ -824,6 +824,25 @@ def test_a_closed_pipe_is_no_complaint(model, tmp_path):
     assert process.returncode == 1
 
 
+def test_a_narrow_screen_names_columns_and_verdicts(model, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    for page in (run("shift", model, FLATS).out, run("show", model).out):
+        assert max(map(width, (line for line in page.splitlines() if not line.startswith("Weights")))) <= 60
+        assert {"district", "rent", "balcony", "heating"} <= {line.partition(" ")[0] for line in page.splitlines()}
+    assert run("shift", model, FLATS).out.count("no sign of a") >= 5
+    assert "believed as" in run("show", model).out
+
+
+def test_standard_input_is_called_so(model):
+    broken = run("predict", model, "-", given=b"{bad\n")
+    assert broken.err.startswith("tallybayes: standard input, line 1: not JSON")
+    nothing = run("predict", model, "-", given=b"{}\n{}\n")
+    assert nothing.returncode == 2
+    assert nothing.err.startswith("tallybayes: standard input: the objects have no keys")
+    judged = run("evaluate", model, "-", "--no-intervals", given=FLATS.read_bytes())
+    assert " - --row " in judged.out
+
+
 def test_a_fit_whose_reader_has_seen_enough_still_writes_the_model(tmp_path, monkeypatch):
     def gone(*pieces):
         raise BrokenPipeError

@@ -102,6 +102,7 @@ def test_the_walk_of_an_operator(plant):
     assert "had no part in them" in run("merge", model, day, "-o", kept).out
     assert f"{2 * ROWS:,} → {ROWS:,} rows" in run("subtract", kept, day).out
     assert tb.load(kept).tally == before.tally
+    assert f"{day} and {day} hold the same counts" in run("merge", day, day, "-o", folder / "double.tb.parquet").err
     twice = run("subtract", kept, day)
     assert twice.returncode == 2
     assert tb.load(kept).tally == before.tally

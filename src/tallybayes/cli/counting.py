@@ -93,7 +93,13 @@ def _merge(models: Sequence[str], output: str) -> None:
     from ..tally.tally import Tally, add_tallies
 
     each = [load_counts(path) for path in models]
-    total = add_tallies([_tally(path, kept) for path, kept in zip(models, each, strict=True)])
+    tallies = [_tally(path, kept) for path, kept in zip(models, each, strict=True)]
+    known: dict[str, str] = {}
+    for path, tally in zip(models, tallies, strict=True):
+        if tally.rows and tally.digest in known:
+            warn(f"{known[tally.digest]} and {path} hold the same counts: are their rows to be counted twice?")
+        known.setdefault(tally.digest, path)
+    total = add_tallies(tallies)
     first = each[0]
     if isinstance(first, Tally):
         _save(first, total, output)

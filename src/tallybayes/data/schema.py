@@ -365,7 +365,7 @@ class Schema(Record):
         return cls.from_dict(given)
 
     def __repr__(self) -> str:
-        title = f"Schema: target {canon.printable(self.target)!r}, {len(self.counted)} columns counted"
+        title = f"Schema: target {canon.printable(self.target)!r}, {canon.many(len(self.counted), 'column')} counted"
         lines = [[canon.printable(c.name, 40), f"{c.kind:<8}", canon.printable(c.reason, 160)] for c in self.columns]
         return str(Page(title, lines, left=3, indent=2))
 

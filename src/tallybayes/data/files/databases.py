@@ -28,7 +28,7 @@ from .file import File, Format
 
 _FIRST, _FEWEST, _MOST = 1 << 9, 1 << 4, 1 << 14  # rows that a cursor hands over at once
 _LOOSE = 64  # bytes that a value which Arrow cannot hold takes
-_LISTED = 20  # tables that a message names
+_LISTED = 20  # tables or columns that a message names
 PATIENCE = 5.0  # seconds to wait for whoever is writing
 
 
@@ -85,7 +85,8 @@ def without_blobs(columns: dict[str, Any], first: int, where: str, source: str) 
             row = next(blobs, -1)
             if row < 0:
                 continue
-        others = ", ".join(duck.name(n) for n in list(columns)[:3] if n != name) or "…"
+        kept = [duck.name(n) for n in columns if n != name]
+        others = ", ".join(kept[:_LISTED] + ["…"] * (len(kept) > _LISTED)) or "…"
         raise DataError(
             f"{where}, row {first + row} (the first is row 0), column {name!r}: a value of bytes, which is no text and "
             "no number",

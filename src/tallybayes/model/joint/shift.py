@@ -130,7 +130,7 @@ class Shifts(Shown):
         )
 
     def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
-        yield first_that_fits((self._page(w) for w in ((), (1, 5), (1, 3, 4, 5))), options.max_width).rich()
+        yield first_that_fits((self._page(w) for w in ((), (1, 5), (1, 3, 5), (1, 3, 4, 5))), options.max_width).rich()
 
     def _page(self, without: Collection[int] = ()) -> Page:  # a narrow screen has no room for all columns
         lines = [["column", "kind    ", "divergence", "mean difference", "within classes", "p", "corrected p", ""]]
