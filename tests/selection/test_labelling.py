@@ -90,7 +90,7 @@ def test_both_kinds_of_columns_are_among_the_random_models() -> None:
     assert any(not isinstance(column, WordColumn) for pool in pools for column in pool.columns)
 
 
-@pytest.mark.parametrize("seed", (1, 5, 6, 9))
+@pytest.mark.parametrize("seed", range(40) if ALL else (1, 6))
 def test_a_session_is_the_model_of_its_labels(seed: int) -> None:
     model, rest = random_model(seed)
     work = tb.Labelling(model, rest, shortlist=4, sample=10)
@@ -145,7 +145,7 @@ def test_a_session_ends_and_refuses() -> None:
     with pytest.raises(tb.DataError, match="no label to take back"):
         work.undo()
     with pytest.raises(tb.CannotEstimate, match="strength"):
-        tb.next_to_label(tb.Model.written({"a": 0.5, "b": 0.5}, {"sky": {"a": {"sun": 1.0}}}), [{"sky": "sun"}])
+        tb.next_to_label(tb.Model.written({"a": 0.5, "b": 0.5}, {"sky": {"a": {"sun": 1.0}, "b": {"sun": 1.0}}}), [{"sky": "sun"}])
     with pytest.raises(tb.DataError, match="no rows to choose"):
         tb.next_to_label(model, {"sky": []})
 
@@ -155,7 +155,7 @@ def test_a_session_ends_and_refuses() -> None:
 
 def test_the_interval_is_the_hypergeometric_one() -> None:
     stats = pytest.importorskip("scipy.stats")
-    for rows, drawn_, hits in ((1000, 100, 7), (40, 13, 0), (40, 13, 13), (25, 25, 4), (30, 0, 0)):
+    for rows, drawn_, hits in ((90, 20, 3), (40, 13, 0), (40, 13, 13), (25, 25, 4), (30, 0, 0)):
         low, high = interval(rows, drawn_, hits, 0.1)
         for total in range(rows + 1):
             of = stats.hypergeom(rows, total, drawn_)

@@ -1,9 +1,14 @@
-"""What a label is expected to tell: by how much the entropy of the pool falls when one more row is counted.
+"""What a label is expected to settle: how much the classes of the other rows depend on it, by counting one row more.
 
-    value(r) = Σ_s H(s) − Σ_c P(c given r) · Σ_s H(s; r counted under c)
+    value(r) = Σ_s [ H(Σ_c P(c)·P_c(s)) − Σ_c P(c)·H(P_c(s)) ]
 
-s runs over a fixed sample of the pool, c over the likeliest classes of r, and H is the entropy of P(class given s). Counting
-is exact, so looking ahead is counting the row and taking it back; settings and families stay as they are.
+P(c) is how probable class c is for row r, P_c(s) are the probabilities of row s once r is counted under c, H is entropy, and
+s runs over a fixed sample of the pool. So the value is by how much the entropy of the sample is expected to fall when the
+label of r is told, the information that it has about the labels of the sample. What counting r does to s under every label
+alike is no information, and cancels: the fall from the entropy as it is now would reward rows that make the model surer
+whatever their label.
+
+Counting is exact, so looking ahead is counting the row and taking it back; settings and families stay as they are.
 """
 
 from __future__ import annotations
@@ -18,64 +23,60 @@ from ...model import posterior
 from ...model.estimate import estimate
 from ...model.model import Model
 from ...tally.tally import Tally
-from .pool import Pool, entropies, probabilities
+from .pool import Pool, entropy, probabilities
 
 LIKELIEST = 8  # classes that a candidate is imagined to have, of more the likeliest
 SHORTLIST = 64
 SAMPLE = 400
-_TOGETHER = 1 << 18  # scores of the sample that are worked out at once
 
 
-def imagined_classes(p: Floats) -> list[tuple[int, float]]:
-    """The classes that a row may have, and how probable each is; of many the likeliest."""
+def imagined_classes(p: Floats) -> tuple[list[int], Floats]:
+    """The classes that a row may have, of many the likeliest, and how probable each is."""
     order = np.argsort(-p, kind="stable")[:LIKELIEST]
     order = order[p[order] > 0]
-    share = p[order] / p[order].sum()
-    return list(zip(order.tolist(), share.tolist(), strict=True))
+    return order.tolist(), p[order] / p[order].sum()
 
 
 def falls_by_counting(pool: Pool, candidates: Ints, sample: Ints) -> Floats:
     """By how much the entropy of each row of the sample falls, candidates × sample: every model estimated anew."""
     model, rows = pool.model, pool.taken(sample)
     assert model.tally is not None
-    before = entropies(model.log_joint(rows), model.start)
-    out = np.tile(before, (len(candidates), 1))
+    out = np.empty((len(candidates), len(sample)))
     theirs = probabilities(model.log_joint(pool.taken(candidates)), model.start)
     ones = None if model.schema.weights is None or model.schema.weights in pool.batch else [1.0]
     for i, row in enumerate(candidates):
-        for c, share in imagined_classes(theirs[i]):
+        classes, shares = imagined_classes(theirs[i])
+        after = []
+        for c in classes:
             more = Tally.of(model.schema, pool.taken(np.array([row])), [model.classes[c]], weights=ones)
-            after = estimate(model.tally + more, model.settings, known=model.families)
-            out[i] -= share * entropies(after.log_joint(rows), after.start)
+            one = estimate(model.tally + more, model.settings, known=model.families)
+            after.append(probabilities(one.log_joint(rows), one.start))
+        out[i] = _settled(shares, np.stack(after))
     return out
 
 
 def falls(pool: Pool, candidates: Ints, sample: Ints) -> Floats:
     """The same, column by column: only what a candidate changes is worked out anew."""
-    before = entropies(pool.joint(sample), pool.start(pool.totals))
     theirs, weights = pool.probabilities(candidates), pool.weights[candidates]
     columns = [column.imagined(candidates, weights, sample) for column in pool.columns]
-    steps = [(i, c, share) for i, p in enumerate(theirs) for c, share in imagined_classes(p)]
-    out = np.tile(before, (len(candidates), 1))
-    starts: dict[tuple[int, float], tuple[Floats, Floats]] = {}
-    n, k = len(sample), len(pool.names)
-    together = max(_TOGETHER // max(n * k, 1), 1)
-    for first in range(0, len(steps), together):
-        some = steps[first : first + together]
-        joint, start = np.empty((len(some), n, k)), np.empty((len(some), 1, k))
-        for at, (i, c, _) in enumerate(some):
-            key = c, float(weights[i])
-            if key not in starts:
-                totals = pool.totals + weights[i] * (np.arange(k) == c)
-                starts[key] = totals, pool.start(totals)
-            totals, start[at, 0] = starts[key]
-            joint[at] = start[at]
+    out = np.empty((len(candidates), len(sample)))
+    k = len(pool.names)
+    for i in range(len(candidates)):
+        classes, shares = imagined_classes(theirs[i])
+        joint, start = np.empty((len(classes), len(sample), k)), np.empty((len(classes), 1, k))
+        for at, c in enumerate(classes):
+            totals = pool.totals + weights[i] * (np.arange(k) == c)
+            joint[at] = start[at] = pool.start(totals)
             for column in columns:
                 joint[at] += column(i, c, totals)
         bent = posterior.calibrated(pool.settings, joint.reshape(-1, k)).reshape(joint.shape)
-        for (i, _, share), after in zip(some, entropies(bent, start), strict=True):
-            out[i] -= share * after
+        out[i] = _settled(shares, probabilities(bent, start))
     return out
+
+
+def _settled(shares: Floats, p: Floats) -> Floats:
+    """H(Σ share·p) − Σ share·H(p) of each row of the sample, in nats; p is imagined classes × sample × classes."""
+    return entropy(np.tensordot(shares, p, 1)) - shares @ entropy(p)
 
 
 def batch_of(fall: Floats, k: int) -> Ints:
@@ -87,7 +88,7 @@ def batch_of(fall: Floats, k: int) -> Ints:
     if k == 0:
         return np.zeros(0, dtype=np.int64)
     chosen = [int(np.argmax(fall.sum(axis=1)))]
-    covered = np.maximum(fall[chosen[0]], 0.0)
+    covered = fall[chosen[0]]
     while len(chosen) < k:
         more = np.maximum(fall - covered, 0.0).sum(axis=1)
         more[chosen] = -1.0

@@ -7,7 +7,7 @@ on nothing but that row's value in it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -22,7 +22,7 @@ from ...data.blocks import Bag, Block, Groups
 from ...data.schema import Column
 from ...data.sources import Batch, Source, open_source
 from ...exact.counts import Counts, add_counts
-from ...families import Family
+from ...families import Belief, Family
 from ...families.settings import Settings
 from ...model import posterior
 from ...model.estimate import believed
@@ -38,11 +38,11 @@ class CountedColumn:
 
     def __init__(
         self, column: Column, block: Block, counts: Counts, classes: tuple[str, ...], settings: Settings,
-        totals: Floats, families: Mapping[str, Family],
+        family: Family, belief: Belief,
     ) -> None:  # fmt: skip
         self.column, self.block, self.counts, self.classes, self.settings = column, block, counts, classes, settings
         self.keys = column_hashes(block)
-        self.family, self.belief = believed(column, counts, classes, totals, settings, families)
+        self.family, self.belief = family, belief
         self.factor = posterior.factor(settings, column.name, block)
 
     def _of(self, row: int, label: int, weight: float) -> Counts:
@@ -113,9 +113,9 @@ class Pool:
                 own = self.settings.corrections.get(column.name)
                 self.columns.append(WordColumn(column, block, counts, self.names, way, factor, own))
             else:
-                known = model.families
+                own_family, belief = model.families[column.name], model.beliefs[column.name]
                 self.columns.append(
-                    CountedColumn(column, block, counts, self.names, self.settings, self.totals, known)
+                    CountedColumn(column, block, counts, self.names, self.settings, own_family, belief)
                 )
 
     @property
@@ -181,7 +181,6 @@ def probabilities(joint: Floats, start: Floats) -> Floats:
     return out
 
 
-def entropies(joint: Floats, start: Floats) -> Floats:
-    """−Σ P·log P of each row of scores, in nats."""
-    p = probabilities(joint, start)
+def entropy(p: Floats) -> Floats:
+    """−Σ P·log P along the last axis, in nats."""
     return np.asarray(-np.sum(p * np.log(np.where(p > 0, p, 1.0)), axis=-1))

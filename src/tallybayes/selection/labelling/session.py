@@ -13,7 +13,7 @@ from ...base.errors import DataError, SettingsError, unknown
 from ...model.model import Model
 from .left import Left, counted_left
 from .lookahead import SAMPLE, SHORTLIST, batch_of, falls, falls_by_counting, whole
-from .pool import Pool, entropies
+from .pool import Pool
 
 _AT_ONCE = 4096  # rows of the pool that are scored anew with each label, in turns; fewer are always fresh
 _AHEAD = 4  # times the shortlist: so many of the most uncertain rows are scored anew before the shortlist is made
@@ -64,7 +64,7 @@ class Labelling:
             self._refresh(np.arange(first, min(first + _AT_ONCE, self._pool.rows)))
 
     def _refresh(self, rows: Ints) -> None:
-        self._uncertain[rows] = entropies(self._pool.joint(rows), self._pool.start(self._pool.totals))
+        self._uncertain[rows] = uncertainty(self._pool.probabilities(rows))
 
     @property
     def labels(self) -> dict[int, Any]:
@@ -188,6 +188,14 @@ class Labelling:
                 hint="give one of the numbers that next() gives.",
             )
         return int(row)
+
+
+def uncertainty(p: Floats) -> Floats:
+    """One less how far the likeliest class is ahead of the next; 0 where there is one class only."""
+    if p.shape[1] < 2:
+        return np.zeros(len(p))
+    two = np.partition(p, -2, axis=1)[:, -2:]
+    return np.asarray(1.0 - (two[:, 1] - two[:, 0]))
 
 
 def _first(rows: Ints, by: Floats, n: int) -> Ints:
