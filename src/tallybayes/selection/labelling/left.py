@@ -1,16 +1,16 @@
 """How many rows of a class are likely left among those without a label, and when to stop looking for them.
 
-Labels that a model has asked for say nothing of the rows that it has not asked for, so that no bound rests on them. What
-does is an audit: rows drawn at random from all that had no label at the time. Of N rows, m drawn and r of the class found
-among them, the number T of the class in all N is hypergeometric:
+Labels that a model has asked for say nothing of the rows that it has not asked for, so no bound rests on them. What
+does is an audit: rows drawn at random from all that had no label at the time. With m drawn from N rows, r of the class among
+them, and T of the class in all N, r is hypergeometric:
 
     interval   every T under which neither r or fewer nor r or more would be rarer than (1 − confidence)/2
-    bound      every T with likelihood(T) > (1 − confidence) · Σ prior(T')·likelihood(T'), which holds at every size of the
-               audit at once (the prior-posterior ratio of Waudby-Smith and Ramdas, 2020), so that one may look after
-               each label and stop as soon as it says so
+    bound      every T with likelihood(T) > (1 − confidence) · Σ prior(T')·likelihood(T'), which holds at every size of
+               the audit at once (the prior-posterior ratio of Waudby-Smith and Ramdas, 2020), so that one may look
+               after each label and stop as soon as it says so
 
-The model enters by the prior and by the estimate: where it knows the class well the bound is short, where it does not the
-bound is longer and still holds. Rows found since, by whatever way, are taken off.
+The model enters by the prior and by the estimate: where it knows the class well the bound is short, where it does not
+the bound is longer and still holds. Rows found since, by whatever way, are taken off.
 """
 
 from __future__ import annotations
@@ -78,7 +78,10 @@ class Left(Shown):
             ["of them drawn and labelled at random before", f"{self.audited:,}"],
             [f"{name} left", f"about {self.estimate:,.0f} ({sure}: {self.low:,} to {self.high:,})"],
             [f"{name} found", f"{self.found:,}"],
-            ["share found", f"about {self.recall:.1%}, at least {self.recall_at_least:.1%} ({sure}, whenever looked at)"],
+            [
+                "share found",
+                f"about {self.recall:.1%}, at least {self.recall_at_least:.1%} ({sure}, whenever looked at)",
+            ],
         ]
         return Page(f"How much of {name} is left", lines)
 
@@ -89,9 +92,9 @@ def relevant_left(
 ) -> Left:  # fmt: skip
     """How many rows of the class `of` are likely left among those without a label, with an interval; print it.
 
-    `data` are the rows that had no label when the audit was drawn, and `model` is the model of that time. `audited` are the
-    labels of rows drawn from them at random, {row number: label}; `since` those of rows that got one by another way after
-    that; `found` is how many of the class were known before. `tb.Labelling` keeps all of this by itself.
+    `data` are the rows that had no label when the audit was drawn, and `model` is the model of that time. `audited` are
+    the labels of rows drawn from them at random, {row number: label}; `since` those of rows that got one by another way
+    after that; `found` is how many of the class were known before. `tb.Labelling` keeps all of this by itself.
     """
     p = model.predict_proba(data)
     return counted_left(len(p), of, float(p[:, model.class_number(of)].sum()), audited, since or {}, found, confidence)
@@ -175,7 +178,9 @@ def bound(rows: int, drawn: int, hits: int, expected: float, miss: float) -> tup
     share = min(max(expected / rows, 0.5 / rows), 1 - 0.5 / rows)
     likelihood = _log_likelihood(rows, drawn, float(hits), total)
     expects = _spread(rows, total, _STRENGTH * share, _STRENGTH * (1 - share)) + likelihood
-    marginal = np.logaddexp(log_sum_exp(expects), log_sum_exp(_spread(rows, total, 0.5, 0.5) + likelihood)) - np.log(2.0)
+    marginal = np.logaddexp(log_sum_exp(expects), log_sum_exp(_spread(rows, total, 0.5, 0.5) + likelihood)) - np.log(
+        2.0
+    )
     mean = float(np.sum(total * np.exp(expects - log_sum_exp(expects))))
     return mean, int(total[likelihood > np.log(miss) + marginal][-1])
 

@@ -2,11 +2,11 @@
 
     value(r) = Σ_s [ H(Σ_c P(c)·P_c(s)) − Σ_c P(c)·H(P_c(s)) ]
 
-P(c) is how probable class c is for row r, P_c(s) are the probabilities of row s once r is counted under c, H is entropy, and
-s runs over a fixed sample of the pool. So the value is by how much the entropy of the sample is expected to fall when the
-label of r is told, the information that it has about the labels of the sample. What counting r does to s under every label
-alike is no information, and cancels: the fall from the entropy as it is now would reward rows that make the model surer
-whatever their label.
+P(c) is how probable class c is for row r, P_c(s) are the probabilities of row s once r is counted under c, H is
+entropy, and s runs over a fixed sample of the pool. So the value is by how much the entropy of the sample is expected
+to fall when the label of r is told: the information that it has about the labels of the sample. What counting r does to
+s under every label alike is no information, and cancels; the fall from the entropy as it is now would reward rows that
+make the model surer whatever their label.
 
 Counting is exact, so looking ahead is counting the row and taking it back; settings and families stay as they are.
 """
@@ -21,7 +21,6 @@ from ...base.arrays import Floats, Ints
 from ...base.errors import SettingsError
 from ...model import posterior
 from ...model.estimate import estimate
-from ...model.model import Model
 from ...tally.tally import Tally
 from .pool import Pool, entropy, probabilities
 

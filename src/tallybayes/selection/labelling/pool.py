@@ -114,9 +114,7 @@ class Pool:
                 self.columns.append(WordColumn(column, block, counts, self.names, way, factor, own))
             else:
                 own_family, belief = model.families[column.name], model.beliefs[column.name]
-                self.columns.append(
-                    CountedColumn(column, block, counts, self.names, self.settings, own_family, belief)
-                )
+                self.columns.append(CountedColumn(column, block, counts, self.names, self.settings, own_family, belief))
 
     @property
     def separable(self) -> bool:
@@ -155,7 +153,9 @@ class Pool:
         """The model with these rows counted under these labels."""
         schema = self.model.schema
         ones = None if schema.weights is None or schema.weights in self.batch else [1.0] * len(rows)
-        return self.model.update(self.taken(rows), labels, weights=ones, new_classes="allow") if len(rows) else self.model
+        return (
+            self.model.update(self.taken(rows), labels, weights=ones, new_classes="allow") if len(rows) else self.model
+        )
 
 
 def _read(model: Model, rows: Any) -> Batch:
@@ -163,9 +163,12 @@ def _read(model: Model, rows: Any) -> Batch:
     source = open_source(model.table_of(rows))
     if source.engine is not None:
         raise DataError(
-            "the rows to label live elsewhere", hint="bring some of them here first, e.g. frame.limit(100_000).toPandas()."
+            "the rows to label live elsewhere",
+            hint="bring some of them here first, e.g. frame.limit(100_000).toPandas().",
         )
-    wanted = dict(encode.wanted(schema, labelled=False)) | ({} if schema.weights is None else {schema.weights: "number"})
+    wanted = dict(encode.wanted(schema, labelled=False)) | (
+        {} if schema.weights is None else {schema.weights: "number"}
+    )
     batch = one_batch(list(source.batches(wanted)))
     if batch.rows == 0:
         raise DataError("there are no rows to choose from", hint="give the rows that have no label yet.")

@@ -32,7 +32,8 @@ class Labelling:
     """Rows without a label, and which of them to label next; `label` counts one, `undo` takes the last back.
 
     >>> import tallybayes as tb
-    >>> model = tb.fit({"text": ["win cash", "win now", "see you", "at home"], "y": ["spam", "spam", "ham", "ham"]}, "y")
+    >>> rows = {"text": ["win cash", "win now", "see you", "at home"], "y": ["spam", "spam", "ham", "ham"]}
+    >>> model = tb.fit(rows, "y", kinds={"text": "text"}, calibrate=False)
     >>> work = tb.Labelling(model, {"text": ["see cash", "home at last", "win"]})
     >>> row = work.next()[0]
     >>> work.label(row, "ham")
@@ -53,18 +54,20 @@ class Labelling:
         self._sample = np.sort(self._rng.permutation(n)[:sample])
         self._labels: dict[int, Any] = {}
         self._open = self._pool.weights > 0  # rows that may be asked for
-        self._uncertain = np.empty(n)
+        self._uncertain, self._p = np.empty(n), np.empty((n, 0))  # as of when each row was last scored
         self._turn = 0
         self._model: Model | None = model
         self._audit: _Audit | None = None
         self._refresh_all()
 
     def _refresh_all(self) -> None:
+        self._p = np.empty((self._pool.rows, len(self._pool.names)))
         for first in range(0, self._pool.rows, _AT_ONCE):
             self._refresh(np.arange(first, min(first + _AT_ONCE, self._pool.rows)))
 
     def _refresh(self, rows: Ints) -> None:
-        self._uncertain[rows] = uncertainty(self._pool.probabilities(rows))
+        self._p[rows] = p = self._pool.probabilities(rows)
+        self._uncertain[rows] = uncertainty(p)
 
     @property
     def labels(self) -> dict[int, Any]:
@@ -84,21 +87,38 @@ class Labelling:
             self._model = self._start.updated(rows, list(self._labels.values()))
         return self._model
 
-    def next(self, k: int = 1) -> list[int]:
-        """The numbers of the k rows to label next, the most telling first; fewer where no more are left."""
+    def next(self, k: int = 1, *, find: Any = None) -> list[int]:
+        """The numbers of the k rows to label next, the most telling first; fewer where no more are left.
+
+        With `find`, a class, they are those in which it is most probable: for who wants the rows of a rare class rather
+        than a model. As long as all labels are of one class, which tells nothing of another, rows are drawn at random.
+        """
         k = whole("k", k, 1)
-        short = self._most_uncertain(max(self._shortlist, k))
-        if len(short) == 0:
-            return []
+        out: list[int]
+        if find is not None:
+            out = self._largest(self._p[:, self._class(find)], k).tolist()
+            return out
+        if np.count_nonzero(self._pool.totals) < 2:
+            left = np.flatnonzero(self._open)
+            out = self._rng.permutation(left)[:k].tolist()
+            return out
+        short = self._largest(self._uncertain, max(self._shortlist, k))
         fall = (falls if self._pool.separable else falls_by_counting)(self._pool, short, self._sample)
-        out: list[int] = short[batch_of(fall, k)].tolist()
+        out = short[batch_of(fall, k)].tolist()
         return out
 
-    def _most_uncertain(self, n: int) -> Ints:
+    def _largest(self, by: Floats, n: int) -> Ints:
+        """The n rows without a label that have most of something; those that may have are scored anew before."""
         left = np.flatnonzero(self._open)
-        ahead = _first(left, -self._uncertain[left], _AHEAD * n)
+        ahead = _first(left, -by[left], max(_AHEAD * n, 256))
         self._refresh(ahead)
-        return _first(ahead, -self._uncertain[ahead], n)
+        return _first(ahead, -by[ahead], n)
+
+    def _class(self, label: Any) -> int:
+        name = str(canon.text(label))
+        if name not in self._pool.names:
+            raise unknown(SettingsError, f"there is no class {label!r}", name, self._pool.names)
+        return self._pool.names.index(name)
 
     def label(self, row: int, label: Any) -> None:
         """Count a row of the pool under a label."""
@@ -162,9 +182,7 @@ class Labelling:
 
         `found` is how many of the class were found before this work began, if they count as found.
         """
-        name = str(canon.text(label))
-        if name not in {*self._pool.names, *map(str, map(canon.text, self._labels.values()))}:
-            raise unknown(SettingsError, f"there is no class {label!r}", name, self._pool.names)
+        name = self._pool.names[self._class(label)]
         given = list(self._labels.items())
         if self._audit is None:
             rows = np.flatnonzero([row not in self._labels for row in range(self._pool.rows)])
@@ -212,13 +230,14 @@ def next_to_label(
 ) -> list[int]:
     """The numbers of the n rows without a label that it tells most to label next, the first is row 0.
 
-    A label is worth what it is expected to settle about the rest: the fall of the entropy of P(class) summed over a fixed
-    `sample` of the rows, worked out by counting each row of a `shortlist`, the most uncertain ones, under each class.
-    Settings and families stay as they are. Several rows are chosen so that each tells something else. Who labels row
-    after row keeps a `tb.Labelling`, which does not begin anew each time.
+    A label is worth what it is expected to settle about the rest: the fall of the entropy of P(class) summed over a
+    fixed `sample` of the rows, worked out by counting each row of a `shortlist`, the most uncertain ones, under each
+    class. Settings and families stay as they are. Several rows are chosen so that each tells something else. Who labels
+    row after row keeps a `tb.Labelling`, which does not begin anew each time.
 
     >>> import tallybayes as tb
-    >>> model = tb.fit({"text": ["win cash", "win now", "see you", "at home"], "y": ["spam", "spam", "ham", "ham"]}, "y")
+    >>> rows = {"text": ["win cash", "win now", "see you", "at home"], "y": ["spam", "spam", "ham", "ham"]}
+    >>> model = tb.fit(rows, "y", kinds={"text": "text"}, calibrate=False)
     >>> next_to_label(model, {"text": ["win win", "see cash", "cash home", "you"]})
     [1]
     """
