@@ -205,6 +205,11 @@ def test_what_is_known_is_taken_off() -> None:
         counted_left(30, "yes", 5.0, {}, {}, 0, 90)
     with pytest.raises(tb.SettingsError, match="recall=95"):
         left.enough(95)
+    with pytest.raises(tb.SettingsError, match="found=-1"):
+        counted_left(30, "yes", 5.0, {}, {}, -1, 0.9)
+    with pytest.raises(tb.DataError, match="by row number"):
+        counted_left(30, "yes", 5.0, [3], {}, 0, 0.9)  # type: ignore[arg-type]
+    assert counted_left(0, "yes", 0.0, {}, {}, 4, 0.9).recall == 1.0
 
 
 def test_a_session_knows_what_was_audited() -> None:

@@ -1,8 +1,8 @@
 """How many rows of a class are likely left among those without a label, and when to stop looking for them.
 
 Labels that a model has asked for say nothing of the rows that it has not asked for, so no bound rests on them. What
-does is an audit: rows drawn at random from all that had no label at the time. With m drawn from N rows, r of the class among
-them, and T of the class in all N, r is hypergeometric:
+does is an audit: rows drawn at random from all that had no label at the time. With m drawn from N rows, r of the class
+among them, and T of the class in all N, r is hypergeometric:
 
     interval   every T under which neither r or fewer nor r or more would be rarer than (1 − confidence)/2
     bound      every T with likelihood(T) > (1 − confidence) · Σ prior(T')·likelihood(T'), which holds at every size of
@@ -28,6 +28,7 @@ from ...base.lazy import gammaln
 from ...base.show import Page, Shown
 from ...families.smoothing import is_number
 from ...model.model import Model
+from .lookahead import whole
 
 _STRENGTH = 10.0  # rows that the model's expectation is worth in the prior; the uniform half of it is worth none
 
@@ -75,7 +76,7 @@ class Left(Shown):
         name = canon.printable(self.label, 30)
         lines = [
             ["rows without a label", f"{self.rows:,}"],
-            ["of them drawn and labelled at random before", f"{self.audited:,}"],
+            ["rows drawn at random and labelled", f"{self.audited:,}"],
             [f"{name} left", f"about {self.estimate:,.0f} ({sure}: {self.low:,} to {self.high:,})"],
             [f"{name} found", f"{self.found:,}"],
             [
@@ -96,7 +97,7 @@ def relevant_left(
     the labels of rows drawn from them at random, {row number: label}; `since` those of rows that got one by another way
     after that; `found` is how many of the class were known before. `tb.Labelling` keeps all of this by itself.
     """
-    p = model.predict_proba(data)
+    p = model.predict_proba(data).reshape(-1, len(model.classes))
     return counted_left(len(p), of, float(p[:, model.class_number(of)].sum()), audited, since or {}, found, confidence)
 
 
@@ -107,6 +108,13 @@ def counted_left(
     """The same of numbers alone: the rows that there were, and how many of the class a model expected among them."""
     if not is_number(confidence) or not 0 < confidence < 1:
         raise SettingsError(f"confidence={confidence!r}", hint="take a share between 0 and 1, e.g. 0.9.")
+    for labels in (audited, since):
+        if not isinstance(labels, Mapping):
+            raise DataError(
+                f"labels as a {type(labels).__name__}", hint="give them by row number: {12: 'spam', 40: 'ham'}."
+            )
+    if rows == 0:
+        return Left(label, 0, 0, 0.0, 0, 0, 0, whole("found", found, 0), float(confidence))
     given = {**since, **audited}
     for row in given:
         if isinstance(row, bool) or not isinstance(row, (int, np.integer)) or not 0 <= row < rows:
@@ -126,7 +134,7 @@ def counted_left(
 
     return Left(
         label, rows - len(known), len(audited), left(mean), int(left(low)), int(left(high)), int(left(at_most)),
-        found + here, float(confidence),
+        whole("found", found, 0) + here, float(confidence),
     )  # fmt: skip
 
 
