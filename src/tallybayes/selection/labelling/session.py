@@ -49,7 +49,7 @@ class Labelling:
         self._shortlist, sample = whole("shortlist", shortlist, 1), whole("sample", sample, 1)
         self._pool = self._start = Pool(model, rows)
         self._counted = 0  # labels that were known when the pool was made; those that came since are counted in it
-        self._rng = np.random.default_rng(seed)
+        self._rng, self._seed = np.random.default_rng(seed), seed
         n = self._pool.rows
         self._sample = np.sort(self._rng.permutation(n)[:sample])
         self._labels: dict[int, Any] = {}
@@ -90,6 +90,9 @@ class Labelling:
     def next(self, k: int = 1, *, find: Any = None) -> list[int]:
         """The numbers of the k rows to label next, the most telling first; fewer where no more are left.
 
+        The shortlist is half the most uncertain rows and half random ones: words counted in nothing but doubtful rows
+        would say less of the class than they do.
+
         With `find`, a class, they are those in which it is most probable: for who wants the rows of a rare class rather
         than a model. As long as all labels are of one class, which tells nothing of another, rows are drawn at random.
         """
@@ -98,11 +101,15 @@ class Labelling:
         if find is not None:
             out = self._largest(self._p[:, self._class(find)], k).tolist()
             return out
+        by_chance = np.random.default_rng([self._seed, len(self._labels)])  # the same until a label comes
+        left = by_chance.permutation(np.flatnonzero(self._open))
         if np.count_nonzero(self._pool.totals) < 2:
-            left = np.flatnonzero(self._open)
-            out = self._rng.permutation(left)[:k].tolist()
+            out = left[:k].tolist()
             return out
-        short = self._largest(self._uncertain, max(self._shortlist, k))
+        n = max(self._shortlist, 2 * k)
+        uncertain = self._largest(self._uncertain, -(-n // 2))
+        others = left[: 2 * n]
+        short = np.append(uncertain, others[~np.isin(others, uncertain)][: n // 2])
         fall = (falls if self._pool.separable else falls_by_counting)(self._pool, short, self._sample)
         out = short[batch_of(fall, k)].tolist()
         return out
@@ -231,9 +238,9 @@ def next_to_label(
     """The numbers of the n rows without a label that it tells most to label next, the first is row 0.
 
     A label is worth what it is expected to settle about the rest: the fall of the entropy of P(class) summed over a
-    fixed `sample` of the rows, worked out by counting each row of a `shortlist`, the most uncertain ones, under each
-    class. Settings and families stay as they are. Several rows are chosen so that each tells something else. Who labels
-    row after row keeps a `tb.Labelling`, which does not begin anew each time.
+    fixed `sample` of the rows, worked out by counting each row of a `shortlist`, the most uncertain and as many random
+    ones, under each class. Settings and families stay as they are. Several rows are chosen so that each tells something
+    else. Who labels row after row keeps a `tb.Labelling`, which does not begin anew each time.
 
     >>> import tallybayes as tb
     >>> rows = {"text": ["win cash", "win now", "see you", "at home"], "y": ["spam", "spam", "ham", "ham"]}
