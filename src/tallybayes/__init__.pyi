@@ -57,6 +57,10 @@ from .selection.choose.fit import fit as fit
 from .selection.choose.fit import textbook as textbook
 from .selection.choose.tune import Tuned as Tuned
 from .selection.choose.tune import tune as tune
+from .selection.labelling.left import Left as Left
+from .selection.labelling.left import relevant_left as relevant_left
+from .selection.labelling.session import Labelling as Labelling
+from .selection.labelling.session import next_to_label as next_to_label
 from .selection.leave_one_out import leave_one_out as leave_one_out
 from .selection.measure import metrics as metrics
 from .selection.measure.cross_validate import cross_validate as cross_validate

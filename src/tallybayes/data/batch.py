@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from ..base.arrow import array
 from ..base.errors import DataError, excerpt
+from ..base.lazy import scipy
 from ..base.threads import threads
 from .columns import as_column, plain, with_points
 
@@ -252,6 +253,48 @@ def _spooled(batches: Iterator[Batch]) -> Source:
     source = Source(read)
     weakref.finalize(source, shutil.rmtree, folder, ignore_errors=True)
     return source
+
+
+def one_batch(batches: list[Batch]) -> Batch:
+    """Several batches as one, their columns of one type where there is one."""
+    batches = [b for b in batches if b.rows] or batches[:1]
+    if len(batches) <= 1:
+        return batches[0] if batches else Batch({}, 0)
+    names = dict.fromkeys(n for b in batches for n in b.columns)
+    columns: dict[str, Any] = {}
+    for name in names:
+        pieces = [b.columns[name] if name in b.columns else pa.nulls(b.rows) for b in batches]
+        kind = _one_type(pieces)
+        if kind is not None:
+            columns[name] = pa.concat_arrays([p if p.type == kind else p.cast(kind) for p in pieces])
+        elif all(isinstance(p, np.ndarray) for p in pieces):
+            columns[name] = np.concatenate(pieces)
+        elif all(scipy.sparse.issparse(p) for p in pieces):
+            columns[name] = scipy.sparse.vstack(pieces).tocsr()
+        else:
+            columns[name] = [v for p in pieces for v in (p.to_pylist() if isinstance(p, pa.Array) else p)]
+    first = batches[0]
+    rows = sum(b.rows for b in batches)
+    return Batch(
+        columns, rows, place=_places(batches), written=first.written, sampled=first.sampled, decimal=first.decimal
+    )
+
+
+def _places(batches: list[Batch]) -> Callable[[int], str] | None:
+    """Where the rows of several batches stand."""
+    if any(b.place is None for b in batches):
+        return None
+    return lambda row: next(b.place(row) for b in reversed(batches) if b.start <= row and b.place is not None)
+
+
+def _one_type(pieces: list[Any]) -> Any:
+    """The Arrow type that all pieces of a column can have, or None; a batch may lack a column or its fractions."""
+    if not all(isinstance(p, pa.Array) for p in pieces):
+        return None
+    kinds = {str(p.type): p.type for p in pieces if not pa.types.is_null(p.type)}
+    if len(kinds) <= 1:
+        return next(iter(kinds.values()), pa.null())
+    return pa.float64() if all(pa.types.is_integer(k) or pa.types.is_floating(k) for k in kinds.values()) else None
 
 
 def one_row(row: Mapping[Any, Any]) -> Batch:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,8 +12,8 @@ import pyarrow as pa
 from ..base import canon, threads
 from ..base.arrays import Ints
 from ..base.errors import DataError, SchemaError, SettingsError, unknown, warn
-from ..base.lazy import scipy
 from . import encode
+from .batch import one_batch
 from .blocks import Codes
 from .guess import Reading, typed
 from .look import gives_away, look_alike, read_ahead
@@ -193,7 +193,7 @@ def first_look(source: Source, *, whole: bool = False) -> Batch:
         step = 1
         while -(-source.rows // step) > LOOK:
             step *= 2
-        joined = _joined(list(threads.each(lambda each: each[0].take(each[1]), _every(source, step))))
+        joined = one_batch(list(threads.each(lambda each: each[0].take(each[1]), _every(source, step))))
         return replace(joined, sampled=joined.sampled or step > 1)
     kept: list[Batch] = []
     step, total, seen = 1, 0, 0
@@ -210,7 +210,7 @@ def first_look(source: Source, *, whole: bool = False) -> Batch:
                 first = (first - piece.rows) % 2
                 kept[i] = piece.take(rows)
             total = sum(piece.rows for piece in kept)
-    return replace(_joined(kept), sampled=step > 1)
+    return replace(one_batch(kept), sampled=step > 1)
 
 
 def _every(source: Source, step: int) -> Iterator[tuple[Batch, Ints]]:
@@ -219,47 +219,6 @@ def _every(source: Source, step: int) -> Iterator[tuple[Batch, Ints]]:
     for batch in source.batches():
         yield batch, np.arange(-seen % step, batch.rows, step)
         seen += batch.rows
-
-
-def _joined(batches: list[Batch]) -> Batch:
-    batches = [b for b in batches if b.rows] or batches[:1]
-    if len(batches) <= 1:
-        return batches[0] if batches else Batch({}, 0)
-    names = dict.fromkeys(n for b in batches for n in b.columns)
-    columns: dict[str, Any] = {}
-    for name in names:
-        pieces = [b.columns[name] if name in b.columns else pa.nulls(b.rows) for b in batches]
-        kind = _one_type(pieces)
-        if kind is not None:
-            columns[name] = pa.concat_arrays([p if p.type == kind else p.cast(kind) for p in pieces])
-        elif all(isinstance(p, np.ndarray) for p in pieces):
-            columns[name] = np.concatenate(pieces)
-        elif all(scipy.sparse.issparse(p) for p in pieces):
-            columns[name] = scipy.sparse.vstack(pieces).tocsr()
-        else:
-            columns[name] = [v for p in pieces for v in (p.to_pylist() if isinstance(p, pa.Array) else p)]
-    first = batches[0]
-    rows = sum(b.rows for b in batches)
-    return Batch(
-        columns, rows, place=_places(batches), written=first.written, sampled=first.sampled, decimal=first.decimal
-    )
-
-
-def _places(batches: list[Batch]) -> Callable[[int], str] | None:
-    """Where the rows of several batches stand."""
-    if any(b.place is None for b in batches):
-        return None
-    return lambda row: next(b.place(row) for b in reversed(batches) if b.start <= row and b.place is not None)
-
-
-def _one_type(pieces: list[Any]) -> Any:
-    """The Arrow type that all pieces of a column can have, or None; a batch may lack a column or its fractions."""
-    if not all(isinstance(p, pa.Array) for p in pieces):
-        return None
-    kinds = {str(p.type): p.type for p in pieces if not pa.types.is_null(p.type)}
-    if len(kinds) <= 1:
-        return next(iter(kinds.values()), pa.null())
-    return pa.float64() if all(pa.types.is_integer(k) or pa.types.is_floating(k) for k in kinds.values()) else None
 
 
 def _columns_of(look: Batch, skip: Iterable[str | None]) -> list[str]:

@@ -8,9 +8,9 @@ from functools import cache
 import numpy as np
 
 from ..base import canon
-from ..base.arrays import safe_log
+from ..base.arrays import Floats, safe_log
 from ..base.errors import CannotEstimate
-from ..data.schema import Schema
+from ..data.schema import Column, Schema
 from ..exact.counts import Counts
 from ..families import Auto, Belief, Context, Family, Gaussian, default_family, family_for
 from ..families.auto import choose
@@ -48,21 +48,29 @@ def estimate(tally: Tally, settings: SettingsLike = None, *, known: Mapping[str,
     beliefs: dict[str, Belief] = {}
     families: dict[str, Family] = {}
     for column in schema.counted:
-        context = Context(
-            column.name, names, totals, settings.smoothing_of(column.name), column.values, column.cells, column.width,
-            settings.predictive, settings.unseen == "reserve", settings.floor, column.like == "vector", largest,
-            column.like,
-        )  # fmt: skip
-        chosen = settings.families.get(column.name)
-        family = default_family(column.kind) if chosen is None else family_for(chosen, column.kind)
-        if isinstance(family, Auto):
-            family = (known or {}).get(column.name) or choose(counts[column.name], context)
-        belief = family.estimate(counts[column.name], context)
-        correction = settings.corrections.get(column.name)
-        beliefs[column.name] = belief if correction is None else corrected(belief, correction, context)
-        families[column.name] = family
+        family, belief = believed(column, counts[column.name], names, totals, settings, known, largest)
+        families[column.name], beliefs[column.name] = family, belief
     labels = tuple(canon.from_text(c, schema.label_type) for c in names)
     return Model(schema, labels, safe_log(class_prior(settings, names, totals)), beliefs, families, settings, tally)
+
+
+def believed(
+    column: Column, counts: Counts, names: tuple[str, ...], totals: Floats, settings: Settings,
+    known: Mapping[str, Family] | None = None, largest: Callable[[], float] = lambda: 0.0,
+) -> tuple[Family, Belief]:  # fmt: skip
+    """The family of one column, chosen if it has to be, and what it believes of counts whose classes are `names`."""
+    context = Context(
+        column.name, names, totals, settings.smoothing_of(column.name), column.values, column.cells, column.width,
+        settings.predictive, settings.unseen == "reserve", settings.floor, column.like == "vector", largest,
+        column.like,
+    )  # fmt: skip
+    chosen = settings.families.get(column.name)
+    family = default_family(column.kind) if chosen is None else family_for(chosen, column.kind)
+    if isinstance(family, Auto):
+        family = (known or {}).get(column.name) or choose(counts, context)
+    belief = family.estimate(counts, context)
+    correction = settings.corrections.get(column.name)
+    return family, belief if correction is None else corrected(belief, correction, context)
 
 
 def _largest_deviation(

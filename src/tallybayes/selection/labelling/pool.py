@@ -1,0 +1,189 @@
+"""Rows without a label as a model sees them: read once, scored as often as asked, while rows are counted or taken back.
+
+Every column is kept by itself, since a score is a sum of columns: `WordColumn` for words that a short way is known for,
+`CountedColumn` for any other. Under settings and families that stay, what a column would say with one row more depends
+on nothing but that row's value in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ...base import canon
+from ...base.arrays import Floats, Ints, safe_log
+from ...base.errors import CannotEstimate, DataError
+from ...data import encode
+from ...data.batch import one_batch
+from ...data.blocks import Bag, Block, Groups
+from ...data.schema import Column
+from ...data.sources import Batch, Source, open_source
+from ...exact.counts import Counts, add_counts
+from ...families import Belief, Family
+from ...families.settings import Settings
+from ...model import posterior
+from ...model.estimate import believed
+from ...model.model import Model
+from ...model.prior import class_prior, class_totals
+from ..splits import column_hashes
+from ..word_grid import reading
+from .words import WordColumn
+
+
+class CountedColumn:
+    """Any column: its belief is estimated anew from its exact counts, once for all rows of one value."""
+
+    def __init__(
+        self, column: Column, block: Block, counts: Counts, classes: tuple[str, ...], settings: Settings,
+        family: Family, belief: Belief,
+    ) -> None:  # fmt: skip
+        self.column, self.block, self.counts, self.classes, self.settings = column, block, counts, classes, settings
+        self.keys = column_hashes(block)
+        self.family, self.belief = family, belief
+        self.factor = posterior.factor(settings, column.name, block)
+
+    def _of(self, row: int, label: int, weight: float) -> Counts:
+        groups = Groups(np.array([label]), len(self.classes), None if weight == 1 else np.array([weight]))
+        sheets = self.block.take(np.array([row])).sum_by(groups)
+        return Counts({name: sheet for name, sheet in sheets.items() if sheet})
+
+    def add(self, row: int, label: int, weight: float, totals: Floats, sign: int = 1) -> None:
+        """Count a row of the pool under a class, or take it back."""
+        own = self._of(row, label, weight)
+        self.counts = add_counts([self.counts, own if sign > 0 else -own])
+        self.family, self.belief = believed(self.column, self.counts, self.classes, totals, self.settings)
+
+    def parts(self, rows: Ints) -> Floats:
+        """What the values of some rows say now, rows × classes, weighted as it is scored."""
+        return self._weighted(self.belief.parts(self.block.take(rows)), rows)
+
+    def _weighted(self, parts: Floats, rows: Ints) -> Floats:
+        by = self.factor[rows, None] if isinstance(self.factor, np.ndarray) else self.factor
+        out: Floats = parts * by
+        return out
+
+    def imagined(self, candidates: Ints, weights: Floats, sample: Ints) -> Callable[[int, int, Floats], Floats]:
+        """(number of the candidate, class, totals) → what the sample's values say with that candidate counted so."""
+        block, done = self.block.take(sample), dict[Any, Floats]()
+        families = {self.column.name: self.family}
+
+        def said(i: int, label: int, totals: Floats) -> Floats:
+            row, weight = int(candidates[i]), float(weights[i])
+            key = int(self.keys[row]), label, weight
+            if key not in done:
+                counts = add_counts([self.counts, self._of(row, label, weight)])
+                belief = believed(self.column, counts, self.classes, totals, self.settings, families)[1]
+                done[key] = self._weighted(belief.parts(block), sample)
+            return done[key]
+
+        return said
+
+
+class Pool:
+    """Rows without a label under a model whose settings stay."""
+
+    def __init__(self, model: Model, rows: Any) -> None:
+        if model.tally is None:
+            raise CannotEstimate(
+                "a model written down without a strength learns from no label, so none is worth more than another",
+                hint="say how many rows it is worth: tb.Model.written(prior, tables, strength=100).",
+            )
+        self.model, self.settings = model, model.settings
+        self.batch = _read(model, rows)
+        self.rows = self.batch.rows
+        self.names = tuple(str(canon.text(c)) for c in model.classes)
+        self.totals = class_totals(model.tally, self.names)
+        given = encode.weights(model.schema, self.batch) if model.schema.weights in self.batch else None
+        self.weights = np.ones(self.rows) if given is None else given
+        self._offsets = posterior.offsets(self.settings, model.classes)
+        blocks = {n: b.unordered() if isinstance(b, Bag) else b for n, b in model._encoded(self.batch).items()}
+        number = np.array([self.names.index(c) for c in model.tally.classes], dtype=np.int64)
+        self.columns: list[WordColumn | CountedColumn] = []
+        plain = replace(self.settings, corrections={}, prior="counted")
+        for column in model.schema.counted:
+            if self.settings.weights.get(column.name, 1.0) == 0:  # it is not asked
+                continue
+            counts, block = model.tally.columns[column.name].relabel(number), blocks[column.name]
+            way = reading(column, plain) if isinstance(block, Bag) and len(self.names) > 1 else None
+            if way is not None and isinstance(block, Bag):
+                factor = posterior.factor(self.settings, column.name, block)
+                own = self.settings.corrections.get(column.name)
+                self.columns.append(WordColumn(column, block, counts, self.names, way, factor, own))
+            else:
+                own_family, belief = model.families[column.name], model.beliefs[column.name]
+                self.columns.append(CountedColumn(column, block, counts, self.names, self.settings, own_family, belief))
+
+    @property
+    def separable(self) -> bool:
+        """Whether what a column says depends on its own counts alone; a floor under all Gaussians ties them."""
+        return self.settings.floor.kind == "column"
+
+    def start(self, totals: Floats) -> Floats:
+        """Where scores start when the classes have so many rows."""
+        out: Floats = safe_log(class_prior(self.settings, self.names, totals)) + self._offsets
+        return out
+
+    def add(self, row: int, label: int, sign: int = 1) -> None:
+        """Count a row under a class, or take it back."""
+        self.totals = self.totals + sign * self.weights[row] * (np.arange(len(self.names)) == label)
+        for column in self.columns:
+            column.add(row, label, float(self.weights[row]), self.totals, sign)
+
+    def joint(self, rows: Ints) -> Floats:
+        """The scores of some rows, rows × classes."""
+        out = np.tile(self.start(self.totals), (len(rows), 1))
+        for column in self.columns:
+            out += column.parts(rows)
+        return posterior.calibrated(self.settings, out)
+
+    def probabilities(self, rows: Ints) -> Floats:
+        """P(class given row) of some rows."""
+        return probabilities(self.joint(rows), self.start(self.totals))
+
+    def taken(self, rows: Ints) -> Source:
+        """Some rows as data for `update`, without a label."""
+        batch = self.batch.take(rows)
+        columns = {n: c for n, c in batch.columns.items() if n != self.model.schema.target}
+        return Source(lambda: iter([replace(batch, columns=columns)]))
+
+    def updated(self, rows: Ints, labels: list[Any]) -> Model:
+        """The model with these rows counted under these labels."""
+        schema = self.model.schema
+        ones = None if schema.weights is None or schema.weights in self.batch else [1.0] * len(rows)
+        return (
+            self.model.update(self.taken(rows), labels, weights=ones, new_classes="allow") if len(rows) else self.model
+        )
+
+
+def _read(model: Model, rows: Any) -> Batch:
+    schema = model.schema
+    source = open_source(model.table_of(rows))
+    if source.engine is not None:
+        raise DataError(
+            "the rows to label live elsewhere",
+            hint="bring some of them here first, e.g. frame.limit(100_000).toPandas().",
+        )
+    wanted = dict(encode.wanted(schema, labelled=False)) | (
+        {} if schema.weights is None else {schema.weights: "number"}
+    )
+    batch = one_batch(list(source.batches(wanted)))
+    if batch.rows == 0:
+        raise DataError("there are no rows to choose from", hint="give the rows that have no label yet.")
+    return batch
+
+
+def probabilities(joint: Floats, start: Floats) -> Floats:
+    """P(class) of scores; where every class is impossible the start answers."""
+    top = joint.max(axis=-1, keepdims=True)
+    joint = np.where(np.isfinite(top), joint, start)
+    p = np.exp(joint - joint.max(axis=-1, keepdims=True))
+    out: Floats = p / p.sum(axis=-1, keepdims=True)
+    return out
+
+
+def entropy(p: Floats) -> Floats:
+    """−Σ P·log P along the last axis, in nats."""
+    return np.asarray(-np.sum(p * np.log(np.where(p > 0, p, 1.0)), axis=-1))
