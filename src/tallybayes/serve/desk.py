@@ -32,7 +32,7 @@ from ..model.model import Model
 from ..selection.choose.fit import fit
 from ..store.model_file import load
 from ..tally.tally import Tally
-from .journal import COUNTED, GONE, POOL, SKIPPED, RowChange, Journal, KeptRow, Operation, now
+from .journal import COUNTED, GONE, POOL, SKIPPED, Journal, KeptRow, Operation, RowChange, now
 from .journal_file import JournalError
 from .recovery import beside, caught_up, clear_leftovers, take_lock
 from .rows import RowReader

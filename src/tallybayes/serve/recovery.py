@@ -16,7 +16,7 @@ import contextlib
 import os
 
 from ..base.disk import locked
-from .journal import RowChange, Journal, Operation, now
+from .journal import Journal, Operation, RowChange, now
 from .journal_file import JournalError
 from .served import Served
 

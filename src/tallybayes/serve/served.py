@@ -16,7 +16,7 @@ from ..model.model import Model
 from ..model.renewing import aged, without_traces
 from ..tally.guard import check_new_classes
 from ..tally.tally import Tally, add_tallies
-from .journal import RowChange, KeptRow, label_in
+from .journal import KeptRow, RowChange, label_in
 from .rows import RowReader
 
 
