@@ -126,6 +126,11 @@ class Desk:
     # ---- reading: never waits
 
     @property
+    def served(self) -> Served:
+        """Model, counts and number of the last operation, as they belong together."""
+        return self._now
+
+    @property
     def model(self) -> Model:
         """The model as it is now; it never changes, the next operation puts another in its place."""
         return self._now.model
@@ -175,7 +180,7 @@ class Desk:
         A label that no row has had is refused, unless `new_classes="allow"`: it is most likely misspelt.
         """
         with self._writing() as read:
-            new = _given(read, rows, labels)
+            new = read.given(rows, labels)
             return self._do("learn", who, [RowChange(row, GONE, COUNTED + label) for row, label in new], new_classes)
 
     def label(self, row: int, label: Any, *, who: str = "", new_classes: str = "refuse") -> Done:
@@ -200,7 +205,7 @@ class Desk:
                 found = f"row {excerpt(idle)} is not counted; nothing has been forgotten"
                 raise CannotForget(found, hint="leave it out of the ids.")
             changes, taken, strange = [RowChange(row, row.standing, GONE) for row in known], {r.id for r in known}, []
-            for row, label in _given(read, rows, empty=bool(known)):
+            for row, label in read.given(rows, empty=bool(known)):
                 standing = COUNTED + label
                 alike = (r for r in self._journal.alike(row.key) if r.standing == standing and r.id not in taken)
                 held = next(alike, None)
@@ -220,7 +225,7 @@ class Desk:
             kept, standing = self.row(row), COUNTED + read.label_text(label)
             if not kept.counted or kept.standing == standing:
                 how = f"has the label {kept.label!r} already" if kept.counted else f"is not counted: {kept.standing}"
-                raise DataError(f"row {row} {how}", hint="look at it first: row(id).")
+                raise DataError(f"row {row} {how}", hint="look at the row first.")
             return self._do("relabel", who, [RowChange(kept, kept.standing, standing)], new_classes)
 
     def undo(self, operation: int, *, who: str = "") -> Done:
@@ -243,7 +248,7 @@ class Desk:
             if not wiped:
                 raise DataError(
                     f"no row of the journal has this value in the column {column!r}",
-                    hint="found(column, value) looks without erasing; values are compared as they are written.",
+                    hint="search for it without erasing first; values are compared as they are written.",
                 )
             before, ids = self._now, [row.id for row in wiped]
             ever = self._journal.labels_of(ids)
@@ -331,7 +336,7 @@ class Desk:
         kept = self.row(row)
         if kept.standing != POOL:
             how = f"has the label {kept.label!r}" if kept.counted else f"is {kept.standing}"
-            raise DataError(f"row {row} is not in the pool: it {how}", hint="take one that pool() gives.")
+            raise DataError(f"row {row} is not in the pool: it {how}", hint="take one that waits for a label.")
         return RowChange(kept, POOL, became)
 
     def _turned_round(self, undone: Operation) -> list[RowChange]:
@@ -350,6 +355,9 @@ class Desk:
                 continue  # it is not counted, as before the operation
             if row.standing != became:
                 later = self._journal.last_change_of(number)
+                if self._journal.operation(later).undoes == undone.number:
+                    found = f"operation {undone.number} is undone already, by operation {later}"
+                    raise CannotUndo(found, hint=f"undo operation {later} to have it back.")
                 raise CannotUndo(
                     f"operation {undone.number} cannot be undone: row {number} was changed since, by operation {later}",
                     hint=f"undo operation {later} first, or relabel or forget the row itself.",
@@ -371,26 +379,9 @@ class Desk:
             raise CannotForget(
                 f"the journal does not hold {many(gone.rows, 'row')} of these, and the rows that the model was made of "
                 f"cannot have had them: that would leave {problem}; nothing has been forgotten",
-                hint="check their labels and values; found(column, value) shows rows as the journal has them.",
+                hint="check their labels and values; a search shows rows as the journal has them.",
             )
         return left
-
-
-def _given(
-    read: RowReader, rows: Sequence[Mapping[str, Any]], labels: Sequence[Any] | None = None, *, empty: bool = False
-) -> list[tuple[KeptRow, str]]:
-    """Rows as they will be kept, with the classes that their labels mean."""
-    if isinstance(rows, (str, bytes, Mapping)) or not isinstance(rows, Sequence):
-        raise DataError(f"rows of type {type(rows).__name__}", hint="give a list of dicts, one per row.")
-    if not rows and not empty:
-        raise DataError("no rows", hint="give at least one.")
-    if labels is None:
-        return [(read.row(row, i), read.label(row, i)) for i, row in enumerate(rows)]
-    if len(labels) != len(rows):
-        raise DataError(
-            f"{many(len(rows), 'row')} and {many(len(labels), 'label')}", hint="give one label for each row."
-        )
-    return [(read.row(row, i), read.label_text(labels[i], i)) for i, row in enumerate(rows)]
 
 
 def _name(who: str) -> str:

@@ -49,6 +49,10 @@ _OPERATIONS = """SELECT number, kind, who, time, rows, before, after, undoes,
 _ROWS = "SELECT id, content, standing, key FROM rows"
 
 
+class NotInJournal(DataError):
+    """There is no operation or no row of this number."""
+
+
 @dataclass(frozen=True)
 class Operation:
     """One line of the journal; `digest` is that of the counts after it, "" where an erasure has made it unknown."""
@@ -124,7 +128,7 @@ class Journal(JournalFile):
         """The operation of a number; refused if there is none."""
         found = self._read(f"{_OPERATIONS} WHERE number = ?", (_whole(number, "an operation"),))
         if not found:
-            raise DataError(f"there is no operation {number}", hint="operations() lists those that there are.")
+            raise NotInJournal(f"there is no operation {number}", hint="look at the list of operations.")
         return Operation(*found[0])
 
     def at(self, digest: str) -> Operation | None:
@@ -138,9 +142,9 @@ class Journal(JournalFile):
         found = self.rows_there(wanted)
         absent = [each for each in dict.fromkeys(wanted) if each not in found]
         if absent:
-            raise DataError(
+            raise NotInJournal(
                 f"the journal has no row {excerpt(absent)}",
-                hint="take ids that found(column, value) or pool() has given; a row that was erased has none.",
+                hint="take an id that a search or the pool has given; a row that was erased has none.",
             )
         return [found[each] for each in wanted]
 
@@ -184,9 +188,9 @@ class Journal(JournalFile):
             out[row] = out.get(row, (was, ""))[0], became
         return [(row, was, became) for row, (was, became) in out.items() if was != became]
 
-    def last_change_of(self, row: int) -> int | None:
-        """The last operation that changed a row."""
-        found: int | None = self._read("SELECT max(operation) FROM changes WHERE row = ?", (row,))[0][0]
+    def last_change_of(self, row: int) -> int:
+        """The last operation that changed a row that was ever changed."""
+        found: int = self._read("SELECT max(operation) FROM changes WHERE row = ?", (row,))[0][0]
         return found
 
     def labels_of(self, ids: Sequence[int]) -> dict[int, set[str]]:

@@ -33,6 +33,21 @@ class RowReader:
         self.inputs = tuple(sorted({name for column in schema.counted for name in column.inputs}.union(weights)))
         self._written = {n for c in schema.counted if c.like == "category" for n in c.inputs} | {schema.target}
 
+    def given(
+        self, rows: Sequence[Mapping[str, Any]], labels: Sequence[Any] | None = None, *, empty: bool = False
+    ) -> list[tuple[KeptRow, str]]:
+        """Rows as they will be kept, with the classes that their labels mean; none only where that may be."""
+        if isinstance(rows, (str, bytes, Mapping)) or not isinstance(rows, Sequence):
+            raise DataError(f"rows of type {type(rows).__name__}", hint="give a list of dicts, one per row.")
+        if not rows and not empty:
+            raise DataError("no rows", hint="give at least one.")
+        if labels is None:
+            return [(self.row(row, i), self.label(row, i)) for i, row in enumerate(rows)]
+        if len(labels) != len(rows):
+            found = f"{canon.many(len(rows), 'row')} and {canon.many(len(labels), 'label')}"
+            raise DataError(found, hint="give one label for each row.")
+        return [(self.row(row, i), self.label_text(labels[i], i)) for i, row in enumerate(rows)]
+
     def row(self, given: Any, number: int = 0) -> KeptRow:
         """A row as the journal keeps it, without its label; refused where it cannot be counted."""
         if not isinstance(given, Mapping):

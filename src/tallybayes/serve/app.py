@@ -1,0 +1,119 @@
+"""The addresses of a served model: the API, its description, its health and its metrics, behind the guard."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any, NoReturn
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from .. import __version__
+from .api import ACTIONS, Action, Api
+from .desk import Desk
+from .guard import Guard, ServeLimits
+from .metrics import RequestMetrics, all_metrics
+from .openapi import described
+from .problems import ApiProblem, answered
+
+_log = logging.getLogger("tallybayes.serve")
+_METRICS_TYPE = "text/plain; version=0.0.4"
+
+
+def make_app(
+    desk: Desk,
+    *,
+    hosts: Iterable[str] = (),
+    token: str | None = None,
+    limits: ServeLimits | None = None,
+    pages: Iterable[BaseRoute] = (),
+) -> Starlette:
+    """The application that serves a desk; `hosts` are names besides those of loopback, `pages` more addresses.
+
+    Whoever binds it to an address asks `guard.check_token` first whether that needs a token.
+    """
+    limits = limits or ServeLimits()
+    api, requests = Api(desk, limits), RequestMetrics()
+
+    async def metrics(request: Request) -> Response:
+        told = await run_in_threadpool(all_metrics, desk, api.live, requests)
+        return PlainTextResponse(told, media_type=_METRICS_TYPE)
+
+    async def health(request: Request) -> Response:
+        return JSONResponse({"status": "ok"})
+
+    async def openapi(request: Request) -> Response:
+        return JSONResponse(described(__version__, token=token is not None))
+
+    own = [("/health", health), ("/metrics", metrics), ("/openapi.json", openapi)]
+    routes: list[BaseRoute] = [
+        *(Route(a.path, _endpoint(api, a, requests), methods=[a.method]) for a in ACTIONS),
+        *(Route(path, endpoint, methods=["GET"]) for path, endpoint in own),
+        *pages,
+    ]
+    app = Starlette(
+        routes=routes,
+        middleware=[Middleware(Guard, hosts=tuple(hosts), token=token, limits=limits)],
+        exception_handlers={HTTPException: answered, ApiProblem: answered, 500: answered},
+    )
+    app.state.api = api
+    return app
+
+
+def _endpoint(api: Api, action: Action, requests: RequestMetrics) -> Callable[[Request], Awaitable[Response]]:
+    async def endpoint(request: Request) -> Response:
+        began, status = time.perf_counter(), 500
+        try:
+            given = _query(request, action) if action.method == "GET" else await _body(request)
+            out: Response = JSONResponse(await run_in_threadpool(api.answer, action, given))
+            status = out.status_code
+        except Exception as error:
+            problem = ApiProblem.of(error)
+            if problem.kind == "failed":
+                _log.exception("%s failed", action.path)
+            out, status = problem.response(), problem.status
+        finally:
+            requests.count(action.path, status, time.perf_counter() - began)
+        return out
+
+    return endpoint
+
+
+async def _body(request: Request) -> dict[str, Any]:
+    """The object that a request holds."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":  # a form of another page could send nothing else without being asked
+        hint = "send the header Content-Type: application/json."
+        raise ApiProblem("not-a-json-body", f"the body is said to be {kind[:60] or 'nothing'!r}", hint)
+    try:
+        out = json.loads(await request.body(), parse_constant=_no_number)
+    except (ValueError, RecursionError) as error:
+        raise ApiProblem("not-json", f"the body is not JSON: {str(error)[:200]}", "send one object in UTF-8.") from None
+    if not isinstance(out, dict):
+        raise ApiProblem(
+            "not-json", f"the body is of type {type(out).__name__}, not an object", 'such as {"row": {…}}.'
+        )
+    return out
+
+
+def _no_number(word: str) -> NoReturn:
+    raise ValueError(f"{word} is no number of JSON; null means that a value is missing")
+
+
+def _query(request: Request, action: Action) -> Mapping[str, Any]:
+    """The fields in an address, all of which are whole numbers."""
+    out: dict[str, Any] = {}
+    for name, text in request.query_params.multi_items():
+        if name in out or not re.fullmatch(r"[0-9]{1,18}", text):
+            raise ApiProblem("not-json", f"{name[:60]}={text[:60]!r} in the address", "give a whole number, once.")
+        out[name] = int(text)
+    return out
