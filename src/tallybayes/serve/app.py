@@ -9,21 +9,25 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, NoReturn
 
-from starlette.applications import Starlette
-from starlette.concurrency import run_in_threadpool
-from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
-from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response
-from starlette.routing import BaseRoute, Route
-
 from .. import __version__
+from ..base.errors import MissingExtra
 from .api import ACTIONS, Action, Api
 from .desk import Desk
 from .guard import Guard, ServeLimits
 from .metrics import RequestMetrics, all_metrics
 from .openapi import described
-from .problems import ApiProblem, answered
+from .problems import ApiProblem
+
+try:
+    from starlette.applications import Starlette
+    from starlette.concurrency import run_in_threadpool
+    from starlette.exceptions import HTTPException
+    from starlette.middleware import Middleware
+    from starlette.requests import Request
+    from starlette.responses import JSONResponse, PlainTextResponse, Response
+    from starlette.routing import BaseRoute, Route
+except ImportError as error:
+    raise MissingExtra("serving a model needs Starlette", hint="pip install 'tallybayes[serve]'") from error
 
 _log = logging.getLogger("tallybayes.serve")
 _METRICS_TYPE = "text/plain; version=0.0.4"
@@ -63,10 +67,27 @@ def make_app(
     app = Starlette(
         routes=routes,
         middleware=[Middleware(Guard, hosts=tuple(hosts), token=token, limits=limits)],
-        exception_handlers={HTTPException: answered, ApiProblem: answered, 500: answered},
+        exception_handlers={HTTPException: _refused, ApiProblem: _refused, 500: _refused},
     )
     app.state.api = api
     return app
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    """The answer to a request that ended in an error of Starlette's or of ours."""
+    path = request.url.path[:200]
+    if isinstance(error, HTTPException) and error.status_code == 404:
+        return _response(ApiProblem("not-found", f"there is nothing at {path}", "see /openapi.json."))
+    if isinstance(error, HTTPException) and error.status_code == 405:
+        allowed = (error.headers or {}).get("Allow", "")
+        found = f"{path} does not take {request.method}"
+        return _response(ApiProblem("method", found, f"take {allowed or 'another'}.", allow=allowed))
+    return _response(ApiProblem.of(error))
+
+
+def _response(problem: ApiProblem) -> Response:
+    status, headers, body = problem.answer
+    return Response(body, status, headers)
 
 
 def _endpoint(api: Api, action: Action, requests: RequestMetrics) -> Callable[[Request], Awaitable[Response]]:
@@ -80,7 +101,7 @@ def _endpoint(api: Api, action: Action, requests: RequestMetrics) -> Callable[[R
             problem = ApiProblem.of(error)
             if problem.kind == "failed":
                 _log.exception("%s failed", action.path)
-            out, status = problem.response(), problem.status
+            out, status = _response(problem), problem.status
         finally:
             requests.count(action.path, status, time.perf_counter() - began)
         return out

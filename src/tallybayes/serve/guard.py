@@ -111,7 +111,7 @@ class Guard:
             self._check(scope, headers)
             body = await self._body(headers, receive)
         except ApiProblem as problem:
-            await problem.response()(scope, receive, guarded)
+            await _send(problem, guarded)
             return
         asked = False
 
@@ -130,7 +130,7 @@ class Guard:
                 raise
             hint = "ask for fewer rows. What was to be changed may still happen: GET /api/operations tells."
             late = ApiProblem("too-long", f"no answer within {self.limits.seconds:g} seconds", hint)
-            await late.response()(scope, receive, guarded)
+            await _send(late, guarded)
 
     def _check(self, scope: MutableMapping[str, Any], headers: dict[bytes, list[bytes]]) -> None:
         given = headers.get(b"host", [])
@@ -194,6 +194,14 @@ class Guard:
             found = f"the body was not there within {self.limits.body_seconds:g} seconds"
             raise ApiProblem("slow-body", found, "send fewer rows at once.") from None
         return b"".join(parts)
+
+
+async def _send(problem: ApiProblem, send: Send) -> None:
+    status, headers, body = problem.answer
+    told = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
+    told.append((b"content-length", str(len(body)).encode()))
+    await send({"type": "http.response.start", "status": status, "headers": told})
+    await send({"type": "http.response.body", "body": body})
 
 
 def _name_in(host: str) -> str:

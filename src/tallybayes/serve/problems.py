@@ -5,10 +5,8 @@ Every kind of refusal has a name of its own and a status; a program goes by the 
 
 from __future__ import annotations
 
+import json
 from typing import Any
-
-from starlette.requests import Request
-from starlette.responses import JSONResponse
 
 from ..base.errors import (
     CannotEstimate,
@@ -23,6 +21,7 @@ from .desk import CannotUndo
 from .journal import NotInJournal
 from .journal_file import JournalError
 
+MEDIA_TYPE = "application/problem+json"
 # name → status and title
 KINDS: dict[str, tuple[int, str]] = {
     "not-json": (400, "The body is not JSON as it is expected"),
@@ -84,20 +83,7 @@ class ApiProblem(Exception):
         out = {"type": f"urn:tallybayes:{self.kind}", "title": KINDS[self.kind][1], "status": self.status}
         return {**out, "detail": self.detail, **({"hint": self.hint} if self.hint else {})}
 
-    def response(self) -> JSONResponse:
-        """The answer."""
-        return JSONResponse(self.to_dict(), self.status, self.headers, "application/problem+json")
-
-
-async def answered(request: Request, error: Exception) -> JSONResponse:
-    """The answer to a request that ended in an error of Starlette's or of ours."""
-    status = getattr(error, "status_code", None)
-    if status == 404:
-        return ApiProblem("not-found", f"there is nothing at {request.url.path[:200]}", "see /openapi.json.").response()
-    if status == 405:
-        allowed = (getattr(error, "headers", None) or {}).get("Allow", "")
-        found = f"{request.url.path[:200]} does not take {request.method}"
-        return ApiProblem(
-            "method", found, f"take {allowed}." if allowed else "see /openapi.json.", allow=allowed
-        ).response()
-    return ApiProblem.of(error).response()
+    @property
+    def answer(self) -> tuple[int, dict[str, str], bytes]:
+        """Status, headers and body of the answer."""
+        return self.status, {"content-type": MEDIA_TYPE, **self.headers}, json.dumps(self.to_dict()).encode()
