@@ -99,6 +99,23 @@ def test_operations_go_to_the_desk(app: Any, desk: Desk) -> None:
     assert nearest.status == (200 if hasattr(tb, "next_to_label") else 501)
 
 
+def test_a_request_that_comes_again_changes_nothing(app: Any, desk: Desk, tmp_path: Path) -> None:
+    body, key = {"rows": [row(50)], "new_classes": "allow"}, {"idempotency_key": "4711"}
+    first = told(ask(app, "POST", "/api/learn", body, **key))
+    again = told(ask(app, "POST", "/api/learn", body, **key))
+    assert again == first
+    assert desk.version == 2
+    shutil.copytree(Path(desk.path).parent, tmp_path / "again")
+    with Desk.open(tmp_path / "again" / "m") as later:  # also after a crash
+        found = ask(make_app(later), "POST", "/api/learn", body, **key)
+        assert (told(found)["operation"], later.version) == (2, 2)
+    other = told(ask(app, "POST", "/api/learn", {**body, "who": "ann"}, **key))  # not the same request
+    assert (other["operation"], told(ask(app, "POST", "/api/learn", body))["operation"]) == (3, 4)
+    refused = {"rows": [row(1) | {"play": "yess"}]}
+    assert [ask(app, "POST", "/api/learn", refused, **key).status for _ in range(2)] == [422, 422]
+    assert "request" not in told(ask(app, "GET", "/api/operations"))["operations"][0]
+
+
 @pytest.mark.parametrize(
     ("method", "address", "body", "kind", "hint"),
     [

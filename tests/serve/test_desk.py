@@ -23,8 +23,8 @@ from taught import LABELS, operation, row
 
 import tallybayes as tb
 from tallybayes.serve import desk as desk_module
-from tallybayes.serve.desk import CannotUndo, Desk
-from tallybayes.serve.journal import Journal
+from tallybayes.serve.desk import Desk
+from tallybayes.serve.journal import CannotUndo, Journal
 from tallybayes.serve.journal_file import JournalError
 
 TESTS = Path(__file__).resolve().parents[1]

@@ -5,6 +5,7 @@ The table `ACTIONS` is all there is: `app` makes addresses of it, and `openapi` 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -14,9 +15,9 @@ import numpy as np
 from ..base.errors import DataError, did_you_mean, excerpt, unknown
 from ..base.wording import jsonable
 from ..model.model import Model
-from .desk import Desk
+from .desk import Desk, Done, Receipt
 from .guard import ServeLimits
-from .journal import KeptRow
+from .journal import KeptRow, Operation
 from .metrics import LiveWatch
 from .problems import ApiProblem
 
@@ -41,6 +42,11 @@ class Action:
     name: str
     says: str
     fields: Mapping[str, Field] = field(default_factory=dict)
+
+    @property
+    def changes(self) -> bool:
+        """Whether it leads to an operation that can be asked for twice by mistake; to erase twice changes nothing."""
+        return "who" in self.fields and self.name != "erase"
 
 
 _WHO = Field("text", "who asks, for the journal")
@@ -94,8 +100,11 @@ class Api:
         self.desk, self.limits = desk, limits or ServeLimits()
         self.live = LiveWatch(desk)
 
-    def answer(self, action: Action, given: Mapping[str, Any]) -> dict[str, Any]:
-        """The answer to a request, after every field was looked at."""
+    def answer(self, action: Action, given: Mapping[str, Any], key: str = "") -> dict[str, Any]:
+        """The answer to a request, after every field was looked at.
+
+        With a `key` a request that comes a second time, with the same fields, is answered and changes nothing.
+        """
         for name in given:
             if name not in action.fields:
                 known = excerpt(action.fields) or "none"
@@ -106,8 +115,13 @@ class Api:
                 self._check(name, about.kind, given[name])
             elif about.needed:
                 raise ApiProblem("not-json", f"the field {name!r} is not there", f"it is {about.says}.")
-        ask: Callable[..., dict[str, Any]] = getattr(self, f"_{action.name}")
-        out = jsonable(ask(**given))
+        ask: Callable[..., Any] = getattr(self, f"_{action.name}")
+        if key and action.changes:
+            request = json.dumps([key, action.name, given])
+            done = self.desk.once(request, lambda: ask(**given))
+        else:
+            done = ask(**given)
+        out = jsonable(done if isinstance(done, dict) else asdict(done))
         assert isinstance(out, dict)
         return out
 
@@ -162,26 +176,26 @@ class Api:
 
     # ---- changing
 
-    def _learn(self, rows: Any, labels: Any = None, **how: Any) -> dict[str, Any]:
-        return asdict(self.desk.learn(rows, labels, **how))
+    def _learn(self, rows: Any, labels: Any = None, **how: Any) -> Done:
+        return self.desk.learn(rows, labels, **how)
 
-    def _forget(self, ids: Sequence[int] = (), rows: Any = (), who: str = "") -> dict[str, Any]:
-        return asdict(self.desk.forget(ids, rows, who=who))
+    def _forget(self, ids: Sequence[int] = (), rows: Any = (), who: str = "") -> Done:
+        return self.desk.forget(ids, rows, who=who)
 
-    def _relabel(self, id: int, label: Any, **how: Any) -> dict[str, Any]:
-        return asdict(self.desk.relabel(id, label, **how))
+    def _relabel(self, id: int, label: Any, **how: Any) -> Done:
+        return self.desk.relabel(id, label, **how)
 
-    def _undo(self, operation: int, who: str = "") -> dict[str, Any]:
-        return asdict(self.desk.undo(operation, who=who))
+    def _undo(self, operation: int, who: str = "") -> Done:
+        return self.desk.undo(operation, who=who)
 
-    def _erase(self, column: str, value: Any, who: str = "") -> dict[str, Any]:
-        return asdict(self.desk.erase(column, value, who=who))
+    def _erase(self, column: str, value: Any, who: str = "") -> Receipt:
+        return self.desk.erase(column, value, who=who)
 
-    def _label(self, id: int, label: Any, **how: Any) -> dict[str, Any]:
-        return asdict(self.desk.label(id, label, **how))
+    def _label(self, id: int, label: Any, **how: Any) -> Done:
+        return self.desk.label(id, label, **how)
 
-    def _skip(self, id: int, who: str = "") -> dict[str, Any]:
-        return asdict(self.desk.skip(id, who=who))
+    def _skip(self, id: int, who: str = "") -> Done:
+        return self.desk.skip(id, who=who)
 
     # ---- the journal
 
@@ -206,7 +220,7 @@ class Api:
         return {"rows": [_told(waiting[i]) for i in picked], "waiting": self.desk.pool_size()}
 
     def _operations(self, limit: int = 100, before: int | None = None) -> dict[str, Any]:
-        return {"operations": [asdict(each) for each in self.desk.operations(before, _few(limit))]}
+        return {"operations": [_line(each) for each in self.desk.operations(before, _few(limit))]}
 
     # ---- inside
 
@@ -252,6 +266,10 @@ WORDS = {
 def _told(row: KeptRow) -> dict[str, Any]:
     standing = "counted" if row.counted else row.standing
     return {"id": row.id, "standing": standing, "label": row.label, "values": dict(row.values)}
+
+
+def _line(operation: Operation) -> dict[str, Any]:
+    return {name: value for name, value in asdict(operation).items() if name != "request"}
 
 
 def _few(limit: int) -> int:

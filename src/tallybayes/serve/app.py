@@ -95,7 +95,8 @@ def _endpoint(api: Api, action: Action, requests: RequestMetrics) -> Callable[[R
         began, status = time.perf_counter(), 500
         try:
             given = _query(request, action) if action.method == "GET" else await _body(request)
-            out: Response = JSONResponse(await run_in_threadpool(api.answer, action, given))
+            key = request.headers.get("idempotency-key", "")
+            out: Response = JSONResponse(await run_in_threadpool(api.answer, action, given, key))
             status = out.status_code
         except Exception as error:
             problem = ApiProblem.of(error)

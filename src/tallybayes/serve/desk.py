@@ -16,9 +16,10 @@ good: it takes a row out of counts, schema, settings, model file and journal, an
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Self
@@ -32,7 +33,7 @@ from ..model.model import Model
 from ..selection.choose.fit import fit
 from ..store.model_file import load
 from ..tally.tally import Tally
-from .journal import COUNTED, GONE, POOL, SKIPPED, Journal, KeptRow, Operation, RowChange, now
+from .journal import COUNTED, GONE, POOL, SKIPPED, CannotUndo, Journal, KeptRow, Operation, RowChange, now
 from .journal_file import JournalError
 from .recovery import beside, caught_up, clear_leftovers, take_lock
 from .rows import RowReader
@@ -40,10 +41,6 @@ from .served import Served
 
 FOLD_EVERY = 10_000  # rows that may have changed since the model file was written
 _LONGEST_NAME = 200
-
-
-class CannotUndo(TallybayesError, ValueError):
-    """An operation cannot be undone, and why; everything is as it was."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +76,7 @@ class Desk:
         self._turn = threading.RLock()  # one writer
         self._unfolded = 0  # rows that have changed since the model file was written
         self._unseen: Tally | None = None  # the counts of rows that the journal does not hold, once they are asked for
+        self._request: str | None = None  # the hash of the one that is being answered
         self._lost = False  # whether journal and memory have gone apart
 
     @classmethod
@@ -235,7 +233,7 @@ class Desk:
             if undone.kind in ("begin", "open", "erase"):
                 reason = "is for good: its rows are nowhere any more" if undone.kind == "erase" else "is the beginning"
                 raise CannotUndo(f"operation {operation} {reason}", hint="undo others, or forget rows by their ids.")
-            return self._do("undo", who, self._turned_round(undone), undoes=operation)
+            return self._do("undo", who, self._journal.turned_round(undone), undoes=operation)
 
     def erase(self, column: str, value: Any, *, who: str = "") -> Receipt:
         """Delete a person: every row with this value in a column is forgotten, and wiped from the journal, for good.
@@ -268,6 +266,24 @@ class Desk:
             unseen = max(after.tally.rows - self._journal.counted_rows(), 0)
             counted = sum(row.counted for row in wiped)
             return Receipt(after.version, column, len(wiped), counted, unseen, *digests, operation.time)
+
+    def once(self, request: str, do: Callable[[], Done]) -> Done:
+        """Do an operation, unless the same request has led to one: then what that has done.
+
+        For clients that ask again because they had no answer: rows are not learnt twice. `request` is a text that no
+        two requests share, such as a random key with the body; a hash of it is kept until the next erasure.
+        """
+        key = hashlib.blake2b(encodable(request).encode(), digest_size=16).hexdigest()
+        with self._turn:
+            known = self._journal.requested(key)
+            if known is not None:
+                rows = tuple(row for row, *_ in self._journal.changes(known.number))
+                return Done(known.number, known.digest_before, known.digest, rows)
+            self._request = key
+            try:
+                return do()
+            finally:
+                self._request = None
 
     def fold(self) -> None:
         """Write the model file anew with the counts as they are now, and bring the journal's log into the journal."""
@@ -310,7 +326,8 @@ class Desk:
         after = before.after(changes, before.version + 1, new_classes)
         digests = before.tally.digest, after.tally.digest
         with self._in_step(after):
-            operation = Operation(after.version, kind, _name(who), now(), len(changes), *digests, undoes)
+            about = (kind, _name(who), now(), len(changes), *digests, undoes)
+            operation = Operation(after.version, *about, request=self._request)
             ids = self._journal.write(operation, changes)
         self._unfolded += len(changes)
         if self._unfolded >= FOLD_EVERY:
@@ -338,36 +355,6 @@ class Desk:
             how = f"has the label {kept.label!r}" if kept.counted else f"is {kept.standing}"
             raise DataError(f"row {row} is not in the pool: it {how}", hint="take one that waits for a label.")
         return RowChange(kept, POOL, became)
-
-    def _turned_round(self, undone: Operation) -> list[RowChange]:
-        """What undoes an operation; refused where one of its rows is no longer as it left it."""
-        changes = self._journal.changes(undone.number)
-        rows = self._journal.rows_there(row for row, *_ in changes)
-        out = []
-        for number, was, became in changes:
-            row = rows.get(number)
-            if row is None:
-                if was.startswith(COUNTED):
-                    raise CannotUndo(
-                        f"operation {undone.number} cannot be undone: row {number} would come back, and was erased",
-                        hint="what was erased is for good; learn the other rows anew, if they are meant.",
-                    )
-                continue  # it is not counted, as before the operation
-            if row.standing != became:
-                later = self._journal.last_change_of(number)
-                if self._journal.operation(later).undoes == undone.number:
-                    found = f"operation {undone.number} is undone already, by operation {later}"
-                    raise CannotUndo(found, hint=f"undo operation {later} to have it back.")
-                raise CannotUndo(
-                    f"operation {undone.number} cannot be undone: row {number} was changed since, by operation {later}",
-                    hint=f"undo operation {later} first, or relabel or forget the row itself.",
-                )
-            out.append(RowChange(row, became, was))
-        if not out:
-            raise CannotUndo(
-                f"operation {undone.number} has no rows any more: they were erased", hint="there is nothing to undo."
-            )
-        return out
 
     def _unseen_without(self, gone: Tally) -> Tally:
         """The counts of rows that the journal does not hold, once these are taken away; refused if they cannot be."""

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from ..base.errors import DataError, excerpt
+from ..base.errors import DataError, TallybayesError, excerpt
 from ..base.wording import printable
 from .journal_file import JournalError, JournalFile
 
@@ -37,16 +37,22 @@ CREATE TABLE rows (id INTEGER PRIMARY KEY AUTOINCREMENT, content TEXT NOT NULL, 
 CREATE INDEX keys ON rows (key);
 CREATE INDEX waiting ON rows (id) WHERE standing = '{POOL}';
 CREATE TABLE operations (number INTEGER PRIMARY KEY, kind TEXT NOT NULL, who TEXT NOT NULL, time TEXT NOT NULL,
-  rows INTEGER NOT NULL, before TEXT NOT NULL, after TEXT NOT NULL, undoes INTEGER);
+  rows INTEGER NOT NULL, before TEXT NOT NULL, after TEXT NOT NULL, undoes INTEGER, request TEXT);
 CREATE INDEX undoing ON operations (undoes) WHERE undoes IS NOT NULL;
 CREATE INDEX states ON operations (after);
+CREATE UNIQUE INDEX requests ON operations (request) WHERE request IS NOT NULL;
 CREATE TABLE changes (operation INTEGER NOT NULL, row INTEGER NOT NULL, was TEXT NOT NULL, became TEXT NOT NULL,
   PRIMARY KEY (operation, row)) WITHOUT ROWID;
 CREATE INDEX touched ON changes (row)
 """
 _OPERATIONS = """SELECT number, kind, who, time, rows, before, after, undoes,
-  (SELECT max(number) FROM operations AS later WHERE later.undoes = operations.number) FROM operations"""
+  (SELECT max(number) FROM operations AS later WHERE later.undoes = operations.number), request
+  FROM operations"""
 _ROWS = "SELECT id, content, standing, key FROM rows"
+
+
+class CannotUndo(TallybayesError, ValueError):
+    """An operation cannot be undone, and why; everything is as it was."""
 
 
 class NotInJournal(DataError):
@@ -66,6 +72,7 @@ class Operation:
     digest: str
     undoes: int | None = None
     undone_by: int | None = None  # the last operation that undid it, which may have been undone itself
+    request: str | None = None  # a hash by which the same request is known when it comes again
 
 
 @dataclass(frozen=True)
@@ -136,6 +143,11 @@ class Journal(JournalFile):
         found = self._read(f"{_OPERATIONS} WHERE after = ? ORDER BY number DESC LIMIT 1", (digest,))
         return Operation(*found[0]) if found else None
 
+    def requested(self, request: str) -> Operation | None:
+        """The operation that a request has led to; None if it has not come before."""
+        found = self._read(f"{_OPERATIONS} WHERE request = ?", (request,))
+        return Operation(*found[0]) if found else None
+
     def rows(self, ids: Sequence[int]) -> list[KeptRow]:
         """The rows of these ids, in their order; refused if one is not there."""
         wanted = [_whole(each, "a row") for each in ids]
@@ -192,6 +204,36 @@ class Journal(JournalFile):
         """The last operation that changed a row that was ever changed."""
         found: int = self._read("SELECT max(operation) FROM changes WHERE row = ?", (row,))[0][0]
         return found
+
+    def turned_round(self, undone: Operation) -> list[RowChange]:
+        """What undoes an operation; refused where one of its rows is no longer as it left it."""
+        changes = self.changes(undone.number)
+        rows = self.rows_there(row for row, *_ in changes)
+        out = []
+        for number, was, became in changes:
+            row = rows.get(number)
+            if row is None:
+                if was.startswith(COUNTED):
+                    raise CannotUndo(
+                        f"operation {undone.number} cannot be undone: row {number} would come back, and was erased",
+                        hint="what was erased is for good; learn the other rows anew, if they are meant.",
+                    )
+                continue  # it is not counted, as before the operation
+            if row.standing != became:
+                later = self.last_change_of(number)
+                if self.operation(later).undoes == undone.number:
+                    found = f"operation {undone.number} is undone already, by operation {later}"
+                    raise CannotUndo(found, hint=f"undo operation {later} to have it back.")
+                raise CannotUndo(
+                    f"operation {undone.number} cannot be undone: row {number} was changed since, by operation {later}",
+                    hint=f"undo operation {later} first, or relabel or forget the row itself.",
+                )
+            out.append(RowChange(row, became, was))
+        if not out:
+            raise CannotUndo(
+                f"operation {undone.number} has no rows any more: they were erased", hint="there is nothing to undo."
+            )
+        return out
 
     def labels_of(self, ids: Sequence[int]) -> dict[int, set[str]]:
         """Every label under which these rows were ever counted."""
@@ -260,7 +302,7 @@ class Journal(JournalFile):
             self._set(_ERASING, None)
 
     def erase(self, operation: Operation, ids: Sequence[int]) -> None:
-        """Wipe rows, and every digest of counts that held them: a guess at a row could be tried upon it."""
+        """Wipe rows, and every digest of counts or requests that held them: a guess at a row could be tried upon it."""
         with self._transaction():
             for some in _in_pieces(ids):
                 among = f"row IN ({','.join('?' * len(some))})"
@@ -268,7 +310,7 @@ class Journal(JournalFile):
                     blank = f"UPDATE changes SET {side} = '{COUNTED}' WHERE substr({side}, 1, 1) = '{COUNTED}'"
                     self._db.execute(f"{blank} AND {among}", some)
                 self._db.execute(f"DELETE FROM rows WHERE {among.replace('row', 'id', 1)}", some)
-            self._db.execute("UPDATE operations SET before = '', after = ''")
+            self._db.execute("UPDATE operations SET before = '', after = '', request = NULL")
             self._note(operation)
             self._set(_ERASING, None)
             self._set(_SCRUB, "1")
@@ -301,8 +343,8 @@ class Journal(JournalFile):
 
     def _note(self, operation: Operation) -> None:
         given = (operation.number, operation.kind, operation.who, operation.time, operation.rows)
-        digests = (operation.digest_before, operation.digest, operation.undoes)
-        self._db.execute("INSERT INTO operations VALUES (?, ?, ?, ?, ?, ?, ?, ?)", given + digests)
+        rest = (operation.digest_before, operation.digest, operation.undoes, operation.request)
+        self._db.execute("INSERT INTO operations VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", given + rest)
 
     def _add(self, row: KeptRow, standing: str) -> int:
         written = (json.dumps(row.values, separators=(",", ":"), ensure_ascii=False), standing, row.key)

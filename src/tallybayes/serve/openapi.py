@@ -19,6 +19,10 @@ _SCHEMAS: dict[str, dict[str, Any]] = {
     "ids": {"type": "array", "items": {"type": "integer"}},
     "names": {"type": "array", "items": {"type": "string"}},
 }
+_KEY = {
+    "name": "Idempotency-Key", "in": "header", "required": False, "schema": {"type": "string"},
+    "description": "A random text of the client's: a request that comes again with it is answered and changes nothing.",
+}  # fmt: skip
 _PROBLEM = {
     "type": "object",
     "required": ["type", "title", "status", "detail"],
@@ -70,6 +74,8 @@ def _operation(action: Action) -> dict[str, Any]:
             for n, f in fields
         ]
         return {**out, "parameters": parameters} if parameters else out
+    if action.changes:
+        out["parameters"] = [_KEY]
     return {**out, "requestBody": {"required": True, "content": _json(_body(fields))}}
 
 

@@ -17,8 +17,7 @@ from ..base.errors import (
     SettingsError,
     TallybayesError,
 )
-from .desk import CannotUndo
-from .journal import NotInJournal
+from .journal import CannotUndo, NotInJournal
 from .journal_file import JournalError
 
 MEDIA_TYPE = "application/problem+json"

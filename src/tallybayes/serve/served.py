@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ..base.errors import CannotEstimate
+from ..base.errors import CannotEstimate, CannotForget
 from ..model.model import Model
 from ..model.renewing import aged, without_traces
 from ..tally.guard import check_new_classes
@@ -52,6 +52,7 @@ class Served:
             return Served(self.model, self.tally, version, self.read)
         parts = [*([added] if added.rows else []), *([-gone] if gone.rows else [])]
         tally, history = add_tallies([self.tally, *parts]), self.model.history
+        _refuse_empty(tally)
         for what, part in (("added", added), ("forgotten", gone)):
             history = history.after(what, part.rows) if part.rows else history
         settings = aged(self.model.settings, self.tally, tally, forgot=gone.rows > 0)
@@ -69,7 +70,14 @@ class Served:
         every = self.read.tally(ever)
         before = add_tallies([self.tally, every, -now])
         after = before.forget(every)
+        _refuse_empty(after)
         settings = without_traces(self.model.settings, before, after)
         settings = aged(settings, self.tally, after, forgot=True)
         history = self.model.history.after("forgotten", now.rows) if now.rows else self.model.history
         return Served(self.model._changed(after, settings, history), after, version, RowReader(after.schema))
+
+
+def _refuse_empty(tally: Tally) -> None:
+    if not tally.rows:
+        hint = "learn other rows first; or end the server, and delete model and journal."
+        raise CannotForget("that would leave no row, and a model has at least one; nothing has been changed", hint=hint)
