@@ -39,6 +39,15 @@ def test_only_names_of_the_server_are_answered(host: str, status: int) -> None:
 
 
 @pytest.mark.parametrize(
+    ("host", "status"),
+    [("192.168.0.7:80", 200), ("[fe80::1]", 200), ("evil.example", 421), ("0.0.0.0", 421), ("1.2", 421)],
+)
+def test_bound_to_every_address_it_goes_by_any_number_but_by_no_name(host: str, status: int) -> None:
+    assert ask(Guard(echo, hosts=["0.0.0.0"]), "GET", "/", host=host).status == status
+    assert ask(Guard(echo), "GET", "/", host=host).status == 421
+
+
+@pytest.mark.parametrize(
     ("method", "headers", "status"),
     [
         ("POST", {}, 200),  # a program

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import re
+import signal
+import socket
+import threading
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from typing import Any, NoReturn
 
 from .. import __version__
-from ..base.errors import MissingExtra
+from ..base.errors import MissingExtra, SettingsError
 from .api import ACTIONS, Action, Api
 from .desk import Desk
-from .guard import Guard, ServeLimits
+from .guard import Guard, ServeLimits, check_token
 from .metrics import RequestMetrics, all_metrics
 from .openapi import described
 from .problems import ApiProblem
@@ -30,6 +34,7 @@ except ImportError as error:
     raise MissingExtra("serving a model needs Starlette", hint="pip install 'tallybayes[serve]'") from error
 
 _log = logging.getLogger("tallybayes.serve")
+_MOST_CLIENTS = 200  # connected at once; more are told to come again
 _METRICS_TYPE = "text/plain; version=0.0.4"
 
 
@@ -71,6 +76,53 @@ def make_app(
     )
     app.state.api = api
     return app
+
+
+def run(
+    desk: Desk,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    token: str | None = None,
+    ready: Callable[[str], None] = lambda address: None,
+    **more: Any,
+) -> None:
+    """Serve a desk until the process is told to end; `ready` is given the address. `more` is what `make_app` takes."""
+    try:
+        import uvicorn
+    except ImportError as error:
+        raise MissingExtra("serving a model needs uvicorn", hint="pip install 'tallybayes[serve]'") from error
+    check_token(host, token)
+    app = make_app(desk, token=token, **{**more, "hosts": (host, *more.get("hosts", ()))})
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        listening = socket.create_server((host, port), family=family, backlog=128)
+    except OSError as error:
+        hint = "end what listens there, or take another port with --port."
+        raise SettingsError(f"cannot listen on {host}, port {port}: {error.strerror or error}", hint=hint) from error
+    with listening, _told_to_end():
+        # asyncio would do it only for a socket that names its protocol; without, an answer waits 40 ms for its body
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        ready(f"http://{f'[{host}]' if ':' in host else host}:{listening.getsockname()[1]}")
+        config = uvicorn.Config(
+            app, lifespan="off", access_log=False, log_config=None, server_header=False, proxy_headers=False,
+            limit_concurrency=_MOST_CLIENTS, timeout_keep_alive=5, timeout_graceful_shutdown=10,
+        )  # fmt: skip
+        uvicorn.Server(config).run([listening])
+
+
+@contextlib.contextmanager
+def _told_to_end() -> Iterator[None]:
+    """Within it, a signal to end that uvicorn passes on once it has ended does nothing more: the desk is closed."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {each: signal.signal(each, lambda *_: None) for each in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
 
 
 async def _refused(request: Request, error: Exception) -> Response:

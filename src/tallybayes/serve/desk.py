@@ -119,6 +119,7 @@ class Desk:
             new = Served.of(replace(again, notes=fitted.notes, history=fitted.history), 1)
             new.model.save(path)
             journal.begun(Operation(1, "begin", _name(who), now(), tally.rows, "", tally.digest))
+            journal.cut_log()
             return cls(path, journal, new, held.pop_all())
 
     # ---- reading: never waits

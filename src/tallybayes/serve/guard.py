@@ -25,6 +25,7 @@ from .problems import ApiProblem
 COOKIE = "tallybayes_token"
 OPEN = ("/health",)  # says nothing that a token would guard
 LEAST_TOKEN = 16  # characters
+EVERYWHERE = ("0.0.0.0", "::")  # bound to these, a server is asked by any number, and by the names it was given
 _SAFE = ("GET", "HEAD", "OPTIONS")
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _HEADERS = [
@@ -68,6 +69,13 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+def _is_address(host: str) -> bool:
+    try:
+        return bool(ipaddress.ip_address(host))
+    except ValueError:
+        return False
+
+
 def check_token(host: str, token: str | None) -> None:
     """Refuse to serve the world without a token, or with one that is soon guessed."""
     if token is None and not is_loopback(host):
@@ -86,6 +94,7 @@ class Guard:
     ) -> None:
         self.app, self.limits = app, limits or ServeLimits()
         self.hosts = {host.lower() for host in (*_LOOPBACK, *hosts)}
+        self._any_address = bool(self.hosts & {*EVERYWHERE})  # no page can make a number its own name
         self._token = None if token is None else token.encode()
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
@@ -135,7 +144,8 @@ class Guard:
     def _check(self, scope: MutableMapping[str, Any], headers: dict[bytes, list[bytes]]) -> None:
         given = headers.get(b"host", [])
         host = given[0].decode("latin-1").lower() if len(given) == 1 else ""
-        if _name_in(host) not in self.hosts:
+        name = _name_in(host)
+        if name in EVERYWHERE or not (name in self.hosts or (self._any_address and _is_address(name))):
             hint = "take the address that the server printed; --host names one to serve under."
             raise ApiProblem("wrong-host", f"the request is for the host {host[:100]!r}", hint)
         if scope["method"] not in _SAFE:
