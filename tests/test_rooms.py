@@ -40,6 +40,8 @@ WHERE = {  # third parties and the only rooms that import them
     "pyspark": ("tally.spark",),
     "click": ("cli",),
     "rich": ("cli",),
+    "starlette": ("serve",),
+    "uvicorn": ("serve",),
 }
 WITHIN_A_FUNCTION = {"rich": ("base.show",)}  # and these modules may, where a function asks for it
 

@@ -25,7 +25,7 @@ TOTAL, BLOCK, BLOCKS, OPEN, NEEDED, STATES = range(LABEL + 1, LABEL + 7)  # wher
 DONE, LACKS_WORDS, LACKS_ENTRIES = range(3)
 
 
-class Desk(NamedTuple):
+class Bench(NamedTuple):
     """Room to work on one text at a time."""
 
     folded: Any  # uint8: the text, in lower case if asked for
@@ -46,9 +46,9 @@ class TextBytes(NamedTuple):
     stop: Any
 
 
-def new_desk(longest: int) -> Desk:
+def new_desk(longest: int) -> Bench:
     """Room for texts of up to so many bytes."""
-    return Desk(
+    return Bench(
         np.zeros(longest + 160, np.uint8), np.zeros(longest // 64 + 3, np.uint64), np.zeros(64, np.uint8),
         np.zeros(2 * MOST + 60, np.uint64), Keys(*(np.zeros(MOST, np.uint64) for _ in range(3))),
         np.zeros(MOST, np.uint32),
