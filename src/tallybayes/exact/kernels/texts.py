@@ -22,7 +22,7 @@ from ...base.arrow import array, numpy_of, utf8
 from ...base.threads import parallel, threads
 from .strings import NONE, StringTable, known_to, longer, new_table, roomier
 from .tokens import FILLED, LABEL, SEEN, by_group, by_token, flush, merged
-from .words import LACKS_WORDS, MOST, NEEDED, STATES, TextBytes, count, index_all, new_desk, not_ascii, score
+from .words import LACKS_WORDS, MOST, NEEDED, STATES, TextBytes, count, index_all, new_bench, not_ascii, score
 
 
 def _edges(sizes: Any, parts: int) -> list[int]:
@@ -143,7 +143,7 @@ def _cut(
     total = int(size.sum())
     numbers = np.empty(total // 3 + len(order) + 1 if keep else 0, dtype=np.uint32)
     ends = np.zeros(len(texts.stop) if keep else 0, dtype=np.int64)
-    desk = new_desk(int(size.max(initial=0)))
+    desk = new_bench(int(size.max(initial=0)))
     table = new_table(total // _BYTES_PER_WORD + 2 * MOST, total // _BYTES_PER_WORD * 8, beside=2)
     ledger = Ledger(table.keys, total // _BYTES_PER_ENTRY, backward)
     for stop in stops:
@@ -332,7 +332,7 @@ class Lookup:
         if unknown is not None:
             table[0, :classes] = unknown
         index = roomier(new_table(len(words), size), len(words), size)
-        index_all(data, edges.astype(np.uint64), new_desk(0), index)
+        index_all(data, edges.astype(np.uint64), new_bench(0), index)
         return cls(index, table, classes)
 
     def dot(self, texts: Any, lower: bool, presence: bool) -> tuple[Floats, Floats]:
@@ -341,7 +341,7 @@ class Lookup:
         out = np.zeros((len(texts.begin), self.weights.shape[1]))
         sizes = texts.stop - texts.begin
         parallel([
-            partial(score, texts, a, b, lower, word_characters(), new_desk(int(sizes[a:b].max(initial=0))), self.table,
+            partial(score, texts, a, b, lower, word_characters(), new_bench(int(sizes[a:b].max(initial=0))), self.table,
                     self.weights, np.zeros(len(self.table.edges) if presence else 0, dtype=np.int64), out, lengths)
             for a, b in _stretches(sizes, _BYTES_PER_THREAD)
         ])  # fmt: skip

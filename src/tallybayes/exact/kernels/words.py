@@ -46,7 +46,7 @@ class TextBytes(NamedTuple):
     stop: Any
 
 
-def new_desk(longest: int) -> Bench:
+def new_bench(longest: int) -> Bench:
     """Room for texts of up to so many bytes."""
     return Bench(
         np.zeros(longest + 160, np.uint8), np.zeros(longest // 64 + 3, np.uint64), np.zeros(64, np.uint8),
