@@ -11,7 +11,7 @@ from tallybayes.cli.terminal import for_commands
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "tallybayes"
 # Hints that no command can meet: what they tell of is asked for in Python alone
 IN_PYTHON_ALONE = {
-    "data/files/reader.py": ["give a query, too"],  # a connection is an object
+    "data/files/reader.py": ["give a query, too", "give the query first"],  # a connection is an object
     "data/guess.py": ["give them by column: kinds=", "give texts: missing="],  # of a wrong type
     "data/infer.py": ["write tb.infer", "leave target= out", "give a tb.Schema"],  # the command says these itself
     "data/kinds.py": ["a pair names two"],  # columns made one by one

@@ -39,6 +39,7 @@ _WORDS = {
     "two different columns: sex:class",
     ", or shuffle with stratify=True": "",
     "; stratify=True gives every fold its share of every class": "",
+    "tally.model(tb.Settings(smoothing=tb.Laplace(1.0)))": "tallybayes fit --smoothing laplace:1",
     "smoothing=tb.Laplace(alpha)": "--smoothing laplace:ALPHA",
     ", or tb.Dirichlet({…})": "",
     ", or tb.Dirichlet({word: alpha})": "",

@@ -72,9 +72,7 @@ class Pending:
     def holds(self, row: Mapping[Any, Any]) -> bool:
         """Whether this row is among those that wait to be added, and has not been forgotten since."""
         read = checked(self.base.schema, row)
-        with contextlib.suppress(ValueError):  # arrays are not compared by ==
-            return sum(sign for sign, other in self._journal.steps[: self.waiting] if other == read) > 0
-        return False
+        return sum(sign for sign, other in self._journal.steps[: self.waiting] if _same(other, read)) > 0
 
     def _own_journal(self) -> _Journal:
         """A journal that ends with this state."""
@@ -301,3 +299,9 @@ def _key(row: Row) -> Any:
     if not _PLAIN.issuperset(types):
         return object()  # nobody has the same
     return tuple(row), types, values if float not in types else tuple(map(repr, values))
+
+
+def _same(a: Any, b: Any) -> bool:
+    with contextlib.suppress(ValueError, TypeError):  # arrays, and pandas' NA, are not compared by ==
+        return bool(a == b)
+    return False
