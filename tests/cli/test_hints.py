@@ -16,6 +16,7 @@ IN_PYTHON_ALONE = {
     "data/infer.py": ["write tb.infer", "leave target= out", "give a tb.Schema"],  # the command says these itself
     "data/kinds.py": ["a pair names two"],  # columns made one by one
     "data/pairs.py": ["give each value of a category once"],
+    "model/joint/shift.py": ["rows come second"],
     "data/schema.py": ["give a list of tb.Column"],
     "data/sources.py": ["make them columns of the frame", "name the labels' column"],  # labels beside the data
     "explain/plots/beliefs.py": ["take --smoothing laplace:ALPHA, tb.Dirichlet"],  # pictures of lectures
