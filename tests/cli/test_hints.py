@@ -17,6 +17,8 @@ IN_PYTHON_ALONE = {
     "data/kinds.py": ["a pair names two"],  # columns made one by one
     "data/pairs.py": ["give each value of a category once"],
     "model/joint/shift.py": ["rows come second"],
+    "model/predict_file.py": ["give a list of columns"],
+    "model/watch.py": ["tb.shift(model, rows) says", "watch.save and", "watch a model that"],
     "data/schema.py": ["give a list of tb.Column"],
     "data/sources.py": ["make them columns of the frame", "name the labels' column"],  # labels beside the data
     "explain/plots/beliefs.py": ["take --smoothing laplace:ALPHA, tb.Dirichlet"],  # pictures of lectures
@@ -31,7 +33,7 @@ IN_PYTHON_ALONE = {
     "model/written.py": ["save models that come from"],
     "selection/choose/fit.py": ["pairs are chosen by held-out rows"],
     "selection/choose/tune.py": ["tune first, then fit them anew"],  # fitted settings
-    "selection/measure/cross_validate.py": ["give the model first", "give settings=tb", "give tb.Settings(…), a list"],
+    "selection/measure/cross_validate.py": ["give settings=tb", "give tb.Settings(…), a list"],
     "selection/measure/figure_curves.py": ["give numbers: values="],
     "selection/measure/metrics.py": ["give model.predict_proba(rows)"],
     "selection/rivals/nearest.py": ["take a whole number of neighbours"],
