@@ -33,6 +33,7 @@ IN_PYTHON_ALONE = {
     "model/written.py": ["save models that come from"],
     "selection/choose/fit.py": ["pairs are chosen by held-out rows"],
     "selection/choose/tune.py": ["tune first, then fit them anew"],  # fitted settings
+    "selection/measure/saved.py": ["give at least two", "give a model, tb.load"],  # the command has files
     "selection/measure/cross_validate.py": ["give settings=tb", "give tb.Settings(…), a list"],
     "selection/measure/figure_curves.py": ["give numbers: values="],
     "selection/measure/metrics.py": ["give model.predict_proba(rows)"],

@@ -40,6 +40,7 @@ _WORDS = {
     ", or shuffle with stratify=True": "",
     "; stratify=True gives every fold its share of every class": "",
     "tally.model(tb.Settings(smoothing=tb.Laplace(1.0)))": "tallybayes fit --smoothing laplace:1",
+    "model.importance(rows)": "tallybayes importance MODEL DATA",
     "smoothing=tb.Laplace(alpha)": "--smoothing laplace:ALPHA",
     ", or tb.Dirichlet({…})": "",
     ", or tb.Dirichlet({word: alpha})": "",
