@@ -57,6 +57,7 @@ _WORDS = {
     "read by 'bernoulli' words: --smoothing COLUMN=beta:A:B",
     "use tb.families.Poisson() with its prior": "use the family poisson with its prior",
     "give rows: model.importance(rows)": "name DATA",
+    "the model file alone opens with tb.load": "the model file alone opens with all other commands",
     "keep=[…] names": "--keep names",
     "missing=[…]": "--missing TEXT",
     "fold=True makes": "--fold makes",
