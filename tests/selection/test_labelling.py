@@ -110,6 +110,7 @@ def test_a_session_is_the_model_of_its_labels(seed: int) -> None:
         pool = Pool(work.model, rest)
         assert work.unlabelled == 35 - len(work.labels)
         assert np.allclose(work._pool.joint(every), pool.joint(every), rtol=0, atol=1e-9)
+        work._catch_up()
         assert np.allclose(work._uncertain, tb.Labelling(work.model, rest)._uncertain, rtol=0, atol=1e-9)
     while work.labels:
         work.undo()
@@ -125,8 +126,8 @@ def test_a_batch_has_no_duplicates() -> None:
         {"text": ["win", "cash now", "home you", "see game"], "y": ["a", "a", "b", "b"]},
         tb.Schema([tb.Column("text", "text")], target="y"),
     ).model()
-    three = tb.next_to_label(model, {"text": texts}, 3)
-    assert len({texts[row] for row in three}) == 3
+    pool, every = Pool(model, {"text": texts}), np.arange(len(texts))
+    assert len({texts[row] for row in batch_of(falls(pool, every, every), 3)}) == 3
 
 
 def test_a_session_ends_and_refuses() -> None:
@@ -239,3 +240,33 @@ def test_a_session_knows_what_was_audited() -> None:
     assert left.to_dict() == pytest.approx(by_hand.to_dict())
     assert "share found" in str(left)
     assert left.low <= sum(t == "c1" for i, t in enumerate(truth) if i not in work.labels) <= left.high
+
+
+def test_the_audit_holds_among_labels_that_a_model_has_asked_for() -> None:
+    """Simulated pools: rows of a rare class are looked for, most likely first, and an audit goes along with it."""
+    runs, inside, right, stopped = 400 if ALL else 6, 0, 0, 0
+    for seed in range(runs):
+        rng = np.random.default_rng(seed)
+        y = (rng.random(330) < 0.15).astype(int)
+        sky = np.where(rng.random(330) < 0.75, y, rng.integers(0, 3, 330)).astype(str)
+        wind = np.where(rng.random(330) < 0.6, y, rng.integers(0, 4, 330)).astype(str)
+        schema = tb.Schema([tb.Column("sky", "category"), tb.Column("wind", "category")], target="y")
+        model = tb.count({"sky": sky[:30], "wind": wind[:30], "y": y[:30]}, schema).model({"classes": ("0", "1")})
+        truth = y[30:].tolist()
+        work = tb.Labelling(model, {"sky": sky[30:], "wind": wind[30:]}, sample=20, shortlist=4)
+        for row in [*work.next(2), *work.next(40, find=1)]:
+            if row not in work.labels:
+                work.label(row, truth[row])
+        held = None
+        for look in range(12):
+            for row in work.audit(15):
+                work.label(row, truth[row])
+            left, still = work.left(1), sum(truth[row] for row in range(300) if row not in work.labels)
+            if look == 2:  # at a size that was fixed before
+                inside += left.low <= still <= left.high
+            if left.enough(0.7) and held is None:  # and at whatever size one would have stopped
+                held = left.found / (left.found + still) >= 0.7
+            for row in work.next(5, find=1):
+                work.label(row, truth[row])
+        stopped, right = stopped + (held is not None), right + bool(held)
+    assert inside >= 0.87 * runs and stopped > runs / 2 and right >= 0.9 * stopped

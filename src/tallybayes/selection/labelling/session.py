@@ -16,6 +16,7 @@ from .lookahead import SAMPLE, SHORTLIST, batch_of, falls, falls_by_counting, wh
 from .pool import Pool
 
 _AT_ONCE = 4096  # rows of the pool that are scored anew with each label, in turns; fewer are always fresh
+_RANDOM = 3  # every so many rows a random one: with none some texts took a third more labels than at random
 _AHEAD = 4  # times the shortlist: so many of the most uncertain rows are scored anew before the shortlist is made
 
 
@@ -53,9 +54,10 @@ class Labelling:
         n = self._pool.rows
         self._sample = np.sort(self._rng.permutation(n)[:sample])
         self._labels: dict[int, Any] = {}
+        self._rows = 0 if model.tally is None else model.tally.rows
         self._open = self._pool.weights > 0  # rows that may be asked for
         self._uncertain, self._p = np.empty(n), np.empty((n, 0))  # as of when each row was last scored
-        self._turn = 0
+        self._turn = self._due = 0
         self._model: Model | None = model
         self._audit: _Audit | None = None
         self._refresh_all()
@@ -90,28 +92,28 @@ class Labelling:
     def next(self, k: int = 1, *, find: Any = None) -> list[int]:
         """The numbers of the k rows to label next, the most telling first; fewer where no more are left.
 
-        The shortlist is half the most uncertain rows and half random ones: words counted in nothing but doubtful rows
-        would say less of the class than they do.
-
-        With `find`, a class, they are those in which it is most probable: for who wants the rows of a rare class rather
-        than a model. As long as all labels are of one class, which tells nothing of another, rows are drawn at random.
+        Every third row, and every row as long as all labels are of one class, is a random one: words counted in nothing
+        but doubtful rows would say less of the class than they do. With `find`, a class, rows are those in which it is
+        most probable: for who wants the rows of a rare class rather than a model.
         """
         k = whole("k", k, 1)
+        self._catch_up()
         out: list[int]
         if find is not None:
             out = self._largest(self._p[:, self._class(find)], k).tolist()
             return out
+        counted = self._rows + len(self._labels)
+        several = np.count_nonzero(self._pool.totals) > 1
+        chosen = self._telling(sum(i % _RANDOM > 0 for i in range(counted + 1, counted + k + 1))) if several else []
         by_chance = np.random.default_rng([self._seed, len(self._labels)])  # the same until a label comes
-        left = by_chance.permutation(np.flatnonzero(self._open))
-        if np.count_nonzero(self._pool.totals) < 2:
-            out = left[:k].tolist()
-            return out
-        n = max(self._shortlist, 2 * k)
-        uncertain = self._largest(self._uncertain, -(-n // 2))
-        others = left[: 2 * n]
-        short = np.append(uncertain, others[~np.isin(others, uncertain)][: n // 2])
+        others = by_chance.permutation(np.flatnonzero(self._open))[:k].tolist()
+        out = [*chosen, *(row for row in others if row not in chosen)][:k]
+        return out
+
+    def _telling(self, k: int) -> list[int]:
+        short = self._largest(self._uncertain, max(self._shortlist, 2 * k))
         fall = (falls if self._pool.separable else falls_by_counting)(self._pool, short, self._sample)
-        out = short[batch_of(fall, k)].tolist()
+        out: list[int] = short[batch_of(fall, k)].tolist()
         return out
 
     def _largest(self, by: Floats, n: int) -> Ints:
@@ -163,8 +165,14 @@ class Labelling:
             self._refresh_all()
             return
         self._pool.add(row, self._pool.names.index(label), sign)
-        self._refresh(np.append(row, (self._turn + np.arange(min(_AT_ONCE, self._pool.rows))) % self._pool.rows))
-        self._turn = (self._turn + _AT_ONCE) % self._pool.rows
+        self._due += 1
+
+    def _catch_up(self) -> None:
+        """Score some rows anew for each label that has come or gone, in turns; a small pool whole."""
+        n = self._pool.rows
+        rows = (self._turn + np.arange(min(_AT_ONCE * self._due, n))) % n
+        self._refresh(rows)
+        self._turn, self._due = (self._turn + len(rows)) % n, 0
 
     def audit(self, k: int = 1, *, anew: bool = False) -> list[int]:
         """The next k rows to label that are drawn at random, which `left` rests on; fewer where no more are left.
@@ -238,9 +246,10 @@ def next_to_label(
     """The numbers of the n rows without a label that it tells most to label next, the first is row 0.
 
     A label is worth what it is expected to settle about the rest: the fall of the entropy of P(class) summed over a
-    fixed `sample` of the rows, worked out by counting each row of a `shortlist`, the most uncertain and as many random
-    ones, under each class. Settings and families stay as they are. Several rows are chosen so that each tells something
-    else. Who labels row after row keeps a `tb.Labelling`, which does not begin anew each time.
+    fixed `sample` of the rows, worked out by counting each row of a `shortlist`, the most uncertain ones, under each
+    class. Settings and families stay as they are. Several rows are chosen so that each tells something else; every third
+    is a random one, see `tb.Labelling.next`. Who labels row after row keeps a `tb.Labelling`, which does not begin anew
+    each time.
 
     >>> import tallybayes as tb
     >>> rows = {"text": ["win cash", "win now", "see you", "at home"], "y": ["spam", "spam", "ham", "ham"]}
