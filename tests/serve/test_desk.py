@@ -223,6 +223,13 @@ def test_the_pool(tmp_path: Path) -> None:
         desk.undo(done.operation)
         assert [r.id for r in desk.pool()] == [first, second, third]
         consistent(desk, labelled)
+        more = desk.add_to_pool([row(60), {"sky": "grey"}])
+        assert [r.id for r in desk.pool()] == [first, second, third, *more.rows]
+        desk.label(more.rows[0], row(60)["play"])
+        consistent(desk, [*labelled, row(60)])
+        for wrong in ([{"ski": 1}], []):
+            with pytest.raises(tb.DataError):
+                desk.add_to_pool(wrong)
 
 
 # ---- erasing

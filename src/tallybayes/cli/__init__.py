@@ -5,7 +5,7 @@ click is imported at the top of these files; the library is loaded when a comman
 quick. `running`, `terminal` and `one_message` do without click, too: a mail server starts them for every message.
 A *screen* is what a command prints for a person, a *page* is a file of HTML or Markdown. `reference` stands alone: it
 is a command of its own, which writes docs/commands.md. `program` stands alone: it loads every command, and `running`
-does without it where it can.
+does without it where it can. `serving` stands alone: it is the only command that opens `serve`.
 """
 
 from __future__ import annotations

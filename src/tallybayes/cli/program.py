@@ -14,6 +14,7 @@ from .measuring import compare, evaluate
 from .pages import export, report, share, show_
 from .reference import reference_
 from .running import NobodyReads
+from .serving import serve
 
 
 class _InOrder(click.Group):
@@ -39,6 +40,6 @@ def tallybayes() -> None:
 
 for _command in (
     fit, predict, evaluate, explain, importance, show_, report, tune, compare, update, forget, merge, subtract,
-    recalibrate, shift, export, share, mail, reference_,
+    recalibrate, shift, export, share, serve, mail, reference_,
 ):  # fmt: skip
     tallybayes.add_command(_command)

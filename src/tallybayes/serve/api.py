@@ -78,6 +78,8 @@ ACTIONS = (
            {"column": _COLUMN, "value": _VALUE, "who": _WHO}),
     Action("POST", "/api/found", "found", "Rows of the journal with this value in a column.",
            {"column": _COLUMN, "value": _VALUE, "limit": _LIMIT}),
+    Action("POST", "/api/add-to-pool", "add_to_pool", "Let rows wait for a label.",
+           {"rows": Field("rows", "rows without labels", needed=True), "who": _WHO}),
     Action("POST", "/api/label", "label", "Give a row of the pool its label: it is learnt.",
            {"id": _ID, "label": Field("value", "its label", needed=True), "who": _WHO, "new_classes": _NEW}),
     Action("POST", "/api/skip", "skip", "Take a row out of the pool without a label.", {"id": _ID, "who": _WHO}),
@@ -190,6 +192,9 @@ class Api:
 
     def _erase(self, column: str, value: Any, who: str = "") -> Receipt:
         return self.desk.erase(column, value, who=who)
+
+    def _add_to_pool(self, rows: Any, who: str = "") -> Done:
+        return self.desk.add_to_pool(rows, who=who)
 
     def _label(self, id: int, label: Any, **how: Any) -> Done:
         return self.desk.label(id, label, **how)

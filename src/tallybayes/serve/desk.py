@@ -182,6 +182,16 @@ class Desk:
             new = read.given(rows, labels)
             return self._do("learn", who, [RowChange(row, GONE, COUNTED + label) for row, label in new], new_classes)
 
+    def add_to_pool(self, data: Any, *, who: str = "") -> Done:
+        """Let the rows of some data wait for a label, whatever label they may have; they are counted when it comes."""
+        with self._writing() as read:
+            rows = list(read.rows_of(open_source(data), labelled=False))
+            if not rows:
+                raise DataError("no rows", hint="give at least one.")
+            some = self._now.tally.classes[0]
+            read.tally((row, some) for row in rows)  # refused now, and not when somebody labels them
+            return self._do("pool", who, [RowChange(row, GONE, POOL) for row in rows])
+
     def label(self, row: int, label: Any, *, who: str = "", new_classes: str = "refuse") -> Done:
         """Give a row of the pool its label: it is learnt."""
         with self._writing() as read:

@@ -64,7 +64,7 @@ class Operation:
     """One line of the journal; `digest` is that of the counts after it, "" where an erasure has made it unknown."""
 
     number: int
-    kind: str  # begin, open, learn, label, skip, forget, relabel, undo, erase
+    kind: str  # begin, open, learn, pool, label, skip, forget, relabel, undo, erase
     who: str
     time: str  # in UTC, as 2024-05-31T18:00:00.000Z
     rows: int

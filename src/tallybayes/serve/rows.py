@@ -125,17 +125,23 @@ class RowReader:
             if column in row.values and _written(row.values[column]) == wanted:
                 yield row
 
-    def rows_of(self, source: Source) -> Iterator[KeptRow]:
-        """The rows of a table: with a label counted, without one in the pool; those of weight 0 are left out."""
+    def rows_of(self, source: Source, *, labelled: bool = True) -> Iterator[KeptRow]:
+        """The rows of a table: with a label counted, without one in the pool; those of weight 0 are left out.
+
+        With `labelled=False` all of them are in the pool, and labels are not looked at.
+        """
         for batch in source.batches():
             if not batch.rows:
                 continue
-            labels, weights = encode.labels(self.schema, batch), encode.weights(self.schema, batch)
+            if self.inputs and not any(name in batch for name in self.inputs):
+                encode.check_columns(self.schema, batch)  # refuses it, with the nearest name
+            labels = encode.labels(self.schema, batch) if labelled else None
+            weights = encode.weights(self.schema, batch) if labelled else None
             columns = {n: self._values(batch, n) for n in batch.names() if n != self.schema.target}
             for i in range(batch.rows):
                 if weights is not None and weights[i] == 0:
                     continue
-                label = labels.text(i)
+                label = None if labels is None else labels.text(i)
                 values = {n: _plain(column[i], n, batch.start + i) for n, column in columns.items()}
                 yield self.kept(values, POOL if label is None else COUNTED + label)
 
