@@ -111,6 +111,8 @@ class Labelling:
         return out
 
     def _telling(self, k: int) -> list[int]:
+        if k == 0:
+            return []
         short = self._largest(self._uncertain, max(self._shortlist, 2 * k))
         fall = (falls if self._pool.separable else falls_by_counting)(self._pool, short, self._sample)
         out: list[int] = short[batch_of(fall, k)].tolist()
@@ -247,9 +249,9 @@ def next_to_label(
 
     A label is worth what it is expected to settle about the rest: the fall of the entropy of P(class) summed over a
     fixed `sample` of the rows, worked out by counting each row of a `shortlist`, the most uncertain ones, under each
-    class. Settings and families stay as they are. Several rows are chosen so that each tells something else; every third
-    is a random one, see `tb.Labelling.next`. Who labels row after row keeps a `tb.Labelling`, which does not begin anew
-    each time.
+    class. Settings and families stay as they are. Several rows are chosen so that each tells something else; every
+    third is a random one, see `tb.Labelling.next`. Who labels row after row keeps a `tb.Labelling`, which does not
+    begin anew each time.
 
     >>> import tallybayes as tb
     >>> rows = {"text": ["win cash", "win now", "see you", "at home"], "y": ["spam", "spam", "ham", "ham"]}
