@@ -132,6 +132,18 @@ def test_a_batch_has_no_duplicates() -> None:
     assert len({texts[row] for row in batch_of(falls(pool, every, every), 3)}) == 3
 
 
+def test_a_value_that_the_chosen_family_cannot_believe() -> None:
+    """Zeros and ones are read as such until a 2 comes, in the look-ahead as in an update."""
+    head = {"x": [0, 1, 1, 0] * 5, "y": ["a", "b", "b", "a"] * 5}
+    model = tb.count(head, tb.infer(head, "y", kinds={"x": "number"})).model()
+    assert model.families["x"].name == "bernoulli"
+    pool, every = Pool(model, {"x": [0, 2, 1, 3]}), np.arange(4)
+    assert np.allclose(falls(pool, every, every), falls_by_counting(pool, every, every), rtol=0, atol=1e-9)
+    work = tb.Labelling(model, {"x": [0, 2, 1, 3]})
+    work.label(1, "a")
+    assert np.allclose(work._pool.joint(every), work.model.log_joint({"x": [0, 2, 1, 3]}), rtol=0, atol=1e-9)
+
+
 def test_what_next_gives() -> None:
     """Telling rows, every third a random one, the same until a label comes; or the likeliest of a class."""
     rng = random.Random(4)
