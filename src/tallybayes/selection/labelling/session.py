@@ -50,7 +50,8 @@ class Labelling:
         self._shortlist, sample = whole("shortlist", shortlist, 1), whole("sample", sample, 1)
         self._pool = self._start = Pool(model, rows)
         self._counted = 0  # labels that were known when the pool was made; those that came since are counted in it
-        self._rng, self._seed = np.random.default_rng(seed), seed
+        self._seed = whole("seed", seed, 0)
+        self._rng = np.random.default_rng(self._seed)
         n = self._pool.rows
         self._sample = np.sort(self._rng.permutation(n)[:sample])
         self._labels: dict[int, Any] = {}
