@@ -12,9 +12,11 @@ from corrected import corrected
 from strategies import ALL
 
 import tallybayes as tb
+from tallybayes.selection.labelling import session
 from tallybayes.selection.labelling.left import bound, counted_left, interval
 from tallybayes.selection.labelling.lookahead import batch_of, falls, falls_by_counting
 from tallybayes.selection.labelling.pool import Pool
+from tallybayes.selection.labelling.session import uncertainty
 from tallybayes.selection.labelling.words import WordColumn
 
 WORDS = ["win", "cash", "now", "see", "you", "at", "home", "last", "call", "free", "game", "play", "late"]
@@ -128,6 +130,58 @@ def test_a_batch_has_no_duplicates() -> None:
     ).model()
     pool, every = Pool(model, {"text": texts}), np.arange(len(texts))
     assert len({texts[row] for row in batch_of(falls(pool, every, every), 3)}) == 3
+
+
+def test_a_value_that_the_chosen_family_cannot_believe() -> None:
+    """Zeros and ones are read as such until a 2 comes, in the look-ahead as in an update."""
+    head = {"x": [0, 1, 1, 0] * 5, "y": ["a", "b", "b", "a"] * 5}
+    model = tb.count(head, tb.infer(head, "y", kinds={"x": "number"})).model()
+    assert model.families["x"].name == "bernoulli"
+    pool, every = Pool(model, {"x": [0, 2, 1, 3]}), np.arange(4)
+    assert np.allclose(falls(pool, every, every), falls_by_counting(pool, every, every), rtol=0, atol=1e-9)
+    work = tb.Labelling(model, {"x": [0, 2, 1, 3]})
+    work.label(1, "a")
+    assert np.allclose(work._pool.joint(every), work.model.log_joint({"x": [0, 2, 1, 3]}), rtol=0, atol=1e-9)
+
+
+def test_what_next_gives() -> None:
+    """Telling rows, every third a random one, the same until a label comes; or the likeliest of a class."""
+    rng = random.Random(4)
+    table = drawn(rng, 400, 2)
+    head, pool = ({n: table[n][part] for n in ("text", "sky", "y")} for part in (slice(60), slice(60, None)))
+    model = tb.fit(head, "y", calibrate=False)
+    work = tb.Labelling(model, pool, shortlist=20, sample=50)
+    assert work.next(9) == work.next(9) and len({*work.next(9)}) == 9
+    assert work.next(9)[:6] == work._telling(6) and work.next(2) == work._telling(2) == work.next(3)[:2]
+    short = work._largest(work._uncertain, 20)
+    value = falls_by_counting(work._pool, short, work._sample).sum(axis=1)
+    assert work.next() == [short[np.argmax(value)]] == tb.next_to_label(model, pool, shortlist=20, sample=50)
+    p = model.predict_proba(pool)
+    assert np.allclose(np.sort(p[short].min(axis=1)), np.sort(p.min(axis=1))[-20:])
+    assert np.allclose(p[work.next(7, find="c1"), 1], np.sort(p[:, 1])[::-1][:7])
+    with pytest.raises(tb.SettingsError, match="no class 'c7'"):
+        work.next(find="c7")
+    one = tb.count({"sky": ["sun"] * 3, "y": ["a"] * 3}, tb.Schema([tb.Column("sky", "category")], target="y")).model()
+    assert len(tb.next_to_label(one, {"sky": ["sun", "fog", "sun"]}, 2)) == 2
+
+
+def test_a_long_pool_is_scored_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is shown and what it is judged by is fresh, the rest after a few labels."""
+    monkeypatch.setattr(session, "_AT_ONCE", 40)
+    rng = random.Random(5)
+    table = drawn(rng, 460, 2)
+    model = tb.fit({n: table[n][:60] for n in ("text", "y")}, "y", calibrate=False)
+    work = tb.Labelling(model, {"text": table["text"][60:]}, shortlist=5, sample=20)
+    late = []
+    for row in range(100, 115):
+        work.label(row, table["y"][60 + row])
+        work.next()
+        fresh = uncertainty(work._pool.probabilities(np.arange(400)))
+        late.append(np.count_nonzero(abs(work._uncertain - fresh) > 1e-12))
+    assert max(late) > 0  # some were not fresh
+    work._due = 10
+    work._catch_up()
+    assert np.allclose(work._uncertain, uncertainty(work._pool.probabilities(np.arange(400))), rtol=0, atol=1e-12)
 
 
 def test_a_session_ends_and_refuses() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..base import canon
 from ..base.arrays import Floats, safe_log
-from ..base.errors import CannotEstimate
+from ..base.errors import CannotEstimate, SettingsError
 from ..data.schema import Column, Schema
 from ..exact.counts import Counts
 from ..families import Auto, Belief, Context, Family, Gaussian, default_family, family_for
@@ -58,7 +58,11 @@ def believed(
     column: Column, counts: Counts, names: tuple[str, ...], totals: Floats, settings: Settings,
     known: Mapping[str, Family] | None = None, largest: Callable[[], float] = lambda: 0.0,
 ) -> tuple[Family, Belief]:  # fmt: skip
-    """The family of one column, chosen if it has to be, and what it believes of counts whose classes are `names`."""
+    """The family of one column, chosen if it has to be, and what it believes of counts whose classes are `names`.
+
+    One that "auto" chose before and that cannot believe these counts, as when a 2 comes to zeros and ones, is left for
+    another.
+    """
     context = Context(
         column.name, names, totals, settings.smoothing_of(column.name), column.values, column.cells, column.width,
         settings.predictive, settings.unseen == "reserve", settings.floor, column.like == "vector", largest,
@@ -66,9 +70,16 @@ def believed(
     )  # fmt: skip
     chosen = settings.families.get(column.name)
     family = default_family(column.kind) if chosen is None else family_for(chosen, column.kind)
+    auto, before = isinstance(family, Auto), (known or {}).get(column.name)
     if isinstance(family, Auto):
-        family = (known or {}).get(column.name) or choose(counts, context)
-    belief = family.estimate(counts, context)
+        family = before or choose(counts, context)
+    try:
+        belief = family.estimate(counts, context)
+    except SettingsError:
+        if not (auto and family is before):
+            raise
+        family = choose(counts, context)
+        belief = family.estimate(counts, context)
     correction = settings.corrections.get(column.name)
     return family, belief if correction is None else corrected(belief, correction, context)
 

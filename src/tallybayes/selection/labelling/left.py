@@ -133,8 +133,8 @@ def counted_left(
         return min(max(total, here), most) - here
 
     return Left(
-        label, rows - len(known), len(audited), left(mean), int(left(low)), int(left(high)), int(left(at_most)),
-        whole("found", found, 0) + here, float(confidence),
+        label, rows - len(known), len(audited), left(min(max(mean, low), high)), int(left(low)), int(left(high)),
+        int(left(at_most)), whole("found", found, 0) + here, float(confidence),
     )  # fmt: skip
 
 

@@ -127,7 +127,9 @@ class Pool:
         return out
 
     def add(self, row: int, label: int, sign: int = 1) -> None:
-        """Count a row under a class, or take it back."""
+        """Count a row under a class, or take it back; one that weighs nothing changes nothing."""
+        if self.weights[row] == 0:
+            return
         self.totals = self.totals + sign * self.weights[row] * (np.arange(len(self.names)) == label)
         for column in self.columns:
             column.add(row, label, float(self.weights[row]), self.totals, sign)

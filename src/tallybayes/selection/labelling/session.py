@@ -50,7 +50,8 @@ class Labelling:
         self._shortlist, sample = whole("shortlist", shortlist, 1), whole("sample", sample, 1)
         self._pool = self._start = Pool(model, rows)
         self._counted = 0  # labels that were known when the pool was made; those that came since are counted in it
-        self._rng, self._seed = np.random.default_rng(seed), seed
+        self._seed = whole("seed", seed, 0)
+        self._rng = np.random.default_rng(self._seed)
         n = self._pool.rows
         self._sample = np.sort(self._rng.permutation(n)[:sample])
         self._labels: dict[int, Any] = {}
@@ -111,6 +112,8 @@ class Labelling:
         return out
 
     def _telling(self, k: int) -> list[int]:
+        if k == 0:
+            return []
         short = self._largest(self._uncertain, max(self._shortlist, 2 * k))
         fall = (falls if self._pool.separable else falls_by_counting)(self._pool, short, self._sample)
         out: list[int] = short[batch_of(fall, k)].tolist()
