@@ -32,11 +32,12 @@ def serve(
 
     What is learnt is in MODEL.journal before it is acknowledged, and in MODEL when the server ends.
     """
-    from ..serve.app import run
+    from ..serve.app import load_uvicorn, run
     from ..serve.guard import check_token
 
     token = _token_in(token_file)
     check_token(host, token)
+    load_uvicorn()  # refused before a model is made
     with _opened(model, data, target, sets) as desk:
         if pool is not None:
             done = desk.add_to_pool(pool, who="--pool")
