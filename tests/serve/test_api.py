@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import random
+import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -175,7 +179,7 @@ def test_nothing_that_is_sent_makes_it_fail(app: Any, desk: Desk) -> None:
         return {dice.choice(names): value(depth + 1) for _ in range(dice.randint(0, 4))}
 
     statuses = set()
-    for _ in range(4000 if ALL else 250):
+    for _ in range(4000 if ALL else 120):
         action = dice.choice([a for a in ACTIONS if a.method == "POST"])
         fields = {name: value() for name in action.fields if dice.random() < 0.8}
         if "row" in fields and dice.random() < 0.7:
@@ -222,3 +226,24 @@ def test_health_and_metrics(app: Any) -> None:
 def test_an_error_that_nobody_foresaw_is_told_without_its_inside() -> None:
     told = ApiProblem.of(RuntimeError("a secret path")).to_dict()
     assert told["status"] == 500 and "secret" not in str(told)
+
+
+@pytest.mark.skipif(not ALL, reason="starts a server: TALLYBAYES_TESTS=all")
+def test_the_command_serves_until_it_is_told_to_end_and_then_folds(tmp_path: Path) -> None:
+    pytest.importorskip("uvicorn")
+    model = tmp_path / "flats.tb.parquet"
+    words = ["serve", str(model), "--fit", str(tb.example("flats.csv")), "--target", "let", "--port", "0"]
+    with subprocess.Popen([sys.executable, "-m", "tallybayes", *words], stdout=subprocess.PIPE, text=True) as server:
+        try:
+            found = re.search(r"127\.0\.0\.1:(\d+): 240 rows", server.stdout.readline())
+            asked = http.client.HTTPConnection("127.0.0.1", int(found[1]), timeout=30)
+            body = json.dumps({"rows": [{"district": "Harbour", "rooms": 2, "let": "fast"}]})
+            asked.request("POST", "/api/learn", body, {"Content-Type": "application/json"})
+            digest = json.load(asked.getresponse())["digest"]
+            asked.close()
+            server.terminate()
+            assert "has everything up to operation 2" in server.stdout.read()
+            assert server.wait(30) == 0
+        finally:
+            server.kill()
+    assert tb.load(model).tally.digest == digest

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ..serve.desk import Desk
 
 
-@click.command(short_help="Serve a model over HTTP, with a journal of all it is taught.")
+@click.command(short_help="Serve a model over HTTP, with a journal.")
 @click.argument("model", type=click.Path(dir_okay=False))
 @click.option("--fit", "data", metavar="DATA", help="Make MODEL of these rows first; the journal keeps them.")
 @click.option("--target", metavar="COLUMN", help="With --fit: the column to predict; rows without it are the pool.")
@@ -32,11 +32,13 @@ def serve(
 
     What is learnt is in MODEL.journal before it is acknowledged, and in MODEL when the server ends.
     """
-    from ..serve.app import run
     from ..serve.guard import check_token
 
     token = _token_in(token_file)
     check_token(host, token)
+    from ..serve.app import load_uvicorn, run
+
+    load_uvicorn()  # refused before a model is made
     with _opened(model, data, target, sets) as desk:
         if pool is not None:
             done = desk.add_to_pool(pool, who="--pool")

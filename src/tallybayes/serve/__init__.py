@@ -1,4 +1,4 @@
-"""A model that is asked, taught and corrected while it is served, and of which nothing is lost.
+"""A model in use: asked, taught and corrected, and nothing of it lost.
 
 Imports `store`, `explain` and the rooms below; only `cli` opens it. Begin with `desk`, the live model and its one
 writer: `served` is what the model becomes, `journal` the SQLite file beside it in which every operation stands before

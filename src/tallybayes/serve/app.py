@@ -78,6 +78,15 @@ def make_app(
     return app
 
 
+def load_uvicorn() -> Any:
+    """The server that `run` needs; refused where it is not installed."""
+    try:
+        import uvicorn
+    except ImportError as error:
+        raise MissingExtra("serving a model needs uvicorn", hint="pip install 'tallybayes[serve]'") from error
+    return uvicorn
+
+
 def run(
     desk: Desk,
     *,
@@ -88,10 +97,7 @@ def run(
     **more: Any,
 ) -> None:
     """Serve a desk until the process is told to end; `ready` is given the address. `more` is what `make_app` takes."""
-    try:
-        import uvicorn
-    except ImportError as error:
-        raise MissingExtra("serving a model needs uvicorn", hint="pip install 'tallybayes[serve]'") from error
+    uvicorn = load_uvicorn()
     check_token(host, token)
     app = make_app(desk, token=token, **{**more, "hosts": (host, *more.get("hosts", ()))})
     try:

@@ -86,6 +86,8 @@ class Desk:
         Refused while another process has it open, and where the journal does not know the state of the file.
         """
         path = named(path)
+        if not os.path.exists(path):
+            load(path)  # refuses it, before a lock lies there
         with contextlib.ExitStack() as held:
             take_lock(held, path)
             file = Served.of(load(path), 0)
@@ -105,7 +107,7 @@ class Desk:
         with contextlib.ExitStack() as held:
             take_lock(held, path)
             if os.path.exists(path):
-                raise DataError(f"there is a file {path} already", hint="open it: Desk.open(path), or name another.")
+                raise DataError(f"there is a file {path} already", hint="serve that one as it is, or name another.")
             clear_leftovers(path)
             source = open_source(data, target=target).repeatable()
             fitted = fit(source, target, **fitting)

@@ -138,5 +138,5 @@ class JournalFile:
         return JournalError(f"{self.path}: {error}", hint=hint)
 
     def _damaged(self, how: str) -> JournalError:
-        hint = "restore journal and model from one backup; the model file alone opens with tb.load."
+        hint = "restore journal and model from one backup; the model file can be used by itself."
         return JournalError(f"{self.path} is damaged: {how}", hint=hint)

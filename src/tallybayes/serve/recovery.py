@@ -78,7 +78,7 @@ def caught_up(journal: Journal, file: Served, path: str) -> tuple[Served, int]:
     if len(changes) < len(net) or out.tally.digest != last.digest:
         raise JournalError(
             f"{journal.path} is damaged: its rows do not add up to the digest of operation {last.number}",
-            hint="restore journal and model from one backup; the model file alone opens with tb.load.",
+            hint="restore journal and model from one backup; the model file can be used by itself.",
         )
     return out, len(changes)
 
