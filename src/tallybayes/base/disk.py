@@ -255,3 +255,16 @@ def _lock(file: int, waiting: bool) -> None:
                 time.sleep(_OFTEN)
     unix: Any = import_module("fcntl")
     unix.flock(file, unix.LOCK_EX | (0 if waiting else unix.LOCK_NB))
+
+
+@contextlib.contextmanager
+def transaction(db: Any, kind: str = "DEFERRED") -> Iterator[None]:
+    """One transaction of an SQLite connection: all of what is done in it stays, or none of it."""
+    db.execute(f"BEGIN {kind}")
+    try:
+        yield
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:  # after a full disk SQLite has rolled back by itself
+            db.execute("ROLLBACK")
+        raise

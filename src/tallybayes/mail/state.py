@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import Any, TypeVar
 
+from ..base.disk import transaction
 from ..base.errors import TallybayesError
 from ..base.wording import encodable, printable
 from .learnt import Learnt, pack, unpack
@@ -235,15 +236,8 @@ class State:
 
     @contextmanager
     def _transaction(self, kind: str = "DEFERRED") -> Iterator[None]:
-        with self._explained():
-            self._db.execute(f"BEGIN {kind}")
-            try:
-                yield
-                self._db.execute("COMMIT")
-            except BaseException:
-                if self._db.in_transaction:  # after a full disk SQLite has rolled back by itself
-                    self._db.execute("ROLLBACK")
-                raise
+        with self._explained(), transaction(self._db, kind):
+            yield
 
     @contextmanager
     def _explained(self) -> Iterator[None]:

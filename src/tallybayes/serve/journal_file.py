@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Self
 
+from ..base.disk import transaction
 from ..base.errors import TallybayesError
 
 APPLICATION = 0x5442644A  # "TBdJ" in the file's header
@@ -105,15 +106,8 @@ class JournalFile:
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        with self._explained():
-            self._db.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-                self._db.execute("COMMIT")
-            except BaseException:
-                if self._db.in_transaction:  # after a full disk SQLite has rolled back by itself
-                    self._db.execute("ROLLBACK")
-                raise
+        with self._explained(), transaction(self._db, "IMMEDIATE"):
+            yield
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
