@@ -268,6 +268,10 @@ class Family(ABC):
         """
         return None
 
+    def for_drawn(self, belief: Belief, column: Column) -> Family:
+        """The family that comes back to this belief the more rows are drawn from it and counted; by default itself."""
+        return self
+
     def tries(self, h: Any) -> bool:
         """Whether `auto` tries the family, as it is registered, on a number column with this histogram."""
         return False

@@ -6,14 +6,17 @@
     density    P(bin given y) · f(x) / f(bin),  f the kernel density of all classes together
 
 The cuts are chosen at estimate time from the cells: by minimum description length (Fayyad and Irani 1993: split
-where gain > [log₂(N − 1) + log₂(3^k − 2) − k·E + k₁·E₁ + k₂·E₂] / N), into equally filled, or equally wide bins.
+where gain > [log₂(N − 1) + log₂(3^k − 2) − k·E + k₁·E₁ + k₂·E₂] / N), into equally filled, or equally wide bins. Or
+they are given; a bin is made of whole cells, so a cut that parts no two of them is left out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,16 +26,17 @@ from ..base.canon import number_text
 from ..base.errors import SettingsError
 from ..data.blocks import Numbers
 from ..data.pairs import stretch_names
-from ..exact.cells import REACH, distinct
+from ..data.schema import Column
+from ..exact.cells import REACH, Cells, distinct
 from ..exact.counts import Counts
-from .base import WORST, Context, Family, Table
+from .base import WORST, Belief, Context, Family, Table
 from .categorical import draw
 from .histogram import GroupBelief, Histogram, left_out, middles, read_cells
 from .kernel import KernelBelief, pooled
 from .smoothing import is_number
 
 BINS = "P(bin given class)"  # the title of its table
-METHODS = ("mdl", "frequency", "width")
+METHODS = ("mdl", "frequency", "width", "given")
 _DIGITS = 6  # of a cut in the name of a bin, where they are enough
 MOST_BINS = 100_000  # room is made for each, however few values there are
 _PARTS = 10  # of the rows, each held out in turn
@@ -40,21 +44,30 @@ _PARTS = 10  # of the rows, each held out in turn
 
 @dataclass(frozen=True)
 class Bins(Family):
-    """Intervals: by "mdl", which looks at the classes, or `bins` of them by "frequency" or "width" (None: √n)."""
+    """Intervals: by "mdl", which looks at the classes, `bins` of them by "frequency" or "width" (None: √n), or "given".
+
+    Given are the cuts between them:
+
+    >>> Bins("given", (18, 65)).describe()
+    'bins (method=given, bins=(18.0, 65.0))'
+    """
 
     method: str = "mdl"
-    bins: int | None = None
+    bins: int | tuple[float, ...] | None = None
 
     name = "bins"
     kinds = ("number",)
 
     def __post_init__(self) -> None:
-        if self.method not in METHODS or not (
-            self.bins is None or (is_number(self.bins) and 1 <= self.bins <= MOST_BINS)
+        if self.method == "given":
+            object.__setattr__(self, "bins", _rising(self.bins))
+        elif self.method not in METHODS or not (
+            self.bins is None or (is_number(self.bins) and 1 <= self.bins <= MOST_BINS)  # type: ignore[operator]
         ):
             raise SettingsError(
                 f"bins of method {self.method!r}, number {self.bins!r}",
-                hint=f"take the method 'mdl', 'frequency' or 'width', and from 1 to {MOST_BINS:,} bins.",
+                hint=f"take the method 'mdl', 'frequency' or 'width' and from 1 to {MOST_BINS:,} bins, or give their "
+                "cuts: Bins('given', (18, 65)).",
             )
 
     def estimate(self, counts: Counts, context: Context) -> BinsBelief:
@@ -92,8 +105,18 @@ class Bins(Family):
             score += float(np.sum(np.where(held > 0, held * np.maximum(share, WORST), 0.0)))
         return score
 
+    def for_drawn(self, belief: Belief, column: Column) -> Bins:
+        """At the same cuts: of drawn rows others are equally filled or equally wide."""
+        assert isinstance(belief, BinsBelief)
+        return Bins("given", tuple(belief.cuts.tolist()))
+
     def cuts(self, h: Histogram) -> Floats:
         """Values between cells at which bins part."""
+        if self.method == "given":
+            middle = np.sort(middles(*h.cells.edges(_cells(h.cells))))
+            given = np.array(self.bins, dtype=np.float64)
+            below, first = np.unique(np.searchsorted(middle, given), return_index=True)
+            return given[first[(below > 0) & (below < len(middle))]]
         if len(h.gaps) == 0:
             return np.zeros(0)
         first = np.append(0, h.gaps + 1)  # of cells that no cut parts
@@ -101,6 +124,7 @@ class Bins(Family):
         if self.method == "mdl":
             return h.cuts(h.gaps[_mdl_cuts(n)])
         total = n.sum(axis=1)
+        assert not isinstance(self.bins, tuple)
         bins = self.bins or int(np.clip(np.sqrt(total.sum()), 2, 30))
         if self.method == "width":
             edges = np.linspace(h.middle[0], h.middle[-1], bins + 1)[1:-1]
@@ -108,6 +132,23 @@ class Bins(Family):
         else:
             at = equally_filled(total, bins)
         return h.cuts(h.gaps[np.unique(np.clip(at, 0, len(h.gaps) - 1))])
+
+
+def _rising(cuts: Any) -> tuple[float, ...]:
+    """The cuts that were given."""
+    found = tuple(cuts) if isinstance(cuts, Iterable) and not isinstance(cuts, str) else (cuts,)
+    numbers = len(found) < MOST_BINS and all(is_number(v) and np.isfinite(v) for v in found)
+    if not numbers or any(u >= v for u, v in pairwise(found)):
+        raise SettingsError(
+            f"bins given by {cuts!r:.60}",
+            hint="give the cuts between them, from left to right and each once: Bins('given', (18, 65)).",
+        )
+    return tuple(map(float, found))
+
+
+def _cells(cells: Cells) -> Ints:
+    """Every cell that a curve has mass in."""
+    return np.concatenate([np.arange(-REACH, REACH), cells.point_codes()])
 
 
 def equally_filled(total: Floats, bins: int) -> Ints:
@@ -211,14 +252,10 @@ class BinsBelief(GroupBelief):
     def _inside(self) -> tuple[KernelBelief, Floats]:
         """The curve of all classes together, and its mass in each bin."""
         curve = pooled(self.h)
-        codes = self._cells()
+        codes = _cells(self.cells)
         mass = np.zeros(len(self.cuts) + 1)
         np.add.at(mass, self.groups(codes), curve.mass(codes)[:, 0])
         return curve, mass
-
-    def _cells(self) -> Ints:
-        """Every cell that the curve has mass in."""
-        return np.concatenate([np.arange(-REACH, REACH), self.cells.point_codes()])
 
     def base(self, block: Numbers) -> Floats:
         """log density within the value's bin: that of all classes together, cut off at the bin's ends."""
@@ -238,7 +275,7 @@ class BinsBelief(GroupBelief):
 
     def sample(self, labels: Ints, rng: np.random.Generator) -> pa.Array:
         """A bin by its probability, then one of its cells by the curve of all classes, and any value of the cell."""
-        codes = self._cells()
+        codes = _cells(self.cells)
         low, high = self.cells.edges(codes)
         curve, _ = self._inside
         mass, of_cell = curve.mass(codes), self.groups(codes)

@@ -28,10 +28,12 @@ from ..base.arrays import Floats, Ints
 from ..base.errors import SettingsError
 from ..base.lazy import special
 from ..data.blocks import Numbers, Vectors
+from ..data.schema import Column
 from ..exact.counts import Counts
 from .base import Belief, Context, Family, Linear, Table
 from .forms import HALF_LOG_2PI, BellForm, distance, log_gamma_step
 from .histogram import Histogram
+from .kernel import Kernel
 from .moments import BellBelief, Moments, floored, read_moments, shared_deviation
 from .support import ColumnTally, Support
 
@@ -59,6 +61,11 @@ class Gaussian(Family):
         """The name that `families=` knows it by."""
         name = "student" if self.predictive else "gaussian-shared" if self.variance == "shared" else "gaussian"
         return name + (" (unbiased)" if self.unbiased else "")
+
+    def for_drawn(self, belief: Belief, column: Column) -> Family:
+        """A curve by a kernel, where there are cells for one, follows the wide tails of an averaged bell."""
+        on_line = column.cells is not None and not column.cells.discrete
+        return Kernel() if isinstance(belief, StudentBelief) and on_line else self
 
     def _averaged(self, context: Context) -> bool:
         """A variance shared by all classes is known too well to be averaged over."""

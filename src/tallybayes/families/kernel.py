@@ -21,9 +21,10 @@ from ..base.arrays import Bools, Floats, Ints, weighted_quantiles
 from ..base.errors import SettingsError
 from ..base.lazy import ndtr
 from ..data.blocks import Numbers
+from ..data.schema import Column
 from ..exact.counts import Counts
 from ..exact.line import MIDDLE
-from .base import Context, Family, Table
+from .base import Belief, Context, Family, Table
 from .categorical import draw
 from .histogram import CellBelief, Histogram, cauchy_mass, middles, read_cells
 from .support import ColumnTally, Support, mass
@@ -31,6 +32,7 @@ from .support import ColumnTally, Support, mass
 _NARROWEST = float(np.finfo(float).smallest_subnormal)  # a bandwidth may be tiny, but not zero
 _NOTHING = 39.0  # bandwidths: the mass beyond is zero in a float64
 _BANDWIDTHS = np.geomspace(1 / 128, 1.0, 10)  # candidates, in deviations of the whole column
+_CELLS = 64.0  # cells to a deviation, of what the first look found without its outliers: 50 to 100 of a bell curve
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,10 @@ class Kernel(Family):
         if self.bandwidth == "silverman":
             return replace(flat, bandwidth=_silverman(h))
         return replace(flat, bandwidth=counts.once(("bandwidth", h.cells, context.n_classes), lambda: _likeliest(flat)))
+
+    def for_drawn(self, belief: Belief, column: Column) -> Kernel:
+        """With a bandwidth that falls as rows grow in number: a given one would smooth the curve once more."""
+        return self if isinstance(self.bandwidth, str) else Kernel()
 
     def leave_one_out(self, h: Histogram, counts: Counts, context: Context) -> tuple[Floats, Floats]:
         """log mass of each cell for each class: as counted, and with one row of the cell taken out."""
@@ -102,8 +108,13 @@ def pooled(h: Histogram) -> KernelBelief:
 
 
 def _likeliest(belief: KernelBelief) -> Floats:
-    """For each class the bandwidth under which its own values, each left out, are likeliest."""
-    bandwidths = np.maximum(belief.scale * _BANDWIDTHS, _NARROWEST)
+    """For each class the bandwidth under which its own values, each left out, are likeliest.
+
+    Outliers stretch the deviation, but not the cells: where it is that of outliers, widths of cells are tried as well.
+    """
+    scale, cell = belief.scale, float(np.ldexp(1.0, belief.cells.exponent))
+    scales = [scale, _CELLS * cell] if scale * _BANDWIDTHS[0] > cell else [scale]
+    bandwidths = np.maximum(np.multiply.outer(scales, _BANDWIDTHS).ravel(), _NARROWEST)
     n, tried = belief.h.n, belief.tried(belief.places(belief.h.codes), bandwidths)
     scores = np.sum(np.where(n > 0, n * _log(tried), 0.0), axis=1)
     return np.asarray(bandwidths[np.argmax(scores, axis=0)])
@@ -192,8 +203,9 @@ class KernelBelief(CellBelief):
         value = self.cells.edges(codes[at])[0]
         place = np.searchsorted(points, value)
         even = np.full(len(value), 1.0 / len(points))
+        inside = replace(self, h=self.h.only(self.h.point)) if not self.h.point.all() else self
         out = np.empty((len(codes), self.n_classes))
-        out[at] = (1 - outside) * self.mixed(between[place], between[place + 1], value, even, left_out)
+        out[at] = (1 - outside) * inside.mixed(between[place], between[place + 1], value, even, left_out)
         out[~at] = outside * self._cauchy(codes[~at])[:, None]
         return out
 
@@ -225,7 +237,8 @@ class KernelBelief(CellBelief):
         """The kernel mass of intervals alone, for each of some bandwidths and classes."""
         sums = self._sums(low, high, widths, y, cells)
         own = left_out * _between(low, high, middle, widths[:, None])
-        return np.asarray(np.maximum(sums - own[:, :, None], 0.0) / np.maximum(self.total(left_out)[y], 1.0))
+        total = self.total(left_out)[y]  # weights may be less than one row
+        return np.asarray(np.maximum(sums - own[:, :, None], 0.0) / np.where(total > 0, total, 1.0))
 
     def _sums(self, low: Floats, high: Floats, widths: Floats, y: Bools, cells: Ints | None) -> Floats:
         """Σ_g n_gy · [Φ((b − m_g)/h) − Φ((a − m_g)/h)] for each of some bandwidths and classes.
@@ -283,7 +296,7 @@ class KernelBelief(CellBelief):
     def sample(self, labels: Ints, rng: np.random.Generator) -> pa.Array:
         """A point by its mass, or a counted cell's middle moved by the kernel, or once in n rows the common curve.
 
-        All that a column of points has beside them is the common curve.
+        All that a column of points has beside them is the common curve. Within a cell any value is as likely.
         """
         points = np.array(self.cells.points)
         mass = self.mass(self.cells.point_codes())
@@ -297,7 +310,10 @@ class KernelBelief(CellBelief):
             values[near] = line.h.middle[cell] + self.bandwidth[labels[near]] * rng.standard_normal(len(cell))
         at = which < len(points)
         values[at] = points[which[at]]
-        return pa.array(values)
+        low, high = self.cells.edges(self.cells.codes(values))
+        with np.errstate(over="ignore", invalid="ignore"):  # the outermost cells reach to infinity
+            inside = low + rng.random(len(values)) * (high - low)
+        return pa.array(np.where(np.isfinite(inside), inside, values))
 
     def parameters(self) -> tuple[int, int]:
         """A mass per counted cell and class, and a bandwidth per class."""

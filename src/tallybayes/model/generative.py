@@ -126,6 +126,23 @@ class Generative:
             columns[self.schema.weights] = pa.array(np.ones(n))
         return pa.table({**columns, self.schema.target: self._label_column().take(pa.array(labels))})
 
+    @property
+    def settings_for_drawn(self) -> Settings:
+        """The settings under which ever more rows that the model draws, when they are counted, come back to it.
+
+        Those of the model, with what estimating chose written down: the family that `auto` took, bins at the same cuts.
+        A kernel has no bandwidth of its own there, nor a Student-t its freedom: drawn rows are many, and find theirs.
+
+        >>> import tallybayes as tb
+        >>> rows = {"size": [1.0, 2.0, 3.0, 7.0, 8.0, 9.0], "kind": ["s", "s", "s", "l", "l", "l"]}
+        >>> model = tb.count(rows, tb.infer(rows, "kind")).model(tb.Settings(families={"size": "bins"}))
+        >>> model.settings_for_drawn.families["size"].describe()
+        'bins (method=given, bins=(5.0,))'
+        """
+        self._refuse_readings("settings_for_drawn")
+        each = {name: f.for_drawn(self.beliefs[name], self.schema[name]) for name, f in self.families.items()}
+        return replace(self.settings, families=each)
+
     def _by_source(self) -> dict[str, list[Column]]:
         """The columns that are drawn, by the column of the data that they read."""
         out: dict[str, list[Column]] = {}
