@@ -149,10 +149,26 @@ def test_texts_have_room_on_a_phone(name: str) -> None:
     assert faults(PICTURES[name](ax).figure_) == []
 
 
-def test_the_scales_of_a_nomogram_have_room() -> None:
-    """It is wide: eight inches, which a page shows smaller or lets be moved."""
+@pytest.mark.parametrize("wide", [None, 6.4, PHONE])
+def test_the_scales_of_a_nomogram_have_room(wide: float | None) -> None:
     for model in (many(), two()):
-        assert faults(model.plot.nomogram().figure_) == []
+        ax = None if wide is None else plt.subplots(figsize=(wide, 5.0), dpi=100, layout="constrained")[1]
+        assert faults(model.plot.nomogram(ax=ax).figure_) == []
+
+
+def test_a_nomogram_that_is_too_small_says_what_it_leaves_out() -> None:
+    def texts(high: float) -> tuple[set[str], str]:
+        ax = plt.subplots(figsize=(PHONE, high), dpi=100, layout="constrained")[1]
+        figure = two().plot.nomogram(ax=ax).figure_
+        assert faults(figure) == []
+        return {t.get_text() for t in shown(figure)}, ax.get_xlabel()
+
+    whole, foot = texts(12.0)
+    assert {s.column for s in two().plot.nomogram().scales} < whole and "taller" not in foot
+    fewer, foot = texts(5.0)
+    assert fewer < {*whole, foot} and "labels have no room: it must be taller" in foot and len(fewer) < len(whole)
+    least, foot = texts(3.5)
+    assert "years" in fewer - least and "columns for which it must be taller" in foot
 
 
 def test_what_covers_another_is_found() -> None:

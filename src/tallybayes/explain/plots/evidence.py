@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +20,7 @@ from ...model.odds import counted_cells
 from ..changes import counted_numbers
 from ..odds import Line, LogOdds
 from .columns import telling
-from .paper import AGAINST, EVEN, FOR, axes, bare, below, label, letters, stacked
+from .paper import AGAINST, EVEN, FOR, axes, bare, below, height, label, letters, letters_in, stacked, width
 from .scores import Display
 
 if TYPE_CHECKING:
@@ -113,91 +115,169 @@ class NomogramDisplay(Display):
     @property
     def size(self) -> tuple[float, float]:
         """Taller for more columns and for labels above each other, in inches."""
-        return _WIDE, 0.6 + 0.2 * len(self._below()) + self._layout()[-1]
+        return _WIDE, self._on(_WIDE, np.inf).height
 
-    def _below(self) -> list[str]:
-        """The lines below the picture: what points mean, what a sum of them does, or what is not on it."""
-        toward = f"← {label(self.against, 24)}     points (log-odds)     {label(self.label, 24)} →"
-        if self.adds_up:
-            return [toward, *([_reading()] if self.pairwise else [])]
-        told = [label(t, 90) for t in self.left_out[:_MOST_REMARKS]]
-        more = len(self.left_out) - len(told)
-        return [toward, "not the whole sum, for this is not on it:", *told, *([f"and {more} more"] if more else [])]
-
-    def _ends(self) -> tuple[float, float, float]:
-        """The least and the largest finite points, and what an inch is worth."""
-        each = [s.points[np.isfinite(s.points)] for s in self.scales]
-        start = [self.prior] if np.isfinite(self.prior) else []
-        low, high = (float(f([0.0, *start, *np.concatenate([[0.0], *each])])) for f in (np.min, np.max))
-        low, high = (low, high) if high > low else (low - 1.0, high + 1.0)
-        return low, high, (high - low) / (_WIDE - _NAMES - 2 * _BEYOND)
-
-    def _shown(self, scale: Scale) -> list[tuple[float, str, str]]:
-        """Places, marks and labels of what can be drawn: infinite points beyond the ends."""
-        low, high, inch = self._ends()
-        out = []
-        for value, points in zip(scale.values, scale.points.tolist(), strict=True):
-            if np.isnan(points):
-                continue
-            if np.isfinite(points):
-                out.append((points, "|", label(value, _LONGEST)))
-            else:
-                place = high + _BEYOND * inch / 2 if points > 0 else low - _BEYOND * inch / 2
-                out.append((place, ">" if points > 0 else "<", f"{label(value, _LONGEST)} {signed(points, 0)}"))
-        return out
-
-    def _layout(self) -> list[float]:
-        """How far below the top each line is drawn, the start and the end of the picture included."""
-        inch, y, out = self._ends()[2], 0.1, []
-        for scale in self.scales:
-            shown = self._shown(scale)
-            levels = stacked([x / inch for x, _, _ in shown], [_LETTER * len(t) for _, _, t in shown])
-            y += 0.3 + _LINE * (1 + max(levels, default=0))
-            out.append(y)
-        return [*out, y + 0.45, y + 0.6]
+    def _on(self, width: float, height: float) -> NomogramPaper:
+        """Where all of it goes on paper of this size: with fewer labels, then fewer columns, where it is too small."""
+        tried = [(len(self.scales), lines) for lines in (99, 6, 4, 3, 2, 1)]
+        tried += [(n, 1) for n in range(len(self.scales) - 1, 0, -1)]
+        for n, lines in tried:
+            paper = NomogramPaper(self, self.scales[:n], width, lines)
+            if paper.height <= height + 0.01:  # figures are of whole dots
+                break
+        return paper
 
     def plot(self, ax: Any = None) -> NomogramDisplay:
         """Draw it."""
         ax = axes(ax, *self.size)
-        low, high, inch = self._ends()
-        *rows, start, end = self._layout()
-        for y, scale in zip(rows, self.scales, strict=True):
-            shown = self._shown(scale)
-            at = [x for x, _, _ in shown] or [0.0]
-            ax.plot([min(at), max(at)], [y, y], color=EVEN, linewidth=1)
-            levels = stacked([x / inch for x, _, _ in shown], [_LETTER * len(t) for _, _, t in shown])
-            for (x, mark, text), level in zip(shown, levels, strict=True):
-                top = y - 0.1 - _LINE * level
-                ax.plot([x, x], [y, top], color=EVEN, linewidth=0.5)
-                ax.plot([x], [y], mark, color=FOR, markersize=9 if mark == "|" else 6)
-                ax.text(x, top, text, ha="center", va="bottom", fontsize=8)
-        if np.isfinite(self.prior):
-            ax.plot([self.prior], [start], "D", color=FOR, markersize=5)
-        ax.text(
-            np.clip(self.prior, low, high), start - 0.08, signed(self.prior, 2), ha="center", va="bottom", fontsize=8
-        )
-        ax.set_yticks([*rows, start], [*(label(s.column, 22) for s in self.scales), "start"])
-        ax.set_ylim(end, 0.0)
-        ax.set_xlim(low - _BEYOND * inch, high + _BEYOND * inch)
-        ax.axvline(0, color=EVEN, linewidth=0.8, linestyle=":")
-        ax.set_xlabel("\n".join(self._below()))
+        paper = self._on(width(ax), height(ax))
+        low, high = paper.ends
+        for name, y, top, labels in paper.rows:
+            if labels:
+                ax.plot([min(x.at for x in labels), max(x.at for x in labels)], [y, y], color=EVEN, linewidth=1)
+            for each in labels:
+                ax.plot([each.at], [y], each.mark, color=FOR, markersize=9 if each.mark == "|" else 6)
+                if each.line < paper.lines:
+                    over = y - 0.1 - _LINE * each.line
+                    ax.plot([each.at] * 2, [y, over], color=EVEN, linewidth=0.5)
+                    ax.text(each.middle, over, each.text, ha="center", va="bottom", fontsize=_SMALL)
+            if paper.above:
+                ax.text(
+                    low + 0.06 * (high - low) / paper.inches,
+                    top,
+                    label(name, letters_in(paper.inches)),
+                    va="bottom",
+                    fontsize=9,
+                    fontweight="bold",
+                )
+        names = [label(name, 22) for name, *_ in paper.rows]
+        ax.set_yticks([y for _, y, *_ in paper.rows], [""] * len(names) if paper.above else names)
+        ax.set_ylim(paper.rows[-1][1] + 0.15, 0.0)
+        ax.set_xlim(low, high)
+        if paper.above:
+            ax.locator_params(axis="x", nbins=max(int(1.4 * paper.inches), 2))
+        ax.axvline(0, color=EVEN, linewidth=0.8, linestyle=":", zorder=0)
+        below(ax, "\n".join(paper.below), _SMALL if paper.above else None)
         ax.tick_params(axis="y", length=0)
         bare(ax, grid="x")
         return self._drawn(ax)
 
 
+@dataclass(frozen=True)
+class NomogramLabel:
+    """A value on a scale: its points, its mark, and its text on a line above the scale, where there is room for it."""
+
+    at: float
+    mark: str
+    text: str
+    middle: float  # of the text, which does not leave the paper
+    line: int = 0
+
+
+@dataclass
+class NomogramPaper:
+    """Where everything of a nomogram goes, in inches from the top; on a narrow one names stand above their scales."""
+
+    whole: NomogramDisplay
+    scales: Sequence[Scale]
+    width: float
+    lines: int  # of labels above a scale, at most
+
+    @property
+    def above(self) -> bool:
+        """Whether it is too narrow for names beside the scales."""
+        return self.width < _NARROW
+
+    @property
+    def inches(self) -> float:
+        """How wide the scales are, with what is beside their ends."""
+        return self.width - (0.3 if self.above else _NAMES)
+
+    @cached_property
+    def _points(self) -> tuple[float, float, float]:
+        """The least and the largest finite points, and what an inch is worth."""
+        each = [s.points[np.isfinite(s.points)] for s in self.scales]
+        start = [self.whole.prior] if np.isfinite(self.whole.prior) else []
+        low, high = (float(f([0.0, *start, *np.concatenate([[0.0], *each])])) for f in (np.min, np.max))
+        low, high = (low, high) if high > low else (low - 1.0, high + 1.0)
+        return low, high, (high - low) / max(self.inches - 2 * _BEYOND, 0.5)
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The points at the ends of the paper."""
+        low, high, inch = self._points
+        return low - _BEYOND * inch, high + _BEYOND * inch
+
+    def _labels(self, values: Sequence[str], points: Floats, mark: str) -> list[NomogramLabel]:
+        """What can be drawn of a scale: infinite points beyond the ends."""
+        (low, high, inch), (left, right) = self._points, self.ends
+        out = []
+        for value, p in zip(values, points.tolist(), strict=True):
+            if np.isnan(p):
+                continue
+            at, sign, text = p, mark, label(value, min(_LONGEST, int(0.45 * self.inches / _LETTER)))
+            if not np.isfinite(p):
+                at = high + _BEYOND * inch / 2 if p > 0 else low - _BEYOND * inch / 2
+                sign, text = (">" if p > 0 else "<"), f"{text} {signed(p, 0)}" if mark == "|" else text
+            half = _LETTER * inch * len(text) / 2
+            out.append(NomogramLabel(at, sign, text, float(np.clip(at, left + half, max(right - half, left + half)))))
+        line = stacked([x.middle / inch for x in out], [_LETTER * len(x.text) for x in out])
+        return [replace(each, line=n) for each, n in zip(out, line, strict=True)]
+
+    @cached_property
+    def rows(self) -> list[tuple[str, float, float, list[NomogramLabel]]]:
+        """Name, place, the place of what is above all labels, and labels of each scale; the last is the start."""
+        prior = self.whole.prior
+        each = [(s.column, self._labels(s.values, s.points, "|"), 0.3) for s in self.scales]
+        each.append(("start", self._labels([signed(prior, 2)], np.array([prior]), "D"), 0.31))
+        out, y = [], 0.1
+        for name, labels, apart in each:
+            high = _LINE * (1 + min(max((x.line for x in labels), default=0), self.lines - 1))
+            y += apart + high + (0.1 if self.above else 0.0)
+            out.append((name, y, y - 0.1 - high, labels))
+        return out
+
+    @property
+    def height(self) -> float:
+        """How tall it is with what stands below."""
+        return 0.6 + (_LINE if self.above else 0.2) * len(self.below) + self.rows[-1][1] + 0.15
+
+    @cached_property
+    def below(self) -> list[str]:
+        """The lines below the picture: what points mean, what a sum of them does, or what is not on it."""
+        most, whole = letters_in(self.width, _SMALL if self.above else None), self.whole
+        other, own = (label(name, min(24, most - 2)) for name in (whole.against, whole.label))
+        toward = f"← {other}     points (log-odds)     {own} →"
+        out = [toward] if len(toward) <= most else [f"← {other}", "points (log-odds)", f"{own} →"]
+        bare_labels = sum(x.line >= self.lines for _, _, _, labels in self.rows for x in labels)
+        gone = len(whole.scales) - len(self.scales)
+        left_out = [
+            *whole.left_out,
+            *([f"{gone} column{'s' if gone > 1 else ''} for which it must be taller"] if gone else []),
+        ]
+        told = [_reading()] if whole.pairwise and not left_out else []
+        if left_out:
+            told = ["not the whole sum, for this is not on it:", *(label(t, 90) for t in left_out[:_MOST_REMARKS])]
+            told += [f"and {more} more"] if (more := len(left_out) - _MOST_REMARKS) > 0 else []
+        told += [f"{bare_labels} labels have no room: it must be taller"] if bare_labels else []
+        return [*out, *(line for text in told for line in wrap(text, most))]
+
+
 def _reading() -> str:
     """What a sum of points means, for those who add them up by hand."""
     shares = (0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99)
-    return "a sum of  " + "   ".join(f"{np.log(p / (1 - p)):+.1f}: {100 * p:g} %" for p in shares)
+    return "a sum of  " + "   ".join(
+        f"{np.log(p / (1 - p)):+.1f}:\N{NO-BREAK SPACE}{100 * p:g}\N{NO-BREAK SPACE}%" for p in shares
+    )
 
 
 _QUANTILES = (0.0, 0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98, 1.0)
 _MOST_VALUES = 14
 _MOST_REMARKS = 6
-_WIDE, _NAMES = 8.0, 1.9  # inches: the picture, and the names beside it
+_WIDE, _NAMES, _NARROW = 8.0, 1.9, 6.0  # inches: the picture, the names beside it, and where there is no room for them
 _BEYOND = 0.6  # inches beside the scales, for what is infinite
 _LONGEST = 30  # letters of a label
+_SMALL = 8  # points: letters of labels
 _LETTER, _LINE = 0.066, 0.14  # inches: how wide a letter of a label is, and how high a line of them
 
 

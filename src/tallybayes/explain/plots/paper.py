@@ -26,14 +26,14 @@ def matplotlib() -> Any:
     return found
 
 
-def axes(ax: Any, width: float, height: float) -> Any:
+def axes(ax: Any, wide: float, high: float) -> Any:
     """The axes to draw on: those given, or new ones of this size in inches."""
     matplotlib()
     if ax is not None:
         return ax
     import matplotlib.pyplot as plt
 
-    return plt.subplots(figsize=(width, height), layout="constrained")[1]
+    return plt.subplots(figsize=(wide, high), layout="constrained")[1]
 
 
 def label(text: object, most: int = 28) -> str:
@@ -88,23 +88,33 @@ def width(ax: Any) -> float:
     return float(ax.figure.bbox.width / ax.figure.dpi) / (1 if place is None else place.get_gridspec().ncols)
 
 
+def height(ax: Any) -> float:
+    """How many inches of the figure belong to these axes and what stands below them."""
+    place = ax.get_subplotspec()
+    return float(ax.figure.bbox.height / ax.figure.dpi) / (1 if place is None else place.get_gridspec().nrows)
+
+
 def _room(ax: Any) -> float:
     """How wide the axes can be beside what stands left of them, in dots."""
     beside = max(ax.bbox.x0 - ax.get_tightbbox().x0, 0.0)
     return float(width(ax) * ax.figure.dpi - beside - 8)
 
 
-def below(ax: Any, text: str) -> None:
+def below(ax: Any, text: str, size: float | None = None) -> None:
     """A text below the axes: in their middle, or to the left of their end where they are narrower than it is."""
-    made = ax.set_xlabel(text)
+    made = ax.set_xlabel(text, fontsize=size)
     if made.get_window_extent().width > _room(ax):
-        ax.set_xlabel(text, loc="right")
+        ax.set_xlabel(text, fontsize=size, loc="right")
 
 
 def letters(ax: Any, share: float) -> int:
     """How many letters have room in a share of the width."""
-    size = matplotlib().rcParams["font.size"]
-    return max(int(share * width(ax) * 72 / (0.6 * size)), 8)
+    return letters_in(share * width(ax))
+
+
+def letters_in(inches: float, size: float | None = None) -> int:
+    """How many letters have room in so many inches, of the usual size or another."""
+    return max(int(inches * 72 / (0.6 * (size or matplotlib().rcParams["font.size"]))), 8)
 
 
 @contextmanager
