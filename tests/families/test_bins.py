@@ -111,3 +111,24 @@ def test_stretches_of_dates_are_told_as_dates() -> None:
     first = model.odds("when.days", "early").rows[0].value
     low, high = re.fullmatch(r"(?:(\S+) to |< )(\S+)", first).groups()
     assert np.datetime64(high) < np.datetime64("2024-07-01") and (low is None or low.startswith("2024-"))
+
+
+def test_cuts_that_are_given_are_kept() -> None:
+    age = np.arange(240) % 80
+    data = {"age": age, "y": np.where((age >= 18) & (age < 65), "works", "does not")}
+    schema = tb.infer(data, target="y", keep_leaks=True)
+    model = tb.count(data, schema).model(tb.Settings(families={"age": Bins("given", (18, 65))}))
+    assert model.table("age").rows == ["< 18", "18 to 65", "≥ 65"]
+    assert (model.predict(data) == data["y"]).all()
+    close = tuple(np.nextafter(40.5, 41) + np.arange(3) * 1e-9)  # three within one cell are one
+    assert len(tb.count(data, schema).model(tb.Settings(families={"age": Bins("given", close)})).table("age").rows) == 2
+    far = Bins("given", (-1e308, 1e308))  # and beyond all cells none
+    assert tb.count(data, schema).model(tb.Settings(families={"age": far})).table("age").rows == ["any"]
+
+
+@pytest.mark.parametrize("cuts", [(2, 1), (1, 1), "18", None, (np.nan,), (np.inf,), (True,), range(100_000)], ids=repr)
+def test_cuts_that_cannot_be_are_refused(cuts: object) -> None:
+    with pytest.raises(tb.SettingsError, match="Hint: give the cuts between them"):
+        Bins("given", cuts)  # type: ignore[arg-type]
+    with pytest.raises(tb.SettingsError, match="Hint: "):
+        Bins("width", (1.0, 2.0))

@@ -259,6 +259,28 @@ def test_kernel_is_near_gaussian_kde() -> None:
     assert (np.abs(got - kde(asked)) <= bound).all()
 
 
+def test_a_kernel_is_not_widened_by_an_outlier() -> None:
+    """One row that is a million off stretched every bandwidth that was tried: half of all answers were wrong."""
+    rng = np.random.default_rng(1)
+    y = np.arange(1_000) % 2
+    x, asked = rng.normal(2.0 * y, 1.0), rng.normal(2.0 * y, 1.0)
+    right = []
+    for off in (0.0, 1e6):
+        data = {"x": x + off * (np.arange(1_000) == 7), "y": y}
+        model = tb.count(data, tb.infer(data, "y")).model(tb.Settings(families={"x": "kernel"}))
+        right.append(float((model.predict({"x": asked}) == y).mean()))
+    assert right[0] > 0.8 and right[1] > right[0] - 0.02
+
+
+def test_a_kernel_of_small_weights_sums_to_one() -> None:
+    x = np.random.default_rng(2).normal(size=40)
+    schema = tb.Schema([tb.Column("x", "number", cells=tb.Cells.fitted(x))], target="y", weights="w")
+    data = {"x": x, "y": ["p", "q"] * 20, "w": [0.01] * 40}
+    model = tb.count(data, schema).model(tb.Settings(families={"x": "kernel"}))
+    codes = np.arange(-40_000, 40_000)
+    np.testing.assert_allclose(model.beliefs["x"].mass(codes).sum(axis=0), 1.0, atol=1e-6)
+
+
 @pytest.mark.parametrize("name", ["kernel", "kernel silverman", "kernel on counts"])
 def test_kernel_sums_to_one(name: str) -> None:
     _, _, model = fitted(BY_NAME[name], 15)

@@ -242,7 +242,7 @@ CURVES = [
     for family in families
 ]
 curves = pytest.mark.parametrize(("name", "family"), CURVES, ids=str)
-SMOOTH = [each for each in CURVES if isinstance(curve(*each).families["x"], Kernel)]
+SMOOTH = [each for each in CURVES if isinstance(curve(*each).settings_for_drawn.families["x"], Kernel)]
 
 
 def all_cells(model: tb.Model) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -284,6 +284,7 @@ def test_as_many_numbers_are_drawn_of_each_cell_as_its_density_says(name: str, f
         wanted = np.bincount(stretch, weights=likely) * n.sum()
         found, there = np.bincount(stretch, weights=n), wanted >= 5
         rest = [(found[~there].sum() - wanted[~there].sum()) ** 2 / max(wanted[~there].sum(), 5.0)]
+        assert (np.abs(n - likely * n.sum())[alone] <= 4 * np.sqrt(likely * n.sum())[alone]).all()
         chi = sum([*((found[there] - wanted[there]) ** 2 / wanted[there]), *rest])
         assert chi <= there.sum() + 4 * math.sqrt(2 * there.sum()), (chi, there.sum())
     value, at = value[~point[at]], at[~point[at]]

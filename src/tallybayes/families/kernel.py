@@ -61,8 +61,17 @@ class Kernel(Family):
             return replace(flat, bandwidth=_silverman(h))
         return replace(flat, bandwidth=counts.once(("bandwidth", h.cells, context.n_classes), lambda: _likeliest(flat)))
 
-    def for_drawn(self, belief: Belief, column: Column) -> Kernel:
-        """With a bandwidth that falls as rows grow in number: a given one would smooth the curve once more."""
+    def for_drawn(self, belief: Belief, column: Column) -> Family:
+        """With a bandwidth that falls as rows grow in number: a given one would smooth the curve once more.
+
+        Over points, which rows beside them blur however many there are, each point is a bin by itself.
+        """
+        if column.cells is not None and column.cells.discrete:
+            from .bins import Bins  # which stand on kernels
+
+            points = column.cells.point_values
+            cuts = np.unique([points, np.nextafter(points, np.inf)])
+            return Bins("given", tuple(cuts[np.isfinite(cuts)].tolist()))
         return self if isinstance(self.bandwidth, str) else Kernel()
 
     def leave_one_out(self, h: Histogram, counts: Counts, context: Context) -> tuple[Floats, Floats]:
@@ -203,9 +212,8 @@ class KernelBelief(CellBelief):
         value = self.cells.edges(codes[at])[0]
         place = np.searchsorted(points, value)
         even = np.full(len(value), 1.0 / len(points))
-        inside = replace(self, h=self.h.only(self.h.point)) if not self.h.point.all() else self
         out = np.empty((len(codes), self.n_classes))
-        out[at] = (1 - outside) * inside.mixed(between[place], between[place + 1], value, even, left_out)
+        out[at] = (1 - outside) * self.mixed(between[place], between[place + 1], value, even, left_out)
         out[~at] = outside * self._cauchy(codes[~at])[:, None]
         return out
 
