@@ -241,6 +241,9 @@ CURVES = [
     }.items()
     for family in families
 ]
+if not ALL:
+    CURVES = [each for each in CURVES if str(each[1]) not in {str(Kernel("silverman")), str(Bins("width", 8))}]
+LONG_RUNS = (1e3, 1e6, 1e8) if ALL else (1e3, 1e6)
 curves = pytest.mark.parametrize(("name", "family"), CURVES, ids=str)
 SMOOTH = [each for each in CURVES if isinstance(curve(*each).settings_for_drawn.families["x"], Kernel)]
 
@@ -295,17 +298,17 @@ def test_as_many_numbers_are_drawn_of_each_cell_as_its_density_says(name: str, f
 
 @curves
 def test_the_more_rows_are_drawn_and_counted_the_nearer_they_come_to_the_model(name: str, family: Any) -> None:
-    """Without chance: a million rows are near, a hundred million nearer. Bins are there but for what Laplace adds."""
+    """Without chance. Bins are there but for what Laplace adds."""
     model = curve(name, family)
     asked = {"x": next(a for a in COLUMNS if a.name == name).values, "c": [None] * N}
-    again = [in_the_long_run(model, n, model.settings_for_drawn.families) for n in (1e3, 1e6, 1e8)]
+    again = [in_the_long_run(model, n, model.settings_for_drawn.families) for n in LONG_RUNS]
     off = [np.abs(each.predict_proba(asked) - model.predict_proba(asked)).max() for each in again]
     smooth = (name, family) in SMOOTH
-    assert off[1] < (0.05 if smooth else 0.002) and off[2] < (0.01 if smooth else 2e-5), off
-    assert off[0] > off[1] > off[2]
+    assert off[1] < (0.05 if smooth else 0.002) and (not ALL or off[2] < (0.01 if smooth else 2e-5)), off
+    assert all(more < fewer for fewer, more in itertools.pairwise(off))
 
 
-@pytest.mark.parametrize("rows", [1e4, 1e6, 1e8])
+@pytest.mark.parametrize("rows", [1e4, 1e6, 1e8] if ALL else [1e5])
 def test_a_kernel_bends_what_it_has_drawn_by_no_more_than_its_bandwidth(rows: float) -> None:
     """Smoothing p by weights k (k₋ⱼ = kⱼ): |Σ kⱼ·(pᵢ₊ⱼ − pᵢ)| ≤ ½ Σ kⱼ·j² · max |pᵢ₊₁ − 2pᵢ + pᵢ₋₁|, Σ kⱼ·j² ~ h²."""
     model = curve("line", "kernel")
