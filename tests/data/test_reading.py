@@ -157,8 +157,12 @@ def test_one_bad_cell_far_into_a_large_file(tmp_path: Path) -> None:
     assert model.schema["c"].missing == ("NA",) and "NA" not in tally.columns["c"].sheets["values"].slot_names
     for name in "xz":
         assert sum(n for n, _, _ in tally.moments(name).values()) == 199_999
-    with pytest.raises(tb.DataError, match=f"line {min(bad, gone) + 2}, column"):
+    refused = rf"line {bad + 2}, column 'x': 'oops' is not a number, as 199,999 other cells are\n\nHint: .*strict=False"
+    with pytest.raises(tb.DataError, match=refused):  # not at N/A, which a first look would have taken as missing
         tb.fit(str(path), "y", strict=True, **options)
+    done = run("fit", path, "--target", "y", "--strict", "--no-calibrate", "--no-gaps")
+    assert done.returncode == 2
+    assert f"line {bad + 2}, column 'x': 'oops' is not a number" in done.err and "leave out --strict" in done.err
     done = run("fit", path, "--target", "y", "--no-calibrate", "--folds", 0, "--no-gaps", "-o", tmp_path / "m")
     assert done.returncode == 0 and "the whole of the data shows more: x number" in done.out
     assert f"line {bad + 2}" in done.err
@@ -172,9 +176,17 @@ def test_rows_that_a_look_leaves_out(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.warns(tb.TallybayesWarning, match=r"1 of 400 cells of 'x': 'oops' \(row 1\)"):
         model = tb.fit({"x": x, "y": Y}, "y")
     assert model.schema["x"].spelling == tb.Spelling(odd=True)
+    with pytest.raises(tb.DataError, match=r"column 'x', row 1 .*'oops' is not a number.*\n\nHint: .*strict=False"):
+        tb.fit({"x": x, "y": Y}, "y", strict=True)
+    marked: list[str] = ["?" if i in (1, 2, 3, 5) else v for i, v in enumerate(numbers())]
+    assert tb.fit({"x": marked, "y": Y}, "y", strict=True).tally == tb.fit({"x": marked, "y": Y}, "y").tally
+    marked[399] = "oops"  # marks before it are not what is refused
+    with pytest.raises(tb.DataError, match=r"column 'x', row 399 .*'oops' is not a number.*\n\nHint: .*strict=False"):
+        tb.fit({"x": marked, "y": Y}, "y", strict=True)
     many = [v if i % 4 == 0 else f"word {i}" for i, v in enumerate(numbers())]
-    with pytest.raises(tb.DataError, match="taken for numbers by a first look, and 300 of 400 cells are none"):
-        tb.fit({"x": many, "y": Y}, "y")
+    for strict in (False, True):
+        with pytest.raises(tb.DataError, match="taken for numbers by a first look, and 300 of 400 cells are none"):
+            tb.fit({"x": many, "y": Y}, "y", strict=strict)
 
 
 def test_an_odd_cell_is_missing_in_prediction_too() -> None:

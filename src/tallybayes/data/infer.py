@@ -296,10 +296,11 @@ def _warn_of_no_label(labels: Codes, name: str) -> None:
 # ---- what the first look did not show
 
 
-def mended(schema: Schema, source: Source) -> Schema:
+def mended(schema: Schema, source: Source, strict: bool = False) -> Schema:
     """An inferred schema by which all rows can be read: the odd cells of its numbers and dates are missing, if few.
 
-    Marks for missing values are read as such; other cells make the column say that odd ones are missing.
+    Marks for missing values are read as such; other cells make the column say that odd ones are missing, or are refused
+    if the reading is `strict`.
     """
     odd = OddCells()
     trial = [
@@ -310,11 +311,11 @@ def mended(schema: Schema, source: Source) -> Schema:
     under = schema._with(columns=trial, weights=None)
     for batch in odd.watching(source).batches(encode.wanted(under)):
         encode.blocks(under, batch)
-    columns = [_mended(c, odd) for c in schema.columns]
+    columns = [_mended(c, odd, strict) for c in schema.columns]
     return schema._with(columns=columns)
 
 
-def _mended(column: Column, odd: OddCells) -> Column:
+def _mended(column: Column, odd: OddCells, strict: bool) -> Column:
     found = odd.found.get(column.reads)
     if found is None or not found.odd or (column.part is None and column.like != "number"):
         return column
@@ -327,6 +328,8 @@ def _mended(column: Column, odd: OddCells) -> Column:
             hint=f"make it a category: schema.with_column({column.reads!r}, kind='category') (--set "
             f"{column.reads}=category), or name what means missing: missing=[…] (--missing).",
         )
+    if others and strict:
+        raise found.refusal(column.part is not None)
     missing, spelling = tuple({*column.missing, *marks}), column.spelling
     told: Any = ""
     if marks:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..base import canon
-from ..base.errors import DataError, excerpt
+from ..base.errors import excerpt
 from ..base.lazy import scipy
 from ..exact.cells import Cells
 from .blocks import Codes
@@ -140,11 +140,7 @@ class Proposals:
         where = Where(name, 0, self.look.place)
         spelled(looked.raw, found.spelling, where, (*looked.marks, *missing), found.dates, self.odd)
         if self.reading.strict:
-            row, text, _ = self.odd.found[name].first[0]
-            what = "date" if found.dates else "number"
-            said = f"{text[:60]!r} is not a {what}, as {found.cells - sum(found.odd.values()):,} other cells are"
-            hint = "mend the cell, name it in missing=[…] (--missing), or take odd cells as missing: strict=False."
-            raise where.error(row, said, hint) if self.odd.places else DataError(f"column {name!r}: {said}", hint=hint)
+            raise self.odd.found[name].refusal(found.dates, self.odd.places)
 
 
 def _most(found: tuple[str, int]) -> tuple[int, str]:
