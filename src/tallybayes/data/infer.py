@@ -210,6 +210,8 @@ def first_look(source: Source, *, whole: bool = False) -> Batch:
                 first = (first - piece.rows) % 2
                 kept[i] = piece.take(rows)
             total = sum(piece.rows for piece in kept)
+    if source.files and not seen:
+        raise source.no_rows()
     return replace(one_batch(kept), sampled=step > 1)
 
 

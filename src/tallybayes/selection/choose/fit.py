@@ -174,7 +174,7 @@ def fit(
             share("counting")
             odd = OddCells()
             tally = Tally.of(counted, odd.watching(source))
-            refuse_empty(tally)
+            refuse_empty(tally, source)
             return tally.model(chosen)
 
         if schema is not None or look is None:

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from ...base import canon
 from ...base.arrays import Floats
-from ...base.errors import DataError, SettingsError, unknown
+from ...base.errors import SettingsError, unknown
 from ...base.show import Page, Shown, first_that_fits, signed
 from ...data import encode
 from ...data.blocks import Block, Codes, Numbers
@@ -148,7 +148,7 @@ def importance(model: Model, data: Any = None, y: Any = None, *, weights: Any = 
     own = LeftOut(model, schema.weights)
     sums = own.over(source)
     if sums.rows == 0:
-        raise DataError("the data have no rows", hint="give at least one row, or none to ask what was counted.")
+        raise source.no_rows("give at least one row, or no data to ask what was counted.")
     trained = counted_from(model, source) if sums.labelled else "unknown"
     # Folds part the rows of the tally, so that there must be neither more nor fewer
     whole = trained == "yes" and Tally.of(model.schema, source).digest == (model.tally and model.tally.digest)
