@@ -305,8 +305,12 @@ def test_a_sealed_scorer_predicts_and_explains_but_cannot_be_updated(model, tmp_
     sealed = tmp_path / "flats.sealed.parquet"
     good(run("export", model, "-o", sealed))
     assert good(run("predict", sealed, FLATS)) == good(run("predict", model, FLATS))
-    good(run("explain", sealed, FLATS))
     bad(run("update", sealed, FLATS), "a sealed scorer, which has no tally")
+    hint = " ".join(run("show", sealed).err.partition("Hint: ")[2].split())
+    able = re.fullmatch(r"(.*) answer by it; what asks for counts needs the model .*", hint)[1]
+    for command in re.split(", | and ", able):  # each of those that the hint names does
+        given = ["--model", sealed, "--model", model, FLATS] if command == "compare" else [sealed, FLATS]
+        assert run(command, *given).returncode == 0
 
 
 def test_evaluate_shows_figures_classes_confusion_and_mistakes(model):
@@ -461,7 +465,9 @@ def test_predict_says_what_was_never_learnt(copy, tmp_path):
 
 
 def test_show_reads_like_a_page(model):
-    out = " ".join(good(run("show", model)).split())  # the path may be so long that the heading takes two lines
+    page = good(run("show", model))
+    assert re.search(r"\nWhere it comes from\nmade +20", page)  # a list, without a line for heads that it has not
+    out = " ".join(page.split())  # the path may be so long that the heading takes two lines
     heads = [
         "let from 7 columns, 240 rows",
         "Classes",

@@ -239,6 +239,7 @@ def test_an_empty_field_is_missing_for_every_kind(write) -> None:
     [
         ("empty.csv", b"", ["empty.csv: the file is empty"]),
         ("blank.csv", b"\n \n", ["blank.csv: the file is empty"]),
+        ("mark.csv", b"\xef\xbb\xbf\r\n\xc2\xa0\n", ["mark.csv: the file is empty"]),
         ("empty.csv.gz", b"", ["empty.csv.gz: the file is empty"]),
         ("nothing.csv.gz", gzip.compress(b""), ["nothing.csv.gz: the file is empty"]),
         ("empty.jsonl", b"", ["the file is empty"]),

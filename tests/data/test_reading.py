@@ -340,6 +340,41 @@ def test_a_file_with_decimal_commas_and_points_between_thousands(tmp_path: Path)
     assert tb.count(source, schema) == tb.count(path, schema) == want  # said once, it need not be said again
 
 
+def test_an_odd_cell_is_told_as_the_file_has_it(tmp_path: Path) -> None:
+    """No thousands begin with 0: that is no number, and the others are still numbers with a comma."""
+    texts = [german(v) for v in np.random.default_rng(1).gamma(2, 1200, N).round(2).tolist()]
+    texts[17] = "0.110,5"
+    path = tmp_path / "t.csv"
+    path.write_text("x;y\n" + "".join(f"{t};{y}\n" for t, y in zip(texts, Y, strict=True)))
+    with pytest.warns(tb.TallybayesWarning, match=r"1 of 400 cells of 'x': '0\.110,5' \(.*t\.csv, line 19\)"):
+        model = tb.fit(tb.read(path, decimal=","), "y", calibrate=False)
+    assert model.schema["x"].spelling == tb.Spelling(decimal=",", thousands=".", odd=True)
+    assert quietly(tb.count, path, model.schema) == model.tally  # said once, also beside an odd cell
+    with pytest.raises(tb.DataError, match=r"line 19, column 'x': '0\.110,5' is not a number"):
+        tb.fit(tb.read(path, decimal=","), "y", strict=True)
+    small = [f"{v % 7},{100 + v}" for v in range(400)]
+    schema = tb.infer({"x": small, "y": Y}, "y")  # 0,100 is no hundred: so they are fractions, and nothing is in doubt
+    assert schema["x"].spelling == tb.Spelling(decimal=",")
+
+
+def test_a_file_without_rows_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "bare.csv"
+    path.write_text("x,y\n")
+    model = tb.fit({"x": numbers(), "y": Y}, "y", calibrate=False)
+    for ask in (
+        lambda: tb.fit(path, "y"),
+        lambda: tb.fit(path, schema=model.schema, calibrate=False),
+        lambda: tb.shift(model, path),
+        lambda: tb.evaluate(model, path),
+        lambda: model.importance(path),
+        lambda: tb.report(model, path),
+    ):
+        with pytest.raises(tb.DataError, match=r"there are no rows in .*bare\.csv"):
+            ask()
+    with pytest.raises(tb.DataError, match="there are no rows in the data"):
+        tb.shift(model, {"x": []})
+
+
 def test_the_quick_way_reads_what_the_plain_way_reads() -> None:
     """Arrow's engine against one cell after the other, on texts that are nearly numbers."""
     rng = np.random.default_rng(9)

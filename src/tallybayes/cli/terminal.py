@@ -49,7 +49,10 @@ _WORDS = {
     "; model.to_sql(table) is for SQL": ", 'sql' (.sql)",
     "tb.Laplace(1.0)": "--smoothing laplace:1",
     "tb.Laplace(α)": "--smoothing laplace:ALPHA",
-    "read it with tb.load_sealed(path)": "predict and explain read it; others need the model that it was made of",
+    ", or open it with DuckDB's httpfs and give the relation: con.sql('FROM …')": "",
+    "; others by a query and a connection of Python's: tb.read('SELECT …', connection)": "",
+    "read it with tb.load_sealed(path)": "predict, explain, evaluate, importance and compare answer by it; what "
+    "asks for counts needs the model that it was made of",
     "tb.load(path) reads a model; tb.load_sealed(path) reads what model.export(path) sealed": "tallybayes export MODEL "
     "-o FILE makes one",
     "source='…' lets": '"source" in the file of the schema lets',
@@ -168,7 +171,9 @@ def grid(
     from rich import box
     from rich.table import Table
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="dim")
+    table = Table(
+        box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="dim", show_header=any(map(bool, heads))
+    )
     for i, head in enumerate(heads):
         table.add_column(
             clean(head, 40),

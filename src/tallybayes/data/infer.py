@@ -104,9 +104,9 @@ def looked_at(
     many = threads.each if look.rows * len(names) > _MANY_CELLS else map
     for column, looked in zip(names, many(lambda c: read_ahead(c, look[c], marks), names), strict=True):
         proposed = proposals.of(column, looked)
-        if seen.decimal == ",":
-            proposed = [with_commas(each, seen.columns.get(column)) for each in proposed]
         leak = None if keep_leaks or column in reading.kinds else gives_away(looked, proposed, labels)
+        if seen.decimal == ",":  # what was looked at has points
+            proposed = [with_commas(each, seen.columns.get(column)) for each in proposed]
         if leak:
             warn(
                 f"column {column!r} is ignored: {leak}. Hint: if it is known before the answer is, count it with "

@@ -268,7 +268,8 @@ def _category(name: str, codes: Codes, what: str, declared: bool = False) -> Col
     return Column(name, "category", reason=told + share)
 
 
-_SEPARATED = r"^\s*[+-]?\d{1,3}([%s]\d{3})+(,\d+)?\s*$"
+_POINTED = r"^\s*[+-]?\d*\.\d*([eE][+-]?\d+)?\s*$"  # a number all the same
+_SEPARATED = r"^\s*[+-]?[1-9]\d{0,2}([%s]\d{3})+(,\d+)?\s*$"
 _POINTS = (".", " ", "'")  # that may stand between thousands where a comma is the decimal point
 
 
@@ -287,7 +288,7 @@ def with_commas(column: Column, raw: Any) -> Column:
         return column
     grouped = {sign: pc.match_substring_regex(raw, _SEPARATED % sign) for sign in _POINTS}
     used = [sign for sign, fits in grouped.items() if pc.any(fits, min_count=0).as_py()]
-    others = pc.and_(pc.match_substring(raw, "."), pc.invert(grouped["."]))
+    others = pc.and_(pc.match_substring_regex(raw, _POINTED), pc.invert(grouped["."]))
     if len(used) > 1 or pc.any(others, min_count=0).as_py():
         return column
     said = "; a decimal comma" if pc.any(pc.match_substring(raw, ","), min_count=0).as_py() else ""

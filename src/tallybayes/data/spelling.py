@@ -184,7 +184,7 @@ def pattern(spelling: Spelling) -> re.Pattern[str]:
     """All numbers of a spelling; Arrow's engine reads the same pattern in the same way."""
     between = _SPACES if spelling.thousands == " " else re.escape(spelling.thousands)
     point = re.escape(spelling.decimal)
-    whole = f"[0-9]{{1,3}}(?:{between}[0-9]{{3}})+|[0-9]+" if between else "[0-9]+"
+    whole = f"[1-9][0-9]{{0,2}}(?:{between}[0-9]{{3}})+|[0-9]+" if between else "[0-9]+"  # no thousands begin with 0
     sign, unit = f"(?:[+-]{_BLANK})?", re.escape(spelling.unit)
     digits = f"(?:(?:{whole})(?:{point}[0-9]*)?|{point}[0-9]+)(?:[eE][+-]?[0-9]+)?"
     before, after = (f"{sign}(?:{unit}{_BLANK})?{sign}", f"(?:{_BLANK}{unit})?") if unit else (sign, "")
