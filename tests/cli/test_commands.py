@@ -325,6 +325,17 @@ def test_evaluate_shows_figures_classes_confusion_and_mistakes(model):
     assert facts["accuracy"] == pytest.approx(found["accuracy"]) and len(facts["by_class"]) == 2
 
 
+@pytest.mark.parametrize(("columns", "figures"), [(100, 4), (60, 4), (50, 3), (30, 1)])
+def test_a_narrow_screen_has_fewer_figures_and_cuts_none(model, monkeypatch, columns, figures):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    out = good(run("evaluate", model, FLATS, "--mistakes", 0))
+    line = re.search(r"^log loss .*$", out, re.MULTILINE)[0]
+    assert width(line) <= columns and len(re.findall(r"\d\.\d{4}", line)) == figures
+    worth = good(run("importance", model, FLATS))
+    assert max(map(width, worth.splitlines())) <= columns
+    assert any(line.startswith(" ") for line in worth.splitlines()) == (columns == 30)  # a remark in several lines
+
+
 def test_evaluate_tells_rows_that_the_model_has_learnt_from(model, tmp_path):
     out = good(run("evaluate", model, FLATS))
     assert "240 rows that the model has learnt from" in out and "held-out" not in out

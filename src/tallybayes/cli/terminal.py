@@ -187,6 +187,20 @@ def grid(
     return table
 
 
+class FirstThatFits:
+    """The first of some tables for which a terminal has room as they stand; the last where it has for none."""
+
+    def __init__(self, *tables: Any) -> None:
+        self.tables = tables
+
+    def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
+        from rich.measure import Measurement
+
+        wide = options.update(max_width=_LONGEST)
+        fits = (t for t in self.tables if Measurement.get(console, wide, t).maximum <= options.max_width)
+        yield next(fits, self.tables[-1])
+
+
 def for_commands(text: str) -> str:
     """The text with Python calls that an option stands for replaced by that option.
 

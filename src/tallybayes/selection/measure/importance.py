@@ -118,7 +118,8 @@ class Importance(Shown):
 
     def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
         """All columns for which there is room."""
-        yield first_that_fits((self._page(w) for w in ((), (5,), (4, 5))), options.max_width).rich()
+        pages = (self._page(without) for without in ((), (5,), (4, 5), (3, 4, 5), (1, 3, 4, 5)))
+        yield first_that_fits(pages, options.max_width, remarks=True).rich()
 
 
 def _cells(found: Figure | None) -> list[str]:
