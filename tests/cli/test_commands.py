@@ -967,3 +967,34 @@ def test_hints_speak_of_options():
 def test_the_package_itself_is_the_command() -> None:
     done = subprocess.run([sys.executable, "-m", "tallybayes", "--help"], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("Usage: tallybayes")
+
+
+# ---- files as people have them
+
+
+def test_fit_makes_a_model_where_nothing_can_be_measured(tmp_path):
+    data, model = tmp_path / "few.csv", tmp_path / "few.tb.parquet"
+    data.write_text("a,b,y\nx,1,ja\ny,2,nein\n")
+    out = good(run("fit", data, "--target", "y", "-o", model))
+    assert "not measured on rows it has not seen: all rows fall into one fold" in out
+    assert tb.load(model).tally.rows == 2
+    data.write_text("a,b,y\nx,1,ja\n")
+    good(run("fit", data, "--target", "y"))
+    bad(run("fit", data, "--target", "y", "--folds", 2), "all rows fall into one fold")  # asked for, it is refused
+
+
+def test_a_header_below_a_title_is_found(tmp_path):
+    data = tmp_path / "titled.csv"
+    data.write_text("Report of sales,,\n\na,b,y\n" + "u,1,ja\nv,2,nein\n" * 9)
+    said = run("fit", data, "--target", "y")
+    bad(said, "there is no target column 'y'", "line 3 holds 'y': leave out what stands above the names.")
+    assert "above the names" not in run("fit", data, "--target", "z").err
+
+
+def test_blanks_around_labels_and_lines_within_values_do_not_spoil_a_page(tmp_path):
+    data = tmp_path / "blanks.csv"
+    data.write_text('"two\nlines",y\n' + '"u\nv",ja\n"u\nw", ja \n' * 9 + '"u\nv",nein\n')
+    said = run("fit", data, "--target", "y", "--folds", 0, "--no-calibrate")
+    assert "' ja ', ja are 2 classes of 'y'" in said.err
+    assert "19 rows: y ' ja ' 9, ja 9, nein 1" in said.out
+    assert re.search(r"^two lines +category +text, 2 different values: u v, u w$", said.out, re.MULTILINE)

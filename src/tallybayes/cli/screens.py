@@ -10,7 +10,7 @@ import numpy as np
 
 from ..base.canon import printable
 from .choices import smoothing_words
-from .terminal import FirstThatFits, for_commands, grid, heading
+from .terminal import FirstThatFits, clean, for_commands, grid, heading
 
 if TYPE_CHECKING:
     from ..data.schema import Schema
@@ -72,7 +72,7 @@ def figures_page(evaluation: Evaluation, name: str = "this model") -> Any:
         around = [f"{low:.4f} to {high:.4f}"] if evaluation.intervals else []
         lines.append((words, f"{value:.4f}", *around, f"{evaluation.known(metric):.4f}"))
     heads = ("", name, *(["95 % interval"] if evaluation.intervals else []), "majority class")
-    cut = [(fill(words, _NAMES, break_long_words=False), *figures) for words, *figures in lines]
+    cut = [(clean(fill(words, _NAMES, break_long_words=False)), *figures) for words, *figures in lines]
     shown = [(n, each) for n in range(len(heads), 1, -1) for each in (lines, cut)]  # a narrow screen has room for less
     return FirstThatFits(*(grid(heads[:n], [line[:n] for line in each]) for n, each in shown))
 

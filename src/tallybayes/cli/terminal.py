@@ -170,6 +170,7 @@ def grid(
     """A table: the first `left` columns, or these, flush left; the column `fold` takes what room there is and wraps."""
     from rich import box
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(
         box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="dim", show_header=any(map(bool, heads))
@@ -183,7 +184,9 @@ def grid(
             ratio=1 if i == fold else None,
         )
     for row in rows:
-        table.add_row(*(clean(cell, 300) for cell in row))
+        table.add_row(
+            *(cell if isinstance(cell, Text) else clean(" ".join(str(cell).split("\n")), 300) for cell in row)
+        )
     return table
 
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 from ..base import canon, threads
 from ..base.arrays import Ints
 from ..base.errors import DataError, SchemaError, SettingsError, unknown, warn
+from ..base.wording import visible
 from . import encode
 from .batch import one_batch
 from .blocks import Codes
@@ -281,7 +282,7 @@ def _target(look: Batch, name: str, reading: Reading) -> tuple[Codes, str]:
 def _warn_of_no_label(labels: Codes, name: str) -> None:
     counted = np.bincount(labels.codes[labels.codes >= 0], minlength=len(labels.slots)).tolist()
     if alike := look_alike(labels.slots, dict(zip(labels.slots, counted, strict=True))):
-        shown = ", ".join(map(canon.printable, alike[:6]))
+        shown = ", ".join(map(visible, alike[:6]))
         warn(
             f"{shown} are {len(alike)} classes of {name!r}: spellings of one label? Hint: fold=True (--fold) makes "
             "labels and values that differ in letter case and blanks alone one."

@@ -25,7 +25,7 @@ from ..base.records import Record
 from ..data import encode
 from ..data.blocks import Block, Groups, Numbers, sum_numbers
 from ..data.schema import UNICODE, Column, Schema
-from ..data.sources import Batch, open_source
+from ..data.sources import Batch, Source, open_source
 from ..exact.counts import Counts, add_counts
 from ..exact.limbs import round_ratio, spread
 from ..exact.moments import MOMENTS

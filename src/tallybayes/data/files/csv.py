@@ -155,7 +155,7 @@ class CsvFile:
         if width:
             more = " or more" if int(width[2]) > int(width[1]) else ""  # DuckDB counts no further
             return self.file.error(
-                f"{width[2]}{more} fields where the header has {width[1]}",
+                f"{width[2]}{more} {'field' if width[2] == '1' else 'fields'} where the header has {width[1]}",
                 f"mend the line (a field with {self.dialect.delimiter!r} in it needs quotes), {skip}",
                 line,
             )
