@@ -124,6 +124,8 @@ def test_examples_are_found_and_copied(tmp_path):
     assert tb.example("flats.csv", to=tmp_path).read_text() == "mine"  # what lies there is left as it is
     with pytest.raises(tb.DataError, match=r"did you mean 'flats\.csv'"):
         tb.example("flat.csv")
+    with pytest.raises(tb.DataError, match=r"which example\?\n\nHint: name one: 'flats\.csv', 'inbox'"):
+        tb.example()
 
 
 def test_a_wheel_has_the_examples():

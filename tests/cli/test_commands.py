@@ -305,8 +305,12 @@ def test_a_sealed_scorer_predicts_and_explains_but_cannot_be_updated(model, tmp_
     sealed = tmp_path / "flats.sealed.parquet"
     good(run("export", model, "-o", sealed))
     assert good(run("predict", sealed, FLATS)) == good(run("predict", model, FLATS))
-    good(run("explain", sealed, FLATS))
     bad(run("update", sealed, FLATS), "a sealed scorer, which has no tally")
+    hint = " ".join(run("show", sealed).err.partition("Hint: ")[2].split())
+    able = re.fullmatch(r"(.*) answer by it; what asks for counts needs the model .*", hint)[1]
+    for command in re.split(", | and ", able):  # each of those that the hint names does
+        given = ["--model", sealed, "--model", model, FLATS] if command == "compare" else [sealed, FLATS]
+        assert run(command, *given).returncode == 0
 
 
 def test_evaluate_shows_figures_classes_confusion_and_mistakes(model):
@@ -319,6 +323,17 @@ def test_evaluate_shows_figures_classes_confusion_and_mistakes(model):
     assert row == found.mistakes(1, explain=False)[0].row
     facts = json.loads(good(run("evaluate", model, FLATS, "--json")))
     assert facts["accuracy"] == pytest.approx(found["accuracy"]) and len(facts["by_class"]) == 2
+
+
+@pytest.mark.parametrize(("columns", "figures"), [(100, 4), (60, 4), (50, 3), (30, 1)])
+def test_a_narrow_screen_has_fewer_figures_and_cuts_none(model, monkeypatch, columns, figures):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    out = good(run("evaluate", model, FLATS, "--mistakes", 0))
+    line = re.search(r"^log loss .*$", out, re.MULTILINE)[0]
+    assert width(line) <= columns and len(re.findall(r"\d\.\d{4}", line)) == figures
+    worth = good(run("importance", model, FLATS))
+    assert max(map(width, worth.splitlines())) <= columns
+    assert any(line.startswith(" ") for line in worth.splitlines()) == (columns == 30)  # a remark in several lines
 
 
 def test_evaluate_tells_rows_that_the_model_has_learnt_from(model, tmp_path):
@@ -461,7 +476,9 @@ def test_predict_says_what_was_never_learnt(copy, tmp_path):
 
 
 def test_show_reads_like_a_page(model):
-    out = " ".join(good(run("show", model)).split())  # the path may be so long that the heading takes two lines
+    page = good(run("show", model))
+    assert re.search(r"\nWhere it comes from\nmade +20", page)  # a list, without a line for heads that it has not
+    out = " ".join(page.split())  # the path may be so long that the heading takes two lines
     heads = [
         "let from 7 columns, 240 rows",
         "Classes",
@@ -950,3 +967,34 @@ def test_hints_speak_of_options():
 def test_the_package_itself_is_the_command() -> None:
     done = subprocess.run([sys.executable, "-m", "tallybayes", "--help"], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("Usage: tallybayes")
+
+
+# ---- files as people have them
+
+
+def test_fit_makes_a_model_where_nothing_can_be_measured(tmp_path):
+    data, model = tmp_path / "few.csv", tmp_path / "few.tb.parquet"
+    data.write_text("a,b,y\nx,1,ja\ny,2,nein\n")
+    out = good(run("fit", data, "--target", "y", "-o", model))
+    assert "not measured on rows it has not seen: all rows fall into one fold" in out
+    assert tb.load(model).tally.rows == 2
+    data.write_text("a,b,y\nx,1,ja\n")
+    good(run("fit", data, "--target", "y"))
+    bad(run("fit", data, "--target", "y", "--folds", 2), "all rows fall into one fold")  # asked for, it is refused
+
+
+def test_a_header_below_a_title_is_found(tmp_path):
+    data = tmp_path / "titled.csv"
+    data.write_text("Report of sales,,\n\na,b,y\n" + "u,1,ja\nv,2,nein\n" * 9)
+    said = run("fit", data, "--target", "y")
+    bad(said, "there is no target column 'y'", "line 3 holds 'y': leave out what stands above the names.")
+    assert "above the names" not in run("fit", data, "--target", "z").err
+
+
+def test_blanks_around_labels_and_lines_within_values_do_not_spoil_a_page(tmp_path):
+    data = tmp_path / "blanks.csv"
+    data.write_text('"two\nlines",y\n' + '"u\nv",ja\n"u\nw", ja \n' * 9 + '"u\nv",nein\n')
+    said = run("fit", data, "--target", "y", "--folds", 0, "--no-calibrate")
+    assert "' ja ', ja are 2 classes of 'y'" in said.err
+    assert "19 rows: y ' ja ' 9, ja 9, nein 1" in said.out
+    assert re.search(r"^two lines +category +text, 2 different values: u v, u w$", said.out, re.MULTILINE)

@@ -138,7 +138,10 @@ def test_paths_that_are_no_databases(here: Path) -> None:
     refused(lambda: tb.read(f"sqlite:///{str(here)[1:]}/shop.db"), "four slashes")
     refused(lambda: tb.read("sqlite://shop.db"), "names no file")
     said = refused(lambda: tb.read("mysql://me:secret@db.example/shop"), "mysql://db.example/shop is an address")
-    assert "secret" not in said
+    assert "secret" not in said and "tb.read('SELECT …', connection)" in said
+    told = run("fit", "mysql://me:secret@db.example/shop", "--target", "y").err
+    assert "postgresql://…" in told and "a workbook" in told
+    assert not any(word in told for word in ("secret", "con.sql", "connection", "tb."))
     Path("text.db").write_text("x,y\n1,2\n")
     refused(lambda: tb.read("text.db"), "not a SQLite database")
     Path("cut.db").write_bytes(Path("shop.db").read_bytes()[:5000])

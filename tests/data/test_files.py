@@ -239,6 +239,7 @@ def test_an_empty_field_is_missing_for_every_kind(write) -> None:
     [
         ("empty.csv", b"", ["empty.csv: the file is empty"]),
         ("blank.csv", b"\n \n", ["blank.csv: the file is empty"]),
+        ("mark.csv", b"\xef\xbb\xbf\r\n\xc2\xa0\n", ["mark.csv: the file is empty"]),
         ("empty.csv.gz", b"", ["empty.csv.gz: the file is empty"]),
         ("nothing.csv.gz", gzip.compress(b""), ["nothing.csv.gz: the file is empty"]),
         ("empty.jsonl", b"", ["the file is empty"]),
@@ -254,6 +255,7 @@ def test_an_empty_field_is_missing_for_every_kind(write) -> None:
         ("latin.csv", GOOD.encode("latin-1"), ["latin.csv, line 2: bytes that are not UTF-8", "encoding='latin-1'"]),
         ("sixteen.csv", GOOD.encode("utf-16"), ["UTF-16", "encoding='utf-16'"]),
         ("short.csv", GOOD + "1,2\n" + GOOD[11:], ["short.csv, line 42: 2 fields where the header has 3", "bad_lines"]),
+        ("word.csv", GOOD + "end\n", ["word.csv, line 42: 1 field where the header has 3"]),
         ("long.csv", GOOD + "1,2,3,4\n", ["long.csv, line 42: 4 or more fields where the header has 3"]),
         ("quote.csv", GOOD + '30,"Bad,a\n', ["quote.csv, line 42: a quoted field does not end"]),
         ("newline.csv", 'age,city,y\n1,"a\nb",u\n\n\n3,4\n', ["newline.csv, line 6: 2 fields where the header has 3"]),

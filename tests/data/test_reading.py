@@ -157,8 +157,12 @@ def test_one_bad_cell_far_into_a_large_file(tmp_path: Path) -> None:
     assert model.schema["c"].missing == ("NA",) and "NA" not in tally.columns["c"].sheets["values"].slot_names
     for name in "xz":
         assert sum(n for n, _, _ in tally.moments(name).values()) == 199_999
-    with pytest.raises(tb.DataError, match=f"line {min(bad, gone) + 2}, column"):
+    refused = rf"line {bad + 2}, column 'x': 'oops' is not a number, as 199,999 other cells are\n\nHint: .*strict=False"
+    with pytest.raises(tb.DataError, match=refused):  # not at N/A, which a first look would have taken as missing
         tb.fit(str(path), "y", strict=True, **options)
+    done = run("fit", path, "--target", "y", "--strict", "--no-calibrate", "--no-gaps")
+    assert done.returncode == 2
+    assert f"line {bad + 2}, column 'x': 'oops' is not a number" in done.err and "leave out --strict" in done.err
     done = run("fit", path, "--target", "y", "--no-calibrate", "--folds", 0, "--no-gaps", "-o", tmp_path / "m")
     assert done.returncode == 0 and "the whole of the data shows more: x number" in done.out
     assert f"line {bad + 2}" in done.err
@@ -172,9 +176,17 @@ def test_rows_that_a_look_leaves_out(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.warns(tb.TallybayesWarning, match=r"1 of 400 cells of 'x': 'oops' \(row 1\)"):
         model = tb.fit({"x": x, "y": Y}, "y")
     assert model.schema["x"].spelling == tb.Spelling(odd=True)
+    with pytest.raises(tb.DataError, match=r"column 'x', row 1 .*'oops' is not a number.*\n\nHint: .*strict=False"):
+        tb.fit({"x": x, "y": Y}, "y", strict=True)
+    marked: list[str] = ["?" if i in (1, 2, 3, 5) else v for i, v in enumerate(numbers())]
+    assert tb.fit({"x": marked, "y": Y}, "y", strict=True).tally == tb.fit({"x": marked, "y": Y}, "y").tally
+    marked[399] = "oops"  # marks before it are not what is refused
+    with pytest.raises(tb.DataError, match=r"column 'x', row 399 .*'oops' is not a number.*\n\nHint: .*strict=False"):
+        tb.fit({"x": marked, "y": Y}, "y", strict=True)
     many = [v if i % 4 == 0 else f"word {i}" for i, v in enumerate(numbers())]
-    with pytest.raises(tb.DataError, match="taken for numbers by a first look, and 300 of 400 cells are none"):
-        tb.fit({"x": many, "y": Y}, "y")
+    for strict in (False, True):
+        with pytest.raises(tb.DataError, match="taken for numbers by a first look, and 300 of 400 cells are none"):
+            tb.fit({"x": many, "y": Y}, "y", strict=strict)
 
 
 def test_an_odd_cell_is_missing_in_prediction_too() -> None:
@@ -326,6 +338,41 @@ def test_a_file_with_decimal_commas_and_points_between_thousands(tmp_path: Path)
     assert schema["x"].spelling == tb.Spelling(decimal=",", thousands=".")
     want = tb.count({"x": values, "y": Y}, schema)
     assert tb.count(source, schema) == tb.count(path, schema) == want  # said once, it need not be said again
+
+
+def test_an_odd_cell_is_told_as_the_file_has_it(tmp_path: Path) -> None:
+    """No thousands begin with 0: that is no number, and the others are still numbers with a comma."""
+    texts = [german(v) for v in np.random.default_rng(1).gamma(2, 1200, N).round(2).tolist()]
+    texts[17] = "0.110,5"
+    path = tmp_path / "t.csv"
+    path.write_text("x;y\n" + "".join(f"{t};{y}\n" for t, y in zip(texts, Y, strict=True)))
+    with pytest.warns(tb.TallybayesWarning, match=r"1 of 400 cells of 'x': '0\.110,5' \(.*t\.csv, line 19\)"):
+        model = tb.fit(tb.read(path, decimal=","), "y", calibrate=False)
+    assert model.schema["x"].spelling == tb.Spelling(decimal=",", thousands=".", odd=True)
+    assert quietly(tb.count, path, model.schema) == model.tally  # said once, also beside an odd cell
+    with pytest.raises(tb.DataError, match=r"line 19, column 'x': '0\.110,5' is not a number"):
+        tb.fit(tb.read(path, decimal=","), "y", strict=True)
+    small = [f"{v % 7},{100 + v}" for v in range(400)]
+    schema = tb.infer({"x": small, "y": Y}, "y")  # 0,100 is no hundred: so they are fractions, and nothing is in doubt
+    assert schema["x"].spelling == tb.Spelling(decimal=",")
+
+
+def test_a_file_without_rows_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "bare.csv"
+    path.write_text("x,y\n")
+    model = tb.fit({"x": numbers(), "y": Y}, "y", calibrate=False)
+    for ask in (
+        lambda: tb.fit(path, "y"),
+        lambda: tb.fit(path, schema=model.schema, calibrate=False),
+        lambda: tb.shift(model, path),
+        lambda: tb.evaluate(model, path),
+        lambda: model.importance(path),
+        lambda: tb.report(model, path),
+    ):
+        with pytest.raises(tb.DataError, match=r"there are no rows in .*bare\.csv"):
+            ask()
+    with pytest.raises(tb.DataError, match="there are no rows in the data"):
+        tb.shift(model, {"x": []})
 
 
 def test_the_quick_way_reads_what_the_plain_way_reads() -> None:

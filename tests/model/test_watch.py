@@ -124,6 +124,7 @@ def test_two_watches_add_up_and_a_file_goes_on(model, tmp_path):
     both.save(tmp_path / "watch.tb.parquet")
     again = model.watch(tmp_path / "watch.tb.parquet")
     assert again.counters == both.counters and again.tally == both.tally == tb.Tally.load(tmp_path / "watch.tb.parquet")
+    assert list(again.counters.columns) == list(both.counters.columns) == ["age", "size", "job"]  # as in the model
     model.save(tmp_path / "model.tb.parquet")
     with pytest.raises(tb.ModelFileError, match="holds no watch"):
         model.watch(tmp_path / "model.tb.parquet")
@@ -204,6 +205,15 @@ def test_a_watch_tells_moved_columns_and_other_mixtures(model):
         assert watch.shift()["age"].reason == word
     found = tb.shift(model, without(rows(400, share=0.85, seed=13)))
     assert found.mixture["yes"][1] == pytest.approx(0.85, abs=0.12) and "cannot be ruled out" in found.summary
+
+
+def test_few_rows_without_labels_are_no_mixture(model):
+    """Three rows tell that something has moved, but not whether the classes alone have."""
+    few = {"age": [88.0, 89.0, 90.0], "size": [9.0, 9.5, 9.2], "job": ["pilot"] * 3}
+    found = tb.shift(model, few)
+    assert found["job"].verdict == "shifted" and all(s.p_mixture is None for s in found)
+    assert found.summary.endswith("Too few rows to say whether another mixture of the classes would explain it.")
+    assert "→" not in repr(found)
 
 
 def test_unlabelled_counts_add_and_stay_apart_from_labelled_ones(model):

@@ -202,6 +202,31 @@ def test_partial_fit_in_any_cut_and_order_is_fit_to_the_last_bit(kind):
             assert all(map(np.array_equal, a, b)) if isinstance(a, list) else np.array_equal(a, b), name
 
 
+def test_naive_bayes_takes_kinds(tmp_path):
+    frame = pd.DataFrame({"zip": [10, 20, 30, 40] * 8, "id": range(32), "same": ["a b"] * 32})
+    y = np.array([0, 0, 1, 1] * 8)
+    given = {"zip": "category", "id": "number", "same": "ignore"}
+    mine = NaiveBayes(kinds=given, calibration=None).fit(frame, y)
+    assert {c.name: c.kind for c in mine.schema_.columns} == given
+    assert mine.tally_.columns == tb.fit(frame, y=y, kinds=given, calibrate=False).tally.columns
+    mine.to_file(tmp_path / "mine.tb.parquet")
+    again = NaiveBayes.from_file(tmp_path / "mine.tb.parquet")
+    assert again.get_params() == mine.get_params() and again.fit(frame, y).tally_ == mine.tally_
+    matrix = NaiveBayes(kinds={"x1": "category"}).fit(np.column_stack([np.arange(32.0), frame["zip"]]), y)
+    assert [c.kind for c in matrix.schema_.counted][:2] == ["number", "category"]
+    texts = NaiveBayes(kinds={"text": "category"}).fit(["a b", "c d"] * 16, np.array([0, 1] * 16))
+    assert texts.schema_["text"].kind == "category"
+    for wrong, said in (
+        ({"zap": "category"}, "did you mean 'zip'"),
+        ({"zip": "categorie"}, "did you mean 'category'"),
+        (["zip"], "give them by column"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            NaiveBayes(kinds=wrong).fit(frame, y)
+    with pytest.raises(ValueError, match="kinds beside a schema"):
+        NaiveBayes(kinds=given, schema=mine.schema_).fit(frame, y)
+
+
 def test_naive_bayes_fixes_kinds_at_the_first_call():
     frame = pd.DataFrame({"n": [1.5, 2.5, 9.0, 8.5] * 8, "c": ["u", "u", "v", "v"] * 8, "same": [1] * 32})
     y = np.array([0, 0, 1, 1] * 8)

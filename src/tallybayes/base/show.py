@@ -193,20 +193,28 @@ class Page:
         spaces = " " * (wide - width(text))
         return text + spaces if self._is_left(column) else spaces + text
 
-    def needs(self) -> int:
-        """How many columns of a terminal the table takes where texts that are flush left are cut into short lines."""
+    def needs(self, remarks: bool = False) -> int:
+        """How many columns of a terminal the table takes where texts that are flush left are cut into short lines.
+
+        The last column is not if it has `remarks`.
+        """
         columns = zip(*(row for row in self._cells()[1] if len(row) == len(self.lines[0])), strict=True)
         wide = [max(map(width, column)) for column in columns]
-        return sum(min(w, _LABELS) if self._is_left(i) else w for i, w in enumerate(wide)) + _BETWEEN * (len(wide) - 1)
+        cut = [self._is_left(i) and not (remarks and i == len(wide) - 1) for i in range(len(wide))]
+        shown = (min(w, _LABELS) if is_cut else w for w, is_cut in zip(wide, cut, strict=True))
+        return sum(shown) + _BETWEEN * (len(wide) - 1)
 
     def _is_left(self, column: int) -> bool:
         return column < self.left if isinstance(self.left, int) else column in self.left
 
 
-def first_that_fits(pages: Iterable[Page], columns: int) -> Page:
-    """The first page that a terminal of so many columns has room for; the last where it has for none."""
+def first_that_fits(pages: Iterable[Page], columns: int, *, remarks: bool = False) -> Page:
+    """The first page that a terminal of so many columns has room for; the last where it has for none.
+
+    With `remarks` the last column is one of short remarks, which are not cut into lines.
+    """
     for page in pages:
-        if page.needs() <= columns:
+        if page.needs(remarks) <= columns:
             break
     return page
 

@@ -35,6 +35,16 @@ def printable(text: object, most: int = 60) -> str:
     return clean if len(clean) <= most else clean[: most - 1] + "…"
 
 
+def visible(text: str) -> str:
+    """A value as it may stand in a sentence: in quotes where blanks around it would not be seen.
+
+    >>> visible("yes"), visible(" yes")
+    ('yes', "' yes'")
+    """
+    shown = printable(text)
+    return shown if text == text.strip() else f"'{shown}'"
+
+
 def jsonable(value: Any) -> Any:
     """Nested values as JSON can hold them: NaN as None, infinities as texts that float() reads.
 

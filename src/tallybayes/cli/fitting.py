@@ -85,6 +85,7 @@ def fit(
     evidence. `evaluate` and --folds N measure more strictly, and take longer.
     DATA is a file, several files, a folder, a quoted pattern of files, or - for standard input.
     """
+    from ..base.errors import DataError
     from ..selection.choose.chosen import check_effort
     from ..selection.choose.fit import by_all_rows
     from ..selection.choose.fit import fit as fit_rows
@@ -142,9 +143,15 @@ def fit(
         held = f"{calibrated.judged:,} held-out rows, which judged what was chosen"
         tell(heading(f"On rows it has not seen: {held}"), judged_page(model))
     elif folds is None or folds:
-        evaluation = by_folds(data, model, schema, folds or _FOLDS, fitted, groups, no_progress)
-        tell(heading(f"On rows it has not seen: {evaluation.title}"), figures_page(evaluation))
-        model = _judged(model, evaluation)
+        try:
+            evaluation = by_folds(data, model, schema, folds or _FOLDS, fitted, groups, no_progress)
+        except DataError as error:  # of a few rows, or equal ones: there is a model, if nobody asked for figures
+            if folds:
+                raise
+            tell(f"not measured on rows it has not seen: {error.found}")
+        else:
+            tell(heading(f"On rows it has not seen: {evaluation.title}"), figures_page(evaluation))
+            model = _judged(model, evaluation)
     evidence = evidence_page(model)
     if evidence is not None:
         tell(heading("Most telling"), evidence)
@@ -210,11 +217,13 @@ def schema_of(
 def _what_was_chosen(model: Model, schema: Schema) -> list[Any]:
     """How many rows, and which families, weights and pairs held-out rows support."""
     from ..base.canon import many
+    from ..base.wording import visible
 
     tally = model.tally
     assert tally is not None
     skipped = f", {tally.skipped:,} without a label skipped" if tally.skipped else ""
-    counts = ", ".join(f"{c} {n:,.10g}" for c, n in list(zip(tally.classes, tally.class_weights(), strict=True))[:8])
+    each = list(zip(tally.classes, tally.class_weights(), strict=True))[:8]
+    counts = ", ".join(f"{visible(c)} {n:,.10g}" for c, n in each)
     more = ", …" if len(tally.classes) > 8 else ""
     out: list[Any] = [f"\n{many(tally.rows, 'row')}{skipped}: {model.schema.target} {counts}{more}"]
     if model.settings.calibrated is not None:

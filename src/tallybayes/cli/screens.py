@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..base.canon import printable
 from .choices import smoothing_words
-from .terminal import for_commands, grid, heading
+from .terminal import FirstThatFits, clean, for_commands, grid, heading
 
 if TYPE_CHECKING:
     from ..data.schema import Schema
@@ -30,6 +31,7 @@ FIGURES = {
     "calibration_error": "calibration error",
 }
 _AREAS = {"roc_auc": "ROC-AUC", "average_precision": "average precision"}
+_NAMES = 11  # characters of a figure's name in each line of a narrow screen
 _MOST_AREAS = 20  # classes, each against the rest
 _COMPARED = ("accuracy", "log_loss", "calibration_error")
 MOST_CLASSES = 6  # beside each other on a page
@@ -69,7 +71,10 @@ def figures_page(evaluation: Evaluation, name: str = "this model") -> Any:
         value, low, high = evaluation.figure(metric)
         around = [f"{low:.4f} to {high:.4f}"] if evaluation.intervals else []
         lines.append((words, f"{value:.4f}", *around, f"{evaluation.known(metric):.4f}"))
-    return grid(("", name, *(["95 % interval"] if evaluation.intervals else []), "majority class"), lines)
+    heads = ("", name, *(["95 % interval"] if evaluation.intervals else []), "majority class")
+    cut = [(clean(fill(words, _NAMES, break_long_words=False)), *figures) for words, *figures in lines]
+    shown = [(n, each) for n in range(len(heads), 1, -1) for each in (lines, cut)]  # a narrow screen has room for less
+    return FirstThatFits(*(grid(heads[:n], [line[:n] for line in each]) for n, each in shown))
 
 
 def areas_of(evaluation: Evaluation) -> dict[str, str]:

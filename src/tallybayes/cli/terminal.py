@@ -49,7 +49,10 @@ _WORDS = {
     "; model.to_sql(table) is for SQL": ", 'sql' (.sql)",
     "tb.Laplace(1.0)": "--smoothing laplace:1",
     "tb.Laplace(α)": "--smoothing laplace:ALPHA",
-    "read it with tb.load_sealed(path)": "predict and explain read it; others need the model that it was made of",
+    ", or open it with DuckDB's httpfs and give the relation: con.sql('FROM …')": "",
+    "; others by a query and a connection of Python's: tb.read('SELECT …', connection)": "",
+    "read it with tb.load_sealed(path)": "predict, explain, evaluate, importance and compare answer by it; what "
+    "asks for counts needs the model that it was made of",
     "tb.load(path) reads a model; tb.load_sealed(path) reads what model.export(path) sealed": "tallybayes export MODEL "
     "-o FILE makes one",
     "source='…' lets": '"source" in the file of the schema lets',
@@ -167,8 +170,11 @@ def grid(
     """A table: the first `left` columns, or these, flush left; the column `fold` takes what room there is and wraps."""
     from rich import box
     from rich.table import Table
+    from rich.text import Text
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="dim")
+    table = Table(
+        box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="dim", show_header=any(map(bool, heads))
+    )
     for i, head in enumerate(heads):
         table.add_column(
             clean(head, 40),
@@ -178,8 +184,24 @@ def grid(
             ratio=1 if i == fold else None,
         )
     for row in rows:
-        table.add_row(*(clean(cell, 300) for cell in row))
+        table.add_row(
+            *(cell if isinstance(cell, Text) else clean(" ".join(str(cell).split("\n")), 300) for cell in row)
+        )
     return table
+
+
+class FirstThatFits:
+    """The first of some tables for which a terminal has room as they stand; the last where it has for none."""
+
+    def __init__(self, *tables: Any) -> None:
+        self.tables = tables
+
+    def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
+        from rich.measure import Measurement
+
+        wide = options.update(max_width=_LONGEST)
+        fits = (t for t in self.tables if Measurement.get(console, wide, t).maximum <= options.max_width)
+        yield next(fits, self.tables[-1])
 
 
 def for_commands(text: str) -> str:

@@ -134,7 +134,7 @@ class Source:
     once: bool = False
     arrow: bool = False  # every batch has the same Arrow types
     narrow: Callable[[Wanted], Iterator[Batch]] | None = None  # a file: reads only what is wanted
-    name: str = "data"  # for messages
+    name: str = "the data"  # for messages
     engine: Any = None  # what counts and scores the rows where they live, see `tally.spark`; None: they are read here
     home: str = "local"  # the name of the engine that the data ask for: "local", "duckdb" or "spark"
     rows: int | None = None  # how many there are, where that is known before they are read
@@ -144,6 +144,10 @@ class Source:
     def batches(self, wanted: Wanted | None = None) -> Iterator[Batch]:
         """All rows, in order; columns that are not wanted may be left out, but never all of them."""
         return self.narrow(wanted) if wanted and self.narrow is not None else self.read()
+
+    def no_rows(self, hint: str = "give at least one row with a label.") -> DataError:
+        """The error about a source that has none."""
+        return DataError(f"there are no rows in {self.name}", hint=hint)
 
     def repeatable(self) -> Source:
         """A source that can be read again.

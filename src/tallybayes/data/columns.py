@@ -164,15 +164,15 @@ def _arrow(values: Any) -> Any:
 
 
 _DECIMAL = r"^\s*([+-]?\d*),(\d+([eE][+-]?\d+)?)\s*$"
-_GROUPED = r"^\s*[+-]?\d{1,3}([. ']\d{3})+(,\d+)?\s*$"  # 1.234,50 where a comma is the decimal point
+_GROUPED = r"^\s*[+-]?[1-9]\d{0,2}([. ']\d{3})+(,\d+)?\s*$"  # 1.234,50 where a comma is the decimal point
 
 
 def with_points(column: Any) -> Any:
     """A column whose texts that are numbers with a decimal comma are written as others write them; groups of three
     digits are thousands.
 
-    >>> with_points(["3,14", "1.234,5", "1.234", "a,b", 7]), with_points(pa.array(["-,5"])).to_pylist()
-    (['3.14', '1234.5', '1234', 'a,b', 7], ['-.5'])
+    >>> with_points(["3,14", "1.234,5", "1.234", "0.234,5", "a,b", 7]), with_points(pa.array(["-,5"])).to_pylist()
+    (['3.14', '1234.5', '1234', '0.234,5', 'a,b', 7], ['-.5'])
     """
     if isinstance(column, list):
         texts = with_points(pa.array([v if type(v) is str else None for v in column], pa.string())).to_pylist()

@@ -11,9 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from ..base import canon
 from ..base.arrays import Floats, Ints
+from ..base.arrow import texts
 from ..base.errors import DataError, did_you_mean, excerpt, unknown, warn
 from .batch import one_row
 from .blocks import Block, Codes, Numbers
@@ -27,6 +29,7 @@ from .spelling import Spelling, folded, spelled
 from .texts import Texts
 from .values import NotPlain, Where, category, check_flat, number
 
+_ABOVE = 20  # rows that may stand above the names of a file
 _LIGHT = 2.0**-12  # in units of 2⁻³² a lighter weight could be off by more than 1e-6 of itself
 
 
@@ -177,11 +180,19 @@ def wanted(schema: Schema, *, labelled: bool = True) -> Wanted:
     return kinds
 
 
+def _row_with(name: str, batch: Batch) -> int | None:
+    """The first row of a file in which a cell is this name: perhaps the header, below a title."""
+    cells = (texts(c[:_ABOVE]) for c in batch.columns.values() if isinstance(c, pa.Array))
+    return min((column.index(name) for column in cells if name in column), default=None)
+
+
 def labels(schema: Schema, batch: Batch) -> Codes:
     """The class of each row, −1 where there is none."""
     if schema.target not in batch:
         found = f"there is no target column {schema.target!r}; the data have {excerpt(batch.names()) or 'no columns'}"
         hint = f"name the column to predict with target='…', or call it {schema.target!r} in the data."
+        if batch.written and batch.place is not None and (row := _row_with(schema.target, batch)) is not None:
+            hint = f"{batch.place(batch.start + row)} holds {schema.target!r}: leave out what stands above the names."
         raise unknown(DataError, found, schema.target, batch.names(), hint)
     raw = batch[schema.target]
     if schema.label_type == "float" and _has_commas(schema, batch):

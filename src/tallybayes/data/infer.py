@@ -12,6 +12,7 @@ import pyarrow as pa
 from ..base import canon, threads
 from ..base.arrays import Ints
 from ..base.errors import DataError, SchemaError, SettingsError, unknown, warn
+from ..base.wording import visible
 from . import encode
 from .batch import one_batch
 from .blocks import Codes
@@ -104,9 +105,9 @@ def looked_at(
     many = threads.each if look.rows * len(names) > _MANY_CELLS else map
     for column, looked in zip(names, many(lambda c: read_ahead(c, look[c], marks), names), strict=True):
         proposed = proposals.of(column, looked)
-        if seen.decimal == ",":
-            proposed = [with_commas(each, seen.columns.get(column)) for each in proposed]
         leak = None if keep_leaks or column in reading.kinds else gives_away(looked, proposed, labels)
+        if seen.decimal == ",":  # what was looked at has points
+            proposed = [with_commas(each, seen.columns.get(column)) for each in proposed]
         if leak:
             warn(
                 f"column {column!r} is ignored: {leak}. Hint: if it is known before the answer is, count it with "
@@ -210,6 +211,8 @@ def first_look(source: Source, *, whole: bool = False) -> Batch:
                 first = (first - piece.rows) % 2
                 kept[i] = piece.take(rows)
             total = sum(piece.rows for piece in kept)
+    if source.files and not seen:
+        raise source.no_rows()
     return replace(one_batch(kept), sampled=step > 1)
 
 
@@ -279,7 +282,7 @@ def _target(look: Batch, name: str, reading: Reading) -> tuple[Codes, str]:
 def _warn_of_no_label(labels: Codes, name: str) -> None:
     counted = np.bincount(labels.codes[labels.codes >= 0], minlength=len(labels.slots)).tolist()
     if alike := look_alike(labels.slots, dict(zip(labels.slots, counted, strict=True))):
-        shown = ", ".join(map(canon.printable, alike[:6]))
+        shown = ", ".join(map(visible, alike[:6]))
         warn(
             f"{shown} are {len(alike)} classes of {name!r}: spellings of one label? Hint: fold=True (--fold) makes "
             "labels and values that differ in letter case and blanks alone one."
@@ -296,10 +299,11 @@ def _warn_of_no_label(labels: Codes, name: str) -> None:
 # ---- what the first look did not show
 
 
-def mended(schema: Schema, source: Source) -> Schema:
+def mended(schema: Schema, source: Source, strict: bool = False) -> Schema:
     """An inferred schema by which all rows can be read: the odd cells of its numbers and dates are missing, if few.
 
-    Marks for missing values are read as such; other cells make the column say that odd ones are missing.
+    Marks for missing values are read as such; other cells make the column say that odd ones are missing, or are refused
+    if the reading is `strict`.
     """
     odd = OddCells()
     trial = [
@@ -310,11 +314,11 @@ def mended(schema: Schema, source: Source) -> Schema:
     under = schema._with(columns=trial, weights=None)
     for batch in odd.watching(source).batches(encode.wanted(under)):
         encode.blocks(under, batch)
-    columns = [_mended(c, odd) for c in schema.columns]
+    columns = [_mended(c, odd, strict) for c in schema.columns]
     return schema._with(columns=columns)
 
 
-def _mended(column: Column, odd: OddCells) -> Column:
+def _mended(column: Column, odd: OddCells, strict: bool) -> Column:
     found = odd.found.get(column.reads)
     if found is None or not found.odd or (column.part is None and column.like != "number"):
         return column
@@ -327,6 +331,8 @@ def _mended(column: Column, odd: OddCells) -> Column:
             hint=f"make it a category: schema.with_column({column.reads!r}, kind='category') (--set "
             f"{column.reads}=category), or name what means missing: missing=[…] (--missing).",
         )
+    if others and strict:
+        raise found.refusal(column.part is not None)
     missing, spelling = tuple({*column.missing, *marks}), column.spelling
     told: Any = ""
     if marks:

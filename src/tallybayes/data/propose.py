@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..base import canon
-from ..base.errors import DataError, excerpt
+from ..base.errors import excerpt
 from ..base.lazy import scipy
 from ..exact.cells import Cells
 from .blocks import Codes
@@ -140,11 +140,7 @@ class Proposals:
         where = Where(name, 0, self.look.place)
         spelled(looked.raw, found.spelling, where, (*looked.marks, *missing), found.dates, self.odd)
         if self.reading.strict:
-            row, text, _ = self.odd.found[name].first[0]
-            what = "date" if found.dates else "number"
-            said = f"{text[:60]!r} is not a {what}, as {found.cells - sum(found.odd.values()):,} other cells are"
-            hint = "mend the cell, name it in missing=[…] (--missing), or take odd cells as missing: strict=False."
-            raise where.error(row, said, hint) if self.odd.places else DataError(f"column {name!r}: {said}", hint=hint)
+            raise self.odd.found[name].refusal(found.dates, self.odd.places)
 
 
 def _most(found: tuple[str, int]) -> tuple[int, str]:
@@ -272,7 +268,8 @@ def _category(name: str, codes: Codes, what: str, declared: bool = False) -> Col
     return Column(name, "category", reason=told + share)
 
 
-_SEPARATED = r"^\s*[+-]?\d{1,3}([%s]\d{3})+(,\d+)?\s*$"
+_POINTED = r"^\s*[+-]?\d*\.\d*([eE][+-]?\d+)?\s*$"  # a number all the same
+_SEPARATED = r"^\s*[+-]?[1-9]\d{0,2}([%s]\d{3})+(,\d+)?\s*$"
 _POINTS = (".", " ", "'")  # that may stand between thousands where a comma is the decimal point
 
 
@@ -291,7 +288,7 @@ def with_commas(column: Column, raw: Any) -> Column:
         return column
     grouped = {sign: pc.match_substring_regex(raw, _SEPARATED % sign) for sign in _POINTS}
     used = [sign for sign, fits in grouped.items() if pc.any(fits, min_count=0).as_py()]
-    others = pc.and_(pc.match_substring(raw, "."), pc.invert(grouped["."]))
+    others = pc.and_(pc.match_substring_regex(raw, _POINTED), pc.invert(grouped["."]))
     if len(used) > 1 or pc.any(others, min_count=0).as_py():
         return column
     said = "; a decimal comma" if pc.any(pc.match_substring(raw, ","), min_count=0).as_py() else ""

@@ -278,7 +278,7 @@ def _uneven(name: str, given: int, rows: str) -> DataError:
     )
 
 
-def example(name: str, to: str | os.PathLike[str] | None = None) -> Path:
+def example(name: str | None = None, to: str | os.PathLike[str] | None = None) -> Path:
     """Where an example that comes with the package lies: "flats.csv", a table, or "inbox", a folder of mail.
 
     With `to`, a folder, it is copied there first; what lies there under that name is left as it is.
@@ -289,6 +289,8 @@ def example(name: str, to: str | os.PathLike[str] | None = None) -> Path:
     package = Path(__file__).resolve().parents[1]
     folder = next((f for place in _EXAMPLES if (f := (package / place)).is_dir()), package)
     known = sorted(path.name for path in folder.iterdir() if path.suffix != ".py") if folder != package else []
+    if name is None:
+        raise DataError("which example?", hint=f"name one: {', '.join(map(repr, known))}.")
     if name not in known:
         raise unknown(DataError, f"there is no example {name!r}", name, known)
     found = (folder / name).resolve()

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
+from heapq import nsmallest
 from threading import Lock
 from typing import Any
 
@@ -21,7 +22,7 @@ import pyarrow.compute as pc
 
 from ..base import canon
 from ..base.arrow import array, texts
-from ..base.errors import SchemaError, warn
+from ..base.errors import DataError, SchemaError, warn
 from ..base.times import DAY
 from .batch import Batch, Source
 from .blocks import Codes
@@ -117,10 +118,7 @@ class Spelling:
                 + ", ".join(SIGNS) + ".",
             )  # fmt: skip
         for what in ("fold", "odd"):
-            if getattr(self, what) in (
-                0,
-                1,
-            ):  # as another program may write it; what else it is not is found by its type
+            if getattr(self, what) in (0, 1):  # as another program may write it; its type tells what else it is not
                 object.__setattr__(self, what, bool(getattr(self, what)))
         if not isinstance(self.date, str) or (self.date and not _can_be_read(self.date)):
             raise SchemaError(
@@ -186,7 +184,7 @@ def pattern(spelling: Spelling) -> re.Pattern[str]:
     """All numbers of a spelling; Arrow's engine reads the same pattern in the same way."""
     between = _SPACES if spelling.thousands == " " else re.escape(spelling.thousands)
     point = re.escape(spelling.decimal)
-    whole = f"[0-9]{{1,3}}(?:{between}[0-9]{{3}})+|[0-9]+" if between else "[0-9]+"
+    whole = f"[1-9][0-9]{{0,2}}(?:{between}[0-9]{{3}})+|[0-9]+" if between else "[0-9]+"  # no thousands begin with 0
     sign, unit = f"(?:[+-]{_BLANK})?", re.escape(spelling.unit)
     digits = f"(?:(?:{whole})(?:{point}[0-9]*)?|{point}[0-9]+)(?:[eE][+-]?[0-9]+)?"
     before, after = (f"{sign}(?:{unit}{_BLANK})?{sign}", f"(?:{_BLANK}{unit})?") if unit else (sign, "")
@@ -332,6 +330,21 @@ class _Found:
             each, more = [f"{canon.printable(text, 40)!r} ({n:,})" for text, n in some], len(self.values) > _PLACES
         return ", ".join(each) + (", …" if more else "")
 
+    def refusal(self, dates: bool, places: bool = True) -> DataError:
+        """The error about the first of them, for who wants none."""
+        row, text, where = self.first[0]
+        what, others = "date" if dates else "number", self.cells - self.odd
+        said = f"{text[:60]!r} is not a {what}, as {others:,} other cells are"
+        hint = "mend the cell, name it in missing=[…] (--missing), or take odd cells as missing: strict=False."
+        if not places:
+            return DataError(f"column {where.column!r}: {said}", hint=hint)
+        return where.unreadable(row - where.start, said, hint)
+
+
+def _place(cell: tuple[int, str, Where]) -> tuple[bool, int]:
+    """What is told first: marks for missing values are odd only until a column knows them."""
+    return is_mark(cell[1]), cell[0]
+
 
 class OddCells:
     """What could not be read, column by column: how often, what, and where first; whatever the order of the batches.
@@ -353,8 +366,8 @@ class OddCells:
             for text in odd.values():
                 if text in found.values or len(found.values) < _KEPT:
                     found.values[text] = found.values.get(text, 0) + 1
-            some = [(where.start + row, text, where) for row, text in list(odd.items())[:_PLACES]]
-            found.first = sorted([*found.first, *some], key=lambda each: each[0])[:_PLACES]
+            some = ((where.start + row, text, where) for row, text in odd.items())
+            found.first = nsmallest(_PLACES, [*found.first, *some], key=_place)
 
     def watching(self, source: Source) -> Source:
         """The source, whose batches tell of their odd cells here."""

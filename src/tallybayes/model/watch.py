@@ -106,8 +106,7 @@ class Watch:
         self.model, self.unsure_below = model, float(unsure_below)
         self._learnt, self._lock = LearntColumns(model), Lock()
         self._names = [str(canonical(c)) for c in model.classes]
-        self._counters = Counters(answers=dict.fromkeys(self._names, 0))
-        self._counters.columns = {name: Outside() for name in self._learnt.names}
+        self._counters = self._nothing()
         self._rows: list[Any] = []  # lone ones that wait
         self._scores: list[list[float]] = []  # of these
         self._pieces: list[dict[str, Block]] = []  # blocks that wait to be counted
@@ -157,6 +156,11 @@ class Watch:
             raise
 
     # ---- counting
+
+    def _nothing(self) -> Counters:
+        """The counters of no rows, classes and columns in the order of the model, which a file does not keep."""
+        columns = {name: Outside() for name in self._learnt.names}
+        return Counters(answers=dict.fromkeys(self._names, 0), columns=columns)
 
     def _look(self, blocks: Mapping[str, Block], rows: int, odd: OddCells) -> None:
         """Count what the rows of a batch have that was never learnt, and keep some for the tally."""
@@ -360,7 +364,7 @@ class Watch:
                 f"{path} is the watch of a model with other columns or classes",
                 hint="watch.save and model.watch(path) go with one model; begin anew with model.watch().",
             )
-        self._counters = Counters(answers=dict.fromkeys(self._names, 0))
+        self._counters = self._nothing()
         self._counters.add(found)
         if self._tally is not None:
             self._put(stored.tally)

@@ -363,7 +363,7 @@ def count_folds(source: Source, schema: Schema, assign: Assign, *, past: bool = 
             yield tally
 
     cells = sum_tallies(counted()) or Tally.zero(schema)
-    refuse_empty(cells)
+    refuse_empty(cells, source)
     return Folds(schema, cells, tuple(_split_name(c) for c in cells.classes), tuple(pieces), source, past)
 
 

@@ -213,7 +213,7 @@ class TallyClassifier(ClassifierMixin, BaseEstimator):
         given: dict[str, Any] = self.get_params()
         note = {
             "estimator": type(self).__name__,
-            "params": {name: _plain(value) for name, value in given.items() if isinstance(value, _IN_NOTES)},
+            "params": {n: _plain(v) for n, v in given.items() if n == "kinds" or isinstance(v, _IN_NOTES)},
             "classes": {"values": self.classes_.tolist(), "dtype": self.classes_.dtype.str},
             "features": self.n_features_in_,
             "names": None if names is None else names.tolist(),

@@ -16,7 +16,8 @@ from sklearn.utils.validation import assert_all_finite, check_consistent_length,
 
 from ..base.arrays import Floats, Ints
 from ..base.errors import DataError, SettingsError
-from ..data.infer import LOOK, MATRIX_COLUMNS, first_look, infer
+from ..data.guess import Reading
+from ..data.infer import LOOK, MATRIX_COLUMNS, first_look, infer, with_kinds
 from ..data.schema import Column, Schema
 from ..data.sources import LABELS, MATRIX, open_source
 from ..data.values import is_text
@@ -42,6 +43,7 @@ class NaiveBayes(TallyClassifier):
     calibration  "auto": families, weights, corrections and pairs of columns chosen on held-out rows of the first batch,
                  as `tallybayes.fit` does, for honest probabilities; None or False: as stated, nothing is chosen
     schema       which kind each column is; inferred at the first fit or partial_fit if None
+    kinds        without a schema, what some columns are: {"zip": "category", "note": "text"}; of a matrix {"x3": …}
 
     >>> import pandas as pd
     >>> X = pd.DataFrame({"sky": ["sunny", "rainy", None, "rainy"], "wind": [3.5, 12.0, 4.0, None]})
@@ -64,12 +66,14 @@ class NaiveBayes(TallyClassifier):
         prior: Any = "counted",
         calibration: Any = "auto",
         schema: Schema | None = None,
+        kinds: Mapping[str, str] | None = None,
     ) -> None:
         self.families = families
         self.smoothing = smoothing
         self.prior = prior
         self.calibration = calibration
         self.schema = schema
+        self.kinds = kinds
 
     @property
     def schema_(self) -> Schema:
@@ -123,7 +127,10 @@ class NaiveBayes(TallyClassifier):
         stated, calibrates = self._stated(), self._calibrates()  # refuse what is wrong before the rows are looked at
         if not (self.schema is None or isinstance(self.schema, Schema)):
             raise SettingsError(f"schema={self.schema!r}", hint="give a tb.Schema, such as tb.infer makes, or None.")
-        schema = self.schema or self._look(table, y, weights)
+        kinds = Reading.of(kinds=self.kinds).kinds
+        if kinds and self.schema is not None:
+            raise SettingsError("kinds beside a schema, which says what every column is", hint="leave one of them out.")
+        schema = self.schema or self._look(table, y, weights, kinds)
         Settings.of(stated, schema)  # refused here where it names a column that there is not
         schema = schema._with(label_type=labels.label_type(self.classes_))
         if calibrates:
@@ -137,15 +144,15 @@ class NaiveBayes(TallyClassifier):
             self._chosen = (stated, chosen)
         return schema
 
-    def _look(self, table: Any, y: Any, weights: Floats | None) -> Schema:
+    def _look(self, table: Any, y: Any, weights: Floats | None, kinds: Mapping[str, str]) -> Schema:
         """A schema for the first rows."""
         if weights is not None:
             rows = _looked_at(weights)
             table, y = _taken(table, rows), y.take(pa.array(rows))
         if isinstance(table, np.ndarray) and table.dtype.kind in "fiub":
-            return Schema(_number_columns(table), target=LABELS)
-        schema = _inferred(table, y)
-        if self._one_text:
+            return with_kinds(Schema(_number_columns(table), target=LABELS), kinds)
+        schema = _inferred(table, y, kinds)
+        if self._one_text and table.column_names[0] not in kinds:
             schema = schema.with_column(table.column_names[0], kind="text", reason="a sequence of texts")
         return schema
 
@@ -260,7 +267,7 @@ def _number_columns(X: Any) -> list[Column]:
     ]
 
 
-def _inferred(table: Any, y: Any) -> Schema:
+def _inferred(table: Any, y: Any, kinds: Mapping[str, str]) -> Schema:
     """A schema for a frame: everything but ids is counted, since X was chosen by a person.
 
     A column that is constant so far may vary in the next batch, and one that gives the label away was meant to.
@@ -270,8 +277,8 @@ def _inferred(table: Any, y: Any) -> Schema:
     while target in first:
         target += "_"
     texts = pa.DictionaryArray.from_arrays(y.indices, pa.array(map(str, y.dictionary.to_pylist()), pa.string()))
-    schema = infer(table, target, texts, keep_leaks=True)
-    for column in (c for c in schema.columns if c.kind == "ignore"):
+    schema = infer(table, target, texts, kinds=kinds, keep_leaks=True)
+    for column in (c for c in schema.columns if c.kind == "ignore" and c.name not in kinds):
         raw = first.get(column.name)
         flat = isinstance(raw, pa.Array) and not pa.types.is_nested(raw.type)
         if flat and len(pc.unique(raw.drop_null())) <= 1:

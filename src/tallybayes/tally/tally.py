@@ -25,7 +25,7 @@ from ..base.records import Record
 from ..data import encode
 from ..data.blocks import Block, Groups, Numbers, sum_numbers
 from ..data.schema import UNICODE, Column, Schema
-from ..data.sources import Batch, open_source
+from ..data.sources import Batch, Source, open_source
 from ..exact.counts import Counts, add_counts
 from ..exact.limbs import round_ratio, spread
 from ..exact.moments import MOMENTS
@@ -382,8 +382,8 @@ def _counts(sheets: Mapping[str, Sheet]) -> Counts:
     return Counts({name: sheet for name, sheet in sheets.items() if sheet})
 
 
-def refuse_empty(tally: Tally) -> None:
-    """Refuse a table without a single row that has a label."""
+def refuse_empty(tally: Tally, source: Source) -> None:
+    """Refuse a source without a single row that has a label."""
     if tally.rows:
         return
     target = tally.schema.target
@@ -392,4 +392,4 @@ def refuse_empty(tally: Tally) -> None:
             f"the target {target!r} is missing in all {tally.skipped} rows",
             hint="give the column that holds the labels with target='…', or fill it in.",
         )
-    raise DataError("the table has no rows", hint="give at least one row with a label.")
+    raise source.no_rows()

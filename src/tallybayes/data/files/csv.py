@@ -155,7 +155,7 @@ class CsvFile:
         if width:
             more = " or more" if int(width[2]) > int(width[1]) else ""  # DuckDB counts no further
             return self.file.error(
-                f"{width[2]}{more} fields where the header has {width[1]}",
+                f"{width[2]}{more} {'field' if width[2] == '1' else 'fields'} where the header has {width[1]}",
                 f"mend the line (a field with {self.dialect.delimiter!r} in it needs quotes), {skip}",
                 line,
             )
@@ -203,14 +203,14 @@ class CsvFile:
             sample += chunk
             if len(sample) >= _LOOK:
                 break
-        if not sample.strip():
-            raise self.file.error("the file is empty", "give a file with a header line and at least one row.")
         if sample.startswith((codecs.BOM_UTF16_BE, codecs.BOM_UTF16_LE)):
             raise self.file.error("the file is UTF-16", "read it with tb.read(path, encoding='utf-16').")
         try:
             text = codecs.getincrementaldecoder("utf-8-sig")().decode(sample)
         except UnicodeDecodeError as error:
             raise _not_utf8(self.file, sample[: error.start].count(b"\n") + 1) from None
+        if not text.strip():
+            raise self.file.error("the file is empty", "give a file with a header line and at least one row.")
         whole = len(sample) < _LOOK
         lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
         lines = lines if whole or len(lines) == 1 else lines[:-1]

@@ -78,8 +78,10 @@ def _path_of(address: str, rest: str, scheme: str) -> tuple[str, str]:
     if scheme not in formats:
         raise DataError(
             f"{shown(address)[:80]} is an address, not a file",
-            hint="fetch it first, or open it with DuckDB's httpfs and give the relation: con.sql('FROM …'). Databases "
-            f"are read from {', '.join(f'{s}:///path' for s in formats)} and {', '.join(f'{s}://…' for s in SERVERS)}.",
+            hint="fetch its rows into a file first (CSV, JSON lines, Parquet, Arrow or a workbook), or open it with "
+            "DuckDB's httpfs and give the relation: con.sql('FROM …'). Databases are read from "
+            f"{', '.join(f'{s}:///path' for s in formats)} and {', '.join(f'{s}://…' for s in SERVERS)}; others by a "
+            "query and a connection of Python's: tb.read('SELECT …', connection).",
         )
     path = os.path.expanduser(rest.removeprefix("/"))
     if not rest.startswith("/") or not path:

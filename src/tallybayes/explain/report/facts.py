@@ -14,7 +14,7 @@ import numpy as np
 
 from ...base import canon
 from ...base.arrays import Floats, Ints
-from ...base.errors import DataError, TallybayesWarning
+from ...base.errors import TallybayesWarning
 from ...data.kinds import kept
 from ...data.sources import Source, open_source
 from ...model import posterior
@@ -59,7 +59,7 @@ def judged(model: Model, data: Any, y: Any = None) -> Judged:
         labels.append(label_numbers(model, batch))
         rows += batch.rows
     if rows == 0:
-        raise DataError("the data have no rows", hint="give at least one row to report on.")
+        raise source.no_rows("give at least one row to report on.")
     share = {name: total / rows for name, total in gone.items()}
     numbers = np.concatenate(labels)
     evaluation = _evaluation(model, numbers, np.exp(np.concatenate(log_p)))

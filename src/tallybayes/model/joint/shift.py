@@ -34,6 +34,7 @@ _BINS = 10  # cells of about equal frequency that a number's cells are coarsened
 _FINE = 64  # for p, which asks of them in their order
 _MOST_SINGLE = 1 << 16  # rows of values whose names were not kept, each taken for a value of its own
 _UNITS = "(Divergence in nats, 0.693 is nothing in common; mean difference in standard deviations.)"
+_VISIBLE = 0.01  # of the share of a class: less is the same figure before and after
 _APART = math.log(2) - 1e-9  # the divergence of distributions that have nothing in common
 
 
@@ -123,10 +124,12 @@ class Shifts(Shown):
                 f"Shifted: {names}. No mixture of the classes explains {_listed(within)}: P(value given class) changed."
             )
         one = sorted(self.mixture.items(), key=lambda item: -abs(item[1][1] - item[1][0]))[:3]
-        shares = ", ".join(f"{printable(c, 20)} {100 * a:.0f} % → {100 * b:.0f} %" for c, (a, b) in one)
+        told = [f"{printable(c, 20)} {100 * a:.0f} % → {100 * b:.0f} %" for c, (a, b) in one if abs(b - a) >= _VISIBLE]
+        if not told or all(s.p_mixture is None for s in moved):
+            return f"Shifted: {names}. Too few rows to say whether another mixture of the classes would explain it."
         return (
-            f"Shifted: {names}. Another mixture of the classes would explain it ({shares}); a change within the "
-            "classes that looks like one cannot be ruled out without labels."
+            f"Shifted: {names}. Another mixture of the classes would explain it ({', '.join(told)}); a change within "
+            "the classes that looks like one cannot be ruled out without labels."
         )
 
     def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
@@ -174,11 +177,8 @@ def shift(a: Any, b: Any) -> Shifts:
     a = _tally_of(a, None)
     b = _tally_of(b, a.schema)
     for tally in (a, b):
-        if not tally.rows or tally.impossible():
-            raise CannotEstimate(
-                "a tally has no rows" if not tally.rows else f"a tally is no tally of rows: {tally.impossible()}",
-                hint="compare tallies of counted rows.",
-            )
+        if wrong := tally.impossible() if tally.rows else "it has none":
+            raise CannotEstimate(f"a tally is no tally of rows: {wrong}", hint="compare tallies of counted rows.")
     kinds = {c.name: c.kind for c in a.schema.counted}
     common = [c.name for c in b.schema.counted if kinds.get(c.name) == c.kind]
     if kinds and not common:
@@ -223,7 +223,10 @@ def _tally_of(given: Any, schema: Schema | None) -> Tally:
         labelled = Tally.of(schema, source)
         if labelled.rows:
             return labelled
-    return count_unlabelled(source, schema)
+    found = count_unlabelled(source, schema)
+    if not found.rows:
+        raise source.no_rows("give rows to compare.")
+    return found
 
 
 def _both(p: float | None, within: float | None) -> float | None:
@@ -241,10 +244,9 @@ class _Two:
         self.weights = np.zeros((2, len(self.classes)))
         for i, t in enumerate(self.tallies):
             self.weights[i, self.place[i]] = t.class_weights()
-        whole = all(
+        self.whole_rows = all(
             np.array_equal(w, np.rint(w)) and w.sum() == t.rows for w, t in zip(self.weights, self.tallies, strict=True)
         )
-        self.whole_rows = whole
         self.unlabelled = is_unlabelled(a) or is_unlabelled(b)
         self._tables: dict[str, Floats] = {}  # the counts of columns that were tested, tallies × slots × classes
         shared = zip(self.classes, self.weights.T, strict=True)
@@ -283,9 +285,7 @@ class _Two:
 
     def _p(self, table: Floats, on_line: int = 0) -> float | None:
         """How often chance alone ties tally and slot together as strongly, given the class."""
-        if (
-            not self.whole_rows or table.sum(axis=0).max(initial=0.0) <= 1
-        ):  # no value twice: dealt anew, all is the same
+        if not self.whole_rows or table.sum(axis=0).max(initial=0.0) <= 1:  # no value twice: dealt anew, it is the same
             return None
         return chance_of(table, on_line)
 

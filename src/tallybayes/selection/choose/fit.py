@@ -174,17 +174,20 @@ def fit(
             share("counting")
             odd = OddCells()
             tally = Tally.of(counted, odd.watching(source))
-            refuse_empty(tally)
+            refuse_empty(tally, source)
             return tally.model(chosen)
 
         if schema is not None or look is None:
             model = attempt(proposed(look))
         else:
+            found = proposed(look)
             try:
-                model = by_all_rows(proposed(look), source, reading, attempt, mend=not look.stretches)
+                model = by_all_rows(found, source, reading, attempt, mend=not look.stretches)
             except DataError as error:  # perhaps what lies between the stretches that were seen is not like them
-                if not look.stretches or (error.unreadable and strict):
+                if not look.stretches:
                     raise
+                if error.unreadable and strict:
+                    mended(found, source, strict)  # refuses the first odd cell, and knows where it stands
                 look = first_look(source, whole=True)
                 model = by_all_rows(proposed(look), source, reading, attempt)
         odd.warn()
@@ -239,9 +242,9 @@ def by_all_rows(
     try:
         counted = attempt(schema)
     except DataError as error:
-        if not error.unreadable or reading.strict or not mend or source.engine is not None:
+        if not error.unreadable or not mend or source.engine is not None:
             raise
-        schema = mended(schema, source)
+        schema = mended(schema, source, reading.strict)
         counted = attempt(schema)
     tally = counted if isinstance(counted, Tally) else counted.tally
     if reading.missing == () or tally is None:

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from ...base import canon
 from ...base.arrays import Floats
-from ...base.errors import DataError, SettingsError, unknown
+from ...base.errors import SettingsError, unknown
 from ...base.show import Page, Shown, first_that_fits, signed
 from ...data import encode
 from ...data.blocks import Block, Codes, Numbers
@@ -118,7 +118,8 @@ class Importance(Shown):
 
     def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
         """All columns for which there is room."""
-        yield first_that_fits((self._page(w) for w in ((), (5,), (4, 5))), options.max_width).rich()
+        pages = (self._page(without) for without in ((), (5,), (4, 5), (3, 4, 5), (1, 3, 4, 5)))
+        yield first_that_fits(pages, options.max_width, remarks=True).rich()
 
 
 def _cells(found: Figure | None) -> list[str]:
@@ -148,7 +149,7 @@ def importance(model: Model, data: Any = None, y: Any = None, *, weights: Any = 
     own = LeftOut(model, schema.weights)
     sums = own.over(source)
     if sums.rows == 0:
-        raise DataError("the data have no rows", hint="give at least one row, or none to ask what was counted.")
+        raise source.no_rows("give at least one row, or no data to ask what was counted.")
     trained = counted_from(model, source) if sums.labelled else "unknown"
     # Folds part the rows of the tally, so that there must be neither more nor fewer
     whole = trained == "yes" and Tally.of(model.schema, source).digest == (model.tally and model.tally.digest)

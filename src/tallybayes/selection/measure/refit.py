@@ -55,6 +55,8 @@ class Truth:
         number = {c: i for i, c in enumerate(names)}
         labels = [np.array([number[c] for c in r.classes] or [0], dtype=np.int64)[r.labels] for r, _ in pieces]
         rows = np.concatenate([rows for _, rows in pieces]) if pieces else np.zeros(0, dtype=np.int64)
+        if start == 0:
+            raise source.no_rows()
         if len(rows) == 0:
             raise DataError("no row has a label", hint=f"give rows with a value in the target {schema.target!r}.")
         weighted = any(r.weights is not None for r, _ in pieces)
