@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import logging
+import math
 import re
 import signal
 import socket
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NoReturn
 
 from .. import __version__
 from ..base.errors import MissingExtra, SettingsError
+from ..base.wording import jsonable
 from .api import ACTIONS, Action, Api
 from .desk import Desk
 from .guard import Guard, ServeLimits, check_token
@@ -35,6 +39,8 @@ except ImportError as error:
 
 _log = logging.getLogger("tallybayes.serve")
 _MOST_CLIENTS = 200  # connected at once; more are told to come again
+_SMALL = 4_000  # bytes of a row that is answered at once
+_READERS = 4  # threads
 _METRICS_TYPE = "text/plain; version=0.0.4"
 
 
@@ -51,7 +57,7 @@ def make_app(
     Whoever binds it to an address asks `guard.check_token` first whether that needs a token.
     """
     limits = limits or ServeLimits()
-    api, requests = Api(desk, limits), RequestMetrics()
+    api, requests, threads = Api(desk, limits), RequestMetrics(), _Threads()
 
     async def metrics(request: Request) -> Response:
         told = await run_in_threadpool(all_metrics, desk, api.live, requests)
@@ -65,7 +71,7 @@ def make_app(
 
     own = [("/health", health), ("/metrics", metrics), ("/openapi.json", openapi)]
     routes: list[BaseRoute] = [
-        *(Route(a.path, _endpoint(api, a, requests), methods=[a.method]) for a in ACTIONS),
+        *(Route(a.path, _endpoint(api, a, requests, threads), methods=[a.method]) for a in ACTIONS),
         *(Route(path, endpoint, methods=["GET"]) for path, endpoint in own),
         *pages,
     ]
@@ -97,9 +103,15 @@ def run(
     **more: Any,
 ) -> None:
     """Serve a desk until the process is told to end; `ready` is given the address. `more` is what `make_app` takes."""
-    uvicorn = load_uvicorn()
+    load_uvicorn()
     check_token(host, token)
     app = make_app(desk, token=token, **{**more, "hosts": (host, *more.get("hosts", ()))})
+    listen(app, host, port, ready)
+
+
+def listen(app: Starlette, host: str, port: int, ready: Callable[[str], None]) -> None:
+    """Serve an application until the process is told to end, with the limits of connections that are ours."""
+    uvicorn = load_uvicorn()
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         listening = socket.create_server((host, port), family=family, backlog=128)
@@ -148,13 +160,28 @@ def _response(problem: ApiProblem) -> Response:
     return Response(body, status, headers)
 
 
-def _endpoint(api: Api, action: Action, requests: RequestMetrics) -> Callable[[Request], Awaitable[Response]]:
+class _Threads:
+    """Who answers what takes longer than the event loop may: one thread for all that writes, a few for the rest.
+
+    Those who write would wait for each other anyhow, and none of them takes a thread from those who read. A request
+    that was given up before its turn came is never begun.
+    """
+
+    def __init__(self) -> None:
+        self._writer = ThreadPoolExecutor(1, "tallybayes-writer")
+        self._readers = ThreadPoolExecutor(_READERS, "tallybayes-reader")
+
+    async def run(self, writes: bool, ask: Callable[[], bytes]) -> bytes:
+        return await asyncio.get_running_loop().run_in_executor(self._writer if writes else self._readers, ask)
+
+
+def _endpoint(
+    api: Api, action: Action, requests: RequestMetrics, threads: _Threads
+) -> Callable[[Request], Awaitable[Response]]:
     async def endpoint(request: Request) -> Response:
         began, status = time.perf_counter(), 500
         try:
-            given = _query(request, action) if action.method == "GET" else await _body(request)
-            key = request.headers.get("idempotency-key", "")
-            out: Response = JSONResponse(await run_in_threadpool(api.answer, action, given, key))
+            out = Response(await told(request), media_type="application/json")
             status = out.status_code
         except Exception as error:
             problem = ApiProblem.of(error)
@@ -165,17 +192,39 @@ def _endpoint(api: Api, action: Action, requests: RequestMetrics) -> Callable[[R
             requests.count(action.path, status, time.perf_counter() - began)
         return out
 
+    async def told(request: Request) -> bytes:
+        key = request.headers.get("idempotency-key", "")
+        if action.method == "GET":
+            asked = _query(request)
+            return await threads.run(action.writes, lambda: _encoded(api.answer(action, asked, key)))
+        raw = await _body(request)
+        if len(raw) <= _SMALL and action.name == "predict":
+            given = _parsed(raw, api.limits)
+            answer = api.at_once(action, given)
+            if answer is not None:
+                return _encoded(answer)
+        return await threads.run(
+            action.writes, lambda: _encoded(api.answer(action, _parsed(raw, api.limits), key))
+        )  # fmt: skip
+
     return endpoint
 
 
-async def _body(request: Request) -> dict[str, Any]:
-    """The object that a request holds."""
+async def _body(request: Request) -> bytes:
+    """The bytes that a request holds; refused where they are not said to be JSON."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":  # a form of another page could send nothing else without being asked
         hint = "send the header Content-Type: application/json."
         raise ApiProblem("not-a-json-body", f"the body is said to be {kind[:60] or 'nothing'!r}", hint)
+    return await request.body()
+
+
+def _parsed(raw: bytes, limits: ServeLimits) -> dict[str, Any]:
+    """The object in a body. What it would take in memory is known by its signs before it is made."""
+    if len(raw) > limits.values and (found := sum(map(raw.count, (b",", b"[", b"{")))) > limits.values:
+        raise ApiProblem("too-many-values", f"some {found:,} values at once", "send fewer rows at once.")
     try:
-        out = json.loads(await request.body(), parse_constant=_no_number)
+        out = _DECODER.decode(raw.decode("utf-8"))
     except (ValueError, RecursionError) as error:
         raise ApiProblem("not-json", f"the body is not JSON: {str(error)[:200]}", "send one object in UTF-8.") from None
     if not isinstance(out, dict):
@@ -185,11 +234,38 @@ async def _body(request: Request) -> dict[str, Any]:
     return out
 
 
+def _encoded(answer: dict[str, Any]) -> bytes:
+    try:
+        return _ENCODER.encode(answer).encode("ascii")
+    except ValueError:  # a NaN
+        return _ENCODER.encode(jsonable(answer)).encode("ascii")
+
+
 def _no_number(word: str) -> NoReturn:
     raise ValueError(f"{word} is no number of JSON; null means that a value is missing")
 
 
-def _query(request: Request, action: Action) -> Mapping[str, Any]:
+def _finite(text: str) -> float:
+    out = float(text)
+    if out in (math.inf, -math.inf):
+        raise ValueError(f"{text[:20]} is beyond the largest number")
+    return out
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    out = dict(pairs)
+    if len(out) < len(pairs):
+        seen: set[str] = set()
+        twice = next(name for name, _ in pairs if name in seen or seen.add(name))
+        raise ValueError(f"the name {twice[:60]!r} stands twice in one object")
+    return out
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_number, parse_float=_finite, object_pairs_hook=_object)
+_ENCODER = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
+
+
+def _query(request: Request) -> Mapping[str, Any]:
     """The fields in an address, all of which are whole numbers."""
     out: dict[str, Any] = {}
     for name, text in request.query_params.multi_items():

@@ -54,6 +54,7 @@ class ServeLimits:
     body_seconds: float = 20.0  # until they are all there
     rows: int = 10_000
     fields: int = 2_000  # of a row
+    values: int = 1_000_000  # in a body, or probabilities in an answer
     seconds: float = 60.0  # until the answer
 
 

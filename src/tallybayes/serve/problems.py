@@ -35,6 +35,7 @@ KINDS: dict[str, tuple[int, str]] = {
     "wrong-host": (421, "This server does not go by that name"),
     "data": (422, "The data cannot be read or counted"),
     "too-many-rows": (422, "Too many rows at once"),
+    "too-many-values": (422, "Too many values at once"),
     "too-many-fields": (422, "A row has too many fields"),
     "failed": (500, "Something is wrong with the server"),
     "not-yet": (501, "This release cannot do that yet"),
