@@ -38,7 +38,6 @@ except ImportError as error:
     raise MissingExtra("serving a model needs Starlette", hint="pip install 'tallybayes[serve]'") from error
 
 _log = logging.getLogger("tallybayes.serve")
-_MOST_CLIENTS = 200  # connected at once; more are told to come again
 _SMALL = 4_000  # bytes of a row that is answered at once
 _READERS = 4  # threads
 _METRICS_TYPE = "text/plain; version=0.0.4"
@@ -112,6 +111,8 @@ def run(
 def listen(app: Starlette, host: str, port: int, ready: Callable[[str], None]) -> None:
     """Serve an application until the process is told to end, with the limits of connections that are ours."""
     uvicorn = load_uvicorn()
+    from .connections import Connection
+
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         listening = socket.create_server((host, port), family=family, backlog=128)
@@ -123,8 +124,8 @@ def listen(app: Starlette, host: str, port: int, ready: Callable[[str], None]) -
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         ready(f"http://{f'[{host}]' if ':' in host else host}:{listening.getsockname()[1]}")
         config = uvicorn.Config(
-            app, lifespan="off", access_log=False, log_config=None, server_header=False, proxy_headers=False,
-            limit_concurrency=_MOST_CLIENTS, timeout_keep_alive=5, timeout_graceful_shutdown=10,
+            app, http=Connection, ws="none", lifespan="off", access_log=False, log_config=None, server_header=False,
+            proxy_headers=False, timeout_keep_alive=5, timeout_graceful_shutdown=10,
         )  # fmt: skip
         uvicorn.Server(config).run([listening])
 
