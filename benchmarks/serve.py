@@ -251,9 +251,9 @@ def labelling(count: int, labels: int, labelled: int = 200) -> None:
             used = (processor(pid) - used) / labels
         middle, most = np.quantile(waited, [0.5, 0.95])
         print(
-            f"{count:,} texts, {labelled} labelled beforehand: from a label to the next row {1e3 * most:.1f} ms in 95 of"
-            f" 100 cases, {1e3 * middle:.1f} ms in half of them, {1e3 * max(waited):.1f} ms at most, {1e3 * used:.1f} ms"
-            f" of the server's processor; the first row after {first:.2f} s"
+            f"{count:,} texts, {labelled} labelled beforehand: from a label to the next row {1e3 * most:.1f} ms in 95"
+            f" of 100 cases, {1e3 * middle:.1f} ms in half of them, {1e3 * max(waited):.1f} ms at most,"
+            f" {1e3 * used:.1f} ms of the server's processor; the first row after {first:.2f} s"
         )
 
 

@@ -65,7 +65,8 @@ REQUESTS: dict[str, tuple[bytes, str]] = {
     "no token": (get(b"/api/model", b"Host: localhost\r\nConnection: close\r\n"), "token"),
     "a wrong token": (get(b"/api/model", HEAD.replace(b"-token-", b"-Token-")), "token"),
     "a cookie of backslashes": (
-        get(b"/api/model", b'Host: localhost\r\nConnection: close\r\nCookie: a="' + b"\\" * 60_000 + b'"\r\n'), "token"),
+        get(b"/api/model", b'Host: localhost\r\nConnection: close\r\nCookie: a="' + b"\\" * 60_000 + b'"\r\n'),
+        "token"),
     "a head without end": (b"GET / HTTP/1.1\r\n" + b"X: " + b"x" * 300_000, "not-http"),
     "no HTTP at all": (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", "not-http"),
     "a length below nothing": (post(b"{}").replace(b"Length: 2", b"Length: -2"), "not-http"),
@@ -169,6 +170,18 @@ def test_a_body_that_is_too_large_is_refused_before_it_is_there(server: RealServ
             told(one_answer(link), "too-many-bytes")
         still_answers(server)
     assert server.memory() - before < 50e6
+
+
+def test_rows_of_megabytes_are_not_kept(server: RealServer) -> None:
+    """Lone rows wait to be looked at together; these would be 240 MB."""
+    row = json.dumps({"row": {**ROW, "sky": "s" * 2_000_000, "note": "n" * 2_000_000}}).encode()
+    server.raw(post(row))  # for which the kernels are loaded
+    before = server.memory()
+    for _ in range(60 if ALL else 25):
+        assert statuses(server.raw(post(row))) == [200]
+    assert server.memory() - before < 50e6
+    told(server.raw(post(row, "/api/explain")), "too-many-bytes")
+    still_answers(server)
 
 
 @pytest.mark.skipif(not ALL, reason="waits for every limit of time: TALLYBAYES_TESTS=all")

@@ -51,7 +51,8 @@ class _Kept(dict[Any, Any]):
 
     def __missing__(self, key: Any) -> Any:
         said = self._ask(key)
-        if type(key) is not str or len(key) <= _LONG_KEY:
+        length = sum(map(len, key)) if type(key) is tuple else len(key) if type(key) is str else 0
+        if length <= _LONG_KEY:
             if len(self) * max(len(said or ()), 16) >= 16 * _MOST_KEPT:
                 self.clear()
             self[key] = said

@@ -40,6 +40,7 @@ class Action:
     name: str
     says: str
     fields: Mapping[str, Field] = field(default_factory=dict)
+    most: int | None = None  # bytes of a body, where the limit of all is too much
 
     @property
     def writes(self) -> bool:
@@ -58,15 +59,16 @@ _ID = Field("whole", "the id of a row", needed=True)
 _LIMIT = Field("whole", f"how many, up to {MOST_LISTED:,}")
 _COLUMN = Field("text", "a column of the rows, counted or not", needed=True)
 _VALUE = Field("value", "the value to look for, as it is written", needed=True)
+_EXPLAINED = 1_000_000  # bytes: each word gets a line of its own, which takes twenty times as many
 _ROW, _ROWS = Field("row", "one row: an object of column and value"), Field("rows", "several rows")
 ACTIONS = (
     Action("POST", "/api/predict", "predict", "The class of one row or of many, with probabilities.",
            {"row": _ROW, "rows": _ROWS}),
     Action("POST", "/api/explain", "explain", "Why a row gets its answer: parts that add up to the score.",
-           {"row": Field("row", "one row", needed=True)}),
+           {"row": Field("row", "one row", needed=True)}, _EXPLAINED),
     Action("POST", "/api/what-if", "what_if", "The fewest changes that give a row another answer.",
            {"row": Field("row", "one row", needed=True), "to": Field("value", "the class that it is to become"),
-            "fixed": Field("names", "columns that stay as they are")}),
+            "fixed": Field("names", "columns that stay as they are")}, _EXPLAINED),
     Action("POST", "/api/learn", "learn", "Count rows under their labels. All are learnt, or none.",
            {"rows": Field("rows", "rows, with their labels unless these are given apart", needed=True),
             "labels": Field("labels", "one label for each row"), "who": _WHO, "new_classes": _NEW}),

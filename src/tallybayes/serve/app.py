@@ -12,6 +12,7 @@ import signal
 import socket
 import threading
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NoReturn
@@ -125,7 +126,7 @@ def listen(app: Starlette, host: str, port: int, ready: Callable[[str], None]) -
         ready(f"http://{f'[{host}]' if ':' in host else host}:{listening.getsockname()[1]}")
         config = uvicorn.Config(
             app, http=Connection, ws="none", lifespan="off", access_log=False, log_config=None, server_header=False,
-            proxy_headers=False, timeout_keep_alive=5, timeout_graceful_shutdown=10,
+            proxy_headers=False, log_level="error", timeout_keep_alive=5, timeout_graceful_shutdown=10,
         )  # fmt: skip
         uvicorn.Server(config).run([listening])
 
@@ -199,6 +200,9 @@ def _endpoint(
             asked = _query(request)
             return await threads.run(action.writes, lambda: _encoded(api.answer(action, asked, key)))
         raw = await _body(request)
+        if action.most is not None and len(raw) > action.most:
+            found = f"{len(raw):,} bytes; {action.path} takes {action.most:,}"
+            raise ApiProblem("too-many-bytes", found, "send a shorter row.")
         if len(raw) <= _SMALL and action.name == "predict":
             given = _parsed(raw, api.limits)
             answer = api.at_once(action, given)
@@ -256,8 +260,7 @@ def _finite(text: str) -> float:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     out = dict(pairs)
     if len(out) < len(pairs):
-        seen: set[str] = set()
-        twice = next(name for name, _ in pairs if name in seen or seen.add(name))
+        twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
         raise ValueError(f"the name {twice[:60]!r} stands twice in one object")
     return out
 

@@ -13,6 +13,7 @@ guard's. Apart from `app`, since only who listens needs uvicorn.
 from __future__ import annotations
 
 import asyncio
+from http import HTTPStatus
 from typing import Any
 
 import h11
@@ -27,19 +28,19 @@ _PATIENCE = {"silent": 10.0, "leftover": 2.0, "taking": 60.0, "ending": 5.0}
 _LARGE = 1_000_000  # bytes of an answer
 
 
-class Connection(H11Protocol):  # type: ignore[misc]  # uvicorn is not there for everybody
+class Connection(H11Protocol):
     """A client of the server, whose patience has an end."""
 
     _state: tuple[str, Any] = ("", None)
     _since = 0.0
     _next_look: asyncio.TimerHandle | None = None
 
-    def connection_made(self, transport: asyncio.Transport) -> None:
+    def connection_made(self, transport: Any) -> None:
         """Let a client in; where there are too many, the one that has been silent longest goes."""
         super().connection_made(transport)
         self._note(self.loop.time())
         if len(self.connections) > MOST_CLIENTS:
-            silent = [each for each in self.connections if each is not self and each._doing()[0] != "asking"]
+            silent = [each for each in self._others() if each is not self and each._doing()[0] != "asking"]
             min(silent, key=lambda each: each._since, default=self).transport.abort()
         self._next_look = self.loop.call_later(_LOOK, self._look)
 
@@ -56,8 +57,9 @@ class Connection(H11Protocol):  # type: ignore[misc]  # uvicorn is not there for
     def _refuse(self, problem: ApiProblem) -> None:
         status, headers, body = problem.answer
         told = [*headers.items(), ("content-length", str(len(body))), ("connection", "close")]
+        start = h11.Response(status_code=status, headers=told, reason=HTTPStatus(status).phrase.encode())
         try:
-            for event in (h11.Response(status_code=status, headers=told), h11.Data(data=body), h11.EndOfMessage()):
+            for event in (start, h11.Data(data=body), h11.EndOfMessage()):
                 self.transport.write(self.conn.send(event))
         except h11.LocalProtocolError:  # an answer is on its way already
             pass
@@ -95,4 +97,9 @@ class Connection(H11Protocol):  # type: ignore[misc]  # uvicorn is not there for
         """Whether its answer is a large one that is not taken, and all of them together are too much."""
         if self.transport.get_write_buffer_size() < _LARGE:
             return False
-        return sum(each.transport.get_write_buffer_size() for each in self.connections) > MOST_UNTAKEN
+        untaken: int = sum(each.transport.get_write_buffer_size() for each in self._others())
+        return untaken > MOST_UNTAKEN
+
+    def _others(self) -> list[Connection]:
+        """All clients, itself included."""
+        return [each for each in self.connections if isinstance(each, Connection)]
