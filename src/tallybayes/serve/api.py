@@ -45,7 +45,7 @@ class Action:
     @property
     def writes(self) -> bool:
         """Whether it leads to an operation."""
-        return "who" in self.fields
+        return self.method == "POST" and "who" in self.fields
 
     @property
     def changes(self) -> bool:
