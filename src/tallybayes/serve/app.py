@@ -197,7 +197,7 @@ def _endpoint(
     async def told(request: Request) -> bytes:
         key = request.headers.get("idempotency-key", "")
         if action.method == "GET":
-            asked = _query(request)
+            asked = _query(request, action)
             return await threads.run(action.writes, lambda: _encoded(api.answer(action, asked, key)))
         raw = await _body(request)
         if action.most is not None and len(raw) > action.most:
@@ -246,10 +246,6 @@ def _encoded(answer: dict[str, Any]) -> bytes:
         return _ENCODER.encode(jsonable(answer)).encode("ascii")
 
 
-def _no_number(word: str) -> NoReturn:
-    raise ValueError(f"{word} is no number of JSON; null means that a value is missing")
-
-
 def _finite(text: str) -> float:
     out = float(text)
     if out in (math.inf, -math.inf):
@@ -265,11 +261,11 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return out
 
 
-_DECODER = json.JSONDecoder(parse_constant=_no_number, parse_float=_finite, object_pairs_hook=_object)
-_ENCODER = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
+def _no_number(word: str) -> NoReturn:
+    raise ValueError(f"{word} is no number of JSON; null means that a value is missing")
 
 
-def _query(request: Request) -> Mapping[str, Any]:
+def _query(request: Request, action: Action) -> Mapping[str, Any]:
     """The fields in an address, all of which are whole numbers."""
     out: dict[str, Any] = {}
     for name, text in request.query_params.multi_items():
@@ -277,3 +273,7 @@ def _query(request: Request) -> Mapping[str, Any]:
             raise ApiProblem("not-json", f"{name[:60]}={text[:60]!r} in the address", "give a whole number, once.")
         out[name] = int(text)
     return out
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_number, parse_float=_finite, object_pairs_hook=_object)
+_ENCODER = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
