@@ -72,11 +72,11 @@ def serve_ours(path: str) -> None:
 
     with Desk.open(path) as desk:
         app = make_app(desk)
-        app.router.routes.append(Route("/constant", constant, methods=["POST"]))
+        app.router.routes.insert(0, Route("/constant", constant, methods=["POST"]))
         listen(app, "127.0.0.1", 0, lambda at: print(at, flush=True))
 
 
-CONSTANT = json.dumps({"class": "low", "probability": 0.5, "padding": "x" * 260}).encode()
+CONSTANT = json.dumps({"class": "low", "probability": 0.5, "padding": "x" * 275}).encode()
 
 
 def serve_peer(kind: str) -> None:
