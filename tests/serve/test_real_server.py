@@ -7,6 +7,8 @@ import json
 import random
 import shutil
 import struct
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -249,3 +251,13 @@ def test_of_a_person_that_weights_and_pairs_were_fitted_to_no_byte_is_left(path:
         assert settings.corrections and SKY not in repr(settings)
         assert desk.digest == tb.count([*kept(desk).values()], desk.model.schema).digest
     assert found() == set()
+
+
+@pytest.mark.skipif(not ALL, reason="starts a server: TALLYBAYES_TESTS=all")
+def test_the_benchmark_runs() -> None:
+    pytest.importorskip("uvicorn")
+    script = Path(__file__).resolve().parents[2] / "benchmarks" / "serve.py"
+    few = ["--rounds", "1", "--requests", "40", "--texts", "300", "--labels", "3", "--plain"]
+    done = subprocess.run([sys.executable, str(script), *few], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert "tallybayes, one row" in done.stdout and "from a label to the next row" in done.stdout

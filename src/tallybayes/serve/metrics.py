@@ -19,7 +19,7 @@ from ..model.watch import Watch
 from ..model.watched import Counters, WatchReport, exposition
 from .desk import Desk
 
-LOOK_AT = 256  # lone rows that wait in a watch until a thread looks at them together
+LOOK_AT = 480  # lone rows that wait in a watch until a thread looks at them together
 BOUNDS = (0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10.0)  # seconds: the buckets that requests are counted in
 
 
