@@ -249,6 +249,10 @@ def test_of_a_person_that_weights_and_pairs_were_fitted_to_no_byte_is_left(path:
         assert {path.name, f"{path.name}.journal"} <= {each.name for each in path.parent.iterdir()}
         settings = tb.load(path).settings
         assert settings.corrections and SKY not in repr(settings)
+        cuts, values = settings.corrections["temp"].cuts, {row["temp"] for row in kept(desk).values()}
+        beside = max(v for v in values if v < TEMP), min(v for v in values if v > TEMP)
+        half_way = [(TEMP + value) / 2 for value in beside]  # from which her number would follow
+        assert not [cut for cut in cuts if any(abs(cut - half) < 0.005 for half in half_way)]
         assert desk.digest == tb.count([*kept(desk).values()], desk.model.schema).digest
     assert found() == set()
 
