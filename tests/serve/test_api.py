@@ -244,6 +244,7 @@ def test_readers_do_not_wait_for_a_writer_and_what_was_given_up_is_never_begun(d
     assert "may still happen" in found[-1].json["hint"]
     told(ask(app, "POST", "/api/learn", {"rows": [row(2)]}))
     assert desk.version == 3  # the one that had begun, and the last
+    assert 'path="/api/learn",status="504"} 3\n' in ask(app, "GET", "/metrics").body.decode()
 
 
 def test_one_row_is_answered_at_once_as_by_a_thread(app: Any, desk: Desk) -> None:

@@ -186,15 +186,17 @@ class _Endpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, whose body the guard has read."""
-        began = time.perf_counter()
+        began, status = time.perf_counter(), 504  # as the guard says of what it gives up
         try:
-            status, headers, body = 200, {"content-type": "application/json"}, await self._told(scope, receive)
+            body = await self._told(scope, receive)
+            status, headers = 200, {"content-type": "application/json"}
         except Exception as error:
             problem = ApiProblem.of(error)
             if problem.kind == "failed":
                 _log.exception("%s failed", self.action.path)
             status, headers, body = problem.answer
-        self.requests.count(self.action.path, status, time.perf_counter() - began)
+        finally:
+            self.requests.count(self.action.path, status, time.perf_counter() - began)
         told = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
         told.append((b"content-length", b"%d" % len(body)))
         await send({"type": "http.response.start", "status": status, "headers": told})
