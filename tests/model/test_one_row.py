@@ -17,6 +17,7 @@ from strategies import categories, examples, finite, numbers
 
 import tallybayes as tb
 from tallybayes.families import Multinomial
+from tallybayes.model import row_readers
 from tallybayes.model.one_row import lone
 
 RNG = np.random.default_rng(3)
@@ -270,3 +271,12 @@ def test_log_probabilities_beside_scores_of_any_size():
             p, logs = model.predict_proba(row), model.predict_log_proba(row)
             assert np.allclose(np.exp(logs), p, rtol=1e-12, atol=0) and np.isclose(p.sum(), 1.0)
             assert np.allclose(logs, model.predict_log_proba([row, row])[:1], rtol=1e-9)
+
+
+def test_what_is_remembered_of_values_has_an_end_also_for_pairs() -> None:
+    kept = row_readers._Kept(lambda key: (0.0,))
+    for key in ("short", ("short", "too"), 17):
+        assert kept[key] == (0.0,)
+    for key in ("x" * 1000, ("short", "x" * 1000)):
+        assert kept[key] == (0.0,)
+    assert list(kept) == ["short", ("short", "too"), 17]

@@ -25,6 +25,12 @@ def ask(
     **headers: str,
 ) -> Answer:  # fmt: skip
     """The answer to one request; `pieces` are the bytes of a body that comes in parts, `gap` seconds apart."""
+    sent = list(pieces) if pieces is not None else [b"" if body is None else json.dumps(body).encode()]
+    return asyncio.run(asked(app, method, address, *sent, gap=gap, **headers))
+
+
+async def asked(app: Any, method: str, address: str, *pieces: bytes, gap: float = 0, **headers: str) -> Answer:
+    """The same beside others."""
     path, _, query = address.partition("?")
     named = {"host": "127.0.0.1:8000", "content-type": "application/json"}
     named |= {name.replace("_", "-"): value for name, value in headers.items()}
@@ -33,7 +39,7 @@ def ask(
         "raw_path": path.encode(), "query_string": query.encode(), "server": ("127.0.0.1", 8000),
         "headers": [(name.encode(), value.encode("latin-1")) for name, value in named.items()],
     }  # fmt: skip
-    left = list(pieces) if pieces is not None else [b"" if body is None else json.dumps(body).encode()]
+    left = list(pieces)
     sent: list[Any] = []
 
     async def receive() -> dict[str, Any]:
@@ -46,7 +52,7 @@ def ask(
     async def send(message: Any) -> None:
         sent.append(message)
 
-    asyncio.run(app(scope, receive, send))
+    await app(scope, receive, send)
     start, *rest = sent
     told = {name.decode(): value.decode("latin-1") for name, value in start["headers"]}
     return Answer(start["status"], told, b"".join(each.get("body", b"") for each in rest))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
 import random
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from asked import Answer, ask
+from asked import Answer, ask, asked
 from strategies import ALL
 from taught import row
 
@@ -221,6 +222,43 @@ def test_health_and_metrics(app: Any) -> None:
         'tallybayes_http_seconds_count{path="/api/predict"} 3',
     ):  # fmt: skip
         assert line in text.splitlines(), text
+
+
+def test_readers_do_not_wait_for_a_writer_and_what_was_given_up_is_never_begun(desk: Desk) -> None:
+    app = make_app(desk, limits=ServeLimits(seconds=0.3))
+
+    async def ask_all() -> list[Answer]:
+        body = json.dumps({"rows": [row(1)]}).encode()
+        learning = [asyncio.create_task(asked(app, "POST", "/api/learn", body)) for _ in range(3)]
+        await asyncio.sleep(0.1)
+        reading = [
+            asked(app, "POST", "/api/predict", b'{"row": {"sky": "sunny"}}'),
+            asked(app, "GET", "/api/model", b""),
+        ]
+        told = await asyncio.gather(*reading)
+        return [*told, *await asyncio.gather(*learning)]
+
+    with desk._turn:  # another writer takes its time
+        found = asyncio.run(ask_all())
+    assert [each.status for each in found] == [200, 200, 504, 504, 504]
+    assert "may still happen" in found[-1].json["hint"]
+    told(ask(app, "POST", "/api/learn", {"rows": [row(2)]}))
+    assert desk.version == 3  # the one that had begun, and the last
+    assert 'path="/api/learn",status="504"} 3\n' in ask(app, "GET", "/metrics").body.decode()
+
+
+def test_one_row_is_answered_at_once_as_by_a_thread(app: Any, desk: Desk) -> None:
+    api: Api = app.state.api
+    given = {"row": {"sky": "sunny", "temp": 20.5, "note": "wind", "more": "x"}}
+    assert api.at_once(ACTIONS[0], given) is None  # of a model that has not been asked before
+    slow = api.answer(ACTIONS[0], given)
+    assert api.at_once(ACTIONS[0], given) == slow
+    assert api.at_once(ACTIONS[0], {"rows": [given["row"]]}) is None
+    for _ in range(600):
+        told(ask(app, "POST", "/api/predict", given))
+    assert told(ask(app, "GET", "/api/watch"))["rows"] == 602
+    desk.learn([row(2)])
+    assert api.at_once(ACTIONS[0], given) is None
 
 
 def test_an_error_that_nobody_foresaw_is_told_without_its_inside() -> None:

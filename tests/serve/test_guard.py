@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from asked import ask
+from asked import ask, asked
 
 import tallybayes as tb
 from tallybayes.serve.guard import COOKIE, Guard, ServeLimits, check_token
@@ -80,6 +80,7 @@ def test_what_changes_anything_comes_from_no_other_page(method: str, headers: di
         ({"cookie": f"other=1; {COOKIE}={TOKEN}"}, 200),
         ({"cookie": f"{COOKIE}=wrong"}, 401),
         ({"cookie": 'a="'}, 401),
+        ({"cookie": f"{COOKIE}={TOKEN}; a={'b' * 9000}"}, 401),  # longer than any browser sends
     ],
 )
 def test_the_token(headers: dict[str, str], status: int) -> None:
@@ -101,6 +102,30 @@ def test_a_body_has_its_limits_each_with_a_status_of_its_own() -> None:
         assert ask(app, "POST", "/", pieces=[b""], content_length=odd).status == 413
     assert ask(app, "POST", "/", pieces=[b"1"] * 9, gap=0.02).status == 408
     assert ask(app, "POST", "/", pieces=[b"slow"]).status == 504
+
+
+def test_what_all_requests_hold_together_has_a_limit_and_is_given_back() -> None:
+    async def several(app: Guard, bodies: list[bytes]) -> list[int]:
+        return [answer.status for answer in await asyncio.gather(*(asked(app, "POST", "/", b) for b in bodies))]
+
+    few = Guard(echo, limits=ServeLimits(requests=2, seconds=0.1))
+    assert asyncio.run(several(few, [b"slow"] * 3)) == [504, 504, 503]
+    small = Guard(echo, limits=ServeLimits(held=10, seconds=0.1))
+    assert asyncio.run(several(small, [b"slow", b"slow", b"slow", b""])) == [504, 504, 503, 200]
+    for app in (few, small):
+        assert asyncio.run(several(app, [b"fine"] * 2)) == [200, 200]
+    busy = asyncio.run(asked(Guard(echo, limits=ServeLimits(requests=0)), "GET", "/", b""))
+    assert (busy.json["type"], busy.headers["retry-after"]) == ("urn:tallybayes:busy", "1")
+
+
+def test_nobody_gets_a_websocket() -> None:
+    sent: list[Any] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    asyncio.run(Guard(echo)({"type": "websocket", "headers": []}, None, send))  # type: ignore[arg-type]
+    assert sent == [{"type": "websocket.close", "code": 1008}]
 
 
 def test_every_answer_has_the_headers_of_a_careful_server() -> None:

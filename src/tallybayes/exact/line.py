@@ -21,7 +21,9 @@ def cell_code(value: float, centre: float, exponent: int, points: Mapping[float,
     found = points.get(value)
     if found is not None:
         return found
-    distance = min(max(value - centre, -LARGEST), LARGEST)
+    distance = value - centre
+    if not -LARGEST <= distance <= LARGEST:
+        distance = math.copysign(LARGEST, distance)
     size, octave = math.frexp(abs(distance))
     octave -= exponent + MIDDLE_BITS
     if octave >= 1 and size > 0:

@@ -51,7 +51,8 @@ class _Kept(dict[Any, Any]):
 
     def __missing__(self, key: Any) -> Any:
         said = self._ask(key)
-        if type(key) is not str or len(key) <= _LONG_KEY:
+        length = sum(map(len, key)) if type(key) is tuple else len(key) if type(key) is str else 0
+        if length <= _LONG_KEY:
             if len(self) * max(len(said or ()), 16) >= 16 * _MOST_KEPT:
                 self.clear()
             self[key] = said
@@ -204,8 +205,7 @@ def _heard(form: Form, by: float, belief: Callable[[], Belief]) -> Heard:
         return _listed(belief().parts(Numbers(np.array([x])))[0], by)
 
     if isinstance(form, BlendForm) and form.parts:
-        each = [(_heard(part, 1.0, partial(of_form, part)), by * share) for share, part in form.parts]
-        return lambda x: _blended(each, form.most, x)
+        return _blend(form, by)
     if isinstance(form, CellsForm):
         cells = form.cells
         kept = _Kept(lambda code: _listed(form.ask(np.array([code], dtype=np.int64))[0], by))
@@ -218,16 +218,37 @@ def _heard(form: Form, by: float, belief: Callable[[], Belief]) -> Heard:
     return long
 
 
-def _blended(each: Sequence[tuple[Heard, float]], most: float, x: float) -> Said:
-    """Σ share · part against the best class, none below −most."""
-    out: Said | None = None
-    for heard, share in each:
-        said = heard(x)
-        best = max(said)
-        bent = [0.0] * len(said) if best == -math.inf else [share * max(s - best, -most) for s in said]
-        out = bent if out is None else list(map(add, out, bent))
-    assert out is not None
-    return out
+def _blend(form: BlendForm, by: float) -> Heard:
+    """Σ share · part against the best class, none below −most; what a cell says is bent once and remembered."""
+    least, heads = -form.most, list(form.parts)
+    tails: list[tuple[float, CellsForm]] = []  # parts of the same cells, at the end
+    while heads and isinstance(last := heads[-1][1], CellsForm) and (not tails or last.cells == tails[0][1].cells):
+        tails.insert(0, (heads.pop()[0], last))
+    each = [(_heard(part, 1.0, partial(of_form, part)), by * share) for share, part in heads]
+
+    def ask(code: int) -> list[list[float]]:
+        at = np.array([code], dtype=np.int64)
+        return [_bent(_listed(part.ask(at)[0]), by * share, least) for share, part in tails]
+
+    code_of, kept = tails[0][1].cells.code if tails else None, _Kept(ask)
+
+    def read(x: float) -> Said:
+        said = [_bent(heard(x), share, least) for heard, share in each]
+        if code_of is not None:
+            said += kept[code_of(x)]
+        out = said[0]
+        for more in said[1:]:  # in the order of the long way
+            out = list(map(add, out, more))
+        return out
+
+    return read
+
+
+def _bent(said: Said, share: float, least: float) -> list[float]:
+    best = max(said)
+    if best == -math.inf:
+        return [0.0] * len(said)
+    return [share * (far if (far := s - best) > least else least) for s in said]
 
 
 def _bell(form: BellForm, by: float, long: Heard) -> Heard:

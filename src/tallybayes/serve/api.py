@@ -10,8 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-import numpy as np
-
 from ..base.errors import DataError, did_you_mean, excerpt, unknown
 from ..base.wording import jsonable
 from ..model.model import Model
@@ -42,11 +40,17 @@ class Action:
     name: str
     says: str
     fields: Mapping[str, Field] = field(default_factory=dict)
+    most: int | None = None  # bytes of a body, where the limit of all is too much
+
+    @property
+    def writes(self) -> bool:
+        """Whether it leads to an operation."""
+        return self.method == "POST" and "who" in self.fields
 
     @property
     def changes(self) -> bool:
         """Whether it leads to an operation that can be asked for twice by mistake; to erase twice changes nothing."""
-        return "who" in self.fields and self.name != "erase"
+        return self.writes and self.name != "erase"
 
 
 _WHO = Field("text", "who asks, for the journal")
@@ -55,15 +59,16 @@ _ID = Field("whole", "the id of a row", needed=True)
 _LIMIT = Field("whole", f"how many, up to {MOST_LISTED:,}")
 _COLUMN = Field("text", "a column of the rows, counted or not", needed=True)
 _VALUE = Field("value", "the value to look for, as it is written", needed=True)
+_EXPLAINED = 1_000_000  # bytes: each word gets a line of its own, which takes twenty times as many
 _ROW, _ROWS = Field("row", "one row: an object of column and value"), Field("rows", "several rows")
 ACTIONS = (
     Action("POST", "/api/predict", "predict", "The class of one row or of many, with probabilities.",
            {"row": _ROW, "rows": _ROWS}),
     Action("POST", "/api/explain", "explain", "Why a row gets its answer: parts that add up to the score.",
-           {"row": Field("row", "one row", needed=True)}),
+           {"row": Field("row", "one row", needed=True)}, _EXPLAINED),
     Action("POST", "/api/what-if", "what_if", "The fewest changes that give a row another answer.",
            {"row": Field("row", "one row", needed=True), "to": Field("value", "the class that it is to become"),
-            "fixed": Field("names", "columns that stay as they are")}),
+            "fixed": Field("names", "columns that stay as they are")}, _EXPLAINED),
     Action("POST", "/api/learn", "learn", "Count rows under their labels. All are learnt, or none.",
            {"rows": Field("rows", "rows, with their labels unless these are given apart", needed=True),
             "labels": Field("labels", "one label for each row"), "who": _WHO, "new_classes": _NEW}),
@@ -107,16 +112,7 @@ class Api:
 
         With a `key` a request that comes a second time, with the same fields, is answered and changes nothing.
         """
-        for name in given:
-            if name not in action.fields:
-                known = excerpt(action.fields) or "none"
-                hint = did_you_mean(name, action.fields) + f"{action.path} has the fields {known}."
-                raise ApiProblem("not-json", f"there is no field {name[:100]!r}", hint)
-        for name, about in action.fields.items():
-            if name in given:
-                self._check(name, about.kind, given[name])
-            elif about.needed:
-                raise ApiProblem("not-json", f"the field {name!r} is not there", f"it is {about.says}.")
+        self._check_fields(action, given)
         ask: Callable[..., Any] = getattr(self, f"_{action.name}")
         if key and action.changes:
             request = json.dumps([key, action.name, given])
@@ -127,21 +123,42 @@ class Api:
         assert isinstance(out, dict)
         return out
 
+    def at_once(self, action: Action, given: Mapping[str, Any]) -> dict[str, Any] | None:
+        """The answer, where it takes microseconds and waits for nothing: to one row, by a model that is warm."""
+        if action.name != "predict" or "row" not in given or not self.live.is_warm(self.desk.model):
+            return None
+        self._check_fields(action, given)
+        return self._predict(**given, look=False)
+
+    def _check_fields(self, action: Action, given: Mapping[str, Any]) -> None:
+        for name in given:
+            if name not in action.fields:
+                known = excerpt(action.fields) or "none"
+                hint = did_you_mean(name, action.fields) + f"{action.path} has the fields {known}."
+                raise ApiProblem("not-json", f"there is no field {name[:100]!r}", hint)
+        for name, about in action.fields.items():
+            if name in given:
+                self._check(name, about.kind, given[name])
+            elif about.needed:
+                raise ApiProblem("not-json", f"the field {name!r} is not there", f"it is {about.says}.")
+
     # ---- asking
 
-    def _predict(self, row: Any = None, rows: Any = None) -> dict[str, Any]:
+    def _predict(self, row: Any = None, rows: Any = None, look: bool = True) -> dict[str, Any]:
         if (row is None) == (rows is None):
             raise ApiProblem("not-json", "give one of row and rows", 'such as {"row": {"sky": "sunny"}}.')
         served = self.desk.served
-        asked = [row] if rows is None else rows
+        classes, asked = served.model.classes, [row] if rows is None else rows
+        if len(asked) * len(classes) > self.limits.values:
+            found = f"{len(asked):,} rows, each with the probabilities of {len(classes):,} classes"
+            raise ApiProblem("too-many-rows", found, "send them in parts.")
         read, absent = self._filled(asked)
-        chances = self.live.over(served.model).predict_proba(read) if read else np.zeros((0, 0))
-        classes = served.model.classes
+        chances = self.live.predict_proba(served.model, read, look=look).tolist() if read else []
         told = []
         for each in chances:
-            best = int(np.argmax(each))
-            by_class = [{"class": c, "probability": float(p)} for c, p in zip(classes, each, strict=True)]
-            told.append({"class": classes[best], "probability": float(each[best]), "probabilities": by_class})
+            best = each.index(max(each))
+            by_class = [{"class": c, "probability": p} for c, p in zip(classes, each, strict=True)]
+            told.append({"class": classes[best], "probability": each[best], "probabilities": by_class})
         state = {"operation": served.version, "digest": served.tally.digest, "absent": absent}
         return {**told[0], **state} if rows is None else {"answers": told, **state}
 
@@ -237,21 +254,11 @@ class Api:
         if rows and inputs and len(absent) == len(inputs):
             found = f"none of the fields {excerpt(inputs)} is in the data, which have {excerpt(here) or 'none'}"
             raise unknown(DataError, found, next(iter(here), ""), inputs)
-        return [{**dict.fromkeys(inputs), **row} for row in rows], absent
+        return [{name: row.get(name) for name in inputs} for row in rows], absent
 
     def _check(self, name: str, kind: str, value: Any) -> None:
         """Refuse a field that is not what it must be, or that is more than a request may take."""
-        right = {
-            "row": isinstance(value, dict),
-            "rows": isinstance(value, list) and all(isinstance(each, dict) for each in value),
-            "labels": isinstance(value, list),
-            "value": True,
-            "text": isinstance(value, str),
-            "whole": isinstance(value, int) and not isinstance(value, bool),
-            "ids": isinstance(value, list) and all(isinstance(v, int) and not isinstance(v, bool) for v in value),
-            "names": isinstance(value, list) and all(isinstance(each, str) for each in value),
-        }[kind]
-        if not right:
+        if not _RIGHT[kind](value):
             raise ApiProblem("not-json", f"the field {name!r} is not {WORDS[kind]}", "see /openapi.json.")
         if kind in ("rows", "labels", "ids") and len(value) > self.limits.rows:
             found = f"{len(value):,} in {name!r}; this server takes {self.limits.rows:,} at once"
@@ -262,6 +269,20 @@ class Api:
                 raise ApiProblem("too-many-fields", found, "send the fields that GET /api/model names as inputs.")
 
 
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+_RIGHT: dict[str, Callable[[Any], bool]] = {
+    "row": lambda value: isinstance(value, dict),
+    "rows": lambda value: isinstance(value, list) and all(isinstance(each, dict) for each in value),
+    "labels": lambda value: isinstance(value, list),
+    "value": lambda value: True,
+    "text": lambda value: isinstance(value, str),
+    "whole": _is_whole,
+    "ids": lambda value: isinstance(value, list) and all(map(_is_whole, value)),
+    "names": lambda value: isinstance(value, list) and all(isinstance(each, str) for each in value),
+}
 WORDS = {
     "row": "an object", "rows": "a list of objects", "labels": "a list", "value": "a value", "text": "a text",
     "whole": "a whole number", "ids": "a list of whole numbers", "names": "a list of texts",

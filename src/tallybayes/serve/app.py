@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import logging
+import math
 import re
 import signal
 import socket
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NoReturn
 
 from .. import __version__
 from ..base.errors import MissingExtra, SettingsError
+from ..base.wording import jsonable
 from .api import ACTIONS, Action, Api
 from .desk import Desk
-from .guard import Guard, ServeLimits, check_token
+from .guard import Guard, Receive, Send, ServeLimits, check_token
 from .metrics import RequestMetrics, all_metrics
 from .openapi import described
 from .problems import ApiProblem
@@ -33,8 +38,10 @@ try:
 except ImportError as error:
     raise MissingExtra("serving a model needs Starlette", hint="pip install 'tallybayes[serve]'") from error
 
+Scope = MutableMapping[str, Any]
 _log = logging.getLogger("tallybayes.serve")
-_MOST_CLIENTS = 200  # connected at once; more are told to come again
+_SMALL = 4_000  # bytes of a row that is answered at once
+_READERS = 4  # threads
 _METRICS_TYPE = "text/plain; version=0.0.4"
 
 
@@ -51,7 +58,7 @@ def make_app(
     Whoever binds it to an address asks `guard.check_token` first whether that needs a token.
     """
     limits = limits or ServeLimits()
-    api, requests = Api(desk, limits), RequestMetrics()
+    api, requests, threads = Api(desk, limits), RequestMetrics(), _Threads()
 
     async def metrics(request: Request) -> Response:
         told = await run_in_threadpool(all_metrics, desk, api.live, requests)
@@ -65,7 +72,7 @@ def make_app(
 
     own = [("/health", health), ("/metrics", metrics), ("/openapi.json", openapi)]
     routes: list[BaseRoute] = [
-        *(Route(a.path, _endpoint(api, a, requests), methods=[a.method]) for a in ACTIONS),
+        *(Route(a.path, _Endpoint(api, a, requests, threads), methods=[a.method]) for a in ACTIONS),
         *(Route(path, endpoint, methods=["GET"]) for path, endpoint in own),
         *pages,
     ]
@@ -97,9 +104,17 @@ def run(
     **more: Any,
 ) -> None:
     """Serve a desk until the process is told to end; `ready` is given the address. `more` is what `make_app` takes."""
-    uvicorn = load_uvicorn()
+    load_uvicorn()
     check_token(host, token)
     app = make_app(desk, token=token, **{**more, "hosts": (host, *more.get("hosts", ()))})
+    listen(app, host, port, ready)
+
+
+def listen(app: Starlette, host: str, port: int, ready: Callable[[str], None]) -> None:
+    """Serve an application until the process is told to end, with the limits of connections that are ours."""
+    uvicorn = load_uvicorn()
+    from .connections import Connection
+
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         listening = socket.create_server((host, port), family=family, backlog=128)
@@ -111,8 +126,8 @@ def run(
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         ready(f"http://{f'[{host}]' if ':' in host else host}:{listening.getsockname()[1]}")
         config = uvicorn.Config(
-            app, lifespan="off", access_log=False, log_config=None, server_header=False, proxy_headers=False,
-            limit_concurrency=_MOST_CLIENTS, timeout_keep_alive=5, timeout_graceful_shutdown=10,
+            app, http=Connection, ws="none", lifespan="off", access_log=False, log_config=None, server_header=False,
+            proxy_headers=False, log_level="error", timeout_keep_alive=5, timeout_graceful_shutdown=10,
         )  # fmt: skip
         uvicorn.Server(config).run([listening])
 
@@ -148,40 +163,102 @@ def _response(problem: ApiProblem) -> Response:
     return Response(body, status, headers)
 
 
-def _endpoint(api: Api, action: Action, requests: RequestMetrics) -> Callable[[Request], Awaitable[Response]]:
-    async def endpoint(request: Request) -> Response:
-        began, status = time.perf_counter(), 500
+class _Threads:
+    """Who answers what takes longer than the event loop may: one thread for all that writes, a few for the rest.
+
+    Those who write would wait for each other anyhow, and none of them takes a thread from those who read. A request
+    that was given up before its turn came is never begun.
+    """
+
+    def __init__(self) -> None:
+        self._writer = ThreadPoolExecutor(1, "tallybayes-writer")
+        self._readers = ThreadPoolExecutor(_READERS, "tallybayes-reader")
+
+    async def run(self, writes: bool, ask: Callable[[], bytes]) -> bytes:
+        return await asyncio.get_running_loop().run_in_executor(self._writer if writes else self._readers, ask)
+
+
+class _Endpoint:
+    """The address of an action, as an ASGI application: a row is answered in less time than a framework takes."""
+
+    def __init__(self, api: Api, action: Action, requests: RequestMetrics, threads: _Threads) -> None:
+        self.api, self.action, self.requests, self.threads = api, action, requests, threads
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, whose body the guard has read."""
+        began, status = time.perf_counter(), 504  # as the guard says of what it gives up
         try:
-            given = _query(request, action) if action.method == "GET" else await _body(request)
-            key = request.headers.get("idempotency-key", "")
-            out: Response = JSONResponse(await run_in_threadpool(api.answer, action, given, key))
-            status = out.status_code
+            body = await self._told(scope, receive)
+            status, headers = 200, {"content-type": "application/json"}
         except Exception as error:
             problem = ApiProblem.of(error)
             if problem.kind == "failed":
-                _log.exception("%s failed", action.path)
-            out, status = _response(problem), problem.status
+                _log.exception("%s failed", self.action.path)
+            status, headers, body = problem.answer
         finally:
-            requests.count(action.path, status, time.perf_counter() - began)
-        return out
+            self.requests.count(self.action.path, status, time.perf_counter() - began)
+        told = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
+        told.append((b"content-length", b"%d" % len(body)))
+        await send({"type": "http.response.start", "status": status, "headers": told})
+        await send({"type": "http.response.body", "body": body})
 
-    return endpoint
+    async def _told(self, scope: Scope, receive: Receive) -> bytes:
+        api, action, headers = self.api, self.action, dict(scope["headers"])
+        key = headers.get(b"idempotency-key", b"").decode("latin-1")
+        if action.method == "GET":
+            asked = _query(Request(scope), action)
+            return await self.threads.run(action.writes, lambda: _encoded(api.answer(action, asked, key)))
+        kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+        if kind != b"application/json":  # a form of another page could send nothing else without being asked
+            found = f"the body is said to be {kind[:60].decode('latin-1') or 'nothing'!r}"
+            raise ApiProblem("not-a-json-body", found, "send the header Content-Type: application/json.")
+        raw: bytes = (await receive())["body"]
+        if action.most is not None and len(raw) > action.most:
+            found = f"{len(raw):,} bytes; {action.path} takes {action.most:,}"
+            raise ApiProblem("too-many-bytes", found, "send a shorter row.")
+        if len(raw) <= _SMALL and action.name == "predict":
+            answer = api.at_once(action, _parsed(raw, api.limits))
+            if answer is not None:
+                return _encoded(answer)
+        return await self.threads.run(
+            action.writes, lambda: _encoded(api.answer(action, _parsed(raw, api.limits), key))
+        )  # fmt: skip
 
 
-async def _body(request: Request) -> dict[str, Any]:
-    """The object that a request holds."""
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != "application/json":  # a form of another page could send nothing else without being asked
-        hint = "send the header Content-Type: application/json."
-        raise ApiProblem("not-a-json-body", f"the body is said to be {kind[:60] or 'nothing'!r}", hint)
+def _parsed(raw: bytes, limits: ServeLimits) -> dict[str, Any]:
+    """The object in a body. What it would take in memory is known by its signs before it is made."""
+    if len(raw) > limits.values and (found := sum(map(raw.count, (b",", b"[", b"{")))) > limits.values:
+        raise ApiProblem("too-many-values", f"some {found:,} values at once", "send fewer rows at once.")
     try:
-        out = json.loads(await request.body(), parse_constant=_no_number)
+        out = _DECODER.decode(raw.decode("utf-8"))
     except (ValueError, RecursionError) as error:
         raise ApiProblem("not-json", f"the body is not JSON: {str(error)[:200]}", "send one object in UTF-8.") from None
     if not isinstance(out, dict):
         raise ApiProblem(
             "not-json", f"the body is of type {type(out).__name__}, not an object", 'such as {"row": {…}}.'
         )
+    return out
+
+
+def _encoded(answer: dict[str, Any]) -> bytes:
+    try:
+        return _ENCODER.encode(answer).encode("ascii")
+    except ValueError:  # a NaN
+        return _ENCODER.encode(jsonable(answer)).encode("ascii")
+
+
+def _finite(text: str) -> float:
+    out = float(text)
+    if out in (math.inf, -math.inf):
+        raise ValueError(f"{text[:20]} is beyond the largest number")
+    return out
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    out = dict(pairs)
+    if len(out) < len(pairs):
+        twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
+        raise ValueError(f"the name {twice[:60]!r} stands twice in one object")
     return out
 
 
@@ -197,3 +274,7 @@ def _query(request: Request, action: Action) -> Mapping[str, Any]:
             raise ApiProblem("not-json", f"{name[:60]}={text[:60]!r} in the address", "give a whole number, once.")
         out[name] = int(text)
     return out
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_number, parse_float=_finite, object_pairs_hook=_object)
+_ENCODER = json.JSONEncoder(allow_nan=False, separators=(",", ":"))

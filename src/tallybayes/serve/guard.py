@@ -26,6 +26,7 @@ COOKIE = "tallybayes_token"
 OPEN = ("/health",)  # says nothing that a token would guard
 LEAST_TOKEN = 16  # characters
 EVERYWHERE = ("0.0.0.0", "::")  # bound to these, a server is asked by any number, and by the names it was given
+_LONGEST_COOKIES = 8_192  # bytes; browsers send no more to one place
 _SAFE = ("GET", "HEAD", "OPTIONS")
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _HEADERS = [
@@ -54,6 +55,9 @@ class ServeLimits:
     body_seconds: float = 20.0  # until they are all there
     rows: int = 10_000
     fields: int = 2_000  # of a row
+    held: int = 64_000_000  # bytes of bodies, of all requests that are being answered
+    requests: int = 200  # answered at once
+    values: int = 1_000_000  # in a body, or probabilities in an answer
     seconds: float = 60.0  # until the answer
 
 
@@ -96,12 +100,23 @@ class Guard:
         self.hosts = {host.lower() for host in (*_LOOPBACK, *hosts)}
         self._any_address = bool(self.hosts & {*EVERYWHERE})  # no page can make a number its own name
         self._token = None if token is None else token.encode()
+        self._held: dict[int, int] = {}  # of each request that is being answered, the bytes of its body
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         """Answer a request, or let it through."""
+        if scope["type"] == "websocket":  # there is none here, whoever asks
+            await send({"type": "websocket.close", "code": 1008})
+            return
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
+        self._held[id(scope)] = 0
+        try:
+            await self._answer(scope, receive, send)
+        finally:
+            del self._held[id(scope)]
+
+    async def _answer(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         headers: dict[bytes, list[bytes]] = {}
         for name, value in scope["headers"]:
             headers.setdefault(name.lower(), []).append(value)
@@ -118,7 +133,7 @@ class Guard:
 
         try:
             self._check(scope, headers)
-            body = await self._body(headers, receive)
+            body = await self._body(headers, receive, id(scope))
         except ApiProblem as problem:
             await _send(problem, guarded)
             return
@@ -142,6 +157,8 @@ class Guard:
             await _send(late, guarded)
 
     def _check(self, scope: MutableMapping[str, Any], headers: dict[bytes, list[bytes]]) -> None:
+        if len(self._held) > self.limits.requests:
+            raise _busy("requests")
         given = headers.get(b"host", [])
         host = given[0].decode("latin-1").lower() if len(given) == 1 else ""
         name = _name_in(host)
@@ -173,6 +190,8 @@ class Guard:
             if scheme.lower() == b"bearer":
                 found.append(rest.strip())
         for value in headers.get(b"cookie", []):
+            if len(value) > _LONGEST_COOKIES:  # to read quoted ones takes time by the square of their length
+                continue
             try:
                 cookies = SimpleCookie(value.decode("latin-1"))
             except CookieError:
@@ -181,8 +200,8 @@ class Guard:
                 found.append(cookies[COOKIE].value.encode("latin-1", "replace"))
         return any(hmac.compare_digest(each, self._token) for each in found)
 
-    async def _body(self, headers: dict[bytes, list[bytes]], receive: Receive) -> bytes:
-        """All of the body, within its limits."""
+    async def _body(self, headers: dict[bytes, list[bytes]], receive: Receive, request: int) -> bytes:
+        """All of the body, within its limits and those of all requests together."""
         most = self.limits.body
         refused = ApiProblem("too-many-bytes", f"the body has more than {most:,} bytes", "send fewer rows at once.")
         length = headers.get(b"content-length", [b"0"])[0]
@@ -199,11 +218,18 @@ class Guard:
                     size += len(parts[-1])
                     if size > most:
                         raise refused
+                    self._held[request] = size
+                    if sum(self._held.values()) > self.limits.held:
+                        raise _busy("bytes")
                     more = message.get("more_body", False)
         except TimeoutError:
             found = f"the body was not there within {self.limits.body_seconds:g} seconds"
             raise ApiProblem("slow-body", found, "send fewer rows at once.") from None
         return b"".join(parts)
+
+
+def _busy(what: str) -> ApiProblem:
+    return ApiProblem("busy", f"too many {what} of others are being answered", "try again soon.", retry_after="1")
 
 
 async def _send(problem: ApiProblem, send: Send) -> None:

@@ -7,14 +7,19 @@ counted is kept, so that no counter ever falls.
 from __future__ import annotations
 
 import threading
+from bisect import bisect_left
 from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import Any
 
+from ..base.arrays import Floats
 from ..model.model import Model
 from ..model.watch import Watch
 from ..model.watched import Counters, WatchReport, exposition
 from .desk import Desk
 
+LOOK_AT = 480  # lone rows that wait in a watch until a thread looks at them together
 BOUNDS = (0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10.0)  # seconds: the buckets that requests are counted in
 
 
@@ -24,8 +29,24 @@ class LiveWatch:
     def __init__(self, desk: Desk) -> None:
         self._desk, self._turn = desk, threading.Lock()
         self._before, self._watch = Counters(), Watch(desk.model, counting=False)
+        self._warm: Model | None = None  # one that has answered
+        self._waiting = 0  # rows that it has answered since they were looked at, about
 
-    def over(self, model: Model) -> Watch:
+    def is_warm(self, model: Model) -> bool:
+        """Whether an answer of this model takes microseconds: its tables are made, and few rows wait."""
+        return self._warm is model and self._waiting < LOOK_AT
+
+    def predict_proba(self, model: Model, rows: Sequence[Mapping[str, Any]], *, look: bool) -> Floats:
+        """As `Model.predict_proba`, and counted; `look` at the rows that wait, too, which may take a while."""
+        watch = self._over(model)
+        out = watch.predict_proba(rows)
+        self._waiting += len(rows)
+        if look:
+            _ = watch.counters  # for which it looks at them; a row of megabytes does not wait, either
+            self._waiting, self._warm = 0, model
+        return out
+
+    def _over(self, model: Model) -> Watch:
         """The watch of this model, which is the one served or was until just now."""
         with self._turn:
             if self._watch.model is not model:
@@ -54,21 +75,22 @@ class RequestMetrics:
         self._turn = threading.Lock()
         self._requests: Counter[tuple[str, int]] = Counter()
         self._seconds: Counter[str] = Counter()
-        self._within: Counter[tuple[str, float]] = Counter()
+        self._within: dict[str, list[int]] = {}  # by the least of the bounds, and beyond all of them
 
     def count(self, path: str, status: int, seconds: float) -> None:
         """Count one request, by the address as it is written in the routes."""
         with self._turn:
             self._requests[path, status] += 1
             self._seconds[path] += round(1e9 * seconds)  # whole nanoseconds: a sum of floats would stop growing
-            for bound in BOUNDS:
-                if seconds <= bound:
-                    self._within[path, bound] += 1
+            if path not in self._within:
+                self._within[path] = [0] * (len(BOUNDS) + 1)
+            self._within[path][bisect_left(BOUNDS, seconds)] += 1
 
     def exposition(self) -> str:
         """The text that a scraper reads."""
         with self._turn:
-            requests, seconds, within = Counter(self._requests), Counter(self._seconds), Counter(self._within)
+            requests, seconds = Counter(self._requests), Counter(self._seconds)
+            within = {path: list(accumulate(each)) for path, each in self._within.items()}
         lines = [
             "# HELP tallybayes_http_requests_total Requests that were answered, by address and status.",
             "# TYPE tallybayes_http_requests_total counter",
@@ -80,10 +102,9 @@ class RequestMetrics:
             "# TYPE tallybayes_http_seconds histogram",
         ]
         for path in sorted(seconds):
-            total = sum(n for (each, _), n in requests.items() if each == path)
-            for bound in BOUNDS:
-                lines.append(f'tallybayes_http_seconds_bucket{{path="{path}",le="{bound:g}"}} {within[path, bound]}')
-            lines.append(f'tallybayes_http_seconds_bucket{{path="{path}",le="+Inf"}} {total}')
+            total = within[path][-1]
+            for bound, n in zip((*(f"{b:g}" for b in BOUNDS), "+Inf"), within[path], strict=True):
+                lines.append(f'tallybayes_http_seconds_bucket{{path="{path}",le="{bound}"}} {n}')
             lines.append(f'tallybayes_http_seconds_sum{{path="{path}"}} {seconds[path] / 1e9:.9f}')
             lines.append(f'tallybayes_http_seconds_count{{path="{path}"}} {total}')
         return "\n".join(lines) + "\n"

@@ -23,21 +23,24 @@ from .journal_file import JournalError
 MEDIA_TYPE = "application/problem+json"
 # name → status and title
 KINDS: dict[str, tuple[int, str]] = {
+    "not-http": (400, "The request is not HTTP as it is expected"),
     "not-json": (400, "The body is not JSON as it is expected"),
     "token": (401, "The token is missing or wrong"),
     "foreign-page": (403, "A page of another place has sent this"),
     "not-found": (404, "There is no such thing here"),
     "method": (405, "This address does not take this method"),
-    "slow-body": (408, "The body came too slowly"),
+    "slow-body": (408, "The request came too slowly"),
     "conflict": (409, "This contradicts what has been done"),
     "too-many-bytes": (413, "The body is too large"),
     "not-a-json-body": (415, "The body is said to be something else than JSON"),
     "wrong-host": (421, "This server does not go by that name"),
     "data": (422, "The data cannot be read or counted"),
     "too-many-rows": (422, "Too many rows at once"),
+    "too-many-values": (422, "Too many values at once"),
     "too-many-fields": (422, "A row has too many fields"),
     "failed": (500, "Something is wrong with the server"),
     "not-yet": (501, "This release cannot do that yet"),
+    "busy": (503, "The server has too much to do"),
     "disk": (503, "The disk does not take it"),
     "too-long": (504, "The answer takes too long"),
 }
@@ -70,6 +73,8 @@ class ApiProblem(Exception):
         if isinstance(error, TallybayesError):
             kind = next((kind for each, kind in _OF_ERRORS if isinstance(error, each)), "failed")
             return cls(kind, error.found, error.hint)
+        if isinstance(error, RecursionError):
+            return cls("not-json", "lists or objects are nested too deeply", "send flat values.")
         return cls("failed", "an error that nobody foresaw", "look into the server's log; nothing has been changed.")
 
     @property
