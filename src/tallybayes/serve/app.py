@@ -15,11 +15,12 @@ from typing import Any, NoReturn
 
 from .. import __version__
 from ..base.errors import MissingExtra, SettingsError
-from .api import ACTIONS, Action, Api
+from .api import ACTIONS, Action
 from .desk import Desk
 from .guard import Guard, ServeLimits, check_token
 from .metrics import RequestMetrics, all_metrics
 from .openapi import described
+from .place import Place
 from .problems import ApiProblem
 
 try:
@@ -33,28 +34,31 @@ try:
 except ImportError as error:
     raise MissingExtra("serving a model needs Starlette", hint="pip install 'tallybayes[serve]'") from error
 
+from .pages import page_routes
+
 _log = logging.getLogger("tallybayes.serve")
 _MOST_CLIENTS = 200  # connected at once; more are told to come again
 _METRICS_TYPE = "text/plain; version=0.0.4"
 
 
 def make_app(
-    desk: Desk,
+    desk: Desk | Place,
     *,
     hosts: Iterable[str] = (),
     token: str | None = None,
     limits: ServeLimits | None = None,
-    pages: Iterable[BaseRoute] = (),
+    pages: bool = True,
 ) -> Starlette:
-    """The application that serves a desk; `hosts` are names besides those of loopback, `pages` more addresses.
+    """The application that serves a desk, or a place where one may be opened: the API and, unless refused, the pages.
 
-    Whoever binds it to an address asks `guard.check_token` first whether that needs a token.
+    `hosts` are names besides those of loopback. Whoever binds it to an address asks `guard.check_token` first whether
+    that needs a token.
     """
-    limits = limits or ServeLimits()
-    api, requests = Api(desk, limits), RequestMetrics()
+    place = desk if isinstance(desk, Place) else Place.of(desk, limits)
+    requests = RequestMetrics()
 
     async def metrics(request: Request) -> Response:
-        told = await run_in_threadpool(all_metrics, desk, api.live, requests)
+        told = await run_in_threadpool(all_metrics, place.desk, place.api.live, requests)
         return PlainTextResponse(told, media_type=_METRICS_TYPE)
 
     async def health(request: Request) -> Response:
@@ -65,16 +69,16 @@ def make_app(
 
     own = [("/health", health), ("/metrics", metrics), ("/openapi.json", openapi)]
     routes: list[BaseRoute] = [
-        *(Route(a.path, _endpoint(api, a, requests), methods=[a.method]) for a in ACTIONS),
+        *(Route(a.path, _endpoint(place, a, requests), methods=[a.method]) for a in ACTIONS),
         *(Route(path, endpoint, methods=["GET"]) for path, endpoint in own),
-        *pages,
+        *(page_routes(place, token) if pages else ()),
     ]
     app = Starlette(
         routes=routes,
-        middleware=[Middleware(Guard, hosts=tuple(hosts), token=token, limits=limits)],
+        middleware=[Middleware(Guard, hosts=tuple(hosts), token=token, limits=place.limits)],
         exception_handlers={HTTPException: _refused, ApiProblem: _refused, 500: _refused},
     )
-    app.state.api = api
+    app.state.place = place
     return app
 
 
@@ -88,7 +92,7 @@ def load_uvicorn() -> Any:
 
 
 def run(
-    desk: Desk,
+    desk: Desk | Place,
     *,
     host: str = "127.0.0.1",
     port: int = 8000,
@@ -96,7 +100,7 @@ def run(
     ready: Callable[[str], None] = lambda address: None,
     **more: Any,
 ) -> None:
-    """Serve a desk until the process is told to end; `ready` is given the address. `more` is what `make_app` takes."""
+    """Serve a desk or a place until the process is told to end; `ready` is given the address, `make_app` the rest."""
     uvicorn = load_uvicorn()
     check_token(host, token)
     app = make_app(desk, token=token, **{**more, "hosts": (host, *more.get("hosts", ()))})
@@ -148,13 +152,13 @@ def _response(problem: ApiProblem) -> Response:
     return Response(body, status, headers)
 
 
-def _endpoint(api: Api, action: Action, requests: RequestMetrics) -> Callable[[Request], Awaitable[Response]]:
+def _endpoint(place: Place, action: Action, requests: RequestMetrics) -> Callable[[Request], Awaitable[Response]]:
     async def endpoint(request: Request) -> Response:
         began, status = time.perf_counter(), 500
         try:
             given = _query(request, action) if action.method == "GET" else await _body(request)
             key = request.headers.get("idempotency-key", "")
-            out: Response = JSONResponse(await run_in_threadpool(api.answer, action, given, key))
+            out: Response = JSONResponse(await run_in_threadpool(place.api.answer, action, given, key))
             status = out.status_code
         except Exception as error:
             problem = ApiProblem.of(error)

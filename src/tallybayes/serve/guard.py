@@ -23,7 +23,8 @@ from ..base.errors import SettingsError
 from .problems import ApiProblem
 
 COOKIE = "tallybayes_token"
-OPEN = ("/health",)  # says nothing that a token would guard
+OPEN = ("/health", "/enter", "/static/page.css", "/static/page.js", "/static/icon.svg")  # tell nothing of a model
+UPLOAD = "/start/upload"  # the one address that takes a file; its body goes to the disk piece by piece
 LEAST_TOKEN = 16  # characters
 EVERYWHERE = ("0.0.0.0", "::")  # bound to these, a server is asked by any number, and by the names it was given
 _SAFE = ("GET", "HEAD", "OPTIONS")
@@ -52,6 +53,8 @@ class ServeLimits:
 
     body: int = 8_000_000  # bytes
     body_seconds: float = 20.0  # until they are all there
+    upload: int = 2_000_000_000  # bytes of a table that is dropped upon the page
+    upload_seconds: float = 600.0
     rows: int = 10_000
     fields: int = 2_000  # of a row
     seconds: float = 60.0  # until the answer
@@ -116,24 +119,23 @@ class Guard:
                 message = {**message, "headers": [*given, *(h for h in _HEADERS if h[0] not in names)]}
             await send(message)
 
+        limits = self.limits
         try:
             self._check(scope, headers)
-            body = await self._body(headers, receive)
+            if scope["path"] == UPLOAD:
+                read, seconds = self._counted(headers, receive), limits.upload_seconds
+            else:
+                read, seconds = _given(await self._body(headers, receive), receive), limits.seconds
         except ApiProblem as problem:
-            await _send(problem, guarded)
+            if problem.kind == "token" and scope["method"] == "GET" and _is_page(headers):
+                await send({"type": "http.response.start", "status": 303, "headers": [(b"location", b"/enter")]})
+                await send({"type": "http.response.body", "body": b""})
+            else:
+                await _send(problem, guarded)
             return
-        asked = False
-
-        async def whole() -> Message:
-            nonlocal asked
-            if asked:
-                return await receive()  # that the client has gone
-            asked = True
-            return {"type": "http.request", "body": body, "more_body": False}
-
         try:
-            async with asyncio.timeout(self.limits.seconds):
-                await self.app(scope, whole, guarded)
+            async with asyncio.timeout(seconds):
+                await self.app(scope, read, guarded)
         except TimeoutError:
             if started:
                 raise
@@ -181,12 +183,33 @@ class Guard:
                 found.append(cookies[COOKIE].value.encode("latin-1", "replace"))
         return any(hmac.compare_digest(each, self._token) for each in found)
 
+    def _counted(self, headers: dict[bytes, list[bytes]], receive: Receive) -> Receive:
+        """The pieces of a file as they come, until they are too many."""
+        most, size = self.limits.upload, 0
+        refused = ApiProblem("too-many-bytes", f"the file has more than {most:,} bytes", "put it into the folder.")
+        if _length(headers) > most:
+            raise refused
+
+        async def counted() -> Message:
+            nonlocal size
+            try:
+                async with asyncio.timeout(self.limits.body_seconds):
+                    message = await receive()
+            except TimeoutError:
+                found = f"nothing came for {self.limits.body_seconds:g} seconds"
+                raise ApiProblem("slow-body", found, "send it again, or put it into the folder.") from None
+            size += len(message.get("body", b""))
+            if size > most:
+                raise refused
+            return message
+
+        return counted
+
     async def _body(self, headers: dict[bytes, list[bytes]], receive: Receive) -> bytes:
         """All of the body, within its limits."""
         most = self.limits.body
         refused = ApiProblem("too-many-bytes", f"the body has more than {most:,} bytes", "send fewer rows at once.")
-        length = headers.get(b"content-length", [b"0"])[0]
-        if not re.fullmatch(rb"[0-9]{1,18}", length) or int(length) > most:
+        if _length(headers) > most:
             raise refused
         parts, size, more = [], 0, True
         try:
@@ -204,6 +227,31 @@ class Guard:
             found = f"the body was not there within {self.limits.body_seconds:g} seconds"
             raise ApiProblem("slow-body", found, "send fewer rows at once.") from None
         return b"".join(parts)
+
+
+def _given(body: bytes, receive: Receive) -> Receive:
+    """A body that is there already, as the application asks for it; after that, what the client does next."""
+    asked = False
+
+    async def whole() -> Message:
+        nonlocal asked
+        if asked:
+            return await receive()  # that the client has gone
+        asked = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return whole
+
+
+def _length(headers: dict[bytes, list[bytes]]) -> float:
+    """How many bytes a body is said to have; what is no number is more than anybody takes."""
+    said = headers.get(b"content-length", [b"0"])[0]
+    return int(said) if re.fullmatch(rb"[0-9]{1,18}", said) else float("inf")
+
+
+def _is_page(headers: dict[bytes, list[bytes]]) -> bool:
+    """Whether a person is asking, who wants a page, and not a program."""
+    return any(b"text/html" in each for each in headers.get(b"accept", []))
 
 
 async def _send(problem: ApiProblem, send: Send) -> None:
