@@ -107,10 +107,10 @@ class Fitting:
         state = "failed"
         try:
             with heard() as told:
-                effort = EFFORTS[order.effort]
+                source, chosen = self._watched(open_source(order.table)), order.choices.reading(order.target)
                 desk = Desk.begin(
-                    order.path, self._watched(open_source(order.table)), target=order.target, effort=effort, who=order.who,
-                    progress=self._progress, **order.choices.reading(order.target),
+                    order.path, source, target=order.target, who=order.who, effort=EFFORTS[order.effort],
+                    progress=self._progress, **chosen,
                 )  # fmt: skip
             self.told = tuple(told)
             self._take(desk)

@@ -6,9 +6,9 @@ import html
 from typing import Any
 
 from ...base.wording import printable
+from ..asking import LONGEST
 
 _VOID = {"br", "hr", "img", "input", "link", "meta"}
-LONGEST = 5_000  # characters of a text from outside
 
 
 class Safe(str):
