@@ -15,9 +15,11 @@ from urllib.parse import quote, urlencode
 import pytest
 
 pytest.importorskip("starlette", reason="needs the extra serve")
+import command_line
 from asked import Answer, ask
 
 import tallybayes as tb
+from tallybayes.serve import app as app_module
 from tallybayes.serve import fitting, place
 from tallybayes.serve.app import make_app
 from tallybayes.serve.desk import Desk
@@ -314,6 +316,25 @@ def test_a_place_that_is_closed_ends_its_fit_and_serves_nothing(tmp_path: Path) 
     assert not closed.is_open
     with pytest.raises(tb.TallybayesError, match="has been closed"):
         late.learn([{"a": 1}], ["u"])
+
+
+def test_the_command_without_an_argument_serves_the_folder_that_one_is_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served: list[tuple[str, bool]] = []
+
+    def run(place: Place, *, ready: Any, **more: Any) -> None:
+        served.append((place.folder, place.is_open))
+        ready("http://127.0.0.1:1")
+
+    monkeypatch.setattr(app_module, "run", run)
+    monkeypatch.setattr(app_module, "load_uvicorn", lambda: None)
+    monkeypatch.chdir(tmp_path)
+    for words in (["serve"], ["serve", "."], ["serve", str(tmp_path)]):
+        done = command_line.run(*words)
+        assert (done.returncode, "open http://127.0.0.1:1 in a browser" in done.out) == (0, True)
+    assert served == [(os.path.realpath(tmp_path), False)] * 3
+    assert command_line.run("serve", "none.tb.parquet").returncode != 0
 
 
 def test_the_list_of_models_is_read_once(here: Place, monkeypatch: pytest.MonkeyPatch) -> None:

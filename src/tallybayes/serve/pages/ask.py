@@ -237,7 +237,8 @@ def _field(i: int, field: AskField, given: str, remark: str) -> Safe:
     label = tag("label", name, tag("small", told) if told else None, for_=f"v{i}")
     return tag(
         "div", label, _control(i, field, name, given, about),
-        tag("div", remark, class_="remark", id=f"n{i}", data_remark=True), class_="field",
+        tag("div", remark, class_="remark", id=f"n{i}", data_remark=True),
+        class_="field whole" if field.kind == "text" else "field",
     )  # fmt: skip
 
 
