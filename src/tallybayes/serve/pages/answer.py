@@ -125,7 +125,8 @@ def _sum(explained: Explanation, label: str, against: str) -> Safe | None:
     return join(
         tag("h3", f"Why: {one} against {two}"),
         table(["term", "against · for", "log-odds"], rows, caption=f"What speaks for {one} against {two}"),
-        tag("p", _meaning(total, one, two), words and f" {words}", class_="soft"), remark and tag("p", sentence(remark), class_="soft"), every,
+        tag("p", _meaning(total, one, two), words and f" {words}", class_="soft"),
+        remark and tag("p", sentence(remark), class_="soft"), every,
     )  # fmt: skip
 
 
