@@ -107,7 +107,7 @@ def said_in(page: str) -> tuple[str, str]:
 
 def test_a_row_of_the_journal_comes_back_from_the_form_as_it_was(desk: Desk) -> None:
     form, app = AskForm(desk.served), make_app(desk)
-    for number in range(1, 81, 3):
+    for number in range(1, 81, 9):
         kept = desk.row(number)
         page = ask(app, "GET", f"/ask?row={number}").body.decode()
         assert EVIL not in page
@@ -232,6 +232,14 @@ def test_what_is_learnt_is_in_the_journal_once(play: Place) -> None:
     empty = fields_in(ask(app, "GET", "/ask").body.decode())
     assert send(app, "/ask/learn", {**empty, "right": yes}).status == 422
     assert desk.version == 3
+
+
+def test_enter_asks_and_learns_nothing(play: Place) -> None:
+    page = ask(make_app(play), "GET", "/ask?row=1").body.decode()
+    form = page[page.rindex("<form", 0, page.index('id="ask"')) :]
+    first = form[form.index("<button") : form.index("</button>")]  # which a browser presses on Enter
+    assert 'type="submit"' in first
+    assert "formaction" not in first
 
 
 def test_a_row_of_the_journal_is_labelled_or_counted_otherwise_but_not_twice(play: Place) -> None:

@@ -16,7 +16,7 @@ from ..journal import GONE, POOL, SKIPPED, KeptRow
 from ..problems import ApiProblem
 from .answer import answer, other_answer
 from .frame import Asked, Fragment, GoTo, PageAnswer, View
-from .html import Safe, choice, join, tag
+from .html import Safe, choice, join, on_enter, tag
 
 _FEW = 12  # values of a category that are a list to choose from; of more the commonest are proposed
 _PROPOSED = 100
@@ -190,7 +190,8 @@ def _page(asked: Asked, form: AskForm, sent: _Sent, more: Safe | None = None) ->
         _asking_why(form, sent), _teaching(form),
     ]  # fmt: skip
     body = asked.frame.form(
-        "/ask", hidden, tag("div", tag("div", left), tag("div", right, class_="beside"), class_="columns"),
+        "/ask", on_enter("Ask"), hidden,
+        tag("div", tag("div", left), tag("div", right, class_="beside"), class_="columns"),
         tag("noscript", tag("button", "Ask", type="submit")), data_live="#answer", id="ask", autocomplete="off",
     )  # fmt: skip
     return View("/ask", f"Ask for {printable(form.served.model.schema.target, _LONG)}", join(

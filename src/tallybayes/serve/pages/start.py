@@ -121,7 +121,8 @@ def progress(asked: Asked) -> PageAnswer:
         return GoTo("/start")
     waiting = asked.desk.pool_size()
     pool = f"; {many(waiting, 'row waits', 'rows wait')} for a label" if waiting else ""
-    return GoTo("/ask", f"{fitting.order.name} is made of {many(asked.desk.served.tally.rows, 'row')}{pool}.")
+    more = f" Start has {many(len(fitting.told), 'remark')} on it." if fitting.told else ""
+    return GoTo("/ask", f"{fitting.order.name} is made of {many(asked.desk.served.tally.rows, 'row')}{pool}.{more}")
 
 
 def cancel(asked: Asked) -> PageAnswer:
