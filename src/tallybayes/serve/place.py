@@ -50,7 +50,7 @@ class Place:
         self._closed = False
         self.fitting: Fitting | None = None  # the last one, which may go on
         self._looks: dict[tuple[str, Stamp], TableLook] = {}
-        self._facts: dict[tuple[str, Stamp], ModelFacts] = {}
+        self._facts: dict[str, tuple[Stamp, ModelFacts]] = {}
         self._coming: set[str] = set()  # names that files are about to have
 
     @classmethod
@@ -119,10 +119,10 @@ class Place:
         """What a list says of a model of the folder."""
         path = self.path_of(name)
         status = os.stat(path)
-        key = name, stamp(status)
-        if key not in self._facts:
-            self._facts[key] = _facts(path, name, status)
-        return self._facts[key]
+        known = self._facts.get(name)
+        if known is None or known[0] != stamp(status):
+            known = self._facts[name] = stamp(status), _facts(path, name, status)
+        return known[1]
 
     @contextlib.contextmanager
     def coming(self, name: str) -> Iterator[str]:

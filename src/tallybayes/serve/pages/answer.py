@@ -106,6 +106,9 @@ def _sum(explained: Explanation, label: str, against: str) -> Safe | None:
         odds = [float(line.parts[at] - line.parts[other]) if at != other else 0.0 for line in explained.contributions]
     lines = list(zip(explained.contributions, odds, strict=True))
     kept, rest = by_strength(lines[1:], odds[1:], _LINES)
+    quiet = [each for each in kept if abs(each[1]) < WORTH_SAYING]
+    if len(quiet) + len(rest) > 1:
+        kept, rest = kept[: len(kept) - len(quiet)], [*quiet, *rest]  # they are the last
     shown = [lines[0], *kept]
     if rest:
         shown.append((Contribution("", the_rest(len(rest)), np.zeros(0)), _added(o for _, o in rest)))
