@@ -120,6 +120,15 @@ def test_a_row_of_the_journal_comes_back_from_the_form_as_it_was(desk: Desk) -> 
         assert said_in(live) == said_in(page)
 
 
+def test_a_blank_that_is_taken_out_of_a_text_makes_another_text(desk: Desk) -> None:
+    form, kept = AskForm(desk.served), desk.row(2).values
+    given = [each.shown(kept.get(each.name)) for each in form.fields]
+    at = next(i for i, each in enumerate(form.fields) if each.name == "text")
+    for changed in (given[at].replace(" ", ""), given[at].replace(" ", "\n"), given[at] + " cat"):
+        given[at] = changed
+        assert form.row(given, kept)["text"] == changed
+
+
 def test_what_is_typed_is_read_by_the_kind_of_its_column(desk: Desk) -> None:
     fields = {each.name: each for each in AskForm(desk.served).fields}
     assert {name: each.kind for name, each in fields.items()} == {

@@ -10,7 +10,7 @@ from typing import Any
 
 from ...base.canon import many, number_text, printable
 from ...base.canon import text as canonical
-from ..asking import KEPT, WEIGHT, AskAnswer, AskField, AskForm
+from ..asking import KEPT, LONGEST, WEIGHT, AskAnswer, AskField, AskForm
 from ..desk import Done
 from ..journal import GONE, POOL, SKIPPED, KeptRow
 from ..problems import ApiProblem
@@ -235,6 +235,8 @@ def _field(i: int, field: AskField, given: str, remark: str) -> Safe:
     name = printable(field.name or "(no name)", _LONG)
     about = {"id": f"v{i}", "name": f"v{i}", "aria_describedby": f"n{i}"}
     told = field.range if field.columns else ""
+    if len(given) > LONGEST:
+        told = f"shown as far as {LONGEST:,} characters; all of it counts unless you change it"
     label = tag("label", name, tag("small", told) if told else None, for_=f"v{i}")
     return tag(
         "div", label, _control(i, field, name, given, about),

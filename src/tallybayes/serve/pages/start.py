@@ -57,12 +57,15 @@ def _tables(asked: Asked) -> Safe:
 
 
 def _size(path: str) -> str:
-    """How large a file is, in words.
+    """How large a file is, in words; nothing where it has just gone.
 
     >>> _size(os.devnull)
     '0 kB'
     """
-    size = os.stat(path).st_size
+    try:
+        size = os.stat(path).st_size
+    except OSError:
+        return ""
     return f"{size / 1e6:,.1f} MB" if size >= 1e6 else f"{size / 1e3:,.0f} kB"
 
 
