@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import secrets
 from typing import TYPE_CHECKING
 
 import click
@@ -12,10 +14,11 @@ from .terminal import say
 
 if TYPE_CHECKING:
     from ..serve.desk import Desk
+    from ..serve.place import Place
 
 
 @click.command(short_help="Serve a model over HTTP, with a journal.")
-@click.argument("model", type=click.Path(dir_okay=False))
+@click.argument("model", type=click.Path(), default=".")
 @click.option("--fit", "data", metavar="DATA", help="Make MODEL of these rows first; the journal keeps them.")
 @click.option("--target", metavar="COLUMN", help="With --fit: the column to predict; rows without it are the pool.")
 @click.option("--set", "sets", multiple=True, metavar="COLUMN=KIND", help="With --fit: what a column is. Repeatable.")
@@ -28,28 +31,44 @@ def serve(
     model: str, data: str | None, target: str | None, sets: tuple[str, ...], pool: str | None, host: str, port: int,
     names: tuple[str, ...], token_file: str | None,
 ) -> None:  # fmt: skip
-    """Answer and learn over HTTP until SIGTERM or Ctrl-C; /openapi.json describes what can be asked.
+    """Pages in the browser, and an API that /openapi.json describes, until SIGTERM or Ctrl-C.
 
-    What is learnt is in MODEL.journal before it is acknowledged, and in MODEL when the server ends.
+    MODEL is a model file; or a folder, in which models are made and opened on the page: the current one if nothing is
+    said. What is learnt is in MODEL.journal before it is acknowledged, and in MODEL when the server ends.
     """
-    from ..serve.guard import check_token
+    from ..serve.guard import check_token, is_loopback
 
     token = _token_in(token_file)
+    if token is None and not is_loopback(host):
+        token = secrets.token_urlsafe(32)
+        say(f"the token, which is not shown again: {token}")
     check_token(host, token)
     from ..serve.app import load_uvicorn, run
+    from ..serve.place import Place
 
     load_uvicorn()  # refused before a model is made
-    with _opened(model, data, target, sets) as desk:
+    if os.path.isdir(model):
+        if data is not None or pool is not None or target is not None or sets:
+            raise click.UsageError("--fit, --target, --set and --pool go with a model file, not with a folder")
+        place = Place(model)
+    else:
+        place = Place.of(_opened(model, data, target, sets))
+    with contextlib.closing(place):
         if pool is not None:
-            done = desk.add_to_pool(pool, who="--pool")
+            done = place.desk.add_to_pool(pool, who="--pool")
             say(f"{len(done.rows):,} rows more wait for a label")
+        run(place, host=host, port=port, token=token, hosts=names, ready=lambda address: say(_ready(place, address)))
+        last = f"{place.desk.path} has everything up to operation {place.desk.version:,}" if place.is_open else ""
+    if last:
+        say(last)
 
-        def ready(address: str) -> None:
-            waiting = f", {desk.pool_size():,} rows wait for a label" if desk.pool_size() else ""
-            say(f"serving {model} on {address}: {desk.served.tally.rows:,} rows counted{waiting}; Ctrl-C ends it")
 
-        run(desk, host=host, port=port, token=token, hosts=names, ready=ready)
-    say(f"{model} has everything up to operation {desk.version:,}")
+def _ready(place: Place, address: str) -> str:
+    if not place.is_open:
+        return f"open {address} in a browser: models are kept in {place.folder}; Ctrl-C ends it"
+    waiting = f", {place.desk.pool_size():,} rows wait for a label" if place.desk.pool_size() else ""
+    rows = f"{place.desk.served.tally.rows:,} rows counted{waiting}"
+    return f"serving {place.desk.path} on {address}: {rows}; Ctrl-C ends it"
 
 
 def _opened(model: str, data: str | None, target: str | None, sets: tuple[str, ...]) -> Desk:

@@ -20,11 +20,12 @@ from typing import Any, NoReturn
 from .. import __version__
 from ..base.errors import MissingExtra, SettingsError
 from ..base.wording import jsonable
-from .api import ACTIONS, Action, Api
+from .api import ACTIONS, Action
 from .desk import Desk
 from .guard import Guard, Receive, Send, ServeLimits, check_token
 from .metrics import RequestMetrics, all_metrics
 from .openapi import described
+from .place import Place
 from .problems import ApiProblem
 
 try:
@@ -38,6 +39,8 @@ try:
 except ImportError as error:
     raise MissingExtra("serving a model needs Starlette", hint="pip install 'tallybayes[serve]'") from error
 
+from .pages import page_routes
+
 Scope = MutableMapping[str, Any]
 _log = logging.getLogger("tallybayes.serve")
 _SMALL = 4_000  # bytes of a row that is answered at once
@@ -46,22 +49,23 @@ _METRICS_TYPE = "text/plain; version=0.0.4"
 
 
 def make_app(
-    desk: Desk,
+    desk: Desk | Place,
     *,
     hosts: Iterable[str] = (),
     token: str | None = None,
     limits: ServeLimits | None = None,
-    pages: Iterable[BaseRoute] = (),
+    pages: bool = True,
 ) -> Starlette:
-    """The application that serves a desk; `hosts` are names besides those of loopback, `pages` more addresses.
+    """The application that serves a desk, or a place where one may be opened: the API and, unless refused, the pages.
 
-    Whoever binds it to an address asks `guard.check_token` first whether that needs a token.
+    `hosts` are names besides those of loopback. Whoever binds it to an address asks `guard.check_token` first whether
+    that needs a token.
     """
-    limits = limits or ServeLimits()
-    api, requests, threads = Api(desk, limits), RequestMetrics(), _Threads()
+    place = desk if isinstance(desk, Place) else Place.of(desk, limits)
+    requests, threads = RequestMetrics(), _Threads()
 
     async def metrics(request: Request) -> Response:
-        told = await run_in_threadpool(all_metrics, desk, api.live, requests)
+        told = await run_in_threadpool(all_metrics, place.desk, place.api.live, requests)
         return PlainTextResponse(told, media_type=_METRICS_TYPE)
 
     async def health(request: Request) -> Response:
@@ -72,16 +76,16 @@ def make_app(
 
     own = [("/health", health), ("/metrics", metrics), ("/openapi.json", openapi)]
     routes: list[BaseRoute] = [
-        *(Route(a.path, _Endpoint(api, a, requests, threads), methods=[a.method]) for a in ACTIONS),
+        *(Route(a.path, _Endpoint(place, a, requests, threads), methods=[a.method]) for a in ACTIONS),
         *(Route(path, endpoint, methods=["GET"]) for path, endpoint in own),
-        *pages,
+        *(page_routes(place, token) if pages else ()),
     ]
     app = Starlette(
         routes=routes,
-        middleware=[Middleware(Guard, hosts=tuple(hosts), token=token, limits=limits)],
+        middleware=[Middleware(Guard, hosts=tuple(hosts), token=token, limits=place.limits)],
         exception_handlers={HTTPException: _refused, ApiProblem: _refused, 500: _refused},
     )
-    app.state.api = api
+    app.state.place = place
     return app
 
 
@@ -95,7 +99,7 @@ def load_uvicorn() -> Any:
 
 
 def run(
-    desk: Desk,
+    desk: Desk | Place,
     *,
     host: str = "127.0.0.1",
     port: int = 8000,
@@ -103,7 +107,7 @@ def run(
     ready: Callable[[str], None] = lambda address: None,
     **more: Any,
 ) -> None:
-    """Serve a desk until the process is told to end; `ready` is given the address. `more` is what `make_app` takes."""
+    """Serve a desk or a place until the process is told to end; `ready` is given the address, `make_app` the rest."""
     load_uvicorn()
     check_token(host, token)
     app = make_app(desk, token=token, **{**more, "hosts": (host, *more.get("hosts", ()))})
@@ -181,8 +185,8 @@ class _Threads:
 class _Endpoint:
     """The address of an action, as an ASGI application: a row is answered in less time than a framework takes."""
 
-    def __init__(self, api: Api, action: Action, requests: RequestMetrics, threads: _Threads) -> None:
-        self.api, self.action, self.requests, self.threads = api, action, requests, threads
+    def __init__(self, place: Place, action: Action, requests: RequestMetrics, threads: _Threads) -> None:
+        self.place, self.action, self.requests, self.threads = place, action, requests, threads
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, whose body the guard has read."""
@@ -203,7 +207,7 @@ class _Endpoint:
         await send({"type": "http.response.body", "body": body})
 
     async def _told(self, scope: Scope, receive: Receive) -> bytes:
-        api, action, headers = self.api, self.action, dict(scope["headers"])
+        api, action, headers = self.place.api, self.action, dict(scope["headers"])
         key = headers.get(b"idempotency-key", b"").decode("latin-1")
         if action.method == "GET":
             asked = _query(Request(scope), action)

@@ -23,7 +23,8 @@ from ..base.errors import SettingsError
 from .problems import ApiProblem
 
 COOKIE = "tallybayes_token"
-OPEN = ("/health",)  # says nothing that a token would guard
+OPEN = ("/health", "/enter", "/static/page.css", "/static/page.js", "/static/icon.svg")  # tell nothing of a model
+UPLOAD = "/start/upload"  # the one address that takes a file; its body goes to the disk piece by piece
 LEAST_TOKEN = 16  # characters
 EVERYWHERE = ("0.0.0.0", "::")  # bound to these, a server is asked by any number, and by the names it was given
 _LONGEST_COOKIES = 8_192  # bytes; browsers send no more to one place
@@ -31,7 +32,7 @@ _SAFE = ("GET", "HEAD", "OPTIONS")
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _HEADERS = [
     (b"x-content-type-options", b"nosniff"),
-    (b"referrer-policy", b"no-referrer"),
+    (b"referrer-policy", b"same-origin"),  # with no-referrer, a browser sends our own forms with Origin: null
     (b"cache-control", b"no-store"),
     (b"cross-origin-resource-policy", b"same-origin"),
     (
@@ -53,6 +54,8 @@ class ServeLimits:
 
     body: int = 8_000_000  # bytes
     body_seconds: float = 20.0  # until they are all there
+    upload: int = 2_000_000_000  # bytes of a table that is dropped upon the page
+    upload_seconds: float = 600.0
     rows: int = 10_000
     fields: int = 2_000  # of a row
     held: int = 64_000_000  # bytes of bodies, of all requests that are being answered
@@ -131,24 +134,23 @@ class Guard:
                 message = {**message, "headers": [*given, *(h for h in _HEADERS if h[0] not in names)]}
             await send(message)
 
+        limits = self.limits
         try:
             self._check(scope, headers)
-            body = await self._body(headers, receive, id(scope))
+            if scope["path"] == UPLOAD:
+                read, seconds = self._counted(headers, receive), limits.upload_seconds
+            else:
+                read, seconds = _given(await self._body(headers, receive, id(scope)), receive), limits.seconds
         except ApiProblem as problem:
-            await _send(problem, guarded)
+            if problem.kind == "token" and scope["method"] == "GET" and _is_page(headers):
+                await send({"type": "http.response.start", "status": 303, "headers": [(b"location", b"/enter")]})
+                await send({"type": "http.response.body", "body": b""})
+            else:
+                await _send(problem, guarded)
             return
-        asked = False
-
-        async def whole() -> Message:
-            nonlocal asked
-            if asked:
-                return await receive()  # that the client has gone
-            asked = True
-            return {"type": "http.request", "body": body, "more_body": False}
-
         try:
-            async with asyncio.timeout(self.limits.seconds):
-                await self.app(scope, whole, guarded)
+            async with asyncio.timeout(seconds):
+                await self.app(scope, read, guarded)
         except TimeoutError:
             if started:
                 raise
@@ -200,12 +202,33 @@ class Guard:
                 found.append(cookies[COOKIE].value.encode("latin-1", "replace"))
         return any(hmac.compare_digest(each, self._token) for each in found)
 
+    def _counted(self, headers: dict[bytes, list[bytes]], receive: Receive) -> Receive:
+        """The pieces of a file as they come, until they are too many."""
+        most, size = self.limits.upload, 0
+        refused = ApiProblem("too-many-bytes", f"the file has more than {most:,} bytes", "put it into the folder.")
+        if _length(headers) > most:
+            raise refused
+
+        async def counted() -> Message:
+            nonlocal size
+            try:
+                async with asyncio.timeout(self.limits.body_seconds):
+                    message = await receive()
+            except TimeoutError:
+                found = f"nothing came for {self.limits.body_seconds:g} seconds"
+                raise ApiProblem("slow-body", found, "send it again, or put it into the folder.") from None
+            size += len(message.get("body", b""))
+            if size > most:
+                raise refused
+            return message
+
+        return counted
+
     async def _body(self, headers: dict[bytes, list[bytes]], receive: Receive, request: int) -> bytes:
         """All of the body, within its limits and those of all requests together."""
         most = self.limits.body
         refused = ApiProblem("too-many-bytes", f"the body has more than {most:,} bytes", "send fewer rows at once.")
-        length = headers.get(b"content-length", [b"0"])[0]
-        if not re.fullmatch(rb"[0-9]{1,18}", length) or int(length) > most:
+        if _length(headers) > most:
             raise refused
         parts, size, more = [], 0, True
         try:
@@ -230,6 +253,31 @@ class Guard:
 
 def _busy(what: str) -> ApiProblem:
     return ApiProblem("busy", f"too many {what} of others are being answered", "try again soon.", retry_after="1")
+
+
+def _given(body: bytes, receive: Receive) -> Receive:
+    """A body that is there already, as the application asks for it; after that, what the client does next."""
+    asked = False
+
+    async def whole() -> Message:
+        nonlocal asked
+        if asked:
+            return await receive()  # that the client has gone
+        asked = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return whole
+
+
+def _length(headers: dict[bytes, list[bytes]]) -> float:
+    """How many bytes a body is said to have; what is no number is more than anybody takes."""
+    said = headers.get(b"content-length", [b"0"])[0]
+    return int(said) if re.fullmatch(rb"[0-9]{1,18}", said) else float("inf")
+
+
+def _is_page(headers: dict[bytes, list[bytes]]) -> bool:
+    """Whether a person is asking, who wants a page, and not a program."""
+    return any(b"text/html" in each for each in headers.get(b"accept", []))
 
 
 async def _send(problem: ApiProblem, send: Send) -> None:

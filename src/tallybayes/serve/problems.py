@@ -6,6 +6,7 @@ Every kind of refusal has a name of its own and a status; a program goes by the 
 from __future__ import annotations
 
 import json
+import os
 from typing import Any
 
 from ..base.errors import (
@@ -13,12 +14,14 @@ from ..base.errors import (
     CannotForget,
     DataError,
     FileError,
+    MissingExtra,
+    ModelFileError,
     SchemaError,
     SettingsError,
     TallybayesError,
 )
 from .journal import CannotUndo, NotInJournal
-from .journal_file import JournalError
+from .journal_file import JournalClosed, JournalError
 
 MEDIA_TYPE = "application/problem+json"
 # name → status and title
@@ -31,7 +34,10 @@ KINDS: dict[str, tuple[int, str]] = {
     "method": (405, "This address does not take this method"),
     "slow-body": (408, "The request came too slowly"),
     "conflict": (409, "This contradicts what has been done"),
+    "no-model": (409, "No model is open"),
+    "switched": (409, "The model was closed meanwhile"),
     "too-many-bytes": (413, "The body is too large"),
+    "not-a-form": (400, "The body is not a form as it is expected"),
     "not-a-json-body": (415, "The body is said to be something else than JSON"),
     "wrong-host": (421, "This server does not go by that name"),
     "data": (422, "The data cannot be read or counted"),
@@ -49,9 +55,12 @@ _OF_ERRORS: list[tuple[type[Exception], str]] = [
     (CannotForget, "conflict"),
     (CannotUndo, "conflict"),
     (CannotEstimate, "conflict"),
+    (JournalClosed, "switched"),
     (JournalError, "disk"),
     (FileError, "disk"),
     (DataError, "data"),
+    (ModelFileError, "data"),
+    (MissingExtra, "data"),
     (SchemaError, "data"),
     (SettingsError, "data"),
 ]
@@ -76,6 +85,12 @@ class ApiProblem(Exception):
         if isinstance(error, RecursionError):
             return cls("not-json", "lists or objects are nested too deeply", "send flat values.")
         return cls("failed", "an error that nobody foresaw", "look into the server's log; nothing has been changed.")
+
+    def without(self, folder: str) -> ApiProblem:
+        """The same, naming files of a folder without it: whoever looks at a page need not know where it lies."""
+        beside = os.path.join(folder, "")
+        at = "in " if self.detail.startswith(beside) else ""
+        return ApiProblem(self.kind, at + self.detail.replace(beside, ""), self.hint.replace(beside, ""))
 
     @property
     def status(self) -> int:

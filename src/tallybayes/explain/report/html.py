@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from ...base.canon import number_text, printable
 
-_STYLE = """
+STYLE = """
 :root{color-scheme:light dark;--ink:#1c2128;--soft:#57606a;--paper:#fff;--card:#f6f8fa;--line:#d0d7de;--grid:#d8dee4;
 --blue:#0a62c4;--warn:#fff3cd;--warnline:#d4a72c}
 @media (prefers-color-scheme:dark){:root{--ink:#e6e8eb;--soft:#9aa4af;--paper:#14171c;--card:#1d2128;--line:#343a43;
@@ -139,7 +139,7 @@ class HtmlPage:
             '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
             '<meta name="viewport" content="width=device-width, initial-scale=1">'
             "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
-            f"<title>{self._title}</title><style>{_STYLE}</style></head><body><header><h1>{self._title}</h1>"
+            f"<title>{self._title}</title><style>{STYLE}</style></head><body><header><h1>{self._title}</h1>"
             f"{self._lead[0] if self._lead else ''}<nav>{links}</nav>{''.join(self._lead[1:])}</header>"
             f"<main>{''.join(self._body)}</main><footer>Made by tallybayes.</footer></body></html>\n"
         )
