@@ -177,6 +177,11 @@ class Journal(JournalFile):
         """How many rows wait for a label."""
         return int(self._read(f"SELECT count(*) FROM rows WHERE standing = '{POOL}'")[0][0])
 
+    def ever_in_pool(self) -> list[tuple[int, str]]:
+        """Id and standing of every row that waits for a label or once did."""
+        once = f"SELECT row FROM changes WHERE was = '{POOL}'"
+        return self._read(f"SELECT id, standing FROM rows WHERE standing = '{POOL}' OR id IN ({once})")
+
     def alike(self, key: bytes) -> list[KeptRow]:
         """The rows of which the same is counted, by id."""
         return [self._row(each) for each in self._read(f"{_ROWS} WHERE key = ? ORDER BY id", (key,))]
@@ -192,11 +197,11 @@ class Journal(JournalFile):
         """The rows that an operation has changed: id, standing before and after."""
         return self._read("SELECT row, was, became FROM changes WHERE operation = ? ORDER BY row", (operation,))
 
-    def net_changes(self, since: int) -> list[tuple[int, str, str]]:
-        """What all operations after this one have made of each row they have changed."""
+    def net_changes(self, since: int, until: int = MOST_ID) -> list[tuple[int, str, str]]:
+        """What the operations after this one, up to another, have made of each row they have changed."""
         out: dict[int, tuple[str, str]] = {}
-        query = "SELECT row, was, became FROM changes WHERE operation > ? ORDER BY operation"
-        for row, was, became in self._read(query, (since,)):
+        query = "SELECT row, was, became FROM changes WHERE operation > ? AND operation <= ? ORDER BY operation"
+        for row, was, became in self._read(query, (since, until)):
             out[row] = out.get(row, (was, ""))[0], became
         return [(row, was, became) for row, (was, became) in out.items() if was != became]
 
