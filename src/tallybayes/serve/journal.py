@@ -138,6 +138,18 @@ class Journal(JournalFile):
             raise NotInJournal(f"there is no operation {number}", hint="look at the list of operations.")
         return Operation(*found[0])
 
+    def operations_on(self, row: int, limit: int = 100) -> list[Operation]:
+        """The operations that have changed a row, the newest first."""
+        query = f"{_OPERATIONS} WHERE number IN (SELECT operation FROM changes WHERE row = ?) ORDER BY number DESC LIMIT ?"
+        return [Operation(*each) for each in self._read(query, (_whole(row, "a row"), limit))]
+
+    def labels_since(self, time: str) -> int:
+        """How many labels were given from this time on and not undone; only operations since then are looked at."""
+        older = "SELECT coalesce((SELECT number FROM operations WHERE time < ? ORDER BY number DESC LIMIT 1), 0)"
+        undone = "SELECT 1 FROM operations AS later WHERE later.undoes = operations.number"
+        query = f"SELECT count(*) FROM operations WHERE number > ({older}) AND kind = 'label' AND NOT EXISTS ({undone})"
+        return int(self._read(query, (time,))[0][0])
+
     def at(self, digest: str) -> Operation | None:
         """The last operation that left counts of this digest; None if none did."""
         found = self._read(f"{_OPERATIONS} WHERE after = ? ORDER BY number DESC LIMIT 1", (digest,))
@@ -193,9 +205,10 @@ class Journal(JournalFile):
             last = found[-1][0]
             yield from map(self._row, found)
 
-    def changes(self, operation: int) -> list[tuple[int, str, str]]:
-        """The rows that an operation has changed: id, standing before and after."""
-        return self._read("SELECT row, was, became FROM changes WHERE operation = ? ORDER BY row", (operation,))
+    def changes(self, operation: int, after: int = 0, limit: int = -1) -> list[tuple[int, str, str]]:
+        """The rows that an operation has changed: id, standing before and after; from an id on, as many as asked for."""
+        query = "SELECT row, was, became FROM changes WHERE operation = ? AND row > ? ORDER BY row LIMIT ?"
+        return self._read(query, (operation, after, limit))
 
     def net_changes(self, since: int, until: int = MOST_ID) -> list[tuple[int, str, str]]:
         """What the operations after this one, up to another, have made of each row they have changed."""
