@@ -20,7 +20,7 @@ from .html import LONGEST, Safe, join, table, tag, text
 _LONG = 60  # characters: a text that is shown by itself
 _FOLDED = 14  # columns in the table before the rest is folded away
 _UNITS = re.compile(r"\w+|[^\w\s]+")
-_STEPS = (0.08, 0.25, 0.6)  # of the strongest: marked faintly, plainly, strongly
+_STEPS = (0.15, 0.35, 0.65)  # of the strongest: marked faintly, plainly, strongly
 _STRONGEST = 60.0  # log-odds: what is impossible for one class counts as so much
 _MOST_LISTED = 12  # words
 
