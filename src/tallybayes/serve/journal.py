@@ -140,7 +140,9 @@ class Journal(JournalFile):
 
     def operations_on(self, row: int, limit: int = 100) -> list[Operation]:
         """The operations that have changed a row, the newest first."""
-        query = f"{_OPERATIONS} WHERE number IN (SELECT operation FROM changes WHERE row = ?) ORDER BY number DESC LIMIT ?"
+        query = (
+            f"{_OPERATIONS} WHERE number IN (SELECT operation FROM changes WHERE row = ?) ORDER BY number DESC LIMIT ?"
+        )
         return [Operation(*each) for each in self._read(query, (_whole(row, "a row"), limit))]
 
     def labels_since(self, time: str) -> int:
@@ -206,7 +208,7 @@ class Journal(JournalFile):
             yield from map(self._row, found)
 
     def changes(self, operation: int, after: int = 0, limit: int = -1) -> list[tuple[int, str, str]]:
-        """The rows that an operation has changed: id, standing before and after; from an id on, as many as asked for."""
+        """The rows that an operation has changed, from an id on: their ids, and standings before and after."""
         query = "SELECT row, was, became FROM changes WHERE operation = ? AND row > ? ORDER BY row LIMIT ?"
         return self._read(query, (operation, after, limit))
 

@@ -97,7 +97,7 @@ class Suggester:
             self._out = {row: (by, at) for row, (by, at) in self._out.items() if now - at < self._out_for}
             elsewhere = [row for row, (by, _) in self._out.items() if by != who]
             out: dict[int, Suggested] = {}
-            for barred in ([elsewhere, []] if elsewhere else [[]]):  # what others have comes last
+            for barred in [elsewhere, []] if elsewhere else [[]]:  # what others have comes last
                 while len(out) < limit:
                     wanted = self._chosen(limit - len(out), known, random, {*barred, *out})
                     there = self._desk.journal.rows_there(row for row, _ in wanted)

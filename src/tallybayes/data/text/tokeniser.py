@@ -128,7 +128,7 @@ class Tokeniser(Record):
         at = list(range(len(text))) if ascii_only else [i for i, ch in enumerate(text) for _ in self.prepared(ch)]
         pieces = self._placed_chars(prepared, at) if self.chars is not None else _moved(self._places(prepared), at)
         if self.stop or self.stem is not None:
-            pieces = [(word, *where) for piece, *where in pieces if (word := self.word(piece)) is not None]
+            pieces = [(w, start, end) for piece, start, end in pieces if (w := self.word(piece)) is not None]
         low, high = (1, 1) if self.chars is not None else self.ngrams
         if (low, high) == (1, 1):
             return pieces

@@ -149,7 +149,9 @@ class Labelling:
 
     def _expected(self, rows: Ints) -> dict[str, float]:
         """How many of some rows are of each class, by the model as it is now."""
-        pieces = [self._scored.pool.probabilities(rows[i : i + AT_ONCE]).sum(axis=0) for i in range(0, len(rows), AT_ONCE)]
+        pieces = [
+            self._scored.pool.probabilities(rows[i : i + AT_ONCE]).sum(axis=0) for i in range(0, len(rows), AT_ONCE)
+        ]
         return dict(zip(self._scored.pool.names, np.sum(pieces, axis=0).tolist() if pieces else [], strict=False))
 
     def left(self, label: Any, *, found: int = 0, confidence: float = 0.9) -> Left:

@@ -43,14 +43,12 @@ def show(asked: Asked) -> PageAnswer:
     keep = {} if "browser" in asked.kept else {"browser": who}
     number = asked.whole("row")
     if number is not None and desk.row(number).standing == POOL:
-        suggested = _named(desk, number)
+        found = [_named(desk, number)]
     else:
         found = asked.api.suggester.next(1, who=who, find=label, random=find == _BY_CHANCE)
-        suggested = found[0] if found else None
     come = asked.api.suggester.progress(label)
-    if suggested is None:
-        return View("/label", "Label", _empty(asked, come), keep=keep)
-    return View("/label", "Label", _page(asked, suggested, come, find), keep=keep)
+    body = _page(asked, found[0], come, find) if found else _empty(asked, come)
+    return View("/label", "Label", body, keep=keep)
 
 
 def _named(desk: Desk, number: int) -> Suggested:
@@ -87,10 +85,10 @@ def _page(asked: Asked, suggested: Suggested, come: LabellingProgress, find: str
 def _legend(speech: Speech | None) -> Safe | None:
     if speech is None or not any(speech.words.values()):
         return None
-    label, against = text(speech.label, 40), text(speech.against, 40)
     return tag(
-        "p", tag("mark", "speaks for", class_="for w2"), f" {label}, ", tag("mark", "speaks against", class_="against w2"),
-        f" it, beside {against}; the stronger the mark, the more.", class_="soft",
+        "p", tag("mark", "speaks for", class_="for w2"), " ", text(speech.label, 40), ", ",
+        tag("mark", "speaks against", class_="against w2"), " it, beside ", text(speech.against, 40),
+        "; the stronger the mark, the more.", class_="soft",
     )  # fmt: skip
 
 
@@ -166,7 +164,7 @@ def _far(come: LabellingProgress, find: str) -> Safe:
     return tag(
         "div", tag("h2", "How many are left"), tag("p", name, about, other) if left.audited else None,
         tag("p", sentence(come.why)),
-        None if come.ready else tag("p", "The pool is still being read; until then rows come by chance.", class_="soft"),
+        None if come.ready else tag("p", "The pool is still being read; rows come by chance so far.", class_="soft"),
         id="left",
     )  # fmt: skip
 
@@ -190,7 +188,9 @@ def _counts(come: LabellingProgress) -> Safe:
     shown = table(["class", "labelled here", "counted in all"], lines, caption="Labels so far, by class")
     done = sum(come.labelled.values())
     said = f"{done:,} of {done + come.waiting:,} rows of the pool have a label"
-    return tag("details", tag("summary", f"{said}: by class"), shown, open=len(lines) <= _KEYS and done > 0, id="counts")
+    return tag(
+        "details", tag("summary", f"{said}: by class"), shown, open=len(lines) <= _KEYS and done > 0, id="counts"
+    )
 
 
 def _today(desk: Desk) -> int:
@@ -222,7 +222,9 @@ def _adding(asked: Asked, only: bool = False) -> Safe:
         chosen = tag("select", [tag("option", text(n, 60), value=n) for n in texts], name="column")
         column = tag("label", "Column ", chosen) if len(texts) > 1 else tag("input", type="hidden", name="column",
                                                                            value=texts[0])  # fmt: skip
-        lines = tag("label", "Texts, one on each line", tag("textarea", name="lines", required=True, maxlength="1000000"))
+        lines = tag(
+            "label", "Texts, one on each line", tag("textarea", name="lines", required=True, maxlength="1000000")
+        )
         parts.append(frame.form("/label/add", lines, column, tag("button", "Add them", type="submit", class_="plain")))
     if not parts:
         parts.append(tag("p", "Put a table with the columns of the model into the folder, and load this page anew."))
@@ -284,7 +286,9 @@ def _meanwhile(desk: Desk, row: int, shown: int) -> str:
     by = f" by {canon.printable(last.who, 40)}" if last is not None and last.who else ""
     at = f" (operation {last.number:,})" if last is not None else ""
     if kept.standing != POOL:
-        how = f"has had the label {canon.printable(kept.label, 60)}" if kept.counted else "has been taken out of the pool"
+        how = (
+            f"has had the label {canon.printable(kept.label, 60)}" if kept.counted else "has been taken out of the pool"
+        )
         return f"Row {row} {how} meanwhile{by}{at}. Here is the next."
     if last is not None and last.number > shown:
         return f"Row {row} was changed meanwhile{by}{at}, and waits again; nothing was labelled."
@@ -301,7 +305,7 @@ def _asks(asked: Asked, row: int, label: str, find: str) -> Safe:
     return join(
         tag("p", "No row has had the label ", tag("strong", name), " yet; the model knows ",
             canon.many(len(classes), "class", "classes"), ". ", sentence(near) if near else None),
-        asked.frame.form("/label", hidden, tag("button", f"Yes, {name} is a class of its own", type="submit", id="new")),
+        asked.frame.form("/label", hidden, tag("button", "Yes, ", name, " is a class", type="submit", id="new")),
         tag("p", tag("a", "No, back to the row", href=_next(find, row), id="back")),
     )  # fmt: skip
 

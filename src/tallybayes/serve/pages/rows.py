@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...base.arrays import Floats
+from ...base.wording import printable
 from ...data.schema import Schema
 from ...data.text.tokeniser import clean, without_spaces
 from ...explain.explanation import Explanation
@@ -132,8 +133,8 @@ def _marked(said: str, words: Sequence[tuple[int, int, float]], speech: Speech) 
             continue
         how = "for" if odds > 0 else "against"
         out.append(_spaced(said[end:start]))
-        title = f"{how} {speech.label}, beside {speech.against}: {odds:+.2f}"
-        out.append(tag("mark", said[start:stop], class_=f"{how} w{strength}", title=text(title, 120)))
+        title = f"{how} {printable(speech.label, 40)}, beside {printable(speech.against, 40)}: {odds:+.2f}"
+        out.append(tag("mark", said[start:stop], class_=f"{how} w{strength}", title=title))
         end = stop
     return join(out, _spaced(said[end:LONGEST]))
 
@@ -150,7 +151,7 @@ def spoken(row: KeptRow, speech: Speech) -> Safe | None:
     if not listed:
         return None
     lines = [[text(w, 40), tag("span", "for" if total[w] > 0 else "against"), f"{abs(total[w]):.2f}"] for w in listed]
-    head = ["word", f"{text(speech.label, 40)}?", "log-odds"]
+    head = ["word", f"{printable(speech.label, 40)}?", "log-odds"]
     shown = table(head, lines, caption="The words that speak most", left=(0, 1))
     return tag("details", tag("summary", "The words that speak, with their weights"), shown)
 
