@@ -76,8 +76,8 @@ def _preview(asked: Asked, found: list[KeptRow], *, changed: bool) -> Safe:
             f", {counted:,} of them counted by the model:"),
         listed, tag("p", rest) if rest else None,
         tag("p", "They will be taken out of the counts, the model file and the journal as if they had never been "
-            "there. This cannot be undone, and digests of earlier states are forgotten with them. Copies that you have made "
-            "elsewhere are yours to clean.", class_="note warning"),
+            "there. This cannot be undone, and digests of earlier states are forgotten with them. Copies that you have "
+            "made elsewhere are yours to clean.", class_="note warning"),
         form, tag("h2", "Somebody else?"), again, _back(),
     )  # fmt: skip
 

@@ -8,7 +8,6 @@ from typing import Any
 from ...base.wording import printable
 
 _VOID = {"br", "hr", "img", "input", "link", "meta"}
-_DRAWN = {"rect", "line", "circle", "path"}  # of a picture: there an element that is not ended holds what follows
 LONGEST = 5_000  # characters of a text from outside
 
 
@@ -38,9 +37,7 @@ def tag(name: str, /, *inside: Any, **attributes: Any) -> Safe:
     '<p class="note" hidden>1 &lt; 2<b>!</b></p>'
     """
     told = "".join(_attribute(k.strip("_").replace("_", "-"), v) for k, v in attributes.items())
-    if name in _VOID or name in _DRAWN:
-        return Safe(f"<{name}{told}{'/' if name in _DRAWN else ''}>")
-    return Safe(f"<{name}{told}>{join(*inside)}</{name}>")
+    return Safe(f"<{name}{told}>") if name in _VOID else Safe(f"<{name}{told}>{join(*inside)}</{name}>")
 
 
 def table(head: list[Any], rows: list[list[Any]], *, caption: str = "", left: tuple[int, ...] = (0,)) -> Safe:

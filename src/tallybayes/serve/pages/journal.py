@@ -36,7 +36,7 @@ def show(asked: Asked) -> PageAnswer:
     """The list of operations."""
     desk, before = asked.desk, asked.whole("before")
     found = desk.operations(before, _PAGE + 1)
-    head = ["operation", "when (UTC)", "what", "rows", "by", "counts before → after", ""]
+    head = ["operation", "when (UTC)", "what", "rows", "by", "counts before → after", "undo"]
     lines = [_line(asked, each) for each in found[:_PAGE]]
     listed = table(head, lines, caption="Operations, the newest first", left=(0, 1, 2, 4, 5, 6))
     pages = [tag("a", "The newest", href="/journal")] if before is not None else []

@@ -147,7 +147,7 @@ def _thinks(asked: Asked, p: Mapping[Any, float], hidden: bool, find: str) -> Sa
     if rest:
         share = sum(v for _, v in rest)
         lines.append([f"{len(rest):,} others", bar(share, label=f"{share:.1%}"), _percent(share)])
-    shown = table(["class", "", "probability"], lines, caption="What the model thinks of this row")
+    shown = table(["class", "share", "probability"], lines, caption="What the model thinks of this row")
     return tag("div", tag("h2", "What the model thinks"), tag("div", shown, class_="bars", id="thinks"), form)
 
 
