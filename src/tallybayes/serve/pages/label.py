@@ -21,7 +21,7 @@ from ..journal import POOL, KeptRow
 from ..problems import ApiProblem
 from ..suggest import LabellingProgress, Suggested
 from .frame import Asked, GoTo, PageAnswer, View, sentence
-from .html import Safe, bar, join, table, tag, text
+from .html import Safe, bar, exact, join, table, tag, text
 from .rows import Speech, card, spoken
 
 _KEYS = 9
@@ -98,8 +98,8 @@ def _buttons(asked: Asked, row: KeptRow, order: Mapping[Any, float], find: str) 
     if len(names) > _KEYS:
         names = sorted(names, key=dict(zip(names, order.values(), strict=True)).__getitem__, reverse=True)
     classes = [
-        tag("button", tag("kbd", i + 1), " ", text(name, 60) or "(empty)", type="submit", name="label", value=name,
-            data_key=str(i + 1), id=f"class-{i + 1}")
+        tag("button", tag("kbd", i + 1), " ", text(name, 60) or "(empty)", type="submit", name="label",
+            value=exact(name), data_key=str(i + 1), id=f"class-{i + 1}")
         for i, name in enumerate(names[:_KEYS])
     ]  # fmt: skip
     skip = tag("button", tag("kbd", "s"), " Skip", type="submit", name="skip", value="1", data_key="s", id="skip",
@@ -108,7 +108,7 @@ def _buttons(asked: Asked, row: KeptRow, order: Mapping[Any, float], find: str) 
     more = "Another class" if len(names) > _KEYS else "A class that is not among them"
     field = tag("input", name="label", list="classes", autocomplete="off", maxlength="200", required=True, id="other",
                 data_key="/")  # fmt: skip
-    options = tag("datalist", [tag("option", value=name) for name in sorted(names)], id="classes")
+    options = tag("datalist", [tag("option", value=exact(name)) for name in sorted(names)], id="classes")
     give = tag("button", "Give it", type="submit", class_="plain")
     return join(
         asked.frame.form("/label", hidden, classes, skip, class_="row", id="label", aria_label="Give this row a label"),
@@ -124,16 +124,16 @@ def _undo(asked: Asked, find: str) -> Safe | None:
         return None
     button = tag("button", tag("kbd", "u"), f" Take back my last one (operation {own[0]:,})", type="submit",
                  class_="plain", data_key="u", id="undo")  # fmt: skip
-    return asked.frame.form("/label/undo", tag("input", type="hidden", name="find", value=find), button)
+    return asked.frame.form("/label/undo", tag("input", type="hidden", name="find", value=exact(find)), button)
 
 
 def _hidden(asked: Asked, row: KeptRow, find: str) -> list[Safe]:
     given = {"row": row.id, "operation": asked.desk.version, "journal": _journal(asked.desk), "find": find}
-    return [tag("input", type="hidden", name=name, value=value) for name, value in given.items()]
+    return [tag("input", type="hidden", name=name, value=exact(value)) for name, value in given.items()]
 
 
 def _thinks(asked: Asked, p: Mapping[Any, float], hidden: bool, find: str) -> Safe:
-    to = tag("input", type="hidden", name="find", value=find)
+    to = tag("input", type="hidden", name="find", value=exact(find))
     wish = tag("input", type="hidden", name="hide", value="" if hidden else "1")
     says = "Show what the model thinks" if hidden else "Hide what the model thinks"
     button = tag("button", says, type="submit", class_="small", id="hide")
@@ -174,7 +174,7 @@ def _looking(asked: Asked, come: LabellingProgress, find: str) -> Safe:
     choices = [("", "that tell the model most"), (_BY_CHANCE, "drawn at random")]
     names = [str(canon.text(c)) for c in come.counted]
     choices += [(_CLASS + name, f"likely {canon.printable(name, 60) or '(empty)'}") for name in names]
-    options = [tag("option", says, value=value, selected=value == find) for value, says in choices]
+    options = [tag("option", says, value=exact(value), selected=value == find) for value, says in choices]
     select = tag("select", options, name="find", id="find")
     button = tag("button", "Show those", type="submit", class_="plain")
     return tag("form", tag("label", "Next come rows ", select), button, method="get", action="/label", class_="row")
@@ -213,15 +213,15 @@ def _adding(asked: Asked, only: bool = False) -> Safe:
     tables = asked.place.tables()
     parts: list[Any] = []
     if tables:
-        select = tag("select", [tag("option", name, value=name) for name in tables], name="table")
+        select = tag("select", [tag("option", name, value=exact(name)) for name in tables], name="table")
         about = tag("p", "Labels that the table may have are not looked at: you give them.", class_="soft")
         button = tag("button", "Add its rows", type="submit", class_="plain")
         parts.append(frame.form("/label/add", tag("label", "A table of the folder ", select), button, about))
     texts = list(dict.fromkeys(n for c in schema.counted if c.text is not None for n in c.inputs))
     if texts:
-        chosen = tag("select", [tag("option", text(n, 60), value=n) for n in texts], name="column")
+        chosen = tag("select", [tag("option", text(n, 60), value=exact(n)) for n in texts], name="column")
         column = tag("label", "Column ", chosen) if len(texts) > 1 else tag("input", type="hidden", name="column",
-                                                                           value=texts[0])  # fmt: skip
+                                                                           value=exact(texts[0]))  # fmt: skip
         lines = tag(
             "label", "Texts, one on each line", tag("textarea", name="lines", required=True, maxlength="1000000")
         )
@@ -256,7 +256,8 @@ def give(asked: Asked) -> PageAnswer:
     told = _meanwhile(desk, row, asked.whole("operation") or 0)
     if told:
         return GoTo(_next(find), told)
-    label, skipped = asked.one("label").strip(), bool(asked.one("skip"))
+    label, skipped = asked.one("label"), bool(asked.one("skip"))
+    label = label if label in desk.served.tally.classes else label.strip()
     try:
         if skipped:
             done = desk.skip(row, who=asked.who)
@@ -300,7 +301,7 @@ def _asks(asked: Asked, row: int, label: str, find: str) -> Safe:
     classes = asked.desk.served.tally.classes
     near = did_you_mean(label, classes)
     hidden = _hidden(asked, asked.desk.row(row), find)
-    hidden += [tag("input", type="hidden", name=n, value=v) for n, v in (("label", label), ("new", "allow"))]
+    hidden += [tag("input", type="hidden", name=n, value=exact(v)) for n, v in (("label", label), ("new", "allow"))]
     name = text(label, 200)
     return join(
         tag("p", "No row has had the label ", tag("strong", name), " yet; the model knows ",
