@@ -20,7 +20,7 @@ from ..journal import KeptRow, Operation
 from ..problems import ApiProblem
 from .frame import Asked, Download, GoTo, PageAnswer, View
 from .html import Safe, exact, join, table, tag, text
-from .rows import card, short, standing
+from .rows import card, named, short, standing
 
 _PAGE = 50  # operations, or rows of one, on a page
 _MOST_FOUND = 200
@@ -172,7 +172,7 @@ def _change(asked: Asked, kept: KeptRow) -> Safe | None:
         return None
     hidden = tag("input", type="hidden", name="row", value=kept.id)
     names = [str(canon.text(c)) for c in asked.desk.model.classes]
-    others = [tag("option", text(name, 60) or "(empty)", value=exact(name)) for name in names if name != kept.label]
+    others = [tag("option", named(name, 60), value=exact(name)) for name in names if name != kept.label]
     select = tag("label", "Label it anew ", tag("select", others, name="label", id="relabel"))
     anew = asked.frame.form("/journal/relabel", hidden, select, tag("button", "Label", type="submit"), class_="row")
     away = tag("button", "Forget this row", type="submit", class_="plain", id="forget")
