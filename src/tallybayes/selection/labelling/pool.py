@@ -7,7 +7,6 @@ on nothing but that row's value in it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
 from typing import Any
@@ -32,6 +31,8 @@ from ...model.prior import class_prior, class_totals
 from ..splits import column_hashes
 from ..word_grid import reading
 from .words import WordColumn
+
+_FEW = 16  # classes
 
 
 class CountedColumn:
@@ -66,21 +67,18 @@ class CountedColumn:
         out: Floats = parts * by
         return out
 
-    def imagined(self, candidates: Ints, weights: Floats, sample: Ints) -> Callable[[int, int, Floats], Floats]:
-        """(number of the candidate, class, totals) → what the sample's values say with that candidate counted so."""
-        block, done = self.block.take(sample), dict[Any, Floats]()
-        families = {self.column.name: self.family}
-
-        def said(i: int, label: int, totals: Floats) -> Floats:
-            row, weight = int(candidates[i]), float(weights[i])
-            key = int(self.keys[row]), label, weight
-            if key not in done:
-                counts = add_counts([self.counts, self._of(row, label, weight)])
-                belief = believed(self.column, counts, self.classes, totals, self.settings, families)[1]
-                done[key] = self._weighted(belief.parts(block), sample)
-            return done[key]
-
-        return said
+    def imagined(self, rows: Ints, labels: Ints, weights: Floats, totals: Floats, sample: Ints) -> Floats:
+        """What the sample's values say with each row counted, by itself, under its label: rows × sample × classes."""
+        block, families = self.block.take(sample), {self.column.name: self.family}
+        done: dict[tuple[int, int, float], int] = {}
+        of = np.array([done.setdefault(key, len(done)) for key in zip(self.keys[rows], labels, weights, strict=True)])
+        out = np.empty((len(done), len(sample), len(self.classes)))
+        first = np.unique(of, return_index=True)[1]
+        for i, at in enumerate(first.tolist()):
+            counts = add_counts([self.counts, self._of(int(rows[at]), int(labels[at]), float(weights[at]))])
+            belief = believed(self.column, counts, self.classes, totals[at], self.settings, families)[1]
+            out[i] = self._weighted(belief.parts(block), sample)
+        return out[of]
 
 
 class Pool:
@@ -158,6 +156,20 @@ class Pool:
         """P(class given row) of some rows."""
         return probabilities(self.joint(rows), self.start(self.totals))
 
+    def imagined(self, rows: Ints, labels: Ints, sample: Ints) -> Floats:
+        """P(class given row) of a sample with each of some rows counted, by itself, under its label.
+
+        Rows × sample × classes.
+        """
+        weights = self.weights[rows]
+        totals = self.totals + weights[:, None] * (np.arange(len(self.names)) == labels[:, None])
+        start = np.stack([self.start(each) for each in totals])[:, None, :]
+        out = np.tile(start, (1, len(sample), 1))
+        for column in self.columns:
+            out += column.imagined(rows, labels, weights, totals, sample)
+        bent = posterior.calibrated(self.settings, out.reshape(-1, len(self.names))).reshape(out.shape)
+        return probabilities(bent, start)
+
     def taken(self, rows: Ints) -> Source:
         """Some rows as data for `update`, without a label."""
         batch = self.batch.take(rows)
@@ -196,13 +208,25 @@ def _encoded(model: Model, batch: Batch) -> dict[str, Block]:
 
 def probabilities(joint: Floats, start: Floats) -> Floats:
     """P(class) of scores; where every class is impossible the start answers."""
-    top = joint.max(axis=-1, keepdims=True)
-    joint = np.where(np.isfinite(top), joint, start)
-    p = np.exp(joint - joint.max(axis=-1, keepdims=True))
-    out: Floats = p / p.sum(axis=-1, keepdims=True)
-    return out
+    top = _over_classes(np.maximum, joint)
+    if not np.isfinite(top).all():
+        joint = np.where(np.isfinite(top)[..., None], joint, start)
+        top = _over_classes(np.maximum, joint)
+    p: Floats = np.exp(joint - top[..., None])
+    p /= _over_classes(np.add, p)[..., None]
+    return p
 
 
 def entropy(p: Floats) -> Floats:
     """−Σ P·log P along the last axis, in nats."""
-    return np.asarray(-np.sum(p * np.log(np.where(p > 0, p, 1.0)), axis=-1))
+    return np.asarray(-_over_classes(np.add, p * np.log(np.where(p > 0, p, 1.0))))
+
+
+def _over_classes(each: np.ufunc, table: Floats) -> Floats:
+    """Σ or maximum along the last axis; of few classes one by one, since NumPy takes long over many short rows."""
+    if not 0 < table.shape[-1] <= _FEW:
+        return np.asarray(each.reduce(table, axis=-1))
+    out: Floats = table[..., 0].copy()
+    for y in range(1, table.shape[-1]):
+        each(out, table[..., y], out=out)
+    return out
