@@ -25,7 +25,7 @@ from ...exact.counts import Counts, add_counts
 from ...families import Belief, Family
 from ...families.settings import Settings
 from ...model import posterior
-from ...model.estimate import believed
+from ...model.estimate import believed, context_of
 from ...model.model import Model
 from ...model.prior import class_prior, class_totals
 from ..splits import column_hashes
@@ -39,13 +39,23 @@ class CountedColumn:
     """Any column: its belief is estimated anew from its exact counts, once for all rows of one value."""
 
     def __init__(
-        self, column: Column, block: Block, counts: Counts, classes: tuple[str, ...], settings: Settings,
-        family: Family, belief: Belief,
+        self, column: Column, block: Block, counts: Counts, classes: tuple[str, ...], totals: Floats,
+        settings: Settings, family: Family, belief: Belief,
     ) -> None:  # fmt: skip
-        self.column, self.block, self.counts, self.classes, self.settings = column, block, counts, classes, settings
+        self.totals, self.column, self.block, self.counts, self.classes, self.settings = totals, column, block, counts, classes, settings
         self.keys = column_hashes(block)
         self.family, self.belief = family, belief
         self.factor = posterior.factor(settings, column.name, block)
+
+    def _at_once(self, rows: Ints, labels: Ints, weights: Floats, block: Block) -> Floats | None:
+        """What a block's values say with each row counted, by itself, if the family has a way to say it for all."""
+        context = context_of(self.column, self.classes, self.totals, self.settings)
+        said = self.family.one_more(self.counts, context, self.block.take(rows), labels, weights, block)
+        correction = self.settings.corrections.get(self.column.name)
+        if said is None or correction is None:
+            return said
+        added = self.belief.parts(block) - correction.weight * self.belief.by_counts.parts(block)
+        return correction.weight * said + added
 
     def _of(self, row: int, label: int, weight: float) -> Counts:
         groups = Groups(np.array([label]), len(self.classes), None if weight == 1 else np.array([weight]))
@@ -56,6 +66,7 @@ class CountedColumn:
         """Count a row of the pool under a class, or take it back."""
         own = self._of(row, label, weight)
         self.counts = add_counts([self.counts, own if sign > 0 else -own])
+        self.totals = totals
         self.family, self.belief = believed(self.column, self.counts, self.classes, totals, self.settings)
 
     def parts(self, rows: Ints) -> Floats:
@@ -63,6 +74,7 @@ class CountedColumn:
         return self._weighted(self.belief.parts(self.block.take(rows)), rows)
 
     def _weighted(self, parts: Floats, rows: Ints) -> Floats:
+        """Parts, … × rows × classes, times what each row's are worth."""
         by = self.factor[rows, None] if isinstance(self.factor, np.ndarray) else self.factor
         out: Floats = parts * by
         return out
@@ -72,8 +84,11 @@ class CountedColumn:
         block, families = self.block.take(sample), {self.column.name: self.family}
         done: dict[tuple[int, int, float], int] = {}
         of = np.array([done.setdefault(key, len(done)) for key in zip(self.keys[rows], labels, weights, strict=True)])
-        out = np.empty((len(done), len(sample), len(self.classes)))
         first = np.unique(of, return_index=True)[1]
+        quick = self._at_once(rows[first], labels[first], weights[first], block)
+        if quick is not None:
+            return np.asarray(self._weighted(quick, sample)[of])
+        out = np.empty((len(done), len(sample), len(self.classes)))
         for i, at in enumerate(first.tolist()):
             counts = add_counts([self.counts, self._of(int(rows[at]), int(labels[at]), float(weights[at]))])
             belief = believed(self.column, counts, self.classes, totals[at], self.settings, families)[1]
@@ -125,7 +140,8 @@ class Pool:
                 self.columns.append(WordColumn(column, block, counts, self.names, way, factor, own))
             else:
                 own_family, belief = model.families[column.name], model.beliefs[column.name]
-                self.columns.append(CountedColumn(column, block, counts, self.names, self.settings, own_family, belief))
+                about = (self.names, self.totals, self.settings, own_family, belief)
+                self.columns.append(CountedColumn(column, block, counts, *about))
 
     @property
     def separable(self) -> bool:
