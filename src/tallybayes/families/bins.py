@@ -163,7 +163,7 @@ def equally_filled(total: Floats, bins: int) -> Ints:
         return np.zeros(0, dtype=np.int64)
     below = np.cumsum(total) / max(float(total.sum()), 1e-300)
     wanted = np.arange(1, bins) / bins
-    nearer = nearest_below(below[:-1], wanted)
+    nearer = _nearer(below, np.minimum(np.searchsorted(below[:-1], wanted), len(total) - 2), wanted)
     return np.unique(np.searchsorted(below[:-1], below[nearer]))  # of cells without rows the first
 
 
@@ -189,10 +189,14 @@ def _filled_with(h: Histogram, codes: Ints, weights: Floats, bins: int) -> list[
     filled = np.cumsum(total, axis=1)
     share = filled[:, :-1] / filled[:, -1:]
     wanted = np.arange(1, bins) / bins
+    sizes = gap.sum(axis=1)
+    gaps = np.argsort(~gap, axis=1, kind="stable")  # the cells after which it can be cut, first
+    below = np.take_along_axis(share, gaps, axis=1)
+    found = [np.searchsorted(some[:size], wanted) for some, size in zip(below, sizes.tolist(), strict=True)]
+    at = np.minimum(np.stack(found), np.maximum(sizes - 1, 0)[:, None])
     chosen = np.zeros(gap.shape, dtype=bool)
-    for i in np.flatnonzero(gap.any(axis=1)).tolist():
-        gaps = np.flatnonzero(gap[i])
-        chosen[i, gaps[nearest_below(share[i, gaps], wanted)]] = True
+    np.put_along_axis(chosen, np.take_along_axis(gaps, _nearer(below, at, wanted), axis=1), True, axis=1)
+    chosen &= gap
     case, cell = np.nonzero(chosen)
     ends = np.stack([reach[case, cell], first[case, cell], middle[case, cell], middle[case, cell + 1]])
     different, of = np.unique(ends, axis=1, return_inverse=True)
@@ -200,11 +204,11 @@ def _filled_with(h: Histogram, codes: Ints, weights: Floats, bins: int) -> list[
     return np.split(cuts, np.cumsum(np.bincount(case, minlength=len(codes)))[:-1])
 
 
-def nearest_below(below: Floats, wanted: Floats) -> Ints:
-    """Of shares that grow, the one nearest to each that is wanted, of two the first."""
-    at = np.minimum(np.searchsorted(below, wanted), len(below) - 1)
+def _nearer(below: Floats, at: Ints, wanted: Floats) -> Ints:
+    """Of shares that grow along the last axis, which is nearer to what is wanted: each, or the one before it."""
     before = np.maximum(at - 1, 0)
-    out: Ints = np.where(np.abs(below[before] - wanted) <= np.abs(below[at] - wanted), before, at)
+    far, near = (np.abs(np.take_along_axis(below, place, axis=-1) - wanted) for place in (at, before))
+    out: Ints = np.where(near <= far, before, at)
     return out
 
 

@@ -24,7 +24,8 @@ from ...tally.tally import Tally
 from .pool import Pool, entropy, probabilities
 
 LIKELIEST = 8  # classes that a candidate is imagined to have, of more the likeliest
-SHORTLIST = 64
+SHORTLIST, SHORTEST = 64, 16
+_WORK = 4096  # what is worked out for each row of the sample, as far as the shortest shortlist allows
 SAMPLE = 400
 _AT_ONCE = 1 << 20  # probabilities that are looked at together
 
@@ -34,6 +35,13 @@ def imagined_classes(p: Floats) -> tuple[list[int], Floats]:
     order = np.argsort(-p, kind="stable")[:LIKELIEST]
     order = order[p[order] > 0]
     return order.tolist(), p[order] / p[order].sum()
+
+
+def shortlist_of(pool: Pool) -> int:
+    """How many candidates to look at by default: fewer where columns and classes make each of them dear."""
+    k = len(pool.names)
+    dear = sum(column.dear for column in pool.columns) * min(k, LIKELIEST) * k
+    return int(np.clip(_WORK // max(dear, 1), SHORTEST, SHORTLIST))
 
 
 def falls_by_counting(pool: Pool, candidates: Ints, sample: Ints) -> Floats:

@@ -46,6 +46,7 @@ class CountedColumn:
         self.keys = column_hashes(block)
         self.family, self.belief = family, belief
         self.factor = posterior.factor(settings, column.name, block)
+        self.dear = 4 if column.like == "number" else 1  # how much work it is to look ahead, beside other columns
 
     def _at_once(self, rows: Ints, labels: Ints, weights: Floats, block: Block) -> Floats | None:
         """What a block's values say with each row counted, by itself, if the family has a way to say it for all."""
@@ -80,20 +81,28 @@ class CountedColumn:
         return out
 
     def imagined(self, rows: Ints, labels: Ints, weights: Floats, totals: Floats, sample: Ints) -> Floats:
-        """What the sample's values say with each row counted, by itself, under its label: rows × sample × classes."""
-        block, families = self.block.take(sample), {self.column.name: self.family}
+        """What the sample's values say with each row counted, by itself, under its label: rows × sample × classes.
+
+        Each value of the sample is asked once, and each value of the rows counted once under each label.
+        """
         done: dict[tuple[int, int, float], int] = {}
-        of = np.array([done.setdefault(key, len(done)) for key in zip(self.keys[rows], labels, weights, strict=True)])
+        keys = zip(self.keys[rows].tolist(), labels.tolist(), weights.tolist(), strict=True)
+        of = np.array([done.setdefault(key, len(done)) for key in keys])
         first = np.unique(of, return_index=True)[1]
-        quick = self._at_once(rows[first], labels[first], weights[first], block)
-        if quick is not None:
-            return np.asarray(self._weighted(quick, sample)[of])
-        out = np.empty((len(done), len(sample), len(self.classes)))
-        for i, at in enumerate(first.tolist()):
-            counts = add_counts([self.counts, self._of(int(rows[at]), int(labels[at]), float(weights[at]))])
-            belief = believed(self.column, counts, self.classes, totals[at], self.settings, families)[1]
-            out[i] = self._weighted(belief.parts(block), sample)
-        return out[of]
+        _, asked, inverse = np.unique(self.keys[sample], return_index=True, return_inverse=True)
+        block = self.block.take(sample[asked])
+        said = self._at_once(rows[first], labels[first], weights[first], block)
+        if said is None:
+            one_by_one = zip(*(each[first] for each in (rows, labels, weights, totals)), strict=True)
+            said = np.stack([self._anew(int(r), int(y), float(w), all_, block) for r, y, w, all_ in one_by_one])
+        if isinstance(self.factor, np.ndarray):
+            return np.asarray(self._weighted(said[of[:, None], inverse], sample))
+        return np.asarray((self.factor * said)[of[:, None], inverse])
+
+    def _anew(self, row: int, label: int, weight: float, totals: Floats, block: Block) -> Floats:
+        """What a block's values say with a row counted, by a belief that is estimated anew."""
+        counts, families = add_counts([self.counts, self._of(row, label, weight)]), {self.column.name: self.family}
+        return believed(self.column, counts, self.classes, totals, self.settings, families)[1].parts(block)
 
 
 class Pool:

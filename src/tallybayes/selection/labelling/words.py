@@ -27,6 +27,8 @@ from ...families.words import product
 class WordColumn:
     """The words of the pool, how often the rows with a label have them, and what they say."""
 
+    dear = 1  # how much work it is to look ahead, beside other columns
+
     def __init__(
         self, column: Column, block: Bag, counts: Counts, classes: tuple[str, ...], way: tuple[bool, str, float],
         factor: float | Floats, correction: Correction | None,
