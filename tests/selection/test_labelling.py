@@ -182,7 +182,9 @@ def test_a_long_pool_is_scored_in_turns(monkeypatch: pytest.MonkeyPatch) -> None
     assert max(late) > 0  # some were not fresh
     work._scored._due = 10
     work._scored._catch_up()
-    assert np.allclose(work._scored.uncertain, uncertainty(work._scored.pool.probabilities(np.arange(400))), rtol=0, atol=1e-12)
+    assert np.allclose(
+        work._scored.uncertain, uncertainty(work._scored.pool.probabilities(np.arange(400))), rtol=0, atol=1e-12
+    )
 
 
 def test_a_session_ends_and_refuses() -> None:
@@ -360,7 +362,15 @@ def test_one_number_more_is_counting_it(name: str, seed: int) -> None:
     labels = np.array([rng.randrange(3) for _ in rows])
     if name in ("student", "frequency", "blend") and not isinstance(smoothing["a"], tb.AbsoluteDiscount):
         assert all(
-            c.family.one_more(c.counts, context_of(c.column, c.classes, c.totals, c.settings), c.block.take(rows), labels, pool.weights[rows], c.block) is not None
+            c.family.one_more(
+                c.counts,
+                context_of(c.column, c.classes, c.totals, c.settings),
+                c.block.take(rows),
+                labels,
+                pool.weights[rows],
+                c.block,
+            )
+            is not None
             for c in pool.columns
         )
     found = pool.imagined(rows, labels, sample)

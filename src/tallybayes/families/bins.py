@@ -112,7 +112,9 @@ class Bins(Family):
     def _cuts_with(self, h: Histogram, more: list[tuple[int, float, int]]) -> list[Floats]:
         """The cuts with one value more, for each of some (code, weight, label) by itself."""
         whole = h.n.sum(axis=1)
-        steady = bool((whole > 0).all()) and np.array_equal(whole, np.rint(whole)) and all(w % 1 == 0 for _, w, _ in more)
+        steady = (
+            bool((whole > 0).all()) and np.array_equal(whole, np.rint(whole)) and all(w % 1 == 0 for _, w, _ in more)
+        )
         if self.method != "frequency" or self.bins is None or not steady:
             return [self.cuts(h.with_one(*each)) for each in more]
         codes, weights = np.array([code for code, *_ in more], dtype=np.int64), np.array([w for _, w, _ in more])

@@ -62,7 +62,9 @@ class Categorical(Family):
             return None
         values, n = self._counted(counts, context)
         at, k = {v: i for i, v in enumerate(values)}, len(values)
-        known = np.array([*(at.get(s, k) for s in more.slots), -1], dtype=np.int64)[more.codes]  # −1 where it is missing
+        known = np.array([*(at.get(s, k) for s in more.slots), -1], dtype=np.int64)[
+            more.codes
+        ]  # −1 where it is missing
         wanted = np.array([*(at.get(s, -1) for s in asked.slots), -1], dtype=np.int64)[asked.codes]
         out = np.empty((more.rows, asked.rows, context.n_classes))
         for new in (False, True):

@@ -66,9 +66,9 @@ class Histogram(Record):
         n = np.zeros((1, self.n.shape[1]))
         n[0, label] = weight
         if len(at):
-            whole = self.n.copy()
-            whole[at] += n
-            return replace(self, n=whole)
+            more = self.n.copy()
+            more[at] += n
+            return replace(self, n=more)
         codes = np.array([code])
         low, high = self.cells.edges(codes)
         new = (codes, low, high, self.cells.is_point(codes), n)

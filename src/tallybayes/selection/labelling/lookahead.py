@@ -25,7 +25,7 @@ from .pool import Pool, entropy, probabilities
 
 LIKELIEST = 8  # classes that a candidate is imagined to have, of more the likeliest
 SHORTLIST, SHORTEST = 64, 16
-_WORK = 4096  # what is worked out for each row of the sample, as far as the shortest shortlist allows
+_WORK = 4608  # what is worked out for each row of the sample, as far as the shortest shortlist allows
 SAMPLE = 400
 _AT_ONCE = 1 << 20  # probabilities that are looked at together
 

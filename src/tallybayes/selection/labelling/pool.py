@@ -42,7 +42,14 @@ class CountedColumn:
         self, column: Column, block: Block, counts: Counts, classes: tuple[str, ...], totals: Floats,
         settings: Settings, family: Family, belief: Belief,
     ) -> None:  # fmt: skip
-        self.totals, self.column, self.block, self.counts, self.classes, self.settings = totals, column, block, counts, classes, settings
+        self.totals, self.column, self.block, self.counts, self.classes, self.settings = (
+            totals,
+            column,
+            block,
+            counts,
+            classes,
+            settings,
+        )
         self.keys = column_hashes(block)
         self.family, self.belief = family, belief
         self.factor = posterior.factor(settings, column.name, block)

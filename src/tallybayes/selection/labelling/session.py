@@ -149,7 +149,9 @@ class Labelling:
 
     def _expected(self, rows: Ints) -> dict[str, float]:
         """How many of some rows are of each class, by the model as it is now."""
-        pieces = [self._scored.pool.probabilities(rows[i : i + AT_ONCE]).sum(axis=0) for i in range(0, len(rows), AT_ONCE)]
+        pieces = [
+            self._scored.pool.probabilities(rows[i : i + AT_ONCE]).sum(axis=0) for i in range(0, len(rows), AT_ONCE)
+        ]
         return dict(zip(self._scored.pool.names, np.sum(pieces, axis=0).tolist() if pieces else [], strict=False))
 
     def left(self, label: Any, *, found: int = 0, confidence: float = 0.9) -> Left:
@@ -189,10 +191,10 @@ def next_to_label(
     """The numbers of the n rows without a label that it tells most to label next, the first is row 0.
 
     A label is worth what it is expected to settle about the rest: the fall of the entropy of P(class) summed over a
-    fixed `sample` of the rows, worked out by counting each row of a `shortlist`, the most uncertain ones (up to 64, by
-    default, and fewer where columns and classes are many), under each class. Settings and families stay as they are. Several rows are chosen so that each tells something else; every
-    third is a random one, see `tb.Labelling.next`. Who labels row after row keeps a `tb.Labelling`, which does not
-    begin anew each time.
+    fixed `sample` of the rows, worked out by counting each row of a `shortlist`, the most uncertain ones, under each
+    class. By default it has up to 64 rows, fewer where columns and classes are many. Settings and families stay as they
+    are. Several rows are chosen so that each tells something else; every third is a random one, see
+    `tb.Labelling.next`. Who labels row after row keeps a `tb.Labelling`, which does not begin anew each time.
 
     >>> import tallybayes as tb
     >>> rows = {"text": ["win cash", "win now", "see you", "at home"], "y": ["spam", "spam", "ham", "ham"]}
