@@ -164,10 +164,11 @@ def _far(come: LabellingProgress, find: str) -> Safe:
     """How many are left, with an interval, and whether one may stop."""
     left = come.left
     name = tag("strong", named(left.label))
-    about = f" likely left: about {left.estimate:,.0f} ({left.confidence:.0%} sure: {left.low:,} to {left.high:,}). "
+    about = f"About {canon.many(round(left.estimate), 'row')} of "
+    sure = f" likely wait ({left.confidence:.0%} sure: {left.low:,} to {left.high:,}). "
     other = "" if find.startswith(_CLASS) else "It is the rarest class so far; look for another below. "
     return tag(
-        "div", tag("h2", "How many are left"), tag("p", name, about, other) if left.audited else None,
+        "div", tag("h2", "How many are left"), tag("p", about, name, sure, other) if left.audited else None,
         tag("p", sentence(come.why)),
         None if come.ready else tag("p", "The pool is still being read; rows come by chance so far.", class_="soft"),
         id="left",

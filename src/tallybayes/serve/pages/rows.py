@@ -122,7 +122,7 @@ def card(row: KeptRow, schema: Schema, speech: Speech | None = None) -> Safe:
 
 def _long(name: str, value: str, speech: Speech | None, several: bool) -> Safe:
     words = speech.words.get(name) if speech is not None else None
-    said = _marked(clean(value), words, speech) if words and speech is not None else text(_spaced(value))
+    said = _marked(clean(value), words, speech) if words and speech is not None else text(_spaced(value.rstrip()))
     head = tag("p", named(name, 80), class_="soft") if several else None
     cut = tag("p", f"… {len(value) - LONGEST:,} more characters", class_="soft") if len(value) > LONGEST else None
     tall = {"tabindex": "0", "role": "region", "aria_label": "The text"} if len(value) > _TALL else {}
@@ -143,7 +143,7 @@ def _marked(said: str, words: Sequence[tuple[int, int, float]], speech: Speech) 
         title = f"{how} {printable(speech.label, 40)}, beside {printable(speech.against, 40)}: {odds:+.2f}"
         out.append(tag("mark", said[start:stop], class_=f"{how} w{strength}", title=title))
         end = stop
-    return join(out, _spaced(said[end:LONGEST]))
+    return join(out, _spaced(said[end:LONGEST]).rstrip())
 
 
 def spoken(row: KeptRow, speech: Speech) -> Safe | None:
