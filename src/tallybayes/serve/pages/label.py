@@ -245,7 +245,10 @@ def add(asked: Asked) -> PageAnswer:
             raise ApiProblem("too-many-rows", found, "put them into a file of the folder.")
         done = desk.add_to_pool([{asked.one("column"): line} for line in lines], who=asked.who)
     else:
-        done = desk.add_to_pool(asked.place.path_of(asked.one("table")), who=asked.who)
+        name = asked.one("table")
+        if name not in asked.place.tables():
+            raise ApiProblem("not-found", f"there is no table {canon.printable(name)!r} here", "take one of the list.")
+        done = desk.add_to_pool(asked.place.path_of(name), who=asked.who)
     return GoTo("/label", f"{canon.many(len(done.rows), 'row')} came into the pool (operation {done.operation:,}).")
 
 
