@@ -26,7 +26,7 @@ from .rows import Speech, card, named, spoken
 
 _KEYS = 9
 _REMEMBERED = 20  # operations that can be taken back by a key
-_LONGEST_MARKED = 20_000  # characters of a row: in longer ones no words are marked, or the next row would be waited for
+_LONGEST_MARKED = 10_000  # characters of a row: in longer ones no words are marked, or the next row would be waited for
 _BY_CHANCE, _CLASS = "random", "="  # what rows to show; a class follows the last
 _WHY = {
     "telling": "Shown because its label would tell the model most.",
@@ -75,7 +75,7 @@ def _page(asked: Asked, suggested: Suggested, come: LabellingProgress, find: str
         speech = Speech.of(model.schema, model.explain([_inputs(desk, row)]), row.values)
     shown = come.counted if hidden else p  # the model's guess must not choose the keys where it is not to be seen
     main = tag(
-        "section", card(row, desk.model.schema, speech), _legend(speech), _buttons(asked, row, shown, find),
+        "section", card(row, desk.model.schema, speech), _legend(speech, hidden), _buttons(asked, row, shown, find),
         tag("p", f"Row {row.id}. ", _WHY.get(suggested.why, ""), class_="soft"), aria_label="The row",
     )  # fmt: skip
     beside = tag("section", _thinks(asked, p, hidden, find), spoken(row, speech) if speech else None, _far(come, find))
@@ -87,9 +87,11 @@ def _page(asked: Asked, suggested: Suggested, come: LabellingProgress, find: str
     )
 
 
-def _legend(speech: Speech | None) -> Safe | None:
-    if speech is None:
+def _legend(speech: Speech | None, hidden: bool) -> Safe | None:
+    if hidden:
         return None
+    if speech is None:
+        return tag("p", "Its words are not marked: it is very long, or there is but one class.", class_="soft")
     marks = any(speech.words.values())
     speaks = [tag("mark" if marks else "span", f"speaks {how}", class_=f"{how} w2") for how in ("for", "against")]
     more = "; the stronger the mark, the more." if marks else ", in log-odds."
