@@ -121,6 +121,11 @@ def test_a_new_class_is_asked_for_and_then_made(place: Place) -> None:
     assert place.desk.version == 1
     ann.post("/label", list(next(f for f in ann.forms if f.action == "/label").hidden.items()))
     assert place.desk.model.classes == ("ham", "sapm", "spam")
+    ann.get("/label?find=%3Dsapm")
+    ann.send("/label/undo")  # with the row the class goes, which was being looked for
+    assert "There is no class sapm to look for" in ann.page
+    place.desk.undo(place.desk.version)
+    ann.get("/label")
     assert labels(place)[row] == "sapm"
     assert "sapm" in ann.page
 

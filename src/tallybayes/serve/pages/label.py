@@ -39,6 +39,8 @@ def show(asked: Asked) -> PageAnswer:
     """The next row, or the one that the address names."""
     desk, find = asked.desk, asked.one("find")
     label = find[1:] if find.startswith(_CLASS) else None
+    if label is not None and label not in {str(canon.text(c)) for c in desk.model.classes}:
+        return GoTo("/label", f"There is no class {canon.printable(label, 60)} to look for.")
     who = asked.kept.get("browser") or secrets.token_urlsafe(9)
     keep = {} if "browser" in asked.kept else {"browser": who}
     number = asked.whole("row")
@@ -76,7 +78,7 @@ def _page(asked: Asked, suggested: Suggested, come: LabellingProgress, find: str
     shown = come.counted if hidden else p  # the model's guess must not choose the keys where it is not to be seen
     main = tag(
         "section", card(row, desk.model.schema, speech), _legend(speech, hidden), _buttons(asked, row, shown, find),
-        tag("p", f"Row {row.id}. ", _WHY.get(suggested.why, ""), class_="soft"), aria_label="The row",
+        tag("p", f"Row {row.id}. ", "" if hidden else _WHY.get(suggested.why, ""), class_="soft"), aria_label="The row",
     )  # fmt: skip
     beside = tag("section", _thinks(asked, p, hidden, find), spoken(row, speech) if speech else None, _far(come, find))
     return join(
