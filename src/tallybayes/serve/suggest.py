@@ -354,7 +354,7 @@ def _mixed(ids: Ints) -> Any:
 def _verdict(left: Left, waiting: int, recall: float) -> tuple[bool, str]:
     """Whether one may stop, and why."""
     if not waiting:
-        return True, "Every row of the pool has been seen."
+        return True, "No row of the pool waits for a label."
     name, sure = canon.printable(left.label, 30), f"{left.confidence:.0%} sure"
     found = f"at least {left.recall_at_least:.0%} of {name} have been found ({sure}, whenever looked at)"
     if left.enough(recall):
