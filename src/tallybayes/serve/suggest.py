@@ -88,8 +88,8 @@ class Suggester:
     def next(self, limit: int = 1, *, who: str = "", find: Any = None, random: bool = False) -> list[Suggested]:
         """Up to so many rows to label now, the best first; none that another has been offered, while there are others.
 
-        `find` names a class whose rows are looked for; `random` asks for rows of the audit alone. Without a name in `who`
-        nothing is kept from others.
+        `find` names a class whose rows are looked for; `random` asks for rows of the audit alone. Whoever gives no name
+        keeps nothing from others.
         """
         self._wait()
         with self._turn:
