@@ -229,7 +229,7 @@ def test_progress_says_what_is_left_and_when_to_stop(desk: Desk) -> None:
     assert end.left.recall_at_least >= 0.95 and (end.waiting == 0 or end.why.startswith("Enough"))
     for row in desk.pool(500):
         desk.skip(row.id)
-    assert suggester.next() == [] and suggester.progress().why == "Every row of the pool has been seen."
+    assert suggester.next() == [] and suggester.progress().why == "No row of the pool waits for a label."
 
 
 def test_the_interval_holds_while_telling_and_random_rows_are_mixed() -> None:

@@ -88,8 +88,8 @@ class Suggester:
     def next(self, limit: int = 1, *, who: str = "", find: Any = None, random: bool = False) -> list[Suggested]:
         """Up to so many rows to label now, the best first; none that another has been offered, while there are others.
 
-        `find` names a class whose rows are looked for; `random` asks for rows of the audit alone. Without a name in `who`
-        nothing is kept from others.
+        `find` names a class whose rows are looked for; `random` asks for rows of the audit alone. Whoever gives no name
+        keeps nothing from others.
         """
         self._wait()
         with self._turn:
@@ -354,7 +354,7 @@ def _mixed(ids: Ints) -> Any:
 def _verdict(left: Left, waiting: int, recall: float) -> tuple[bool, str]:
     """Whether one may stop, and why."""
     if not waiting:
-        return True, "Every row of the pool has been seen."
+        return True, "No row of the pool waits for a label."
     name, sure = canon.printable(left.label, 30), f"{left.confidence:.0%} sure"
     found = f"at least {left.recall_at_least:.0%} of {name} have been found ({sure}, whenever looked at)"
     if left.enough(recall):
