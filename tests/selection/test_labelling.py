@@ -12,11 +12,12 @@ from corrected import corrected
 from strategies import ALL
 
 import tallybayes as tb
-from tallybayes.selection.labelling import session
+from tallybayes.model.estimate import context_of
+from tallybayes.selection.labelling import scored
 from tallybayes.selection.labelling.left import bound, counted_left, interval
 from tallybayes.selection.labelling.lookahead import batch_of, falls, falls_by_counting
 from tallybayes.selection.labelling.pool import Pool
-from tallybayes.selection.labelling.session import uncertainty
+from tallybayes.selection.labelling.scored import uncertainty
 from tallybayes.selection.labelling.words import WordColumn
 
 WORDS = ["win", "cash", "now", "see", "you", "at", "home", "last", "call", "free", "game", "play", "late"]
@@ -111,13 +112,13 @@ def test_a_session_is_the_model_of_its_labels(seed: int) -> None:
             work.label(row, f"c{rng.randrange(3)}" if step != 4 else "a new class")
         pool = Pool(work.model, rest)
         assert work.unlabelled == 35 - len(work.labels)
-        assert np.allclose(work._pool.joint(every), pool.joint(every), rtol=0, atol=1e-9)
-        work._catch_up()
-        assert np.allclose(work._uncertain, tb.Labelling(work.model, rest)._uncertain, rtol=0, atol=1e-9)
+        assert np.allclose(work._scored.pool.joint(every), pool.joint(every), rtol=0, atol=1e-9)
+        work._scored._catch_up()
+        assert np.allclose(work._scored.uncertain, tb.Labelling(work.model, rest)._scored.uncertain, rtol=0, atol=1e-9)
     while work.labels:
         work.undo()
     assert work.model.tally == model.tally
-    assert np.allclose(work._pool.joint(every), Pool(model, rest).joint(every), rtol=0, atol=1e-9)
+    assert np.allclose(work._scored.pool.joint(every), Pool(model, rest).joint(every), rtol=0, atol=1e-9)
 
 
 def test_a_batch_has_no_duplicates() -> None:
@@ -141,7 +142,7 @@ def test_a_value_that_the_chosen_family_cannot_believe() -> None:
     assert np.allclose(falls(pool, every, every), falls_by_counting(pool, every, every), rtol=0, atol=1e-9)
     work = tb.Labelling(model, {"x": [0, 2, 1, 3]})
     work.label(1, "a")
-    assert np.allclose(work._pool.joint(every), work.model.log_joint({"x": [0, 2, 1, 3]}), rtol=0, atol=1e-9)
+    assert np.allclose(work._scored.pool.joint(every), work.model.log_joint({"x": [0, 2, 1, 3]}), rtol=0, atol=1e-9)
 
 
 def test_what_next_gives() -> None:
@@ -152,9 +153,9 @@ def test_what_next_gives() -> None:
     model = tb.fit(head, "y", calibrate=False)
     work = tb.Labelling(model, pool, shortlist=20, sample=50)
     assert work.next(9) == work.next(9) and len({*work.next(9)}) == 9
-    assert work.next(9)[:6] == work._telling(6) and work.next(2) == work._telling(2) == work.next(3)[:2]
-    short = work._largest(work._uncertain, 20)
-    value = falls_by_counting(work._pool, short, work._sample).sum(axis=1)
+    assert work.next(9)[:6] == work._scored.telling(6) and work.next(2) == work._scored.telling(2) == work.next(3)[:2]
+    short = work._scored.largest(work._scored.uncertain, 20)
+    value = falls_by_counting(work._scored.pool, short, work._scored.sample).sum(axis=1)
     assert work.next() == [short[np.argmax(value)]] == tb.next_to_label(model, pool, shortlist=20, sample=50)
     p = model.predict_proba(pool)
     assert np.allclose(np.sort(p[short].min(axis=1)), np.sort(p.min(axis=1))[-20:])
@@ -167,7 +168,7 @@ def test_what_next_gives() -> None:
 
 def test_a_long_pool_is_scored_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is shown and what it is judged by is fresh, the rest after a few labels."""
-    monkeypatch.setattr(session, "_AT_ONCE", 40)
+    monkeypatch.setattr(scored, "AT_ONCE", 40)
     rng = random.Random(5)
     table = drawn(rng, 460, 2)
     model = tb.fit({n: table[n][:60] for n in ("text", "y")}, "y", calibrate=False)
@@ -176,12 +177,14 @@ def test_a_long_pool_is_scored_in_turns(monkeypatch: pytest.MonkeyPatch) -> None
     for row in range(100, 115):
         work.label(row, table["y"][60 + row])
         work.next()
-        fresh = uncertainty(work._pool.probabilities(np.arange(400)))
-        late.append(np.count_nonzero(abs(work._uncertain - fresh) > 1e-12))
+        fresh = uncertainty(work._scored.pool.probabilities(np.arange(400)))
+        late.append(np.count_nonzero(abs(work._scored.uncertain - fresh) > 1e-12))
     assert max(late) > 0  # some were not fresh
-    work._due = 10
-    work._catch_up()
-    assert np.allclose(work._uncertain, uncertainty(work._pool.probabilities(np.arange(400))), rtol=0, atol=1e-12)
+    work._scored._due = 10
+    work._scored._catch_up()
+    assert np.allclose(
+        work._scored.uncertain, uncertainty(work._scored.pool.probabilities(np.arange(400))), rtol=0, atol=1e-12
+    )
 
 
 def test_a_session_ends_and_refuses() -> None:
@@ -323,4 +326,56 @@ def test_the_audit_holds_among_labels_that_a_model_has_asked_for() -> None:
             for row in work.next(5, find=1):
                 work.label(row, truth[row])
         stopped, right = stopped + (held is not None), right + bool(held)
-    assert inside >= 0.87 * runs and stopped > runs / 2 and right >= 0.9 * stopped
+    few = 0 if ALL else 1  # of six one more may be outside
+    assert inside >= 0.87 * runs - few and stopped > runs / 2 and right >= 0.9 * stopped - few
+
+
+FAMILIES: dict[str, Any] = {
+    "gaussian": "gaussian", "shared": "gaussian-shared", "student": "student", "kernel": "kernel",
+    "unbiased": tb.families.Gaussian(unbiased=True), "both": tb.families.Gaussian(variance="shared", unbiased=True),
+    "mdl": tb.families.Bins(), "frequency": tb.families.Bins("frequency", 4), "root": tb.families.Bins("frequency"),
+    "width": tb.families.Bins("width", 5), "blend": tb.families.Blend(), "poisson": "poisson",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(12) if ALL else range(2))
+@pytest.mark.parametrize("name", FAMILIES)
+def test_one_number_more_is_counting_it(name: str, seed: int) -> None:
+    """Every family of numbers, on values that repeat, are missing, far out, or constant but for one."""
+    rng = random.Random(seed)
+    values = [lambda: float(rng.randrange(6)), lambda: round(rng.lognormvariate(1, 2), 2), lambda: 1e9 + rng.random()]
+    draw = [rng.choice(values), lambda: 5.0, lambda: abs(rng.gauss(0, 1)) * 10.0 ** rng.choice((0, 0, 8))]
+    cells = [[None if rng.random() < 0.1 else one() for _ in range(70)] for one in draw]
+    if name == "poisson":
+        cells = [[None if v is None else float(int(v) % 50) for v in column] for column in cells]
+    cells[1][60] = 6.0
+    table = dict(zip("abc", cells, strict=True)) | {"y": [f"c{rng.randrange(3)}" for _ in range(70)]}
+    head = {n: v[:30] for n, v in table.items()}
+    schema = tb.infer(table, "y", kinds=dict.fromkeys("abc", "number"))
+    weights = {"c": rng.choice((0.3, 1.0))}
+    smoothing = dict.fromkeys("abc", rng.choice((tb.Laplace(0.5), tb.BackOff(2), tb.AbsoluteDiscount())))
+    families = dict.fromkeys("abc", FAMILIES[name])
+    model = tb.count(head, schema).model(tb.Settings(families=families, weights=weights, smoothing=smoothing))
+    if seed % 2:
+        model = corrected(model, seed)
+    pool, rows, sample = Pool(model, {n: v[30:] for n, v in table.items()}), np.arange(20, 40, 3), np.arange(5, 40)
+    pool.weights[::4] = rng.choice((1.0, 2.0, 0.5))
+    labels = np.array([rng.randrange(3) for _ in rows])
+    if name in ("student", "frequency", "blend") and not isinstance(smoothing["a"], tb.AbsoluteDiscount):
+        assert all(
+            c.family.one_more(
+                c.counts,
+                context_of(c.column, c.classes, c.totals, c.settings),
+                c.block.take(rows),
+                labels,
+                pool.weights[rows],
+                c.block,
+            )
+            is not None
+            for c in pool.columns
+        )
+    found = pool.imagined(rows, labels, sample)
+    for i, (row, label) in enumerate(zip(rows.tolist(), labels.tolist(), strict=True)):
+        pool.add(row, label)
+        assert np.allclose(found[i], pool.probabilities(sample), rtol=0, atol=1e-9), (row, label)
+        pool.add(row, label, -1)

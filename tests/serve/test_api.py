@@ -100,8 +100,9 @@ def test_operations_go_to_the_desk(app: Any, desk: Desk) -> None:
     receipt = told(ask(app, "POST", "/api/erase", {"column": "person", "value": "p3"}))
     assert receipt["rows"] == len(found["rows"]) > 0
     assert told(ask(app, "POST", "/api/found", {"column": "person", "value": "p3"}))["rows"] == []
-    nearest = ask(app, "GET", "/api/next")
-    assert nearest.status == (200 if hasattr(tb, "next_to_label") else 501)
+    nearest = told(ask(app, "GET", "/api/next?who=ann&find=perhaps&random=1"))
+    assert [each["id"] for each in nearest["rows"]] == [each.id for each in desk.pool()][:1]
+    assert (nearest["left"]["class"], nearest["waiting"]) == ("perhaps", desk.pool_size())
 
 
 def test_a_request_that_comes_again_changes_nothing(app: Any, desk: Desk, tmp_path: Path) -> None:
@@ -248,7 +249,7 @@ def test_readers_do_not_wait_for_a_writer_and_what_was_given_up_is_never_begun(d
 
 
 def test_one_row_is_answered_at_once_as_by_a_thread(app: Any, desk: Desk) -> None:
-    api: Api = app.state.api
+    api: Api = app.state.place.api
     given = {"row": {"sky": "sunny", "temp": 20.5, "note": "wind", "more": "x"}}
     assert api.at_once(ACTIONS[0], given) is None  # of a model that has not been asked before
     slow = api.answer(ACTIONS[0], given)

@@ -45,7 +45,6 @@ KINDS: dict[str, tuple[int, str]] = {
     "too-many-values": (422, "Too many values at once"),
     "too-many-fields": (422, "A row has too many fields"),
     "failed": (500, "Something is wrong with the server"),
-    "not-yet": (501, "This release cannot do that yet"),
     "busy": (503, "The server has too much to do"),
     "disk": (503, "The disk does not take it"),
     "too-long": (504, "The answer takes too long"),
