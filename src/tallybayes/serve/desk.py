@@ -78,6 +78,7 @@ class Desk:
         self._unseen: Tally | None = None  # the counts of rows that the journal does not hold, once they are asked for
         self._request: str | None = None  # the hash of the one that is being answered
         self._lost = False  # whether journal and memory have gone apart
+        self.heard: Callable[[Served, Sequence[RowChange]], None] | None = None  # told of labels, with what was before
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Self:
@@ -161,6 +162,11 @@ class Desk:
     def pool_size(self) -> int:
         """How many rows wait for a label."""
         return self._journal.pool_size()
+
+    def counted_rows(self) -> tuple[Served, list[KeptRow]]:
+        """What is served, and the rows of the journal that are counted in it."""
+        served = self._now
+        return served, served.rows_in(self._journal)
 
     def found(self, column: str, value: Any, limit: int = 100) -> list[KeptRow]:
         """Rows of the journal with this value in a column, whatever their standing."""
@@ -342,6 +348,8 @@ class Desk:
             about = (kind, _name(who), now(), len(changes), *digests, undoes)
             operation = Operation(after.version, *about, request=self._request)
             ids = self._journal.write(operation, changes)
+        if self.heard is not None and kind in ("learn", "label"):
+            self.heard(before, changes)
         self._unfolded += len(changes)
         if self._unfolded >= FOLD_EVERY:
             with contextlib.suppress(TallybayesError):  # it is in the journal; closing or the next time will do

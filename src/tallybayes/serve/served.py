@@ -9,14 +9,14 @@ the surviving rows under that schema. Only an erasure takes out of schema and se
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..base.errors import CannotEstimate, CannotForget
 from ..model.model import Model
 from ..model.renewing import aged, without_traces
 from ..tally.guard import check_new_classes
 from ..tally.tally import Tally, add_tallies
-from .journal import KeptRow, RowChange, label_in
+from .journal import Journal, KeptRow, RowChange, label_in
 from .rows import RowReader
 
 
@@ -42,6 +42,13 @@ class Served:
     def counted(self, rows: Iterable[KeptRow]) -> Tally:
         """The counts of rows under their labels."""
         return self.read.tally((row, row.label) for row in rows if row.label is not None)
+
+    def rows_in(self, journal: Journal) -> list[KeptRow]:
+        """The rows of a journal that are counted here, whatever has been done since."""
+        rows = {row.id: row for row in journal.all_rows() if row.counted}
+        since = {row: was for row, was, _ in journal.net_changes(self.version)}
+        rows |= {i: replace(row, standing=since[i]) for i, row in journal.rows_there(since).items()}
+        return [row for _, row in sorted(rows.items()) if row.counted]
 
     def after(self, changes: Sequence[RowChange], version: int, new_classes: str = "allow") -> Served:
         """What it is once these rows have another standing."""
