@@ -33,6 +33,7 @@ from .journal import KeptRow
 from .served import Served
 
 MOST_ROWS = 50_000  # that are answered; of more, evenly spaced ones
+FIGURES = ("accuracy", "log_loss", "brier", "calibration_error", "roc_auc")  # that are told
 _FEWEST = 20  # rows, of at least two classes
 _log = logging.getLogger("tallybayes.serve")
 
@@ -75,7 +76,11 @@ class Judging:
 
     def _work(self) -> None:
         try:
-            self.last = judged_by_folds(*self._desk.counted_rows())
+            found = judged_by_folds(*self._desk.counted_rows())
+            for metric in FIGURES:
+                found.evaluation.figure(metric)  # known now, so that no page waits for it
+            found.evaluation.by_class()
+            self.last = found
         except TallybayesError as error:
             self.problem = error
         except Exception as error:  # a thread has nobody to tell but the page
@@ -92,7 +97,7 @@ def judged_by_folds(served: Served, rows: Sequence[KeptRow]) -> Judgement:
             hint=f"learn at least {_FEWEST} rows, of two classes: figures of fewer would say nothing.",
         )
     every = len(rows) == served.tally.rows
-    fitted = bool(served.model.settings.corrections) or any(c.of for c in served.tally.schema.counted)
+    fitted = bool(served.model.settings.corrections) or any(len(c.of or ()) == 2 for c in served.tally.schema.counted)
     anew = every and fitted
     folds = _folds(rows, REFITTED if anew else FOLDS)
     asked = _spaced(rows)

@@ -8,8 +8,10 @@ the surviving rows under that schema. Only an erasure takes out of schema and se
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import threading
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from ..base.errors import CannotEstimate, CannotForget
 from ..model.model import Model
@@ -82,6 +84,27 @@ class Served:
         settings = aged(settings, self.tally, after, forgot=True)
         history = self.model.history.after("forgotten", now.rows) if now.rows else self.model.history
         return Served(self.model._changed(after, settings, history), after, version, RowReader(after.schema))
+
+
+class OncePerState:
+    """What is worked out of a served model, such as pictures: once for each state, and gone with the next."""
+
+    def __init__(self) -> None:
+        self._turn = threading.Lock()
+        self._version, self._known = -1, dict[Hashable, Any]()
+
+    def get(self, served: Served, key: Hashable, work: Callable[[], Any]) -> Any:
+        """What `work` gives for this state. Two who ask at once may both work."""
+        with self._turn:
+            if served.version > self._version:
+                self._version, self._known = served.version, {}
+            if served.version == self._version and key in self._known:
+                return self._known[key]
+        out = work()
+        with self._turn:
+            if served.version == self._version:
+                self._known[key] = out
+        return out
 
 
 def _refuse_empty(tally: Tally) -> None:
