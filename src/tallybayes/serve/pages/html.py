@@ -7,7 +7,7 @@ from typing import Any
 
 from ...base.wording import printable
 
-_VOID = {"br", "hr", "img", "input", "link", "meta", "rect", "line", "circle", "path"}
+_VOID = {"br", "hr", "img", "input", "link", "meta"}
 LONGEST = 5_000  # characters of a text from outside
 
 
