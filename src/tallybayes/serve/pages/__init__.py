@@ -14,12 +14,12 @@ from starlette.routing import BaseRoute, Route
 
 from ...explain.report.html import STYLE
 from ..place import Place
-from . import model, reference
+from . import model, reference, watch
 from .entering import enter_routes
 from .frame import Asked, Frame, GoTo, PageAnswer, set_name
 
 _STATIC = {"page.css": "text/css", "page.js": "text/javascript", "icon.svg": "image/svg+xml"}
-_MODULES = (model, reference)
+_MODULES = (model, reference, watch)
 
 
 def page_routes(place: Place, token: str | None = None) -> list[BaseRoute]:
