@@ -129,7 +129,7 @@ def _moved(served: Served, lately: Tally, s: Shift) -> Safe | None:
         ["mean", *(f"{float(m.all_mean[0]):.4g}" for m in moments)],
         ["standard deviation", *(f"{float(m.all_sd[0]):.4g}" for m in moments)],
     ]
-    return tag("div", tag("h3", name(s.column)), table(["", "learnt", "lately"], lines, caption=caption))
+    return tag("div", tag("h3", name(s.column)), table(["figure", "learnt", "lately"], lines, caption=caption))
 
 
 def _mixture(found: Shifts) -> Safe | None:
