@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -100,7 +101,7 @@ def test_slices_grow_coarser_and_none_is_lost(place: Place, monkeypatch: pytest.
     slices = api.lately.slices()
     assert len(slices) <= 8
     assert sum(s.rows for s in slices) == sum(s.tally.rows for s in slices if s.tally is not None) == 80
-    assert all(a.ended < b.began for a, b in zip(slices, slices[1:], strict=False))
+    assert all(a.ended < b.began for a, b in pairwise(slices))
     assert slices[-1].rows == 2
     assert slices[0].rows > 2
 

@@ -3,7 +3,8 @@
 Imports `store`, `explain` and the rooms below; only `cli` opens it. Begin with `desk`, the live model and its one
 writer: `served` is what the model becomes, `journal` the SQLite file beside it in which every operation stands before
 it is acknowledged, `recovery` what opening sees to. `api` says what can be asked, `app` gives it addresses, `guard`
-says who may ask; `openapi`, `problems` and `metrics` are what their names say.
+says who may ask; `openapi`, `problems` and `metrics` are what their names say. `judging` asks how good the model is,
+`lately` what came in since it was learnt; `place` and `pages` are for people.
 An *operation* is one change that was asked for, with its number; a *standing* is what a kept row is just now: counted
 under a label, in the pool, skipped or gone. To *fold* is to write the model file anew.
 """
