@@ -116,7 +116,13 @@ def test_of_a_busy_slice_only_some_rows_are_counted(place: Place, monkeypatch: p
     (only,) = place.api.lately.slices()
     assert only.rows == 5_000
     assert only.tally is not None
-    assert only.tally.rows == 1_000 + 4 * 63
+    assert only.tally.rows == 1_000 + 4_000 // 32
+    for row, p in zip(some, chances, strict=True):
+        place.api.lately.asked(served, [row], p[None])
+    (only,) = place.api.lately.slices()
+    assert only.rows == 6_000
+    assert only.tally is not None
+    assert only.tally.rows == 1_000 + 5_000 // 32
 
 
 def test_drift_is_named_and_its_level_held(place: Place) -> None:

@@ -60,7 +60,7 @@ def _drift(asked: Asked, served: Served, rows: int) -> Safe:
         f"{many(found.rows[0], 'row')} that were learnt."
     )
     level = (
-        "Every column is tested, and the level is held over all of them: if nothing has changed, at most "
+        "Every column is tested, and the level is held over all of them: if nothing has changed, about "
         f"{100 * LEVEL:.0f} % of such pages claim that anything has."
     )
     verdict = tag("p", tag("strong", found.summary), class_="note warning" if moved else "note", id="drift-says")
