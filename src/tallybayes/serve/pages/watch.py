@@ -50,7 +50,9 @@ def _drift(asked: Asked, served: Served, rows: int) -> Safe:
     found = lately.drift(served, every=every)
     head = tag("h2", "Do rows still come from what was learnt?")
     if found is None:
-        said = f"{many(rows, 'row')} so far: too few to tell. {FEWEST} are needed, of categories or numbers."
+        said = f"{many(rows, 'row')} so far: too few to tell, {FEWEST} are needed."
+        if not any(c.like in ("category", "number") for c in served.model.schema.counted):
+            said = "Categories and numbers are tested, and the model reads neither."
         return tag("section", head, tag("p", said), id="drift")
     window = lately.window(every=every)
     assert window is not None and window.tally is not None
@@ -63,7 +65,9 @@ def _drift(asked: Asked, served: Served, rows: int) -> Safe:
         "Every column is tested, and the level is held over all of them: if nothing has changed, about "
         f"{100 * LEVEL:.0f} % of such pages claim that anything has."
     )
-    verdict = tag("p", tag("strong", found.summary), class_="note warning" if moved else "note", id="drift-says")
+    tested = any(s.p_corrected is not None for s in found)
+    says = found.summary if tested else "Nothing could be tested: that needs whole rows, without weights."
+    verdict = tag("p", tag("strong", says), class_="note warning" if moved else "note", id="drift-says")
     newest, whole = f"the newest rows, about {WINDOW:,}", "all since the server began"
     links = [tag("strong", newest), tag("a", whole, href="/watch?rows=all#drift")]
     if every:
