@@ -10,7 +10,7 @@ from ...families.moments import read_moments
 from ...model.joint.dependence import LEVEL
 from ...model.joint.shift import Shift, Shifts
 from ...tally.tally import Tally
-from ..lately import EXACT, FEWEST, PART, WINDOW, Later, Promise, Slice, moment
+from ..lately import EXACT, FEWEST, MOST_LABELS, PART, WINDOW, Later, Promise, Slice, moment
 from ..served import Served
 from .frame import Asked, PageAnswer, View
 from .html import Safe, join, table, tag, text
@@ -261,7 +261,8 @@ def _later(found: Later | None, unknown: int) -> Safe:
         _promised("log loss", found.log_loss, lambda v: f"{v:.3f}"),
     ]
     columns = ["figure", "came", "promised", "95 % of chance, if the promise holds", "verdict"]
-    which = f"{many(found.rows, 'row')}, since the server began."
+    newest = "the newest" if found.rows == MOST_LABELS else "since the server began"
+    which = f"{many(found.rows, 'row')}, {newest}."
     if unknown:
         which += f" {many(unknown, 'more row')} had a class that the model did not know, and are left out."
     chosen = (
