@@ -226,7 +226,7 @@ def test_health_and_metrics(app: Any) -> None:
 
 
 def test_readers_do_not_wait_for_a_writer_and_what_was_given_up_is_never_begun(desk: Desk) -> None:
-    app = make_app(desk, limits=ServeLimits(seconds=0.3))
+    app = make_app(desk, limits=ServeLimits(seconds=1.5))
 
     async def ask_all() -> list[Answer]:
         body = json.dumps({"rows": [row(1)]}).encode()

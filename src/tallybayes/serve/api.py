@@ -13,11 +13,15 @@ from typing import Any
 from ..base.errors import DataError, did_you_mean, excerpt, unknown
 from ..base.wording import jsonable
 from ..model.model import Model
-from .desk import Desk, Done, Receipt
+from .desk import Desk
 from .guard import ServeLimits
 from .journal import KeptRow, Operation
+from .judging import Judging
+from .lately import Lately
+from .lately import told as told_lately
 from .metrics import LiveWatch
 from .problems import ApiProblem
+from .served import Done, OncePerState, Receipt
 from .suggest import Suggester
 
 MOST_LISTED = 1_000  # operations, or rows of the journal, in one answer
@@ -109,7 +113,8 @@ class Api:
 
     def __init__(self, desk: Desk, limits: ServeLimits | None = None) -> None:
         self.desk, self.limits = desk, limits or ServeLimits()
-        self.live, self.suggester = LiveWatch(desk), Suggester(desk)
+        self.live, self.judging, self.once = LiveWatch(desk), Judging(desk), OncePerState()
+        self.lately, self.suggester = Lately(desk), Suggester(desk)
 
     def answer(self, action: Action, given: Mapping[str, Any], key: str = "") -> dict[str, Any]:
         """The answer to a request, after every field was looked at.
@@ -157,9 +162,11 @@ class Api:
             found = f"{len(asked):,} rows, each with the probabilities of {len(classes):,} classes"
             raise ApiProblem("too-many-rows", found, "send them in parts.")
         read, absent = self._filled(asked)
-        chances = self.live.predict_proba(served.model, read, look=look).tolist() if read else []
         told = []
-        for each in chances:
+        if read:
+            chances = self.live.predict_proba(served.model, read, look=look)
+            self.lately.asked(served, read, chances)
+        for each in chances.tolist() if read else ():
             best = each.index(max(each))
             by_class = _by_class(zip(classes, each, strict=True))
             told.append({"class": classes[best], "probability": each[best], "probabilities": by_class})
@@ -195,7 +202,8 @@ class Api:
         report = self.live.report()
         counted = report.counted
         told = {"rows": counted.rows, "failed": counted.failed, "judged": counted.judged, "unsure": counted.unsure}
-        return {**told, "unsure_below": report.unsure_below, "answers": counted.answers, "columns": report.table}
+        more = {"unsure_below": report.unsure_below, "answers": counted.answers, "columns": report.table}
+        return {**told, **more, **told_lately(self.lately, self.desk.served)}
 
     # ---- changing
 

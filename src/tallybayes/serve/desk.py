@@ -20,7 +20,7 @@ import hashlib
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from typing import Any, Self
 
@@ -37,34 +37,10 @@ from .journal import COUNTED, GONE, POOL, SKIPPED, CannotUndo, Journal, KeptRow,
 from .journal_file import JournalError
 from .recovery import beside, caught_up, clear_leftovers, take_lock
 from .rows import RowReader
-from .served import Served
+from .served import Done, Receipt, Served
 
 FOLD_EVERY = 10_000  # rows that may have changed since the model file was written
 _LONGEST_NAME = 200
-
-
-@dataclass(frozen=True)
-class Done:
-    """An operation that is on the disk: its number, the digests of the counts, and the ids of its rows."""
-
-    operation: int
-    digest_before: str
-    digest: str
-    rows: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Receipt:
-    """What an erasure did. Nobody keeps it but whoever asked: the digest before could confirm a guess at the rows."""
-
-    operation: int
-    column: str
-    rows: int  # wiped from the journal
-    counted: int  # of these, rows that the model had counted until now
-    unseen: int  # rows that the model has counted and the journal never held: whose they are, it cannot tell
-    digest_before: str
-    digest: str
-    time: str
 
 
 class Desk:
@@ -79,6 +55,7 @@ class Desk:
         self._request: str | None = None  # the hash of the one that is being answered
         self._lost = False  # whether journal and memory have gone apart
         self._closed = False
+        self.heard: Callable[[Served, Sequence[RowChange]], None] | None = None  # told of labels, with what was before
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Self:
@@ -167,6 +144,11 @@ class Desk:
     def pool_size(self) -> int:
         """How many rows wait for a label."""
         return self._journal.pool_size()
+
+    def counted_rows(self) -> tuple[Served, list[KeptRow]]:
+        """What is served, and the rows of the journal that are counted in it."""
+        served = self._now
+        return served, served.rows_in(self._journal)
 
     def found(self, column: str, value: Any, limit: int = 100) -> list[KeptRow]:
         """Rows of the journal with this value in a column, whatever their standing."""
@@ -351,6 +333,8 @@ class Desk:
             about = (kind, _name(who), now(), len(changes), *digests, undoes)
             operation = Operation(after.version, *about, request=self._request)
             ids = self._journal.write(operation, changes)
+        if self.heard is not None and kind in ("learn", "label"):
+            self.heard(before, changes)
         self._unfolded += len(changes)
         if self._unfolded >= FOLD_EVERY:
             with contextlib.suppress(TallybayesError):  # it is in the journal; closing or the next time will do

@@ -11,9 +11,9 @@ from typing import Any
 from ...base.canon import many, number_text, printable
 from ...base.canon import text as canonical
 from ..asking import KEPT, LONGEST, WEIGHT, AskAnswer, AskField, AskForm
-from ..desk import Done
 from ..journal import GONE, POOL, SKIPPED, KeptRow
 from ..problems import ApiProblem
+from ..served import Done
 from .answer import answer, other_answer
 from .frame import Asked, Fragment, GoTo, PageAnswer, View
 from .html import Safe, choice, join, on_enter, tag

@@ -13,8 +13,9 @@ from dataclasses import asdict
 from typing import Any
 
 from ...base import canon
-from ..desk import Desk, Receipt
+from ..desk import Desk
 from ..journal import MOST_ID, KeptRow
+from ..served import Receipt
 from .frame import Asked, PageAnswer, View
 from .html import Safe, exact, join, table, tag, text
 from .journal import column_and_value
