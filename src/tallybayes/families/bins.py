@@ -92,34 +92,30 @@ class Bins(Family):
         if not is_plain(context.smoothing) or not len(h.codes):
             return None
         out = np.zeros((more.rows, asked.rows, context.n_classes))
-        there = asked.present()
-        x, inverse = np.unique(h.middles_of(asked.values[there]), return_inverse=True)
-        has = more.present()
-        gone = np.flatnonzero(~has)
-        if len(gone):
-            out[gone] = self.estimate(counts, context).parts(asked)
+        has, there = more.present(), np.flatnonzero(asked.present())
+        if not has.all():  # it would be counted without a value: all is as it was
+            out[~has] = self.estimate(counts, context).parts(asked)
         cases = np.flatnonzero(has)
-        codes = h.cells.codes(more.values[cases])
-        seen = labels[cases] if self.method == "mdl" else np.zeros(len(cases), dtype=np.int64)
-        keys = list(zip(codes.tolist(), weights[cases].tolist(), seen.tolist(), strict=True))
+        codes, labels, weights = h.cells.codes(more.values[cases]), labels[cases], weights[cases]
+        seen = labels if self.method == "mdl" else np.zeros_like(labels)
+        keys = list(zip(codes.tolist(), weights.tolist(), seen.tolist(), strict=True))
         number = {key: i for i, key in enumerate(dict.fromkeys(keys))}
         of = np.array([number[key] for key in keys], dtype=np.int64)
-        each = self._cuts_with(h, list(number))
-        below = np.vstack([np.zeros(context.n_classes), np.cumsum(h.n, axis=0)])
-        middle = h.middles_of(more.values[cases])
-        sizes = np.array([len(cuts) for cuts in each], dtype=np.int64)
-        asked_in = np.stack([which_bin(cuts, x) for cuts in each]) if each else np.zeros((0, len(x)), dtype=np.int64)
-        for size in np.unique(sizes):
+        all_cuts = self._cuts_with(h, list(number))
+        sizes = np.array([len(cuts) for cuts in all_cuts], dtype=np.int64)
+        x, inverse = np.unique(h.middles_of(asked.values[there]), return_inverse=True)
+        middle, up_to = middles(*h.cells.edges(codes)), np.vstack([np.zeros(context.n_classes), np.cumsum(h.n, axis=0)])
+        for size in np.unique(sizes):  # tables of one size are smoothed as one: bins × cases × classes
             some = np.flatnonzero(sizes[of] == size)
-            cuts = [each[d] for d in of[some].tolist()]
-            edges = np.searchsorted(h.middle, np.array(cuts).reshape(len(some), size), side="left")
-            n = np.diff(below[np.pad(edges, ((0, 0), (1, 1)), constant_values=((0, 0), (0, len(h.middle))))], axis=1)
-            own = (np.array(cuts).reshape(len(some), size) <= middle[some, None]).sum(axis=1)
-            n = np.ascontiguousarray(n.transpose(1, 0, 2))
-            n[own, np.arange(len(some)), labels[cases[some]]] += weights[cases[some]]
+            j = np.arange(len(some))
+            which, back = np.unique(of[some], return_inverse=True)
+            asked_in = np.stack([which_bin(all_cuts[i], x) for i in which.tolist()])[back]
+            cuts = np.array([all_cuts[i] for i in which.tolist()]).reshape(len(which), size)[back]
+            ends = np.pad(np.searchsorted(h.middle, cuts), ((0, 0), (1, 1)), constant_values=(0, len(h.middle)))
+            n = np.ascontiguousarray(np.diff(up_to[ends], axis=1).transpose(1, 0, 2))
+            n[(cuts <= middle[some, None]).sum(axis=1), j, labels[some]] += weights[some]
             log = safe_log(context.probabilities(n, ()))
-            said = log[asked_in[of[some]], np.arange(len(some))[:, None]]
-            out[np.ix_(cases[some], np.flatnonzero(there))] = said[:, inverse]
+            out[cases[some, None], there] = log[asked_in, j[:, None]][:, inverse]
         return out
 
     def _cuts_with(self, h: Histogram, more: list[tuple[int, float, int]]) -> list[Floats]:
