@@ -1,0 +1,52 @@
+"""What holds for every page: no barrier, no sideways scrolling, nothing on the console; and the door with its token."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from browsing import OTHER_NAME, Server, Visit, flats, served
+from strategies import ALL
+
+from tallybayes.serve.pages.frame import MENU
+
+Sits = Callable[..., Visit]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    folder = tmp_path_factory.mktemp("every page")
+    table = flats(folder, unlabelled=20)
+    with served(folder / "flats.tb.parquet", "--fit", str(table), "--target", "let", "--set", "note=text") as running:
+        yield running
+
+
+@pytest.mark.parametrize("path", [path for path, _ in MENU])
+def test_a_page_has_no_barrier_in_light_and_dark_and_on_a_phone(server: Server, visit: Sits, path: str) -> None:
+    person = visit(server)
+    assert person.go(path) == 200
+    person.check(thorough=ALL)
+    assert person.page.locator("nav a[aria-current=page]").get_attribute("href") == path
+
+
+def test_the_token_is_asked_for_once_under_any_name_of_the_server(tmp_path: Path, visit: Sits) -> None:
+    token, secret = "a-token-of-some-length", tmp_path / "token"
+    secret.write_text(token)
+    secret.chmod(0o600)
+    with served(tmp_path, "--token-file", str(secret), "--name", OTHER_NAME) as server:
+        person = visit(f"http://{OTHER_NAME}:{server.port}")
+        person.go("/api")
+        assert person.page.url.endswith("/enter")
+        person.check(thorough=ALL)
+        with person.refused(401):
+            person.page.keyboard.type("a-token-of-some-other")
+            person.page.keyboard.press("Enter")
+            person.page.get_by_role("alert").wait_for()
+        person.page.get_by_label("Token").fill(token)
+        person.page.get_by_role("button", name="Enter").click()
+        person.page.wait_for_url("**/start")
+        assert token not in person.page.evaluate("document.cookie")
+        stranger = visit(f"http://localhost:{server.port}")
+        stranger.go("/start")
+        assert stranger.page.url.endswith("/enter")
