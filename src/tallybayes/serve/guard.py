@@ -31,7 +31,7 @@ _SAFE = ("GET", "HEAD", "OPTIONS")
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _HEADERS = [
     (b"x-content-type-options", b"nosniff"),
-    (b"referrer-policy", b"no-referrer"),
+    (b"referrer-policy", b"same-origin"),  # with no-referrer, a browser sends our own forms with Origin: null
     (b"cache-control", b"no-store"),
     (b"cross-origin-resource-policy", b"same-origin"),
     (

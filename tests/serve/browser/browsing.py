@@ -27,7 +27,10 @@ class Server:
 
     def __init__(self, path: Path, *options: str) -> None:
         words = [sys.executable, "-m", "tallybayes", "serve", str(path), "--port", "0", *options]
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [SOURCES, os.environ.get("PYTHONPATH")]))}
+        environment = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(filter(None, [SOURCES, os.environ.get("PYTHONPATH")])),
+        }
         self._process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=environment)
         told = []
         for line in self._process.stdout:
