@@ -145,10 +145,10 @@ class Visit:
 
 # What is broader than the page, where the page can be scrolled sideways
 _TOO_BROAD = """() => {
-  const root = document.documentElement;
-  if (root.scrollWidth <= root.clientWidth) return "";
-  const broad = [...document.body.querySelectorAll("*")].filter((e) => e.getBoundingClientRect().right > root.clientWidth + 1);
-  return `${root.scrollWidth} of ${root.clientWidth}: ` + broad.slice(0, 3).map((e) => e.outerHTML.slice(0, 120)).join(" | ");
+  const root = document.documentElement, most = root.clientWidth;
+  if (root.scrollWidth <= most) return "";
+  const broad = [...document.body.querySelectorAll("*")].filter((e) => e.getBoundingClientRect().right > most + 1);
+  return `${root.scrollWidth} pixels: ` + broad.slice(0, 3).map((e) => e.outerHTML.slice(0, 120)).join(" | ");
 }"""
 _FOCUSED = """() => {
   const at = document.activeElement, style = getComputedStyle(at), box = at.getBoundingClientRect();
