@@ -50,3 +50,28 @@ def test_the_token_is_asked_for_once_under_any_name_of_the_server(tmp_path: Path
         stranger = visit(f"http://localhost:{server.port}")
         stranger.go("/start")
         assert stranger.page.url.endswith("/enter")
+
+
+def test_by_the_keyboard_one_skips_the_menu_and_says_who_one_is(server: Server, visit: Sits) -> None:
+    person = visit(server)
+    person.go("/api")
+    person.tab_to(".skip", most=1)
+    person.page.keyboard.press("Enter")
+    assert person.page.evaluate("document.activeElement.id") == "main"
+    person.go("/api")
+    person.tab_to("input[name=name]")
+    person.page.keyboard.type('Ann "<b>" O\'Neill')
+    with person.page.expect_navigation():
+        person.page.keyboard.press("Enter")
+    assert person.page.locator("#told").inner_text() == "The journal will call you Ann \"<b>\" O'Neill."
+    person.page.reload()
+    assert person.page.locator("#told").is_hidden()
+    assert person.page.locator("input[name=name]").input_value() == 'Ann "<b>" O\'Neill'
+
+
+def test_without_the_script_a_form_is_sent_all_the_same(server: Server, visit: Sits) -> None:
+    person = visit(server, java_script_enabled=False)
+    person.go("/api")
+    person.page.get_by_label("You are").fill("Ben")
+    person.page.get_by_role("button", name="Set").click()
+    person.page.get_by_text("The journal will call you Ben.").wait_for()
