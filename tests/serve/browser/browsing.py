@@ -15,8 +15,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import pytest
+
 import tallybayes as tb
 
+marks = pytest.mark.xdist_group("browser")  # one worker has the browser: two would only wait for each other
 SOURCES = str(Path(tb.__file__).resolve().parents[1])
 OTHER_NAME = "page.example"  # another name of this machine, which the browser of the tests knows
 PHONE, DESKTOP = 390, 1000  # pixels
@@ -83,7 +86,7 @@ class Visit:
     def __init__(self, context: Any, address: str) -> None:
         self.address, self.troubles = address, []
         self.page = context.new_page()
-        self.page.set_default_timeout(15_000)
+        self.page.set_default_timeout(30_000)
         self.page.on("console", lambda said: self._note(f"{said.type}: {said.text}", said.type in ("error", "warning")))
         self.page.on("pageerror", lambda error: self._note(f"uncaught: {error}"))
         self.page.on("request", lambda asked: self._note(f"asked elsewhere: {asked.url}", self._elsewhere(asked.url)))

@@ -10,13 +10,6 @@ import pytest
 from browsing import DESKTOP, OTHER_NAME, Server, Visit
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """One worker has the browser: two would only wait for each other."""
-    for item in items:
-        if "browser" in item.path.parts:
-            item.add_marker(pytest.mark.xdist_group("browser"))
-
-
 @pytest.fixture(scope="module")  # and no longer: while Playwright runs, nobody else in its process may use asyncio
 def chromium() -> Iterator[Any]:
     program = shutil.which("chromium")

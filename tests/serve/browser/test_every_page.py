@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from browsing import OTHER_NAME, Server, Visit, flats, served
+from browsing import OTHER_NAME, Server, Visit, flats, marks, served
 from strategies import ALL
 
 from tallybayes.serve.pages.frame import MENU
 
+pytestmark = marks
 Sits = Callable[..., Visit]
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def server(chromium: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("every page")
     table = flats(folder, unlabelled=20)
     with served(folder / "flats.tb.parquet", "--fit", str(table), "--target", "let", "--set", "note=text") as running:
@@ -63,7 +65,7 @@ def test_by_the_keyboard_one_skips_the_menu_and_says_who_one_is(server: Server, 
     person.page.keyboard.type('Ann "<b>" O\'Neill')
     with person.page.expect_navigation():
         person.page.keyboard.press("Enter")
-    assert person.page.locator("#told").inner_text() == "The journal will call you Ann \"<b>\" O'Neill."
+    assert person.page.locator("#told").inner_text() == 'The journal will call you Ann "<b>" O\'Neill.'
     person.page.reload()
     assert person.page.locator("#told").is_hidden()
     assert person.page.locator("input[name=name]").input_value() == 'Ann "<b>" O\'Neill'
