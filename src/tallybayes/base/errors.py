@@ -22,6 +22,7 @@ import sys
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from itertools import islice
 from typing import TypeVar
 
@@ -38,6 +39,7 @@ __all__ = [
     "TallybayesWarning",
     "did_you_mean",
     "excerpt",
+    "heard",
     "in_our_words",
     "unknown",
     "warn",
@@ -146,8 +148,26 @@ for _public in (TallybayesWarning, TallybayesError, *TallybayesError.__subclasse
     _public.__module__ = "tallybayes"  # as users import them, so a traceback shows `tallybayes.CannotForget`
 
 
+_hearing: ContextVar[list[str] | None] = ContextVar("hearing", default=None)
+
+
+@contextmanager
+def heard() -> Iterator[list[str]]:
+    """Within it, what this thread would be warned of goes into a list: for a page, where nobody sees a warning."""
+    told: list[str] = []
+    before = _hearing.set(told)
+    try:
+        yield told
+    finally:
+        _hearing.reset(before)
+
+
 def warn(message: str) -> None:
     """Issue a TallybayesWarning that points at the caller's own line, however deep the library is."""
+    told = _hearing.get()
+    if told is not None:
+        told.append(message)
+        return
     frame, depth = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "tallybayes":
         frame, depth = frame.f_back, depth + 1

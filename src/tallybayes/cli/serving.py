@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @click.command(short_help="Serve a model over HTTP, with a journal.")
-@click.argument("model", type=click.Path())
+@click.argument("model", type=click.Path(), default=".")
 @click.option("--fit", "data", metavar="DATA", help="Make MODEL of these rows first; the journal keeps them.")
 @click.option("--target", metavar="COLUMN", help="With --fit: the column to predict; rows without it are the pool.")
 @click.option("--set", "sets", multiple=True, metavar="COLUMN=KIND", help="With --fit: what a column is. Repeatable.")
@@ -33,8 +33,8 @@ def serve(
 ) -> None:  # fmt: skip
     """Pages in the browser, and an API that /openapi.json describes, until SIGTERM or Ctrl-C.
 
-    MODEL is a model file; or a folder, in which models are made and opened on the page. What is learnt is in
-    MODEL.journal before it is acknowledged, and in MODEL when the server ends.
+    MODEL is a model file; or a folder, in which models are made and opened on the page: the current one if nothing is
+    said. What is learnt is in MODEL.journal before it is acknowledged, and in MODEL when the server ends.
     """
     from ..serve.guard import check_token, is_loopback
 

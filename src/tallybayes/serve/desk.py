@@ -78,6 +78,7 @@ class Desk:
         self._unseen: Tally | None = None  # the counts of rows that the journal does not hold, once they are asked for
         self._request: str | None = None  # the hash of the one that is being answered
         self._lost = False  # whether journal and memory have gone apart
+        self._closed = False
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Self:
@@ -308,7 +309,8 @@ class Desk:
     def close(self) -> None:
         """Fold, if there is anything to fold, and give journal and lock back. Nothing is lost where that fails."""
         with self._turn, self._held:
-            if self._unfolded and not self._lost:
+            done, self._closed = self._closed, True
+            if self._unfolded and not self._lost and not done:
                 try:
                     self.fold()
                 except TallybayesError as error:
@@ -326,6 +328,8 @@ class Desk:
     def _writing(self) -> Iterator[RowReader]:
         """The turn of a writer, and how rows are read now."""
         with self._turn:
+            if self._closed:
+                raise self._journal.closed()
             if self._lost:
                 hint = "close it and open it again: Desk.open(path) takes up what is on the disk."
                 raise JournalError("the disk has failed, and it is not certain what the journal holds", hint=hint)

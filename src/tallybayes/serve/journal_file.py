@@ -25,6 +25,10 @@ class JournalError(TallybayesError):
     """The journal of a served model cannot be read or written, or does not belong to it; nothing has been changed."""
 
 
+class JournalClosed(JournalError):
+    """The model was closed before this was answered, as when another is opened; nothing has been changed."""
+
+
 class JournalFile:
     """An open file; `create` makes one where there is none. Writing is for one thread of one process at a time."""
 
@@ -124,12 +128,17 @@ class JournalFile:
             return JournalError(f"{self.path} is not a journal of tallybayes; it is untouched", hint=hint)
         if name.startswith("SQLITE_CORRUPT") or any(sign in str(error) for sign in ("no such table", "malformed")):
             return self._damaged(str(error))
-        hint = "make room on the disk, or mend the rights of the file and its folder; nothing has been changed."
         if isinstance(error, sqlite3.ProgrammingError):
-            hint = "it has been closed; open the model again: Desk.open(path)."
+            return self.closed()
+        hint = "make room on the disk, or mend the rights of the file and its folder; nothing has been changed."
         if name.startswith("SQLITE_BUSY"):
             hint = "another program is writing to it: end that, then try again."
         return JournalError(f"{self.path}: {error}", hint=hint)
+
+    def closed(self) -> JournalClosed:
+        """The refusal of whatever comes too late."""
+        hint = "ask again: another model may be open now. Desk.open(path) opens this one."
+        return JournalClosed(f"{self.path} has been closed; nothing has been changed", hint=hint)
 
     def _damaged(self, how: str) -> JournalError:
         hint = "restore journal and model from one backup; the model file can be used by itself."

@@ -2,18 +2,41 @@
 
 from __future__ import annotations
 
+import contextlib
+import datetime as dt
 import os
 import threading
 from collections.abc import Iterator
+from dataclasses import dataclass
 
+from ..base.disk import Stamp, stamp
+from ..base.errors import TallybayesError
+from ..store.model_file import load_stored
 from .api import Api
 from .desk import Desk
+from .fitting import EFFORTS, Fitting, Order
 from .guard import ServeLimits
+from .looking import TableChoices, TableLook
 from .problems import ApiProblem
 
 MODELS = (".tb.parquet", ".tb")
 TABLES = (".csv", ".tsv", ".txt", ".jsonl", ".parquet", ".csv.gz", ".tsv.gz", ".jsonl.gz")
 LONGEST_NAME = 120  # characters of a file's name
+_MOST_LOOKS = 3  # tables whose rows are remembered while somebody decides about them
+_LARGEST_READ = 50_000_000  # bytes of a model file that is read only to be listed
+_PATIENCE = 5.0  # seconds that a fit has to end when the server does
+
+
+@dataclass(frozen=True)
+class ModelFacts:
+    """What a list says of a model: rows and classes, when its file was written, or why it cannot be read."""
+
+    name: str
+    written: dt.datetime
+    rows: int | None = None
+    target: str = ""
+    classes: tuple[str, ...] = ()
+    problem: str = ""
 
 
 class Place:
@@ -22,7 +45,12 @@ class Place:
     def __init__(self, folder: str, *, desk: Desk | None = None, limits: ServeLimits | None = None) -> None:
         self.folder, self.limits = os.path.realpath(folder), limits or ServeLimits()
         self._turn = threading.Lock()
+        self._opening = threading.Lock()  # one model is opened at a time, or begun
         self._api = None if desk is None else Api(desk, self.limits)
+        self.fitting: Fitting | None = None  # the last one, which may go on
+        self._looks: dict[tuple[str, Stamp], TableLook] = {}
+        self._facts: dict[tuple[str, Stamp], ModelFacts] = {}
+        self._coming: set[str] = set()  # names that files are about to have
 
     @classmethod
     def of(cls, desk: Desk, limits: ServeLimits | None = None) -> Place:
@@ -67,6 +95,48 @@ class Place:
         """The names of the tables in the folder."""
         return [name for name in self._names() if name.lower().endswith(TABLES) and not name.endswith(MODELS)]
 
+    def look(self, name: str) -> TableLook:
+        """What a table of the folder holds; the last few are remembered until the file changes."""
+        path = self.path_of(name)
+        if not name.lower().endswith(TABLES) or name.endswith(MODELS) or not os.path.isfile(path):
+            hint = f"a table is a file whose name ends in {', '.join(TABLES)}."
+            raise ApiProblem("not-found", f"there is no table {name!r} here", hint)
+        key = name, stamp(os.stat(path))
+        with self._turn:
+            found = self._looks.pop(key, None)
+        found = found or TableLook(path)
+        with self._turn:
+            self._looks[key] = found
+            for old in list(self._looks)[:-_MOST_LOOKS]:
+                del self._looks[old]
+        return found
+
+    def facts(self, name: str) -> ModelFacts:
+        """What a list says of a model of the folder."""
+        path = self.path_of(name)
+        status = os.stat(path)
+        key = name, stamp(status)
+        if key not in self._facts:
+            self._facts[key] = _facts(path, name, status)
+        return self._facts[key]
+
+    @contextlib.contextmanager
+    def coming(self, name: str) -> Iterator[str]:
+        """The path for a new file of this name, or of one like it where that is taken: "flats 2.csv"."""
+        with self._turn:
+            path = self.path_of(name)
+            end = next((end for end in (*MODELS, *TABLES) if name.lower().endswith(end)), "")
+            stem, number = name[: len(name) - len(end)], 1
+            while os.path.lexists(path) or path in self._coming:
+                number += 1
+                path = self.path_of(f"{stem} {number}{name[len(stem) :]}")
+            self._coming.add(path)
+        try:
+            yield path
+        finally:
+            with self._turn:
+                self._coming.discard(path)
+
     def _names(self) -> Iterator[str]:
         for name in sorted(os.listdir(self.folder)):
             try:
@@ -87,13 +157,50 @@ class Place:
     def open_model(self, name: str) -> None:
         """Serve a model of the folder from now on."""
         path = self.path_of(name)
-        if self._api is not None and os.path.realpath(self._api.desk.path) == path:
-            return
-        self.take(Desk.open(path))
+        with self._opening:
+            if not self.serves(path):
+                self.take(Desk.open(path))
+
+    def serves(self, path: str) -> bool:
+        """Whether this model is the one that is open."""
+        return self._api is not None and os.path.realpath(self._api.desk.path) == path
+
+    def begin(
+        self, table: str, name: str, target: str, choices: TableChoices, effort: str = "usual", who: str = ""
+    ) -> Fitting:
+        """Make a model of a table in the background, and serve it once it is made; one at a time."""
+        source, ending = self.path_of(table), "" if name.endswith(MODELS) else MODELS[0]
+        path = self.path_of(name + ending)
+        if effort not in EFFORTS:
+            raise ApiProblem("data", f"there is no effort {effort[:60]!r}", f"take {' or '.join(EFFORTS)}.")
+        with self._opening:
+            if self.fitting is not None and self.fitting.running:
+                found = f"{self.fitting.order.name} is being made already"
+                raise ApiProblem("conflict", found, "wait for it, or cancel it on the page /start.")
+            if os.path.lexists(path):
+                raise ApiProblem("conflict", f"there is a model {name + ending!r} already", "give another name.")
+            self.fitting = Fitting(Order(source, path, target, choices, effort, who), self.take)
+            self.fitting.start()
+            return self.fitting
 
     def close(self) -> None:
-        """Fold and close what is open."""
+        """Fold and close what is open, and let nothing more be made."""
+        if self.fitting is not None and self.fitting.running:
+            self.fitting.cancel()
+            self.fitting.wait(_PATIENCE)
         with self._turn:
             before, self._api = self._api, None
         if before is not None:
             before.desk.close()
+
+
+def _facts(path: str, name: str, status: os.stat_result) -> ModelFacts:
+    when = dt.datetime.fromtimestamp(status.st_mtime, dt.UTC)
+    if status.st_size > _LARGEST_READ:
+        return ModelFacts(name, when)
+    try:
+        stored = load_stored(path)
+    except TallybayesError as error:
+        return ModelFacts(name, when, problem=error.found)
+    rows = None if stored.tally is None else stored.tally.rows
+    return ModelFacts(name, when, rows, stored.schema.target, stored.tally.classes if stored.tally else ())

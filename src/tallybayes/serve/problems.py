@@ -13,12 +13,13 @@ from ..base.errors import (
     CannotForget,
     DataError,
     FileError,
+    ModelFileError,
     SchemaError,
     SettingsError,
     TallybayesError,
 )
 from .journal import CannotUndo, NotInJournal
-from .journal_file import JournalError
+from .journal_file import JournalClosed, JournalError
 
 MEDIA_TYPE = "application/problem+json"
 # name → status and title
@@ -31,6 +32,7 @@ KINDS: dict[str, tuple[int, str]] = {
     "slow-body": (408, "The body came too slowly"),
     "conflict": (409, "This contradicts what has been done"),
     "no-model": (409, "No model is open"),
+    "switched": (409, "The model was closed meanwhile"),
     "too-many-bytes": (413, "The body is too large"),
     "not-a-form": (400, "The body is not a form as it is expected"),
     "not-a-json-body": (415, "The body is said to be something else than JSON"),
@@ -48,9 +50,11 @@ _OF_ERRORS: list[tuple[type[Exception], str]] = [
     (CannotForget, "conflict"),
     (CannotUndo, "conflict"),
     (CannotEstimate, "conflict"),
+    (JournalClosed, "switched"),
     (JournalError, "disk"),
     (FileError, "disk"),
     (DataError, "data"),
+    (ModelFileError, "data"),
     (SchemaError, "data"),
     (SettingsError, "data"),
 ]

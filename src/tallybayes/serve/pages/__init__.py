@@ -14,19 +14,19 @@ from starlette.routing import BaseRoute, Route
 
 from ...explain.report.html import STYLE
 from ..place import Place
-from . import reference
+from . import ask, reference, start, table
 from .entering import enter_routes
 from .frame import Asked, Frame, GoTo, PageAnswer, set_name
 
 _STATIC = {"page.css": "text/css", "page.js": "text/javascript", "icon.svg": "image/svg+xml"}
-_MODULES = (reference,)
+_MODULES = (start, table, ask, reference)
 
 
 def page_routes(place: Place, token: str | None = None) -> list[BaseRoute]:
     """The addresses of all pages of a place; `token` is what the server asks of everybody, if anything."""
     frame = Frame(place)
     pages = [("GET", "/", _home), ("POST", "/you", set_name), *(page for each in _MODULES for page in each.PAGES)]
-    return [*(frame.route(*page) for page in pages), *enter_routes(frame, token), _static()]
+    return [*(frame.route(*page) for page in pages), *enter_routes(frame, token), start.upload_route(frame), _static()]
 
 
 def _home(asked: Asked) -> PageAnswer:

@@ -189,7 +189,10 @@ class Frame:
         if isinstance(answer, Fragment):
             return HTMLResponse(join(answer.body))
         if isinstance(answer, GoTo):
-            out: Response = RedirectResponse(answer.address, 303)
+            live = "x-live" in request.headers  # the script goes there itself: it would follow and take the page
+            out: Response = (
+                Response(headers={"x-go-to": answer.address}) if live else RedirectResponse(answer.address, 303)
+            )
             if answer.told:
                 _set_cookie(out, _TOLD, quote(answer.told[:300]), 60)
             if answer.name is not None:

@@ -6,9 +6,9 @@ import html
 from typing import Any
 
 from ...base.wording import printable
+from ..asking import LONGEST
 
-_VOID = {"br", "hr", "img", "input", "link", "meta", "rect", "line", "circle", "path"}
-LONGEST = 5_000  # characters of a text from outside
+_VOID = {"br", "hr", "img", "input", "link", "meta"}
 
 
 class Safe(str):
@@ -63,6 +63,26 @@ def bar(share: float, *, label: str, class_: str = "") -> Safe:
         "svg", tag("rect", width="100", height="8", class_="rest"), filled,
         viewBox="0 0 100 8", preserveAspectRatio="none", class_="bar", role="img", aria_label=label,
     )  # fmt: skip
+
+
+def leaning(share: float, *, label: str) -> Safe:
+    """A bar from the middle to the right for a share above 0, to the left for one below; at most 1 either way."""
+    width = 50 * min(abs(share), 1.0)
+    side = tag(
+        "rect", x=f"{50 if share > 0 else 50 - width:.2f}", width=f"{width:.2f}", height="8",
+        class_="for" if share > 0 else "against",
+    )  # fmt: skip
+    middle = tag("rect", x="49.7", width="0.6", height="8", class_="middle")
+    return tag(
+        "svg", tag("rect", width="100", height="8", class_="rest"), side, middle,
+        viewBox="0 0 100 8", preserveAspectRatio="none", class_="bar", role="img", aria_label=label,
+    )  # fmt: skip
+
+
+def choice(name: str, options: list[tuple[str, Any]], chosen: str, **attributes: Any) -> Safe:
+    """A list to choose from: what is sent, and what is shown."""
+    each = [tag("option", shown, value=value, selected=value == chosen) for value, shown in options]
+    return tag("select", each, name=name, **attributes)
 
 
 def _flat(value: Any) -> str:

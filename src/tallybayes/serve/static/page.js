@@ -3,7 +3,9 @@
 //   [data-poll="/address"]         asked for anew every data-every milliseconds, in its own place
 //   [data-key="1"]                 pressed by that key, wherever one is but in a field
 //   input[data-with="name"]        goes together with the field of that name in the same form: a slider and its number
-//   form[data-drop]                takes a file that is dropped or picked, and sends it
+//   form[data-drop]                takes a file that is dropped or picked, and sends it; data-most: bytes it may have
+//   template[data-remarks]         in an answer: what stands in its elements with data-into="id" goes into the elements
+//                                  of these ids; all others with data-remark are emptied
 "use strict";
 
 const patience = 120; // milliseconds after the last key
@@ -18,8 +20,30 @@ async function ask(address, options = {}) {
   return fetch(address, { ...options, headers: { "X-Live": "1", ...(options.headers || {}) }, redirect: "follow" });
 }
 
+async function words(answer) { // the guard, which stands before the pages, answers in JSON
+  const text = await answer.text();
+  if (!(answer.headers.get("Content-Type") || "").includes("json")) return text;
+  const problem = JSON.parse(text);
+  const note = document.createElement("p");
+  note.className = "note warning";
+  note.textContent = `${problem.title}: ${problem.detail}. ${problem.hint || ""}`;
+  return note.outerHTML;
+}
+
+function remark(range) {
+  const told = range.querySelector("template[data-remarks]");
+  if (!told) return;
+  for (const each of document.querySelectorAll("[data-remark]")) each.replaceChildren();
+  for (const each of told.content.children) {
+    const place = document.getElementById(each.dataset.into);
+    if (place) place.replaceChildren(...each.childNodes);
+  }
+  told.remove();
+}
+
 function put(element, html) {
   const range = document.createRange().createContextualFragment(html);
+  remark(range);
   if (range.firstElementChild && range.firstElementChild.id === element.id) element.replaceWith(range);
   else element.replaceChildren(range);
   begin(document);
@@ -38,7 +62,7 @@ function live(form) {
     try {
       const body = new URLSearchParams(new FormData(form));
       const answer = await ask(form.action, { method: "POST", body, signal: running.signal });
-      put(place, await answer.text());
+      put(place, await words(answer));
       said("");
     } catch (error) {
       if (error.name !== "AbortError") said("The server does not answer. Is it still running?");
@@ -70,7 +94,7 @@ function poll(element) {
         location.assign(answer.headers.get("X-Go-To"));
         return;
       }
-      put(element, await answer.text());
+      put(element, await words(answer));
     } catch {
       said("The server does not answer. Is it still running?");
     }
@@ -93,6 +117,10 @@ function drop(form) {
   const picked = form.querySelector("input[type=file]");
   const send = async (file) => {
     if (!file) return;
+    if (file.size > Number(form.dataset.most || Infinity)) {
+      said(`${file.name} is too large to be sent. Put it into the folder instead.`);
+      return;
+    }
     said(`Sending ${file.name} …`);
     try {
       const answer = await ask(`${form.action}?name=${encodeURIComponent(file.name)}`, {
@@ -103,7 +131,7 @@ function drop(form) {
       if (answer.ok) location.assign(answer.headers.get("X-Go-To") || "/start");
       else {
         said("");
-        put(form.querySelector("[data-told]"), await answer.text());
+        put(form.querySelector("[data-told]"), await words(answer));
       }
     } catch {
       said("The file could not be sent. Is the server still running, and the file still there?");

@@ -1,0 +1,197 @@
+"""A table before a model is made of it: what each column is taken for and why, to be changed by a click."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from ...base.canon import many, printable
+from ..fitting import EFFORTS
+from ..looking import CHOICES, Glimpse, TableChoices, TableLook, TakenFor, Understood
+from ..place import MODELS, TABLES
+from ..problems import ApiProblem
+from .frame import Asked, Fragment, GoTo, PageAnswer, View, sentence
+from .html import Safe, bar, choice, join, table, tag
+
+_FEW = 60  # columns that are shown at once, and classes
+_NAME = 80  # characters of a name that are shown
+_WHY = 400
+_LONG = 36  # characters of a value
+_HERE = {"fold=True": "“Letter case makes no difference” above", "missing=[…]": "“These mean missing” above"}
+
+
+def show(asked: Asked) -> PageAnswer:
+    """What was understood of a table; the script asks for a piece of it when something is changed."""
+    look = asked.place.look(asked.one("table"))
+    target, chosen = _target(asked, look), _chosen(asked, look)
+    found = look.understood(target, chosen)
+    if asked.live:
+        return Fragment(join(_summary(look, target, found), _remarks(look, target, found)))
+    hidden = tag("input", type="hidden", name="table", value=look.name)
+    body = asked.frame.form(
+        "/start/look", hidden, _asking(asked, look, target), _summary(look, target, found), _ending(asked, look),
+        _cells(chosen),
+        _columns(look, target, chosen.kinds, found), data_live="#understood", id="look",
+    )  # fmt: skip
+    return View("/start", f"The table {printable(look.name, _NAME)}", body)
+
+
+def fit(asked: Asked) -> PageAnswer:
+    """Begin to make the model."""
+    look = asked.place.look(asked.one("table"))
+    target, chosen = _target(asked, look), _chosen(asked, look)
+    found = look.understood(target, chosen)
+    if found.problem is not None:
+        raise found.problem
+    name = asked.one("name").strip()
+    if not name:
+        raise ApiProblem("data", "the model has no name", "give it one: letters, digits, dots, dashes.")
+    asked.place.begin(look.name, name, target, chosen, asked.one("effort", "usual"), asked.who)
+    return GoTo("/start")
+
+
+def _target(asked: Asked, look: TableLook) -> str:
+    given = asked.whole("target")
+    if given is None:
+        return look.proposed[0]
+    if given >= len(look.names):
+        raise ApiProblem("conflict", "the table has changed since the page was made", "load the page anew.")
+    return look.names[given]
+
+
+def _chosen(asked: Asked, look: TableLook) -> TableChoices:
+    given = {name: asked.one(f"kind{i}") for i, name in enumerate(look.names)}
+    for kind in given.values():
+        if kind and kind not in CHOICES:
+            raise ApiProblem("data", f"there is no kind {kind[:60]!r}", f"take one of {', '.join(CHOICES)}.")
+    kinds = {name: kind for name, kind in given.items() if kind}
+    missing = tuple(each.strip() for each in asked.one("missing").split(",") if each.strip())
+    return TableChoices(kinds, missing, bool(asked.one("fold")))
+
+
+# ---- what is asked
+
+
+def _asking(asked: Asked, look: TableLook, target: str) -> Safe:
+    rows = many(look.rows.rows, "row")
+    seen = f"{rows}, " if look.whole else f"{rows} from all over it were looked at; it has "
+    options = [(str(i), printable(name or "(no name)", _NAME)) for i, name in enumerate(look.names)]
+    chosen = choice("target", options, str(look.names.index(target)), id="target")
+    proposed, why = look.proposed
+    said = f"{printable(proposed or '(no name)', _NAME)} is proposed: {printable(why, _WHY)}."
+    return join(
+        tag("p", f"{seen}{many(len(look.names), 'column')}."),
+        tag("p", tag("label", "What is to be predicted? ", chosen)),
+        tag("p", said, class_="soft", id="proposed"),
+    )
+
+
+def _ending(asked: Asked, look: TableLook) -> Safe:
+    stem = look.name[: -len(next(end for end in TABLES if look.name.lower().endswith(end)))]
+    name, number = stem, 1
+    while os.path.lexists(os.path.join(asked.place.folder, name + MODELS[0])):
+        number += 1
+        name = f"{stem} {number}"
+    says = {"quick": "quick: the evidence is weighed as a whole", "usual": "usual: columns, corrections and pairs"}
+    efforts = choice("effort", [(each, says[each]) for each in EFFORTS], "usual", id="effort")
+    field = tag("input", name="name", value=asked.one("name") or name, required=True, maxlength="100", id="name")
+    again = tag("button", "Look again", type="submit", class_="plain")
+    return tag(
+        "div", tag("label", "Name of the model ", field), tag("label", "Effort ", efforts),
+        tag("button", "Make the model", type="submit", formaction="/start/fit", id="fit"), tag("noscript", again),
+        class_="row",
+    )  # fmt: skip
+
+
+def _cells(chosen: TableChoices) -> Safe:
+    given = tag("input", name="missing", value=", ".join(chosen.missing), id="missing", placeholder="unknown, n.b.")
+    fold = tag("input", type="checkbox", name="fold", value="1", checked=chosen.fold, id="fold")
+    return tag(
+        "details", tag("summary", "How cells are read"), tag("p", tag("label", "These mean missing, too: ", given)),
+        tag("p", tag("label", fold, " Letter case and blanks make no difference")), id="cells",
+        open=bool(chosen.missing or chosen.fold),
+    )  # fmt: skip
+
+
+def on_page(said: str) -> str:
+    """A remark of the library, which names its own options, as this page has them."""
+    for ours, here in _HERE.items():
+        said = said.replace(ours, here)
+    return said.partition(" Hint:")[0]
+
+
+# ---- what was understood
+
+
+def _summary(look: TableLook, target: str, found: Understood) -> Safe:
+    if found.problem is not None:
+        said = tag("p", tag("strong", sentence(found.problem.detail)))
+        inside = tag("div", said, tag("p", sentence(found.problem.hint)), class_="note warning", role="alert")
+        return tag("div", inside, id="understood")
+    counted = sum(each.kind != "ignore" for each in found.columns.values())
+    pool = (
+        f" {many(found.unlabelled, 'row has', 'rows have')} no label and will wait for one." if found.unlabelled else ""
+    )
+    most = max(n for _, n in found.classes)
+    shares = [[printable(c, _NAME), f"{n:,}", bar(n / most, label=f"{n:,} rows")] for c, n in found.classes]
+    columns = many(counted, "column tells", "columns tell")
+    classes = many(len(found.classes), "class", "classes")
+    alone = "A single class cannot be told from another." if len(found.classes) < 2 else ""
+    return tag(
+        "div", tag("p", f"{columns} of {classes} of {printable(target, _NAME)}.{pool} {alone}"),
+        _folded(["class", "rows", ""], shares, "Classes"),
+        [tag("p", sentence(printable(on_page(each), 600)), class_="note") for each in found.told], id="understood",
+    )  # fmt: skip
+
+
+def _columns(look: TableLook, target: str, kinds: Mapping[str, str], found: Understood) -> Safe:
+    rows = []
+    for i, name in enumerate(look.names):
+        taken = found.columns.get(name)
+        first = f"as proposed ({taken.kind})" if taken is not None and name not in kinds else "as proposed"
+        options = [("", first), *((kind, kind) for kind in CHOICES)]
+        chosen = choice(f"kind{i}", options, kinds.get(name, ""), aria_label=f"Kind of {name}", id=f"kind{i}")
+        why = tag("span", _why(name == target, taken), id=f"why{i}", data_remark=True)
+        rows.append([printable(name or "(no name)", _NAME), chosen, why, *_glimpsed(look.glimpses[name])])
+    part = "" if look.glimpsed == look.rows.rows else f" (in the first {look.glimpsed:,} rows)"
+    head = ["column", "kind", "why", f"values{part}", "missing"]
+    return tag("section", tag("h2", "What its columns are taken for"), _folded(head, rows, "Columns", (0, 1, 2, 3)))
+
+
+def _remarks(look: TableLook, target: str, found: Understood) -> Safe:
+    each = [
+        tag("p", _why(name == target, found.columns.get(name)), data_into=f"why{i}")
+        for i, name in enumerate(look.names)
+    ]
+    return tag("template", each, data_remarks=True)
+
+
+def _why(is_target: bool, taken: TakenFor | None) -> Safe:
+    if is_target:
+        return tag("strong", "what is predicted")
+    if taken is None:
+        return join()
+    wrong = (
+        tag("span", f"It cannot be read so: {printable(taken.problem, _WHY)}. ", class_="bad")
+        if taken.problem
+        else None
+    )
+    return join(wrong, f"{taken.kind}: {printable(on_page(taken.why), _WHY)}")
+
+
+def _glimpsed(glimpse: Glimpse) -> tuple[str, str]:
+    each = ", ".join(printable(v, _LONG) + ("" if n is None else f" ({n:,})") for v, n in glimpse.values)
+    more = f", … {glimpse.different:,} different" if glimpse.different > len(glimpse.values) else ""
+    return each + more, f"{glimpse.missing:,}" if glimpse.missing else ""
+
+
+def _folded(head: list[str], rows: list[list[Any]], caption: str, left: tuple[int, ...] = (0,)) -> Safe:
+    first = table(head, rows[:_FEW], caption=caption, left=left)
+    if len(rows) <= _FEW:
+        return first
+    rest = table(head, rows[_FEW:], caption=f"{caption}: the rest", left=left)
+    return join(first, tag("details", tag("summary", f"{len(rows) - _FEW:,} more"), rest))
+
+
+PAGES = [("GET", "/start/look", show), ("POST", "/start/look", show), ("POST", "/start/fit", fit)]
