@@ -290,11 +290,9 @@ def _number(value: float, digits: int = 4) -> str:
 
 def table_page(model: Model, column: str, most: int) -> Any:
     """The conditional table of one column: P(value given class), a family's parameters, or what a blend says."""
-    from ..model.odds import said
+    from ..model.odds import shown_table
 
-    table: Table = model.table(column)
-    if model.schema[column].like == "number" and not model.beliefs[column].density:
-        table = said(model, column) or table
+    table: Table = shown_table(model, column)
     shown = list(_rows(table, most))
     if len(table.rows) > most:
         shown.append((f"… {len(table.rows) - most:,} more", *("" for _ in table.classes[:MOST_CLASSES])))

@@ -145,6 +145,13 @@ def said(model: Model, column: str) -> Table | None:
     return Table("adds to the score at", at, parts, classes=model.classes)
 
 
+def shown_table(model: Model, column: str) -> Table:
+    """The table of a column that people read: of a number without a density of its own what it says along the line."""
+    table = model.table(column)
+    blend = model.schema[column].like == "number" and not model.beliefs[column].density
+    return (said(model, column) if blend else None) or table
+
+
 def said_of_values(model: Model, column: str) -> Table | None:
     """What each value of a category adds to the score of each class, where a correction is upon what was counted."""
     if column not in model.settings.corrections or model.schema[column].like != "category":

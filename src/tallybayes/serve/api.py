@@ -18,8 +18,10 @@ from ..model.model import Model
 from .desk import Desk, Done, Receipt
 from .guard import ServeLimits
 from .journal import KeptRow, Operation
+from .judging import Judging
 from .metrics import LiveWatch
 from .problems import ApiProblem
+from .served import OncePerState
 
 MOST_LISTED = 1_000  # operations, or rows of the journal, in one answer
 
@@ -100,7 +102,7 @@ class Api:
 
     def __init__(self, desk: Desk, limits: ServeLimits | None = None) -> None:
         self.desk, self.limits = desk, limits or ServeLimits()
-        self.live = LiveWatch(desk)
+        self.live, self.judging, self.once = LiveWatch(desk), Judging(desk), OncePerState()
 
     def answer(self, action: Action, given: Mapping[str, Any], key: str = "") -> dict[str, Any]:
         """The answer to a request, after every field was looked at.

@@ -79,6 +79,7 @@ class Desk:
         self._request: str | None = None  # the hash of the one that is being answered
         self._lost = False  # whether journal and memory have gone apart
         self._closed = False
+        self.heard: Callable[[Served, Sequence[RowChange]], None] | None = None  # told of labels, with what was before
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Self:
@@ -162,6 +163,11 @@ class Desk:
     def pool_size(self) -> int:
         """How many rows wait for a label."""
         return self._journal.pool_size()
+
+    def counted_rows(self) -> tuple[Served, list[KeptRow]]:
+        """What is served, and the rows of the journal that are counted in it."""
+        served = self._now
+        return served, served.rows_in(self._journal)
 
     def found(self, column: str, value: Any, limit: int = 100) -> list[KeptRow]:
         """Rows of the journal with this value in a column, whatever their standing."""
@@ -346,6 +352,8 @@ class Desk:
             about = (kind, _name(who), now(), len(changes), *digests, undoes)
             operation = Operation(after.version, *about, request=self._request)
             ids = self._journal.write(operation, changes)
+        if self.heard is not None and kind in ("learn", "label"):
+            self.heard(before, changes)
         self._unfolded += len(changes)
         if self._unfolded >= FOLD_EVERY:
             with contextlib.suppress(TallybayesError):  # it is in the journal; closing or the next time will do

@@ -8,15 +8,17 @@ the surviving rows under that schema. Only an erasure takes out of schema and se
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+import threading
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from ..base.errors import CannotEstimate, CannotForget
 from ..model.model import Model
 from ..model.renewing import aged, without_traces
 from ..tally.guard import check_new_classes
 from ..tally.tally import Tally, add_tallies
-from .journal import KeptRow, RowChange, label_in
+from .journal import Journal, KeptRow, RowChange, label_in
 from .rows import RowReader
 
 
@@ -42,6 +44,13 @@ class Served:
     def counted(self, rows: Iterable[KeptRow]) -> Tally:
         """The counts of rows under their labels."""
         return self.read.tally((row, row.label) for row in rows if row.label is not None)
+
+    def rows_in(self, journal: Journal) -> list[KeptRow]:
+        """The rows of a journal that are counted here, whatever has been done since."""
+        rows = {row.id: row for row in journal.all_rows() if row.counted}
+        since = {row: was for row, was, _ in journal.net_changes(self.version)}
+        rows |= {i: replace(row, standing=since[i]) for i, row in journal.rows_there(since).items()}
+        return [row for _, row in sorted(rows.items()) if row.counted]
 
     def after(self, changes: Sequence[RowChange], version: int, new_classes: str = "allow") -> Served:
         """What it is once these rows have another standing."""
@@ -75,6 +84,27 @@ class Served:
         settings = aged(settings, self.tally, after, forgot=True)
         history = self.model.history.after("forgotten", now.rows) if now.rows else self.model.history
         return Served(self.model._changed(after, settings, history), after, version, RowReader(after.schema))
+
+
+class OncePerState:
+    """What is worked out of a served model, such as pictures: once for each state, and gone with the next."""
+
+    def __init__(self) -> None:
+        self._turn = threading.Lock()
+        self._version, self._known = -1, dict[Hashable, Any]()
+
+    def get(self, served: Served, key: Hashable, work: Callable[[], Any]) -> Any:
+        """What `work` gives for this state. Two who ask at once may both work."""
+        with self._turn:
+            if served.version > self._version:
+                self._version, self._known = served.version, {}
+            if served.version == self._version and key in self._known:
+                return self._known[key]
+        out = work()
+        with self._turn:
+            if served.version == self._version:
+                self._known[key] = out
+        return out
 
 
 def _refuse_empty(tally: Tally) -> None:

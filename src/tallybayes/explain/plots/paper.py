@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import threading
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,6 +16,11 @@ from ...base.errors import MissingExtra
 INK, GRID = "#010203", "#020304"  # of pictures for a page: put in place of these are the page's own colours
 COLOURS = ("#3a86c8", "#e0762f", "#3d9a5f", "#cf4a5b", "#8a66cf", "#a8763e", "#d06aa8", "#7d8590", "#a9a52f", "#2aa5b5")
 FOR, AGAINST, EVEN = "#3d9a5f", "#cf4a5b", "#7d8590"
+_DRAWING = threading.Lock()  # matplotlib's settings are those of the whole process
+_ALONE = (  # a picture that is a file of its own has no page to take colours from
+    "<style>svg{color:#1c2128;--grid:#d8dee4}"
+    "@media (prefers-color-scheme:dark){svg{color:#e6e8eb;--grid:#3a4049}}</style>"
+)
 
 
 def matplotlib() -> Any:
@@ -129,7 +135,20 @@ def page_style() -> Iterator[None]:
 
 def svg(display: Any, name: str, title: str) -> str:
     """A display drawn as an SVG element to stand in a page; `name` keeps its ids apart from those of others."""
-    with page_style(), warnings.catch_warnings():
+    return _embedded(_drawn(display), name, title)
+
+
+def svg_file(display: Any, title: str) -> str:
+    """A display drawn as a file of its own, in light and dark, as an element `img` shows it."""
+    text = _drawn(display)
+    head = text[text.index("<svg") :]
+    sizes = " ".join(re.findall(r'\s((?:width|height)="[^"]*")', head[: head.index(">")]))
+    out = _embedded(text, "p", title).replace("<svg", f"<svg {sizes}", 1)
+    return out.replace(">", f">{_ALONE}", 1)
+
+
+def _drawn(display: Any) -> str:
+    with _DRAWING, page_style(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing")  # the reader's browser has the letters
         from matplotlib.figure import Figure
 
@@ -139,7 +158,7 @@ def svg(display: Any, name: str, title: str) -> str:
         figure.savefig(
             out, format="svg", transparent=True, metadata={"Date": None, "Creator": None, "Format": None, "Type": None}
         )
-    return _embedded(out.getvalue(), name, title)
+    return out.getvalue()
 
 
 def _embedded(text: str, name: str, title: str) -> str:

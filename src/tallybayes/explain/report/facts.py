@@ -19,6 +19,7 @@ from ...data.kinds import kept
 from ...data.sources import Source, open_source
 from ...model import posterior
 from ...model.model import Model
+from ...model.odds import class_counts
 from ...selection.measure.evaluation import Evaluation
 from ...selection.measure.importance import Importance, importance
 from ...selection.measure.left_out import label_numbers, pieces
@@ -34,11 +35,11 @@ WORDS = 10  # per class
 class Judged:
     """The data as the model sees them: the rows whose class it knows evaluated, and every column looked at."""
 
-    source: Source
+    source: Source | None  # None: no rows were given, and only what was counted is looked at
     labels: Ints  # of all rows: class number, −1 without a label, −2 for a class the model does not know
     evaluation: Evaluation | None  # of the rows whose class is known; None if there are none
     importance: Importance  # what each column says alone, and what is lost without it
-    missing: dict[str, float]  # share of rows
+    missing: dict[str, float | None]  # share of rows; None where counts do not tell
 
     @property
     def probabilities(self) -> Floats:
@@ -48,7 +49,9 @@ class Judged:
 
 
 def judged(model: Model, data: Any, y: Any = None) -> Judged:
-    """The data scored, and every column looked at."""
+    """The data scored, and every column looked at; without data what was counted is looked at."""
+    if data is None:
+        return Judged(None, np.zeros(0, dtype=np.int64), None, importance(model), _never_there(model))
     source = open_source(data, y, target=model.schema.target).repeatable()
     labels, log_p, gone, rows = [], [], dict.fromkeys(model.beliefs, 0.0), 0
     for batch in pieces(source):
@@ -60,13 +63,27 @@ def judged(model: Model, data: Any, y: Any = None) -> Judged:
         rows += batch.rows
     if rows == 0:
         raise DataError("the data have no rows", hint="give at least one row to report on.")
-    share = {name: total / rows for name, total in gone.items()}
+    share: dict[str, float | None] = {name: total / rows for name, total in gone.items()}
     numbers = np.concatenate(labels)
     evaluation = _evaluation(model, numbers, np.exp(np.concatenate(log_p)))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TallybayesWarning)  # said once already, of the same rows
         worth = importance(model, source)
     return Judged(source, numbers, evaluation, worth, share)
+
+
+def _never_there(model: Model) -> dict[str, float | None]:
+    """The share of the counted rows without a value, where every value is one count."""
+    assert model.tally is not None  # importance has asked
+    total = float(model.tally.class_weights().sum())
+    out: dict[str, float | None] = {}
+    for name in model.beliefs:
+        sheets = model.tally.columns[name].sheets
+        sheet = next((s for s in ("values", "cells") if s in sheets), None)
+        words = sheet is None or model.schema[name].about.words
+        there = 0.0 if words or sheet is None else float(class_counts(model, name, sheet)[1].sum())
+        out[name] = None if words else max(1.0 - there / total, 0.0) if total else 0.0
+    return out
 
 
 def _evaluation(model: Model, labels: Ints, p: Floats) -> Evaluation | None:
@@ -79,7 +96,7 @@ def _evaluation(model: Model, labels: Ints, p: Floats) -> Evaluation | None:
     return Evaluation(model.classes, (MODEL,), known, right, None, {MODEL: [p[known]]}, shares)
 
 
-def report_facts(model: Model, data: Any, y: Any = None, *, seen: Judged | None = None) -> dict[str, Any]:
+def report_facts(model: Model, data: Any = None, y: Any = None, *, seen: Judged | None = None) -> dict[str, Any]:
     """Everything that a report says, as values that JSON can hold."""
     seen = judged(model, data, y) if seen is None else seen
     facts: dict[str, Any] = {
@@ -93,9 +110,9 @@ def report_facts(model: Model, data: Any, y: Any = None, *, seen: Judged | None 
             "unknown_class": int((seen.labels == -2).sum()),
             "trained_on": seen.importance.trained_on,
         },
-        "model": _model_facts(model),
+        "model": model_facts(model),
         "importance": seen.importance.said_of,
-        "columns": _column_facts(model, seen),
+        "columns": column_facts(model, seen),
         "ignored": [{"name": c.name, "reason": kept(c.reason)} for c in model.schema.columns if c.kind == "ignore"],
         "words": {name: _words(model, name) for name in _word_columns(model)},
     }
@@ -161,7 +178,8 @@ def _number(value: float) -> float | None:
     return None if np.isnan(value) else float(value)
 
 
-def _model_facts(model: Model) -> dict[str, Any]:
+def model_facts(model: Model) -> dict[str, Any]:
+    """What the model is, apart from its columns: counts, settings, how they were fitted, where it comes from."""
     changed = model.settings.changed()
     tally = model.tally
     raw, free = model.parameters()
@@ -183,7 +201,8 @@ def _model_facts(model: Model) -> dict[str, Any]:
     }
 
 
-def _column_facts(model: Model, seen: Judged) -> list[dict[str, Any]]:
+def column_facts(model: Model, seen: Judged) -> list[dict[str, Any]]:
+    """What is known of each column, those that say most first; before them those of which that is not known."""
     out = []
     for column in model.schema.counted:
         name = column.name
@@ -201,7 +220,7 @@ def _column_facts(model: Model, seen: Judged) -> list[dict[str, Any]]:
             "missing": seen.missing[name],
             **{k: v for k, v in worth.items() if k not in ("column", "kind")},
         })  # fmt: skip
-    return sorted(out, key=lambda c: -float(c["bits"]))
+    return sorted(out, key=lambda c: -float("inf" if c["bits"] is None else c["bits"]))
 
 
 def _corrections(model: Model, name: str) -> int:

@@ -13,7 +13,7 @@ from ...base.disk import write_atomically
 from ...base.show import signed, times
 from ...model.model import Model
 from ..plots.columns import column_display
-from ..plots.evidence import WaterfallDisplay, nomogram
+from ..plots.evidence import NomogramDisplay, WaterfallDisplay, nomogram
 from ..plots.paper import matplotlib, svg
 from ..plots.scores import ConfusionDisplay, PrecisionRecallDisplay, ReliabilityDisplay, RocDisplay
 from .facts import Judged, judged, report_facts
@@ -24,10 +24,11 @@ _MOST_PICTURES = 40  # column pictures in all
 _MANY = 30  # classes in a table before it is folded
 
 
-def report(model: Model, data: Any, path: str | os.PathLike[str] | None = None, *, y: Any = None) -> str:
+def report(model: Model, data: Any = None, path: str | os.PathLike[str] | None = None, *, y: Any = None) -> str:
     """One self-contained page about a model and how it does on some data; written to `path` if there is one.
 
-    The data need not have labels: without them the page has no figures of merit and no mistakes.
+    The data need not have labels: without them the page has no figures of merit and no mistakes. Without data it tells
+    of what was counted alone.
     """
     matplotlib()  # what is lacking is said before the work, not after it
     if path is not None and not os.path.isdir(folder := os.path.dirname(os.path.abspath(path))):
@@ -54,7 +55,8 @@ def _opening(page: HtmlPage, facts: dict[str, Any]) -> None:
     counted = "written down by hand, not counted" if tally is None else f"counted from {many(tally['rows'], 'row')}"
     page.lead(
         f"Which <b>{escape(facts['target'], 60)}</b>? {many(len(facts['classes']), 'class', 'classes')}, "
-        f"{many(len(facts['columns']), 'column')}, {counted}. This page looks at {many(data['rows'], 'row')}."
+        f"{many(len(facts['columns']), 'column')}, {counted}."
+        f"{' This page looks at ' + many(data['rows'], 'row') + '.' if data['rows'] else ''}"
     )
     if "metrics" in facts:
         m = facts["metrics"]
@@ -70,7 +72,9 @@ def _opening(page: HtmlPage, facts: dict[str, Any]) -> None:
 
 
 def _warnings(data: dict[str, Any]) -> Iterable[tuple[str, str]]:
-    if not data["labelled"]:
+    if not data["rows"]:
+        yield "info", "No rows were given: this page tells what was counted, and not how good the answers are."
+    elif not data["labelled"]:
         yield "info", "The data have no labels that the model knows, so nothing is said about how good the answers are."
     elif data["trained_on"] == "yes":
         yield (
@@ -109,7 +113,8 @@ def _columns(page: HtmlPage, model: Model, facts: dict[str, Any]) -> None:
         share = "" if not c["missing"] else "< 1 %" if c["missing"] < 0.01 else f"{100 * c['missing']:.0f} %"
         weight = f"{c['weight']:.3g}" if c["weight"] != 1 or c["corrections"] else ""
         added = f"{c['corrections']:,}" if c["corrections"] else ""
-        rows.append([c["name"], f"{c['bits']:.3f}", weight, added, share, c["kind"], c["family"], c["reason"]])
+        bits = "" if c["bits"] is None else f"{c['bits']:.3f}"
+        rows.append([c["name"], bits, weight, added, share, c["kind"], c["family"], c["reason"]])
         figures = [cell for metric in ("log_loss", "accuracy") for cell in _lost(c, metric)]
         lost.append([c["name"], *figures, c["remark"]])
     page.add(
@@ -215,10 +220,20 @@ def _nomogram(page: HtmlPage, model: Model) -> None:
         return
     page.section("model", "The model as a nomogram")
     display = nomogram(model, None, None, 16)
+    for told in nomogram_said(display):
+        page.add(paragraph(told))
+    if display.scales:
+        page.add(figure(svg(display, "nomogram", "nomogram"), "", wide=True))
+    if len(model.beliefs) <= _MOST_PICTURES:
+        page.add(
+            fold("the graph, with the tables behind it", f'<div class="scroll paper">{model.graph().to_svg()}</div>')
+        )
+
+
+def nomogram_said(display: NomogramDisplay) -> tuple[str, str]:
+    """What a nomogram shows, and how it is read."""
     whose = printable(display.label, 40)
-    page.add(
-        paragraph(f"What the values of each column add for {whose}, in log-odds, from the start that the prior gives.")
-    )
+    shown = f"What the values of each column add for {whose}, in log-odds, from the start that the prior gives."
     if not display.adds_up:
         reading = "Points show what speaks for what. Their sum is not the answer, since not all of the model is on it."
     elif display.pairwise:
@@ -227,13 +242,7 @@ def _nomogram(page: HtmlPage, model: Model) -> None:
         )
     else:
         reading = "Points are against the average of all classes; the class with the highest sum wins."
-    page.add(paragraph(reading))
-    if display.scales:
-        page.add(figure(svg(display, "nomogram", "nomogram"), "", wide=True))
-    if len(model.beliefs) <= _MOST_PICTURES:
-        page.add(
-            fold("the graph, with the tables behind it", f'<div class="scroll paper">{model.graph().to_svg()}</div>')
-        )
+    return shown, reading
 
 
 def _words(page: HtmlPage, facts: dict[str, Any]) -> None:
