@@ -76,6 +76,26 @@ def test_lone_surrogates_are_replaced_and_nothing_raises(text: str) -> None:
             token.encode()
 
 
+@given(texts)
+@examples(60)
+def test_tokens_are_placed_where_they_stand(text: str) -> None:
+    own = [Tokeniser(pattern=p) for p in ("auto", r"(\w)(\w*)-?", r"(?=(\w\w))")]
+    for tokeniser in WAYS + own:
+        placed = tokeniser.placed(text)
+        assert [token for token, *_ in placed] == tokeniser.tokens(text)
+        assert all(0 <= start < end <= len(text) for _, start, end in placed)
+
+
+def test_what_stands_in_a_place_is_what_the_token_was_made_of() -> None:
+    text = "İstanbul’da  ΟΔΟΣ\n\nCafés, cafés; 日本語"
+    for tokeniser in (Tokeniser(), Tokeniser(accents=False), Tokeniser(pattern="auto"), Tokeniser(ngrams=(1, 2))):
+        for token, start, end in tokeniser.placed(text):
+            assert tokeniser.tokens(text[start:end])[-1] == token
+    across = Tokeniser(chars=(2, 3), across=True)
+    assert across.placed("a \n b") == [("a ", 0, 2), (" b", 1, 5), ("a b", 0, 5)]
+    assert Tokeniser(chars=(3, 3)).placed("x ab") == [(" ab", 2, 4), ("ab ", 2, 4)]
+
+
 def test_e1_accents_own_patterns_and_character_grams() -> None:
     assert Tokeniser(accents=False).tokens("Crème Brûlée naïve") == ["creme", "brulee", "naive"]
     assert Tokeniser(pattern=r"[a-z]+|\$").tokens("win $100 now") == ["win", "$", "now"]

@@ -12,11 +12,11 @@ from corrected import corrected
 from strategies import ALL
 
 import tallybayes as tb
-from tallybayes.selection.labelling import session
+from tallybayes.selection.labelling import scored
 from tallybayes.selection.labelling.left import bound, counted_left, interval
 from tallybayes.selection.labelling.lookahead import batch_of, falls, falls_by_counting
 from tallybayes.selection.labelling.pool import Pool
-from tallybayes.selection.labelling.session import uncertainty
+from tallybayes.selection.labelling.scored import uncertainty
 from tallybayes.selection.labelling.words import WordColumn
 
 WORDS = ["win", "cash", "now", "see", "you", "at", "home", "last", "call", "free", "game", "play", "late"]
@@ -111,13 +111,13 @@ def test_a_session_is_the_model_of_its_labels(seed: int) -> None:
             work.label(row, f"c{rng.randrange(3)}" if step != 4 else "a new class")
         pool = Pool(work.model, rest)
         assert work.unlabelled == 35 - len(work.labels)
-        assert np.allclose(work._pool.joint(every), pool.joint(every), rtol=0, atol=1e-9)
-        work._catch_up()
-        assert np.allclose(work._uncertain, tb.Labelling(work.model, rest)._uncertain, rtol=0, atol=1e-9)
+        assert np.allclose(work._scored.pool.joint(every), pool.joint(every), rtol=0, atol=1e-9)
+        work._scored._catch_up()
+        assert np.allclose(work._scored.uncertain, tb.Labelling(work.model, rest)._scored.uncertain, rtol=0, atol=1e-9)
     while work.labels:
         work.undo()
     assert work.model.tally == model.tally
-    assert np.allclose(work._pool.joint(every), Pool(model, rest).joint(every), rtol=0, atol=1e-9)
+    assert np.allclose(work._scored.pool.joint(every), Pool(model, rest).joint(every), rtol=0, atol=1e-9)
 
 
 def test_a_batch_has_no_duplicates() -> None:
@@ -141,7 +141,7 @@ def test_a_value_that_the_chosen_family_cannot_believe() -> None:
     assert np.allclose(falls(pool, every, every), falls_by_counting(pool, every, every), rtol=0, atol=1e-9)
     work = tb.Labelling(model, {"x": [0, 2, 1, 3]})
     work.label(1, "a")
-    assert np.allclose(work._pool.joint(every), work.model.log_joint({"x": [0, 2, 1, 3]}), rtol=0, atol=1e-9)
+    assert np.allclose(work._scored.pool.joint(every), work.model.log_joint({"x": [0, 2, 1, 3]}), rtol=0, atol=1e-9)
 
 
 def test_what_next_gives() -> None:
@@ -152,9 +152,9 @@ def test_what_next_gives() -> None:
     model = tb.fit(head, "y", calibrate=False)
     work = tb.Labelling(model, pool, shortlist=20, sample=50)
     assert work.next(9) == work.next(9) and len({*work.next(9)}) == 9
-    assert work.next(9)[:6] == work._telling(6) and work.next(2) == work._telling(2) == work.next(3)[:2]
-    short = work._largest(work._uncertain, 20)
-    value = falls_by_counting(work._pool, short, work._sample).sum(axis=1)
+    assert work.next(9)[:6] == work._scored.telling(6) and work.next(2) == work._scored.telling(2) == work.next(3)[:2]
+    short = work._scored.largest(work._scored.uncertain, 20)
+    value = falls_by_counting(work._scored.pool, short, work._scored.sample).sum(axis=1)
     assert work.next() == [short[np.argmax(value)]] == tb.next_to_label(model, pool, shortlist=20, sample=50)
     p = model.predict_proba(pool)
     assert np.allclose(np.sort(p[short].min(axis=1)), np.sort(p.min(axis=1))[-20:])
@@ -167,7 +167,7 @@ def test_what_next_gives() -> None:
 
 def test_a_long_pool_is_scored_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is shown and what it is judged by is fresh, the rest after a few labels."""
-    monkeypatch.setattr(session, "_AT_ONCE", 40)
+    monkeypatch.setattr(scored, "AT_ONCE", 40)
     rng = random.Random(5)
     table = drawn(rng, 460, 2)
     model = tb.fit({n: table[n][:60] for n in ("text", "y")}, "y", calibrate=False)
@@ -176,12 +176,12 @@ def test_a_long_pool_is_scored_in_turns(monkeypatch: pytest.MonkeyPatch) -> None
     for row in range(100, 115):
         work.label(row, table["y"][60 + row])
         work.next()
-        fresh = uncertainty(work._pool.probabilities(np.arange(400)))
-        late.append(np.count_nonzero(abs(work._uncertain - fresh) > 1e-12))
+        fresh = uncertainty(work._scored.pool.probabilities(np.arange(400)))
+        late.append(np.count_nonzero(abs(work._scored.uncertain - fresh) > 1e-12))
     assert max(late) > 0  # some were not fresh
-    work._due = 10
-    work._catch_up()
-    assert np.allclose(work._uncertain, uncertainty(work._pool.probabilities(np.arange(400))), rtol=0, atol=1e-12)
+    work._scored._due = 10
+    work._scored._catch_up()
+    assert np.allclose(work._scored.uncertain, uncertainty(work._scored.pool.probabilities(np.arange(400))), rtol=0, atol=1e-12)
 
 
 def test_a_session_ends_and_refuses() -> None:

@@ -99,8 +99,9 @@ def test_operations_go_to_the_desk(app: Any, desk: Desk) -> None:
     receipt = told(ask(app, "POST", "/api/erase", {"column": "person", "value": "p3"}))
     assert receipt["rows"] == len(found["rows"]) > 0
     assert told(ask(app, "POST", "/api/found", {"column": "person", "value": "p3"}))["rows"] == []
-    nearest = ask(app, "GET", "/api/next")
-    assert nearest.status == (200 if hasattr(tb, "next_to_label") else 501)
+    nearest = told(ask(app, "GET", "/api/next?who=ann&find=perhaps&random=1"))
+    assert [each["id"] for each in nearest["rows"]] == [each.id for each in desk.pool()][:1]
+    assert (nearest["left"]["class"], nearest["waiting"]) == ("perhaps", desk.pool_size())
 
 
 def test_a_request_that_comes_again_changes_nothing(app: Any, desk: Desk, tmp_path: Path) -> None:

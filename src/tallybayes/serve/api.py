@@ -6,7 +6,7 @@ The table `ACTIONS` is all there is: `app` makes addresses of it, and `openapi` 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -22,6 +22,7 @@ from .judging import Judging
 from .metrics import LiveWatch
 from .problems import ApiProblem
 from .served import OncePerState
+from .suggest import Suggester
 
 MOST_LISTED = 1_000  # operations, or rows of the journal, in one answer
 
@@ -48,7 +49,7 @@ class Action:
     @property
     def changes(self) -> bool:
         """Whether it leads to an operation that can be asked for twice by mistake; to erase twice changes nothing."""
-        return "who" in self.fields and self.name != "erase"
+        return self.method == "POST" and "who" in self.fields and self.name != "erase"
 
 
 _WHO = Field("text", "who asks, for the journal")
@@ -85,7 +86,10 @@ ACTIONS = (
     Action("POST", "/api/label", "label", "Give a row of the pool its label: it is learnt.",
            {"id": _ID, "label": Field("value", "its label", needed=True), "who": _WHO, "new_classes": _NEW}),
     Action("POST", "/api/skip", "skip", "Take a row out of the pool without a label.", {"id": _ID, "who": _WHO}),
-    Action("GET", "/api/next", "next", "The rows of the pool that it tells most to label next.", {"limit": _LIMIT}),
+    Action("GET", "/api/next", "next", "Rows of the pool to label next, and how many of a class are likely left.",
+           {"limit": _LIMIT, "who": Field("text", "who asks: rows that others were offered just now come last"),
+            "find": Field("text", "a class to look for: its likeliest rows, and how many of them are left"),
+            "random": Field("whole", "1 asks for rows drawn at random alone, which what is left is told by")}),
     Action("GET", "/api/pool", "pool", "Rows that wait for a label, by id.",
            {"limit": _LIMIT, "after": Field("whole", "only rows of larger ids")}),
     Action("GET", "/api/operations", "operations", "What was done, the newest first.",
@@ -103,6 +107,7 @@ class Api:
     def __init__(self, desk: Desk, limits: ServeLimits | None = None) -> None:
         self.desk, self.limits = desk, limits or ServeLimits()
         self.live, self.judging, self.once = LiveWatch(desk), Judging(desk), OncePerState()
+        self.suggester = Suggester(desk)
 
     def answer(self, action: Action, given: Mapping[str, Any], key: str = "") -> dict[str, Any]:
         """The answer to a request, after every field was looked at.
@@ -142,7 +147,7 @@ class Api:
         told = []
         for each in chances:
             best = int(np.argmax(each))
-            by_class = [{"class": c, "probability": float(p)} for c, p in zip(classes, each, strict=True)]
+            by_class = _by_class(zip(classes, each.tolist(), strict=True))
             told.append({"class": classes[best], "probability": float(each[best]), "probabilities": by_class})
         state = {"operation": served.version, "digest": served.tally.digest, "absent": absent}
         return {**told[0], **state} if rows is None else {"answers": told, **state}
@@ -161,7 +166,7 @@ class Api:
         columns = [
             {"name": c.name, "kind": c.kind, "reads": list(c.inputs)} for c in model.schema.counted
         ]  # fmt: skip
-        prior = [{"class": c, "probability": p} for c, p in model.prior().items()]
+        prior = _by_class(model.prior().items())
         return {
             "target": model.schema.target, "classes": list(model.classes), "prior": prior, "columns": columns,
             "inputs": list(served.read.inputs), "rows": served.tally.rows, "operation": served.version,
@@ -216,15 +221,22 @@ class Api:
         rows = self.desk.pool(_few(limit), after)
         return {"rows": [_told(row) for row in rows], "waiting": self.desk.pool_size()}
 
-    def _next(self, limit: int = 1) -> dict[str, Any]:
-        import tallybayes
-
-        choose = getattr(tallybayes, "next_to_label", None)
-        if choose is None:
-            raise ApiProblem("not-yet", "this release cannot say which row to label next", "take one of GET /api/pool.")
-        waiting = self.desk.pool(MOST_LISTED)
-        picked = choose(self.desk.model, self._filled([r.values for r in waiting])[0], _few(limit)) if waiting else []
-        return {"rows": [_told(waiting[i]) for i in picked], "waiting": self.desk.pool_size()}
+    def _next(self, limit: int = 1, who: str = "", find: str | None = None, random: int = 0) -> dict[str, Any]:
+        picked = self.suggester.next(_few(limit), who=who, find=find, random=random > 0)
+        come = self.suggester.progress(find)
+        left = come.left
+        return {
+            "rows": [
+                {**_told(each.row), "why": each.why, "probabilities": _by_class(each.probabilities.items())}
+                for each in picked
+            ],
+            "waiting": come.waiting, "labelled": [{"class": c, "rows": n} for c, n in come.labelled.items()],
+            "left": {
+                "class": left.label, "estimate": left.estimate, "low": left.low, "high": left.high,
+                "confidence": left.confidence, "at_most": left.at_most, "found": left.found, "audited": left.audited,
+            },
+            "stop": {"now": come.stop, "why": come.why}, "ready": come.ready,
+        }  # fmt: skip
 
     def _operations(self, limit: int = 100, before: int | None = None) -> dict[str, Any]:
         return {"operations": [_line(each) for each in self.desk.operations(before, _few(limit))]}
@@ -273,6 +285,10 @@ WORDS = {
 def _told(row: KeptRow) -> dict[str, Any]:
     standing = "counted" if row.counted else row.standing
     return {"id": row.id, "standing": standing, "label": row.label, "values": dict(row.values)}
+
+
+def _by_class(chances: Iterable[tuple[Any, float]]) -> list[dict[str, Any]]:
+    return [{"class": c, "probability": p} for c, p in chances]
 
 
 def _line(operation: Operation) -> dict[str, Any]:

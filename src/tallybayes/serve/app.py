@@ -194,10 +194,12 @@ def _no_number(word: str) -> NoReturn:
 
 
 def _query(request: Request, action: Action) -> Mapping[str, Any]:
-    """The fields in an address, all of which are whole numbers."""
+    """The fields in an address: whole numbers, and texts where the action has them."""
     out: dict[str, Any] = {}
     for name, text in request.query_params.multi_items():
-        if name in out or not re.fullmatch(r"[0-9]{1,18}", text):
-            raise ApiProblem("not-json", f"{name[:60]}={text[:60]!r} in the address", "give a whole number, once.")
-        out[name] = int(text)
+        is_text = name in action.fields and action.fields[name].kind == "text"
+        if name in out or not (is_text or re.fullmatch(r"[0-9]{1,18}", text)):
+            what = "a text" if is_text else "a whole number"
+            raise ApiProblem("not-json", f"{name[:60]}={text[:60]!r} in the address", f"give {what}, once.")
+        out[name] = text if is_text else int(text)
     return out

@@ -148,6 +148,11 @@ class Desk:
         """The number of the last operation."""
         return self._now.version
 
+    @property
+    def journal(self) -> Journal:
+        """Everything that was done, to read in; only the desk writes there."""
+        return self._journal
+
     def operations(self, before: int | None = None, limit: int = 100) -> list[Operation]:
         """Operations, the newest first."""
         return self._journal.operations(before, limit)

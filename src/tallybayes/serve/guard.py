@@ -108,7 +108,7 @@ class Guard:
         headers: dict[bytes, list[bytes]] = {}
         for name, value in scope["headers"]:
             headers.setdefault(name.lower(), []).append(value)
-        started = False
+        started, clock, seconds = False, asyncio.timeout(None), self.limits.seconds
 
         async def guarded(message: Message) -> None:
             nonlocal started
@@ -118,6 +118,8 @@ class Guard:
                 names = {name for name, _ in given}
                 message = {**message, "headers": [*given, *(h for h in _HEADERS if h[0] not in names)]}
             await send(message)
+            if clock.when() is not None and not clock.expired():  # a long answer may go on as long as it is taken
+                clock.reschedule(asyncio.get_running_loop().time() + seconds)
 
         limits = self.limits
         try:
@@ -134,7 +136,8 @@ class Guard:
                 await _send(problem, guarded)
             return
         try:
-            async with asyncio.timeout(seconds):
+            async with clock:
+                clock.reschedule(asyncio.get_running_loop().time() + seconds)
                 await self.app(scope, read, guarded)
         except TimeoutError:
             if started:

@@ -138,6 +138,20 @@ class Journal(JournalFile):
             raise NotInJournal(f"there is no operation {number}", hint="look at the list of operations.")
         return Operation(*found[0])
 
+    def operations_on(self, row: int, limit: int = 100) -> list[Operation]:
+        """The operations that have changed a row, the newest first."""
+        query = (
+            f"{_OPERATIONS} WHERE number IN (SELECT operation FROM changes WHERE row = ?) ORDER BY number DESC LIMIT ?"
+        )
+        return [Operation(*each) for each in self._read(query, (_whole(row, "a row"), limit))]
+
+    def labels_since(self, time: str) -> int:
+        """How many labels were given from this time on and not undone; only operations since then are looked at."""
+        older = "SELECT coalesce((SELECT number FROM operations WHERE time < ? ORDER BY number DESC LIMIT 1), 0)"
+        undone = "SELECT 1 FROM operations AS later WHERE later.undoes = operations.number"
+        query = f"SELECT count(*) FROM operations WHERE number > ({older}) AND kind = 'label' AND NOT EXISTS ({undone})"
+        return int(self._read(query, (time,))[0][0])
+
     def at(self, digest: str) -> Operation | None:
         """The last operation that left counts of this digest; None if none did."""
         found = self._read(f"{_OPERATIONS} WHERE after = ? ORDER BY number DESC LIMIT 1", (digest,))
@@ -177,6 +191,11 @@ class Journal(JournalFile):
         """How many rows wait for a label."""
         return int(self._read(f"SELECT count(*) FROM rows WHERE standing = '{POOL}'")[0][0])
 
+    def ever_in_pool(self) -> list[tuple[int, str]]:
+        """Id and standing of every row that waits for a label or once did."""
+        once = f"SELECT row FROM changes WHERE was = '{POOL}'"
+        return self._read(f"SELECT id, standing FROM rows WHERE standing = '{POOL}' OR id IN ({once})")
+
     def alike(self, key: bytes) -> list[KeptRow]:
         """The rows of which the same is counted, by id."""
         return [self._row(each) for each in self._read(f"{_ROWS} WHERE key = ? ORDER BY id", (key,))]
@@ -188,15 +207,16 @@ class Journal(JournalFile):
             last = found[-1][0]
             yield from map(self._row, found)
 
-    def changes(self, operation: int) -> list[tuple[int, str, str]]:
-        """The rows that an operation has changed: id, standing before and after."""
-        return self._read("SELECT row, was, became FROM changes WHERE operation = ? ORDER BY row", (operation,))
+    def changes(self, operation: int, after: int = 0, limit: int = -1) -> list[tuple[int, str, str]]:
+        """The rows that an operation has changed, from an id on: their ids, and standings before and after."""
+        query = "SELECT row, was, became FROM changes WHERE operation = ? AND row > ? ORDER BY row LIMIT ?"
+        return self._read(query, (operation, after, limit))
 
-    def net_changes(self, since: int) -> list[tuple[int, str, str]]:
-        """What all operations after this one have made of each row they have changed."""
+    def net_changes(self, since: int, until: int = MOST_ID) -> list[tuple[int, str, str]]:
+        """What the operations after this one, up to another, have made of each row they have changed."""
         out: dict[int, tuple[str, str]] = {}
-        query = "SELECT row, was, became FROM changes WHERE operation > ? ORDER BY operation"
-        for row, was, became in self._read(query, (since,)):
+        query = "SELECT row, was, became FROM changes WHERE operation > ? AND operation <= ? ORDER BY operation"
+        for row, was, became in self._read(query, (since, until)):
             out[row] = out.get(row, (was, ""))[0], became
         return [(row, was, became) for row, (was, became) in out.items() if was != became]
 

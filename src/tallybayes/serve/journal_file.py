@@ -10,7 +10,7 @@ import sqlite3
 import threading
 import urllib.parse
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any, Self
 
 from ..base.disk import transaction
@@ -59,6 +59,11 @@ class JournalFile:
 
     def __exit__(self, *error: object) -> None:
         self.close()
+
+    def copy_to(self, path: str) -> None:
+        """A copy of all that was acknowledged, as of one moment; nobody waits for it."""
+        with closing(self._connect()) as source, closing(sqlite3.connect(path)) as copy, self._explained():
+            source.backup(copy)
 
     def _read(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
         with self._reading, self._explained():

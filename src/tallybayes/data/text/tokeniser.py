@@ -7,10 +7,11 @@ Lower case, accents and the splitting look at every character; stop words and st
 
 from __future__ import annotations
 
+import hashlib
 import re
 import sys
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
@@ -116,6 +117,24 @@ class Tokeniser(Record):
             pieces = [word for word in map(self.word, pieces) if word is not None]
         return self.grams(pieces)
 
+    def placed(self, text: str) -> list[tuple[str, int, int]]:
+        """The tokens of one text as `tokens` has them, each with where it begins and ends in the text as it is given.
+
+        >>> Tokeniser(stem="english").placed("Two cats.")
+        [('two', 0, 3), ('cat', 4, 8)]
+        """
+        text = clean(text)
+        prepared, ascii_only = self.prepared(text), text.isascii()
+        at = list(range(len(text))) if ascii_only else [i for i, ch in enumerate(text) for _ in self.prepared(ch)]
+        pieces = self._placed_chars(prepared, at) if self.chars is not None else _moved(self._places(prepared), at)
+        if self.stop or self.stem is not None:
+            pieces = [(w, start, end) for piece, start, end in pieces if (w := self.word(piece)) is not None]
+        low, high = (1, 1) if self.chars is not None else self.ngrams
+        if (low, high) == (1, 1):
+            return pieces
+        runs = (pieces[i : i + n] for n in range(low, high + 1) for i in range(len(pieces) - n + 1))
+        return [(" ".join(piece for piece, *_ in run), run[0][1], run[-1][2]) for run in runs]
+
     def prepared(self, text: str) -> str:
         """The text in lower case, without accents if they are not wanted, lone surrogates replaced."""
         text = text if text.isascii() else clean(text)
@@ -139,9 +158,44 @@ class Tokeniser(Record):
         if self.pattern == WORDS:
             return _WORD.findall(text)
         if self.pattern == AUTO:
-            return _words_or_pairs(text)
+            return [text[start:end] for start, end in _words_or_pairs(text)]
         found = (m if isinstance(m, str) else "".join(m) for m in re.findall(self.pattern, text))
         return [m for m in found if m]  # a pattern such as x* also matches between any two characters
+
+    def _places(self, text: str) -> list[tuple[str, int, int]]:
+        """The words of a prepared text, each with where it stands there."""
+        if self.pattern == AUTO:
+            return [(text[start:end], start, end) for start, end in _words_or_pairs(text)]
+        found = _WORD.finditer(text) if self.pattern == WORDS else re.finditer(self.pattern, text)
+        pieces = (("".join(m.groups("")) if m.re.groups else m[0], *m.span()) for m in found)
+        return [piece for piece in pieces if piece[0]]
+
+    def _placed_chars(self, text: str, at: list[int]) -> list[tuple[str, int, int]]:
+        """The character n-grams of a prepared text, each with where it stands; `at` says where its characters do."""
+        assert self.chars is not None
+        parts: list[tuple[str, list[int]]] = []  # each with the places of its characters
+        if self.across:
+            kept = [i for i, ch in enumerate(text) if not (ch.isspace() and i and text[i - 1].isspace())]
+            parts.append((_SPACES.sub(" ", text), [at[i] for i in kept]))
+        else:
+            for word, start, end in self._places(text):
+                own = _standing(at, start, end)[: len(word)]
+                own += own[-1:] * (len(word) - len(own))  # groups of a pattern may say more than they stand on
+                parts.append((f" {word} ", [own[0], *own, own[-1]]))
+        low, high = self.chars
+        return [
+            (part[i : i + n], where[i], where[i + n - 1] + 1)
+            for part, where in parts
+            for n in range(low, high + 1)
+            for i in range(len(part) - n + 1)
+        ]
+
+    def slot(self, token: str) -> str:
+        """What a token is counted as: itself, or one of 2^hash_bits slots by the first bytes of a BLAKE2 hash."""
+        if self.hash_bits is None:
+            return token
+        digest = hashlib.blake2b(token.encode(), digest_size=8).digest()
+        return f"#{int.from_bytes(digest, 'little') % (1 << self.hash_bits)}"
 
     def word(self, piece: str) -> str | None:
         """What a distinct piece counts as: its stem, or None for a stop word."""
@@ -174,17 +228,30 @@ class Tokeniser(Record):
         return self.plain and not further and self.ngrams == (1, 1)
 
 
-def _words_or_pairs(text: str) -> list[str]:
-    out = []
+def _words_or_pairs(text: str) -> Iterator[tuple[int, int]]:
+    """Where words stand, or pairs of characters where a script has no spaces."""
     for match in re.finditer(r"\w+", text):
-        word, end = match[0], 0
+        word, start, end = match[0], match.start(), 0
         for run in _UNSPACED.finditer(word):
-            out += [word[end : run.start()]] if run.start() - end > 1 else []
-            chars = run[0]
-            out += [chars[i : i + 2] for i in range(len(chars) - 1)] if len(chars) > 1 else [chars]
+            if run.start() - end > 1:
+                yield start + end, start + run.start()
+            size = len(run[0])
+            for i in range(max(size - 1, 1)):
+                yield start + run.start() + i, start + run.start() + min(i + 2, size)
             end = run.end()
-        out += [word[end:]] if len(word) - end > 1 else []
-    return out
+        if len(word) - end > 1:
+            yield start + end, start + len(word)
+
+
+def _moved(pieces: list[tuple[str, int, int]], at: list[int]) -> list[tuple[str, int, int]]:
+    """Pieces of a prepared text, placed where they stand in the text that it was made of."""
+    places = ((piece, _standing(at, start, end)) for piece, start, end in pieces)
+    return [(piece, where[0], where[-1] + 1) for piece, where in places]
+
+
+def _standing(at: list[int], start: int, end: int) -> list[int]:
+    """Where characters stand; what a pattern has looked ahead or back for stands on the character beside it."""
+    return at[start:end] or at[start : start + 1] or at[-1:]
 
 
 def without_spaces(text: str) -> int:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -41,7 +39,7 @@ def tokenised(texts: pa.Array, tokeniser: Tokeniser) -> Tokens:
     """The tokens of an Arrow array of strings; a null text has none."""
     kernels = gate.kernels("texts", texts.nbytes) if tokeniser.plain else None
     found = _plain_words(texts, tokeniser) if kernels is None else _fast(texts, tokeniser, kernels)
-    return found if tokeniser.hash_bits is None else _renamed(found, partial(_hashed, tokeniser.hash_bits))
+    return found if tokeniser.hash_bits is None else _renamed(found, tokeniser.slot)
 
 
 def _plain_words(texts: pa.Array, tokeniser: Tokeniser) -> Tokens:
@@ -119,12 +117,6 @@ def _renamed(found: Tokens, name: Callable[[str], str | None]) -> Tokens:
     kept = numbers >= 0
     before = np.concatenate(([0], np.cumsum(kept)))
     return Tokens(array(list(seen), pa.string()), numbers[kept].astype(np.uint32), before[found.ends])
-
-
-def _hashed(bits: int, word: str) -> str:
-    """One of 2^bits slots: the first bytes of a BLAKE2 hash."""
-    digest = hashlib.blake2b(word.encode(), digest_size=8).digest()
-    return f"#{int.from_bytes(digest, 'little') % (1 << bits)}"
 
 
 def text_array(raw: Any, missing: Sequence[str]) -> pa.Array:

@@ -8,6 +8,7 @@ on nothing but that row's value in it.
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import replace
 from typing import Any
 
@@ -91,22 +92,34 @@ class Pool:
                 "a model written down without a strength learns from no label, so none is worth more than another",
                 hint="say how many rows it is worth: tb.Model.written(prior, tables, strength=100).",
             )
-        self.model, self.settings = model, model.settings
         self.batch = _read(model, rows)
         self.rows = self.batch.rows
-        self.names = tuple(str(canon.text(c)) for c in model.classes)
-        self.totals = class_totals(model.tally, self.names)
         given = encode.weights(model.schema, self.batch) if model.schema.weights in self.batch else None
         self.weights = np.ones(self.rows) if given is None else given
+        self._blocks = _encoded(model, self.batch)
+        self._place(model)
+
+    def under(self, model: Model) -> Pool:
+        """The same rows under another model of the same columns, without reading them anew where that can be."""
+        out = copy(self)
+        if model.schema != self.model.schema or model._widths != self.model._widths:
+            out._blocks = _encoded(model, self.batch)
+        out._place(model)
+        return out
+
+    def _place(self, model: Model) -> None:
+        assert model.tally is not None
+        self.model, self.settings = model, model.settings
+        self.names = tuple(str(canon.text(c)) for c in model.classes)
+        self.totals = class_totals(model.tally, self.names)
         self._offsets = posterior.offsets(self.settings, model.classes)
-        blocks = {n: b.unordered() if isinstance(b, Bag) else b for n, b in model._encoded(self.batch).items()}
         number = np.array([self.names.index(c) for c in model.tally.classes], dtype=np.int64)
         self.columns: list[WordColumn | CountedColumn] = []
         plain = replace(self.settings, corrections={}, prior="counted")
         for column in model.schema.counted:
             if self.settings.weights.get(column.name, 1.0) == 0:  # it is not asked
                 continue
-            counts, block = model.tally.columns[column.name].relabel(number), blocks[column.name]
+            counts, block = model.tally.columns[column.name].relabel(number), self._blocks[column.name]
             way = reading(column, plain) if isinstance(block, Bag) and len(self.names) > 1 else None
             if way is not None and isinstance(block, Bag):
                 factor = posterior.factor(self.settings, column.name, block)
@@ -175,6 +188,10 @@ def _read(model: Model, rows: Any) -> Batch:
     if batch.rows == 0:
         raise DataError("there are no rows to choose from", hint="give the rows that have no label yet.")
     return batch
+
+
+def _encoded(model: Model, batch: Batch) -> dict[str, Block]:
+    return {n: b.unordered() if isinstance(b, Bag) else b for n, b in model._encoded(batch).items()}
 
 
 def probabilities(joint: Floats, start: Floats) -> Floats:

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import hmac
 import logging
+import os
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, BinaryIO
 from urllib.parse import parse_qsl, quote, unquote
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
+from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from ..api import Api
@@ -31,7 +32,10 @@ MENU = (
 )  # fmt: skip
 _WITHOUT_MODEL = ("/start", "/api")
 _NAME, _TOLD = "tallybayes_name", "tallybayes_told"  # cookies: who works here, and what is to be told once
+_KEPT = "tallybayes_kept_"  # cookies: whatever else a page wants a browser to remember
 _LONGEST_COOKIE = 1_000  # characters
+_A_YEAR = 365 * 24 * 3600  # seconds
+_PIECE = 1 << 18  # bytes of a file at once
 _log = logging.getLogger("tallybayes.serve")
 
 
@@ -43,6 +47,7 @@ class View:
     title: str
     body: Any
     status: int = 200
+    keep: Mapping[str, str] = field(default_factory=dict)  # what this browser is to remember: `Asked.kept` has it then
 
 
 @dataclass(frozen=True)
@@ -59,15 +64,17 @@ class GoTo:
     address: str
     told: str = ""
     name: str | None = None  # of whoever works here, to be remembered
+    keep: Mapping[str, str] = field(default_factory=dict)  # what this browser is to remember
 
 
 @dataclass(frozen=True)
 class Download:
-    """A file: its bytes or, on the disk, its path."""
+    """A file: its bytes; or, on the disk, its path, or an open file that has no name there any more."""
 
     name: str
     body: bytes | None = None
     path: str = ""
+    file: BinaryIO | None = None
     media_type: str = "application/octet-stream"
     inline: bool = False  # shown in a page, as a picture is
 
@@ -86,6 +93,7 @@ class Asked:
     fields: Mapping[str, list[str]] = field(default_factory=dict)  # of a form
     who: str = ""
     live: bool = False  # whether the script asks, for a piece of a page
+    kept: Mapping[str, str] = field(default_factory=dict)  # what this browser was to remember
 
     @property
     def place(self) -> Place:
@@ -175,7 +183,8 @@ class Frame:
         else:
             fields = {}
         who = unquote(request.cookies.get(_NAME, ""))[:_LONGEST_COOKIE]
-        return Asked(self, request.path_params, request.query_params, fields, who, "x-live" in request.headers)
+        kept = {n.removeprefix(_KEPT): unquote(v) for n, v in request.cookies.items() if n.startswith(_KEPT)}
+        return Asked(self, request.path_params, request.query_params, fields, who, "x-live" in request.headers, kept)
 
     def check(self, token: str) -> None:
         """Refuse a form that does not come from a page of ours."""
@@ -185,7 +194,7 @@ class Frame:
 
     def _response(self, request: Request, answer: PageAnswer) -> Response:
         if isinstance(answer, View):
-            return self._page(request, answer)
+            return _keeping(self._page(request, answer), answer.keep)
         if isinstance(answer, Fragment):
             return HTMLResponse(join(answer.body))
         if isinstance(answer, GoTo):
@@ -196,12 +205,15 @@ class Frame:
             if answer.told:
                 _set_cookie(out, _TOLD, quote(answer.told[:300]), 60)
             if answer.name is not None:
-                _set_cookie(out, _NAME, quote(answer.name), 365 * 24 * 3600)
-            return out
+                _set_cookie(out, _NAME, quote(answer.name), _A_YEAR)
+            return _keeping(out, answer.keep)
         how = "inline" if answer.inline else "attachment"
         headers = {"content-disposition": f"{how}; filename*=UTF-8''{quote(answer.name)}"}
         if answer.inline:  # a picture may have styles of its own; it is no page, and runs nothing
             headers["content-security-policy"] = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+        if answer.file is not None:
+            headers["content-length"] = str(os.fstat(answer.file.fileno()).st_size)
+            return StreamingResponse(_pieces(answer.file), headers=headers, media_type=answer.media_type)
         if answer.body is None:
             return FileResponse(answer.path, headers=headers, media_type=answer.media_type)
         return Response(answer.body, headers=headers, media_type=answer.media_type)
@@ -264,6 +276,18 @@ def set_name(asked: Asked) -> PageAnswer:
     name, to = asked.one("name").strip()[:60], asked.one("to")
     said = f"The journal will call you {name}." if name else "The journal will not name you."
     return GoTo(to if to in dict(MENU) else "/", said, name)
+
+
+def _keeping(answer: Response, keep: Mapping[str, str]) -> Response:
+    for name, value in keep.items():
+        _set_cookie(answer, _KEPT + name, quote(value)[:_LONGEST_COOKIE], _A_YEAR if value else 0)
+    return answer
+
+
+def _pieces(file: BinaryIO) -> Iterator[bytes]:
+    with file:
+        while piece := file.read(_PIECE):
+            yield piece
 
 
 def _set_cookie(answer: Response, name: str, value: str, seconds: int) -> None:

@@ -1,7 +1,7 @@
 // What saves clicks and waiting on the pages; without it they work all the same, but for dropping a file.
 //   form[data-live="#id"]          sent as one types; the answer takes the place of the element #id
 //   [data-poll="/address"]         asked for anew every data-every milliseconds, in its own place
-//   [data-key="1"]                 pressed by that key, wherever one is but in a field
+//   [data-key="1"]                 pressed by that key, or gone to if it is a field, wherever one is but in a field
 //   input[data-with="name"]        goes together with the field of that name in the same form: a slider and its number
 //   form[data-drop]                takes a file that is dropped or picked, and sends it; data-most: bytes it may have
 //   template[data-remarks]         in an answer: what stands in its elements with data-into="id" goes into the elements
@@ -154,7 +154,8 @@ document.addEventListener("keydown", (event) => {
   const found = document.querySelector(`[data-key="${CSS.escape(event.key.toLowerCase())}"]`);
   if (found) {
     event.preventDefault();
-    found.click();
+    if (found.matches("input:not([type=checkbox],[type=radio]), select, textarea")) found.focus();
+    else found.click();
   }
 });
 
