@@ -181,7 +181,9 @@ def test_a_long_pool_is_scored_in_turns(monkeypatch: pytest.MonkeyPatch) -> None
     assert max(late) > 0  # some were not fresh
     work._scored._due = 10
     work._scored._catch_up()
-    assert np.allclose(work._scored.uncertain, uncertainty(work._scored.pool.probabilities(np.arange(400))), rtol=0, atol=1e-12)
+    assert np.allclose(
+        work._scored.uncertain, uncertainty(work._scored.pool.probabilities(np.arange(400))), rtol=0, atol=1e-12
+    )
 
 
 def test_a_session_ends_and_refuses() -> None:

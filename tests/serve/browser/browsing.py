@@ -120,7 +120,7 @@ class Visit:
         for width in (wide["width"], PHONE):
             page.set_viewport_size({"width": width, "height": wide["height"]})
             broad = page.evaluate(_TOO_BROAD)
-            assert not broad, f"{page.url} at {width} pixels scrolls sideways: {broad}"
+            assert not broad, f"{page.url} at {width} pixels is too broad: {broad}"
             if width == PHONE and not thorough:
                 continue
             for scheme in ("light", "dark"):
@@ -146,12 +146,17 @@ class Visit:
         raise AssertionError(f"{self.page.url}: {most} times Tab, now at {what}, not at {selector}")
 
 
-# What is broader than the page, where the page can be scrolled sideways
+# What is broader than the page, where that can be scrolled sideways, or than its column, where it covers the next one
 _TOO_BROAD = """() => {
-  const root = document.documentElement, most = root.clientWidth;
-  if (root.scrollWidth <= most) return "";
-  const broad = [...document.body.querySelectorAll("*")].filter((e) => e.getBoundingClientRect().right > most + 1);
-  return `${root.scrollWidth} pixels: ` + broad.slice(0, 3).map((e) => e.outerHTML.slice(0, 120)).join(" | ");
+  const root = document.documentElement, right = (e) => e.getBoundingClientRect().right;
+  const beyond = (all, most) => [...all].filter((e) => right(e) > most + 1).map((e) => e.outerHTML.slice(0, 150));
+  if (root.scrollWidth > root.clientWidth) return beyond(document.body.querySelectorAll("*"), root.clientWidth);
+  for (const column of document.querySelectorAll(".columns > *")) {
+    const fields = column.querySelectorAll(":is(input, select, textarea, button, p):not(.scroll *)");
+    const broad = beyond(fields, right(column));
+    if (broad.length) return broad;
+  }
+  return [];
 }"""
 _FOCUSED = """() => {
   const at = document.activeElement, style = getComputedStyle(at), box = at.getBoundingClientRect();
@@ -174,12 +179,104 @@ def violations(page: Any, only: list[str] | None = None) -> list[str]:
             for node in each["nodes"][:3]]  # fmt: skip
 
 
+AGENTS = ("Ada Archer", "Bo Birch", "Cleo Crane", "Dan Drake", "Edda Elm", "Finn Fox", "Gus Gull", "Hedda Hart")
+
+
 def flats(folder: Path, *, unlabelled: int = 0, name: str = "flats.csv") -> Path:
-    """The example's flats as a table in a folder, the last ones without their label."""
-    path = folder / name
+    """The example's flats as a table in a folder, each with an agent, the last ones without their label."""
     with open(tb.example("flats.csv"), newline="", encoding="utf-8") as given:
         head, *rows = csv.reader(given)
-    rows = [*rows[: len(rows) - unlabelled], *([*row[:-1], ""] for row in rows[len(rows) - unlabelled :])]
+    rows = [[row[0], AGENTS[i % len(AGENTS)], *row[1:]] for i, row in enumerate(rows)]
+    for row in rows[len(rows) - unlabelled :]:
+        row[-1] = ""
+    return write_table(folder / name, [head[0], "agent", *head[1:]], rows)
+
+
+def write_table(path: Path, head: list[str], rows: list[list[str]]) -> Path:
     with path.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([head, *rows])
     return path
+
+
+def read_table(path: Path) -> dict[str, dict[str, str]]:
+    """The rows of a table, by the text in their first column."""
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    return {next(iter(row.values())): row for row in rows}
+
+
+def counted_afresh(model: tb.Model, rows: dict[str, dict[str, str]], folder: Path) -> str:
+    """The digest of these rows, counted from a file of their own under the schema of a model."""
+    head = list(next(iter(rows.values())))
+    path = write_table(folder / "counted afresh.csv", head, [list(row.values()) for row in rows.values()])
+    return tb.count(path, model.schema).digest
+
+
+# ---- what a person does on the pages; each leaves the page that comes next
+
+
+def drop(person: Visit, path: Path) -> None:
+    """Drop a file upon the page as a mouse does it."""
+    page = person.page
+    moved = page.evaluate_handle(
+        """([name, text]) => {
+          const moved = new DataTransfer();
+          moved.items.add(new File([text], name, { type: "text/csv" }));
+          return moved;
+        }""",
+        [path.name, path.read_text("utf-8")],
+    )
+    for event in ("dragenter", "dragover", "drop"):
+        page.dispatch_event("#drop", event, {"dataTransfer": moved})
+    page.wait_for_url("**/start/look?*")
+
+
+def make(person: Visit, *, target: str, kinds: dict[str, str] | None = None, effort: str = "quick") -> None:
+    """Have a model made of the table that is looked at."""
+    page = person.page
+    page.select_option("#target", label=target)
+    for column, kind in (kinds or {}).items():
+        field = page.get_by_label(f"Kind of {column}", exact=True)
+        field.select_option(kind)
+        page.wait_for_function("([id, kind]) => document.getElementById(id).textContent.startsWith(kind)",
+                               arg=[field.get_attribute("id").replace("kind", "why"), kind])  # fmt: skip
+    page.select_option("#effort", effort)
+    page.click("#fit")
+    page.wait_for_url("**/ask")
+
+
+def ask(person: Visit, **values: str) -> None:
+    """Fill in fields, one key after another, and wait until the answer is that of all of them."""
+    page = person.page
+    for name, value in values.items():
+        field = page.locator(".field", has=page.locator(f"label:text-matches('^{name}\\b')")).locator("[name^=v]").first
+        if field.evaluate("e => e.tagName") == "SELECT":
+            field.select_option(value)
+        else:
+            field.press_sequentially(value)
+    page.wait_for_timeout(150)  # longer than the page waits for the next key
+    page.wait_for_selector("#answer:not([aria-busy])")
+
+
+def row_shown(person: Visit, column: str) -> str:
+    """What the row that waits for a label has in a column."""
+    return person.page.locator(f"#card tr:has(td:text-is('{column}')) td:nth-child(2)").inner_text()
+
+
+def press(person: Visit, key: str) -> str:
+    """Press a key that leads to the next page, and read what is told there."""
+    with person.page.expect_navigation():
+        person.page.keyboard.press(key)
+    return person.page.locator("#told").inner_text()
+
+
+def click(person: Visit, selector: str) -> str:
+    """The same by the mouse."""
+    with person.page.expect_navigation():
+        person.page.click(selector)
+    return person.page.locator("#told").inner_text()
+
+
+def digest_shown(person: Visit) -> str:
+    """The digest of the counts at the head of the page."""
+    return person.page.locator("#state code").get_attribute("title").rpartition(" ")[2]

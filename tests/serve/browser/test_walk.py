@@ -1,0 +1,127 @@
+"""From a dropped table to a downloaded model, as somebody goes who has never programmed: by mouse and by keyboard."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from browsing import (
+    AGENTS,
+    Server,
+    Visit,
+    ask,
+    click,
+    counted_afresh,
+    digest_shown,
+    drop,
+    flats,
+    make,
+    marks,
+    press,
+    read_table,
+    row_shown,
+    served,
+)
+
+import tallybayes as tb
+
+pytestmark = marks
+Sits = Callable[..., Visit]
+
+
+@pytest.fixture
+def server(chromium: Any, tmp_path: Path) -> Iterator[Server]:
+    (tmp_path / "models").mkdir()
+    with served(tmp_path / "models") as running:
+        yield running
+
+
+def test_from_a_dropped_table_to_a_model_that_counts_exactly_the_rows_that_are_left(
+    server: Server, visit: Sits, tmp_path: Path
+) -> None:
+    table = flats(tmp_path, unlabelled=20)
+    left = read_table(table)
+    person = visit(server)
+    page = person.page
+    person.go("/")
+
+    drop(person, table)
+    person.check()
+    assert "20 rows have no label" in page.locator("#understood").inner_text()
+    make(person, target="let", kinds={"agent": "ignore"})
+    assert page.locator("#told").inner_text() == "flats.tb.parquet is made of 220 rows; 20 rows wait for a label."
+
+    ask(person, district="Harbour", rooms="2", rent="480")
+    _adds_up(person, server.api("/api/predict", {"row": {"district": "Harbour", "rooms": 2, "rent": 480}}))
+    best = page.locator("#said strong").inner_text()
+    page.click("#what")
+    told = page.locator("#what-if p").first.inner_text()
+    assert f"{best} into {'slow' if best == 'fast' else 'fast'}" in told
+    person.check()
+
+    labelled: list[tuple[str, str]] = []
+    person.go("/label")
+    for i in range(12):
+        number, label = row_shown(person, "number"), ("fast", "slow")[i % 2]
+        told = press(person, str(1 + i % 2))
+        assert f"is {label}. {i + 1} label" in told
+        labelled.append((number, label))
+    assert "taken back" in press(person, "u")
+    number, _ = labelled.pop()
+    assert row_shown(person, "number") == number
+    assert len({number for number, _ in labelled}) == 11
+    for number, label in labelled:
+        left[number]["let"] = label
+    left = {number: row for number, row in left.items() if row["let"]}
+
+    person.go("/journal")
+    page.fill("#search [name=column]", "number")
+    page.fill("#search [name=value]", "1001")
+    click(person, "#search button")
+    page.check("input[type=checkbox][name=row]")
+    assert click(person, "#forget").startswith("1 row is forgotten")
+    del left["1001"]
+
+    person.go("/journal/erase")
+    page.fill("#person [name=column]", "agent")
+    page.fill("#person [name=value]", AGENTS[0])
+    click(person, "#person button")
+    page.check("#sure")
+    click(person, "#delete")
+    left = {number: row for number, row in left.items() if row["agent"] != AGENTS[0]}
+    person.check()
+    with page.expect_download() as taken:
+        page.click("a[download$=json]")
+    receipt = json.loads(Path(taken.value.path()).read_bytes())
+    assert (receipt["rows"], receipt["digest"]) == (30 - 1, digest_shown(person))  # one was forgotten, and is wiped too
+    assert AGENTS[0] not in json.dumps(receipt)
+
+    person.go("/journal")
+    person.check()
+    with page.expect_download() as taken:
+        page.get_by_role("link", name="The model").click()
+    taken.value.save_as(tmp_path / "downloaded.tb.parquet")
+    model = tb.load(tmp_path / "downloaded.tb.parquet")
+    assert model.tally.rows == len(left)
+    assert model.tally.digest == digest_shown(person) == counted_afresh(model, left, tmp_path)
+
+    person.go("/watch")
+    assert "480" in page.locator("main").inner_text()
+
+
+def _adds_up(person: Visit, answer: dict[str, Any]) -> None:
+    """The printed lines add up to the printed sum, to the last digit, and that gives the printed probability."""
+    lines = person.page.locator("#answer h3 + .scroll tbody tr").all_inner_texts()
+    printed = [Decimal(line.split()[-1].replace("−", "-")) for line in lines]
+    assert len(printed) > 4
+    assert sum(printed[:-1]) == printed[-1]
+    said = person.page.locator("#said").inner_text()
+    assert said.split()[0] == answer["class"]
+    p = answer["probability"]
+    assert f"{100 * p:.1f} %" in said
+    assert math.log(p / (1 - p)) == pytest.approx(float(printed[-1]), abs=0.01)
