@@ -100,9 +100,19 @@ class AskField:
             return ""
         if self.kind == "number":
             return range_text(self.ends)
-        if not _DAYS[0] < self.ends[0] <= self.ends[1] < _DAYS[1]:
-            return ""
-        return " to ".join(str(dt.date(1970, 1, 1) + dt.timedelta(days=math.floor(end))) for end in self.ends)
+        return " to ".join(day_text(canon.number_text(end)) for end in self.ends)
+
+    def number(self, given: str) -> float | None:
+        """The number that a text in the field means, if any."""
+        try:
+            value = float(given)
+        except ValueError:
+            spelling = self.column.spelling if self.columns else None
+            try:
+                value = math.nan if spelling is None else spelling.number(given)
+            except ValueError:
+                return None
+        return value if math.isfinite(value) else None
 
     @property
     def slider(self) -> Slider | None:
@@ -195,6 +205,17 @@ _READ: dict[str, Callable[[AskField, str], Any]] = {
 }  # fmt: skip
 
 
+def day_text(days: str) -> str:
+    """A number of days since 1970 as the date, where there is such a date.
+
+    >>> day_text("19994.25"), day_text("1e+300"), day_text("")
+    ('2024-09-28', '1e+300', '')
+    """
+    if not days or not _DAYS[0] < float(days) < _DAYS[1]:
+        return days
+    return str(dt.date(1970, 1, 1) + dt.timedelta(days=math.floor(float(days))))
+
+
 def squeezed(value: str) -> str:
     """A text as a page shows and a browser sends it, whatever that does to blanks and signs that cannot be printed."""
     return "".join("".join(canon.printable(line, LONGEST).split()) for line in value[: LONGEST + 1].split("\n"))
@@ -265,6 +286,11 @@ class AskAnswer:
     explained: Explanation
     remarks: Mapping[str, str]
     left_out: frozenset[str] = frozenset()  # fields that cannot be read
+
+    @property
+    def best(self) -> Any:
+        """The likeliest class."""
+        return self.explained.classes[int(np.argmax(self.explained.probabilities))]
 
 
 def _fields(served: Served) -> list[AskField]:

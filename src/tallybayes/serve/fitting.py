@@ -118,7 +118,7 @@ class Fitting:
         except _CancelledFit:
             state = "cancelled"
         except Exception as error:
-            self.problem = ApiProblem.of(error)
+            self.problem = ApiProblem.of(error).without(os.path.dirname(order.path))
             if self.problem.kind == "failed":
                 _log.error("fitting %s failed", order.name, exc_info=error)
         finally:

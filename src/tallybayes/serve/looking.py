@@ -79,6 +79,7 @@ class TableLook:
 
     def __init__(self, path: str) -> None:
         self.name = os.path.basename(path)
+        self._folder = path[: len(path) - len(self.name)]  # nobody who looks at a page need know it
         with heard() as told:
             self.rows: Batch = first_look(open_source(path))
         self.told = tuple(told)
@@ -157,7 +158,7 @@ class TableLook:
             for block in encode.blocks(schema._with(columns=columns, weights=None), self.rows).values():
                 block.present()
         except TallybayesError as error:
-            return error.found
+            return error.found.replace(self._folder, "")
         return ""
 
 

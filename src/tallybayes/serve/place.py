@@ -104,7 +104,10 @@ class Place:
         key = name, stamp(os.stat(path))
         with self._turn:
             found = self._looks.pop(key, None)
-        found = found or TableLook(path)
+        try:
+            found = found or TableLook(path)
+        except TallybayesError as error:
+            raise ApiProblem.of(error).without(self.folder) from None
         with self._turn:
             self._looks[key] = found
             for old in list(self._looks)[:-_MOST_LOOKS]:

@@ -6,6 +6,7 @@ Every kind of refusal has a name of its own and a status; a program goes by the 
 from __future__ import annotations
 
 import json
+import os
 from typing import Any
 
 from ..base.errors import (
@@ -77,6 +78,11 @@ class ApiProblem(Exception):
             kind = next((kind for each, kind in _OF_ERRORS if isinstance(error, each)), "failed")
             return cls(kind, error.found, error.hint)
         return cls("failed", "an error that nobody foresaw", "look into the server's log; nothing has been changed.")
+
+    def without(self, folder: str) -> ApiProblem:
+        """The same, naming files of a folder without it: whoever looks at a page need not know where it lies."""
+        beside = os.path.join(folder, "")
+        return ApiProblem(self.kind, self.detail.replace(beside, ""), self.hint.replace(beside, ""))
 
     @property
     def status(self) -> int:

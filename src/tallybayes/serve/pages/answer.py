@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,32 +15,40 @@ from ...base.show import running, signed
 from ...explain.explanation import Contribution, Explanation
 from ...explain.odds import WORTH_SAYING, by_strength, the_rest
 from ...explain.what_if import WhatIf
-from ..asking import AskAnswer, AskForm
+from ..asking import AskAnswer, AskForm, day_text
+from .frame import sentence
 from .html import Safe, bar, join, leaning, table, tag
 
 _CLASSES = 8  # that are shown at once
 _LINES = 12
-_MOST_LINES = 400  # of one sum, after which the rest is one line
+_MOST_LINES = 200  # that are listed behind a fold
 _NAME, _DIGITS = 60, 2
 
 
-def answer(form: AskForm, found: AskAnswer, label: str = "", against: str = "") -> Safe:
-    """The piece that is shown anew while one types."""
-    explained = found.explained
+def answer(form: AskForm, found: AskAnswer, right: str, label: str = "", against: str = "") -> Safe:
+    """The piece that is shown anew while one types; `right` is on the button for who agrees, "" for none."""
+    explained = _dated(form, found.explained)
     order = np.argsort(-explained.probabilities, kind="stable").tolist()
-    best = explained.classes[order[0]]
-    named = printable(best, _NAME)
-    head = tag(
-        "p", tag("strong", named), f" {percent(float(explained.probabilities[order[0]]))}", class_="said", id="said"
-    )
-    right = tag(
-        "button", f"Right: learn it as {printable(best, 30)}", type="submit", formaction="/ask/learn", name="right",
-        value=str(order[0]), id="right", class_="plain",
+    best = printable(explained.classes[order[0]], _NAME)
+    sure = percent(float(explained.probabilities[order[0]]))
+    head = tag("p", tag("strong", best), f" {sure}", class_="said", id="said")
+    agree = right and tag(
+        "button", right, type="submit", formaction="/ask/learn", name="right", value=str(order[0]), id="right",
+        class_="plain",
     )  # fmt: skip
     return tag(
-        "section", tag("h2", "Answer"), head, _bars(explained, order), right, _sum(explained, label, against),
+        "section", tag("h2", "Answer"), head, _bars(explained, order), agree, _sum(explained, label, against),
         _every(explained), _remarks(form, found), id="answer", aria_live="polite",
     )  # fmt: skip
+
+
+def _dated(form: AskForm, explained: Explanation) -> Explanation:
+    """The same sum with the days since 1970 of its dates as dates."""
+    days = {c.name for c in form.served.model.schema.counted if c.part == "days"}
+    if not days:
+        return explained
+    lines = [replace(c, label=day_text(c.label)) if c.column in days else c for c in explained.contributions]
+    return replace(explained, contributions=tuple(lines))
 
 
 def percent(p: float) -> str:
@@ -62,7 +71,7 @@ def _bars(explained: Explanation, order: Sequence[int]) -> Safe:
     for i in order:
         p = float(explained.probabilities[i])
         rows.append([printable(explained.classes[i], _NAME), bar(p, label=percent(p)), percent(p)])
-    return _folded(["class", "", "probability"], rows, "Probability of every class", _CLASSES)
+    return _folded(["class", "share", "probability"], rows, "Probability of every class", _CLASSES)
 
 
 def _folded(head: list[Any], rows: list[list[Any]], caption: str, most: int) -> Safe:
@@ -97,12 +106,12 @@ def _sum(explained: Explanation, label: str, against: str) -> Safe | None:
     every = None
     if rest:
         all_rows = [_line(line, odd, odd, most) for line, odd in rest[:_MOST_LINES]]
-        inside = table(["", "", "log-odds"], all_rows, caption="The rest of the sum")
+        inside = table(["term", "against · for", "log-odds"], all_rows, caption="The rest of the sum")
         every = tag("details", tag("summary", many(len(rest), "weaker line")), inside)
     return join(
         tag("h3", f"Why: {one} against {two}"),
-        table(["", "against · for", "log-odds"], rows, caption=f"What speaks for {one} against {two}"),
-        tag("p", _meaning(total, one, two), class_="soft"), remark and tag("p", remark, class_="soft"), every,
+        table(["term", "against · for", "log-odds"], rows, caption=f"What speaks for {one} against {two}"),
+        tag("p", _meaning(total, one, two), class_="soft"), remark and tag("p", sentence(remark), class_="soft"), every,
     )  # fmt: skip
 
 
@@ -155,7 +164,7 @@ def _every(explained: Explanation) -> Safe:
     rows.append(["probability", *(percent(float(p)) for p in explained.probabilities[at])])
     hidden = len(explained.classes) - len(at)
     more = tag("p", f"{many(hidden, 'less likely class is', 'less likely classes are')} not shown.") if hidden else None
-    inside = table(["", *names], rows, caption="The score of each class as a sum of logarithms")
+    inside = table(["term", *names], rows, caption="The score of each class as a sum of logarithms")
     return tag("details", tag("summary", "The sum of each class"), inside, more)
 
 

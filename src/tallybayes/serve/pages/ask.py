@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +12,7 @@ from ...base.canon import many, number_text, printable
 from ...base.canon import text as canonical
 from ..asking import KEPT, WEIGHT, AskAnswer, AskField, AskForm
 from ..desk import Done
-from ..journal import POOL, KeptRow
+from ..journal import GONE, POOL, SKIPPED, KeptRow
 from ..problems import ApiProblem
 from .answer import answer, other_answer
 from .frame import Asked, Fragment, GoTo, PageAnswer, View
@@ -46,6 +47,16 @@ class _Sent:
         row = self.row(form)
         return all(row.get(field.name) == self.kept.values.get(field.name) for field in form.fields)
 
+    def right(self, form: AskForm, found: AskAnswer) -> str:
+        """What is on the button for who agrees with the answer; empty where nothing is left to learn."""
+        best = found.best
+        short = printable(best, 30)
+        if self.kept is None or self.kept.standing in (GONE, SKIPPED) or not self.same(form):
+            return f"Right: learn it as {short}"
+        if not self.kept.counted:
+            return f"Right: label it {short}"
+        return "" if self.kept.label == str(canonical(best)) else f"Right: count it as {short} from now on"
+
 
 def show(asked: Asked) -> PageAnswer:
     """The page, with nothing given or with a row of the journal."""
@@ -63,7 +74,8 @@ def ask(asked: Asked) -> PageAnswer:
     sent = _sent(asked, form)
     if not asked.live:
         return _page(asked, form, sent)
-    return Fragment(answer(form, form.answer(sent.row(form)), sent.label, sent.against))
+    found = form.answer(sent.row(form))
+    return Fragment(answer(form, found, sent.right(form, found), sent.label, sent.against))
 
 
 def what(asked: Asked) -> PageAnswer:
@@ -97,13 +109,13 @@ def learn(asked: Asked) -> PageAnswer:
 def _learnt(asked: Asked, form: AskForm, sent: _Sent, label: str, new: str) -> tuple[Done, str]:
     """A row of the pool gets its label, one that is counted another, and whatever is new is counted besides."""
     desk, who, kept = asked.desk, asked.who, sent.kept
-    once = f"page {asked.one('once')}"
+    row = sent.row(form)
+    once = json.dumps([asked.one("once"), label, row])  # a page that is sent twice is learnt once
     if kept is not None and sent.same(form):
         if kept.standing == POOL:
             return desk.once(once, lambda: desk.label(kept.id, label, who=who, new_classes=new)), "Labelled"
         if kept.counted:
             return desk.once(once, lambda: desk.relabel(kept.id, label, who=who, new_classes=new)), "Counted"
-    row = sent.row(form)
     if all(value is None for name, value in row.items() if name != form.served.model.schema.weights):
         raise ApiProblem("data", "every field is empty", "say something of the row before it is learnt.")
     return desk.once(once, lambda: desk.learn([row], [label], who=who, new_classes=new)), "Learnt"
@@ -174,7 +186,7 @@ def _page(asked: Asked, form: AskForm, sent: _Sent, more: Safe | None = None) ->
         said = tag("p", "These are not counted. The journal keeps them with a row that is learnt.", class_="soft")
         left.append(_fold("Columns that are not counted", [said, [lines[i] for i in others]], "kept"))
     right = [
-        answer(form, found, sent.label, sent.against), _compared(form, sent), more, _asking_why(form, sent),
+        answer(form, found, sent.right(form, found), sent.label, sent.against), _compared(form, sent), more, _asking_why(form, sent),
         _teaching(form),
     ]  # fmt: skip
     body = asked.frame.form(
@@ -203,7 +215,7 @@ def _row_chosen(form: AskForm, sent: _Sent, found: AskAnswer) -> Safe:
     )  # fmt: skip
     if kept is None:
         return chosen
-    best = found.explained.classes[int(found.explained.probabilities.argmax())]
+    best = found.best
     if kept.label is None:
         how = "waits for a label" if kept.standing == POOL else f"is not counted: it is {kept.standing}"
         said = f"Row {kept.id:,} {how}."
@@ -221,7 +233,7 @@ def _field(i: int, field: AskField, given: str, remark: str) -> Safe:
     name = printable(field.name or "(no name)", _LONG)
     about = {"id": f"v{i}", "name": f"v{i}", "aria_describedby": f"n{i}"}
     told = field.range if field.columns else ""
-    label = tag("label", name, tag("span", f" {told}", class_="soft") if told else None, for_=f"v{i}")
+    label = tag("label", name, tag("small", told) if told else None, for_=f"v{i}")
     return tag(
         "div", label, _control(i, field, name, given, about),
         tag("div", remark, class_="remark", id=f"n{i}", data_remark=True), class_="field",
@@ -233,12 +245,13 @@ def _control(i: int, field: AskField, name: str, given: str, about: dict[str, An
         box = tag("input", value=given, inputmode="decimal", placeholder="missing", **about)
         slider = field.slider
         if slider is None:
-            return tag("div", box, class_="row")
+            return box
         ends = {"min": number_text(slider.low), "max": number_text(slider.high), "step": number_text(slider.step)}
-        at = given if _is_number(given) else number_text(slider.low + (slider.high - slider.low) / 2)
+        known = field.number(given)
+        at = number_text(slider.low + (slider.high - slider.low) / 2 if known is None else known)
         slides = tag("input", type="range", data_with=f"v{i}", value=at, aria_label=f"Slider of {name}", **ends,
                      class_="scripted")  # fmt: skip
-        return tag("div", slides, box, class_="row")
+        return tag("div", slides, box, class_="slid")
     if field.kind == "category" and 0 < len(field.values) <= _FEW:
         return _choice(i, field, name, given, about)
     if field.kind == "category":
@@ -247,7 +260,7 @@ def _control(i: int, field: AskField, name: str, given: str, about: dict[str, An
         ]
         box = tag("input", value=given, list=f"d{i}", placeholder="missing", class_="wide", **about)
         more = f"{len(field.values):,} values" if field.values else ""
-        return tag("div", box, tag("datalist", proposed, id=f"d{i}"), tag("span", more, class_="soft"))
+        return tag("div", box, tag("datalist", proposed, id=f"d{i}"), tag("small", more))
     if field.kind in ("date", "time"):
         kind = "datetime-local" if field.kind == "time" else "date"
         plain = not given or _is_date(given)
@@ -269,13 +282,6 @@ def _choice(i: int, field: AskField, name: str, given: str, about: dict[str, Any
         tag("input", name=f"o{i}", value=other, placeholder="another", aria_label=f"Another value of {name}", size="8"),
         class_="row",
     )  # fmt: skip
-
-
-def _is_number(given: str) -> bool:
-    try:
-        return float(given) == float(given)
-    except ValueError:
-        return False
 
 
 def _is_date(given: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 from urllib.parse import quote
 
@@ -42,13 +43,26 @@ def _tables(asked: Asked) -> Safe:
         data_drop=True, data_most=str(place.limits.upload), class_="drop", id="drop",
     )  # fmt: skip
     names = place.tables()
-    listed = [[tag("a", printable(name, 120), href=f"/start/look?table={quote(name)}")] for name in names[:_MOST]]
+    listed = [
+        [tag("a", printable(name, 120), href=f"/start/look?table={quote(name)}"), _size(place.path_of(name))]
+        for name in names[:_MOST]
+    ]
     more = tag("p", f"{len(names) - _MOST:,} more are not listed.", class_="soft") if len(names) > _MOST else None
     sample = frame.form("/start/example", tag("button", "Try it with an example: flats to let", class_="plain"))
-    there = [tag("h3", "Tables in the folder"), table(["take"], listed, caption="Tables in the folder"), more]
+    there = [tag("h3", "Tables in the folder"), table(["table", "size"], listed, caption="Tables in the folder"), more]
     return tag(
         "section", tag("h2", "Make a model of a table"), drop, there if names else None, sample, id="tables",
     )  # fmt: skip
+
+
+def _size(path: str) -> str:
+    """How large a file is, in words.
+
+    >>> _size(os.devnull)
+    '0 kB'
+    """
+    size = os.stat(path).st_size
+    return f"{size / 1e6:,.1f} MB" if size >= 1e6 else f"{size / 1e3:,.0f} kB"
 
 
 def take_example(asked: Asked) -> PageAnswer:
@@ -126,7 +140,7 @@ def _models(asked: Asked) -> Safe | None:
     if not names:
         return None
     rows = [_line(asked, asked.place.facts(name)) for name in names[:_MOST]]
-    head = ["model", "predicts", "rows", "classes", "written (UTC)", ""]
+    head = ["model", "predicts", "rows", "classes", "written (UTC)", "open"]
     more = tag("p", f"{len(names) - _MOST:,} more are not listed.", class_="soft") if len(names) > _MOST else None
     listed = table(head, rows, caption="Saved models", left=(0, 1, 5))
     return tag("section", tag("h2", "Open a saved model"), listed, more, id="models")

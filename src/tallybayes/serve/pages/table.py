@@ -140,7 +140,7 @@ def _summary(look: TableLook, target: str, found: Understood) -> Safe:
     alone = "A single class cannot be told from another." if len(found.classes) < 2 else ""
     return tag(
         "div", tag("p", f"{columns} of {classes} of {printable(target, _NAME)}.{pool} {alone}"),
-        _folded(["class", "rows", ""], shares, "Classes"),
+        _folded(["class", "rows", "beside the commonest"], shares, "Classes"),
         [tag("p", sentence(printable(on_page(each), 600)), class_="note") for each in found.told], id="understood",
     )  # fmt: skip
 
