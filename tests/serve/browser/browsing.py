@@ -86,7 +86,7 @@ class Visit:
     def __init__(self, context: Any, address: str) -> None:
         self.address, self.troubles = address, []
         self.page = context.new_page()
-        self.page.set_default_timeout(30_000)
+        self.page.set_default_timeout(20_000)
         self.page.on("console", lambda said: self._note(f"{said.type}: {said.text}", said.type in ("error", "warning")))
         self.page.on("pageerror", lambda error: self._note(f"uncaught: {error}"))
         self.page.on("request", lambda asked: self._note(f"asked elsewhere: {asked.url}", self._elsewhere(asked.url)))
@@ -149,10 +149,11 @@ class Visit:
 # What is broader than the page, where that can be scrolled sideways, or than its column, where it covers the next one
 _TOO_BROAD = """() => {
   const root = document.documentElement, right = (e) => e.getBoundingClientRect().right;
-  const beyond = (all, most) => [...all].filter((e) => right(e) > most + 1).map((e) => e.outerHTML.slice(0, 150));
+  const beyond = (all, most) => [...all].filter((e) => right(e) > most + 1 && !e.matches(".scroll *"))
+    .slice(0, 3).map((e) => e.outerHTML.slice(0, 150));
   if (root.scrollWidth > root.clientWidth) return beyond(document.body.querySelectorAll("*"), root.clientWidth);
   for (const column of document.querySelectorAll(".columns > *")) {
-    const fields = column.querySelectorAll(":is(input, select, textarea, button, p):not(.scroll *)");
+    const fields = column.querySelectorAll("input, select, textarea, button, p");
     const broad = beyond(fields, right(column));
     if (broad.length) return broad;
   }
@@ -249,7 +250,7 @@ def ask(person: Visit, **values: str) -> None:
     """Fill in fields, one key after another, and wait until the answer is that of all of them."""
     page = person.page
     for name, value in values.items():
-        field = page.locator(".field", has=page.locator(f"label:text-matches('^{name}\\b')")).locator("[name^=v]").first
+        field = page.get_by_label(re.compile(rf"^{name}(?![a-z])"))
         if field.evaluate("e => e.tagName") == "SELECT":
             field.select_option(value)
         else:
