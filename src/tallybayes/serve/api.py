@@ -19,6 +19,8 @@ from .desk import Desk, Done, Receipt
 from .guard import ServeLimits
 from .journal import KeptRow, Operation
 from .judging import Judging
+from .lately import Lately
+from .lately import told as told_lately
 from .metrics import LiveWatch
 from .problems import ApiProblem
 from .served import OncePerState
@@ -108,6 +110,7 @@ class Api:
         self.desk, self.limits = desk, limits or ServeLimits()
         self.live, self.judging, self.once = LiveWatch(desk), Judging(desk), OncePerState()
         self.suggester = Suggester(desk)
+        self.lately = Lately(desk)
 
     def answer(self, action: Action, given: Mapping[str, Any], key: str = "") -> dict[str, Any]:
         """The answer to a request, after every field was looked at.
@@ -143,6 +146,7 @@ class Api:
         asked = [row] if rows is None else rows
         read, absent = self._filled(asked)
         chances = self.live.over(served.model).predict_proba(read) if read else np.zeros((0, 0))
+        self.lately.asked(served, read, chances)
         classes = served.model.classes
         told = []
         for each in chances:
@@ -181,7 +185,8 @@ class Api:
         report = self.live.report()
         counted = report.counted
         told = {"rows": counted.rows, "failed": counted.failed, "judged": counted.judged, "unsure": counted.unsure}
-        return {**told, "unsure_below": report.unsure_below, "answers": counted.answers, "columns": report.table}
+        more = {"unsure_below": report.unsure_below, "answers": counted.answers, "columns": report.table}
+        return {**told, **more, **told_lately(self.lately, self.desk.served)}
 
     # ---- changing
 
