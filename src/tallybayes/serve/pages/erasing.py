@@ -16,7 +16,7 @@ from ...base import canon
 from ..desk import Desk, Receipt
 from ..journal import MOST_ID, KeptRow
 from .frame import Asked, PageAnswer, View
-from .html import Safe, join, table, tag, text
+from .html import Safe, exact, join, table, tag, text
 from .journal import column_and_value
 from .rows import short, standing
 
@@ -66,7 +66,7 @@ def _preview(asked: Asked, found: list[KeptRow], *, changed: bool) -> Safe:
     hidden = {"column": column, "value": value, "seen": len(found)}
     box = tag("input", type="checkbox", name="sure", value="yes", required=True, id="sure")
     form = asked.frame.form(
-        "/journal/erase", [tag("input", type="hidden", name=n, value=v) for n, v in hidden.items()],
+        "/journal/erase", [tag("input", type="hidden", name=n, value=exact(v)) for n, v in hidden.items()],
         tag("p", tag("label", box, " I know that this is for good.")),
         tag("button", f"Delete {canon.many(len(found), 'row')} for good", type="submit", class_="danger", id="delete"),
     )  # fmt: skip

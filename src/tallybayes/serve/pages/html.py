@@ -25,6 +25,11 @@ def text(value: object, most: int = LONGEST) -> Safe:
     return Safe("\n".join(html.escape(printable(line.rstrip("\r"), most)) for line in lines))
 
 
+def exact(value: object) -> Safe:
+    """A value that a form sends back as it is: escaped, and otherwise untouched."""
+    return Safe(html.escape(str(value)))
+
+
 def join(*inside: Any) -> Safe:
     """Pieces one after the other: texts, `Safe` pieces, lists of them; None and False are nothing."""
     return Safe("".join(_flat(each) for each in inside))

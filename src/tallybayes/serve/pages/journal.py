@@ -19,8 +19,8 @@ from ..desk import Desk
 from ..journal import KeptRow, Operation
 from ..problems import ApiProblem
 from .frame import Asked, Download, GoTo, PageAnswer, View
-from .html import Safe, join, table, tag, text
-from .rows import card, short, standing
+from .html import Safe, exact, join, table, tag, text
+from .rows import card, named, short, standing
 
 _PAGE = 50  # operations, or rows of one, on a page
 _MOST_FOUND = 200
@@ -172,7 +172,7 @@ def _change(asked: Asked, kept: KeptRow) -> Safe | None:
         return None
     hidden = tag("input", type="hidden", name="row", value=kept.id)
     names = [str(canon.text(c)) for c in asked.desk.model.classes]
-    others = [tag("option", text(name, 60) or "(empty)", value=name) for name in names if name != kept.label]
+    others = [tag("option", named(name, 60), value=exact(name)) for name in names if name != kept.label]
     select = tag("label", "Label it anew ", tag("select", others, name="label", id="relabel"))
     anew = asked.frame.form("/journal/relabel", hidden, select, tag("button", "Label", type="submit"), class_="row")
     away = tag("button", "Forget this row", type="submit", class_="plain", id="forget")
@@ -209,11 +209,12 @@ def column_and_value(asked: Asked, column: str = "", value: str = "") -> Safe:
     desk = asked.desk
     some = islice(desk.journal.all_rows(), _LOOKED_AT)
     names = dict.fromkeys([*desk.served.read.inputs, *(name for each in some for name in each.values)])
-    options = tag("datalist", [tag("option", value=name) for name in list(names)[:500]], id="columns")
+    options = tag("datalist", [tag("option", value=exact(name)) for name in list(names)[:500]], id="columns")
     return join(
-        tag("label", "Column ", tag("input", name="column", list="columns", value=column, required=True,
+        tag("label", "Column ", tag("input", name="column", list="columns", value=exact(column), required=True,
                                     autocomplete="off", id="column")),
-        tag("label", "Value ", tag("input", name="value", value=value, required=True, autocomplete="off", id="value")),
+        tag("label", "Value ", tag("input", name="value", value=exact(value), required=True, autocomplete="off",
+                                   id="value")),
         options,
     )  # fmt: skip
 

@@ -21,8 +21,8 @@ from ..journal import POOL, KeptRow
 from ..problems import ApiProblem
 from ..suggest import LabellingProgress, Suggested
 from .frame import Asked, GoTo, PageAnswer, View, sentence
-from .html import Safe, bar, join, table, tag, text
-from .rows import Speech, card, spoken
+from .html import Safe, bar, exact, join, table, tag, text
+from .rows import Speech, card, named, spoken
 
 _KEYS = 9
 _REMEMBERED = 20  # operations that can be taken back by a key
@@ -78,18 +78,21 @@ def _page(asked: Asked, suggested: Suggested, come: LabellingProgress, find: str
     )  # fmt: skip
     beside = tag("section", _thinks(asked, p, hidden, find), spoken(row, speech) if speech else None, _far(come, find))
     return join(
-        tag("div", main, beside, class_="columns aside"), _looking(asked, come, find), _counts(come), _adding(asked)
+        tag("div", main, beside, class_="columns aside"),
+        _looking(asked, come, find),
+        _counts(asked.desk, come),
+        _adding(asked),
     )
 
 
 def _legend(speech: Speech | None) -> Safe | None:
-    if speech is None or not any(speech.words.values()):
+    if speech is None:
         return None
-    return tag(
-        "p", tag("mark", "speaks for", class_="for w2"), " ", text(speech.label, 40), ", ",
-        tag("mark", "speaks against", class_="against w2"), " it, beside ", text(speech.against, 40),
-        "; the stronger the mark, the more.", class_="soft",
-    )  # fmt: skip
+    marks = any(speech.words.values())
+    speaks = [tag("mark" if marks else "span", f"speaks {how}", class_=f"{how} w2") for how in ("for", "against")]
+    more = "; the stronger the mark, the more." if marks else ", in log-odds."
+    label, other = named(speech.label), named(speech.against)
+    return tag("p", speaks[0], " ", label, ", ", speaks[1], " it, beside ", other, more, class_="soft")
 
 
 def _buttons(asked: Asked, row: KeptRow, order: Mapping[Any, float], find: str) -> Safe:
@@ -98,8 +101,8 @@ def _buttons(asked: Asked, row: KeptRow, order: Mapping[Any, float], find: str) 
     if len(names) > _KEYS:
         names = sorted(names, key=dict(zip(names, order.values(), strict=True)).__getitem__, reverse=True)
     classes = [
-        tag("button", tag("kbd", i + 1), " ", text(name, 60) or "(empty)", type="submit", name="label", value=name,
-            data_key=str(i + 1), id=f"class-{i + 1}")
+        tag("button", tag("kbd", i + 1), " ", named(name, 60), type="submit", name="label",
+            value=exact(name), data_key=str(i + 1), id=f"class-{i + 1}")
         for i, name in enumerate(names[:_KEYS])
     ]  # fmt: skip
     skip = tag("button", tag("kbd", "s"), " Skip", type="submit", name="skip", value="1", data_key="s", id="skip",
@@ -108,7 +111,7 @@ def _buttons(asked: Asked, row: KeptRow, order: Mapping[Any, float], find: str) 
     more = "Another class" if len(names) > _KEYS else "A class that is not among them"
     field = tag("input", name="label", list="classes", autocomplete="off", maxlength="200", required=True, id="other",
                 data_key="/")  # fmt: skip
-    options = tag("datalist", [tag("option", value=name) for name in sorted(names)], id="classes")
+    options = tag("datalist", [tag("option", value=exact(name)) for name in sorted(names)], id="classes")
     give = tag("button", "Give it", type="submit", class_="plain")
     return join(
         asked.frame.form("/label", hidden, classes, skip, class_="row", id="label", aria_label="Give this row a label"),
@@ -124,16 +127,16 @@ def _undo(asked: Asked, find: str) -> Safe | None:
         return None
     button = tag("button", tag("kbd", "u"), f" Take back my last one (operation {own[0]:,})", type="submit",
                  class_="plain", data_key="u", id="undo")  # fmt: skip
-    return asked.frame.form("/label/undo", tag("input", type="hidden", name="find", value=find), button)
+    return asked.frame.form("/label/undo", tag("input", type="hidden", name="find", value=exact(find)), button)
 
 
 def _hidden(asked: Asked, row: KeptRow, find: str) -> list[Safe]:
     given = {"row": row.id, "operation": asked.desk.version, "journal": _journal(asked.desk), "find": find}
-    return [tag("input", type="hidden", name=name, value=value) for name, value in given.items()]
+    return [tag("input", type="hidden", name=name, value=exact(value)) for name, value in given.items()]
 
 
 def _thinks(asked: Asked, p: Mapping[Any, float], hidden: bool, find: str) -> Safe:
-    to = tag("input", type="hidden", name="find", value=find)
+    to = tag("input", type="hidden", name="find", value=exact(find))
     wish = tag("input", type="hidden", name="hide", value="" if hidden else "1")
     says = "Show what the model thinks" if hidden else "Hide what the model thinks"
     button = tag("button", says, type="submit", class_="small", id="hide")
@@ -142,7 +145,7 @@ def _thinks(asked: Asked, p: Mapping[Any, float], hidden: bool, find: str) -> Sa
         about = tag("p", "What the model thinks is hidden, so that it sways nobody.", class_="soft")
         return tag("div", tag("h2", "The model"), about, form)
     listed = sorted(p.items(), key=lambda each: -each[1])
-    lines = [[text(c, 40) or "(empty)", bar(v, label=f"{v:.1%}"), _percent(v)] for c, v in listed[:_KEYS]]
+    lines = [[named(c), bar(v, label=f"{v:.1%}"), _percent(v)] for c, v in listed[:_KEYS]]
     rest = listed[_KEYS:]
     if rest:
         share = sum(v for _, v in rest)
@@ -158,7 +161,7 @@ def _percent(share: float) -> str:
 def _far(come: LabellingProgress, find: str) -> Safe:
     """How many are left, with an interval, and whether one may stop."""
     left = come.left
-    name = tag("strong", text(left.label, 40) or "(empty)")
+    name = tag("strong", named(left.label))
     about = f" likely left: about {left.estimate:,.0f} ({left.confidence:.0%} sure: {left.low:,} to {left.high:,}). "
     other = "" if find.startswith(_CLASS) else "It is the rarest class so far; look for another below. "
     return tag(
@@ -173,24 +176,22 @@ def _looking(asked: Asked, come: LabellingProgress, find: str) -> Safe:
     """Which rows are to come next."""
     choices = [("", "that tell the model most"), (_BY_CHANCE, "drawn at random")]
     names = [str(canon.text(c)) for c in come.counted]
-    choices += [(_CLASS + name, f"likely {canon.printable(name, 60) or '(empty)'}") for name in names]
-    options = [tag("option", says, value=value, selected=value == find) for value, says in choices]
+    choices += [(_CLASS + name, "likely " + canon.printable(name, 60)) for name in names]
+    options = [tag("option", says, value=exact(value), selected=value == find) for value, says in choices]
     select = tag("select", options, name="find", id="find")
     button = tag("button", "Show those", type="submit", class_="plain")
     return tag("form", tag("label", "Next come rows ", select), button, method="get", action="/label", class_="row")
 
 
-def _counts(come: LabellingProgress) -> Safe:
+def _counts(desk: Desk, come: LabellingProgress) -> Safe:
     lines = [
-        [text(c, 60) or "(empty)", f"{n:,}", f"{come.counted[c]:,.0f}"]
+        [named(c, 60), f"{n:,}", f"{come.counted[c]:,.0f}"]
         for c, n in sorted(come.labelled.items(), key=lambda each: -each[1])
     ]
     shown = table(["class", "labelled here", "counted in all"], lines, caption="Labels so far, by class")
     done = sum(come.labelled.values())
-    said = f"{done:,} of {done + come.waiting:,} rows of the pool have a label"
-    return tag(
-        "details", tag("summary", f"{said}: by class"), shown, open=len(lines) <= _KEYS and done > 0, id="counts"
-    )
+    said = f"{done:,} of {done + come.waiting:,} rows of the pool have a label; {_today(desk):,} given today"
+    return tag("details", tag("summary", said), shown, open=len(lines) <= _KEYS and done > 0, id="counts")
 
 
 def _today(desk: Desk) -> int:
@@ -204,7 +205,7 @@ def _empty(asked: Asked, come: LabellingProgress) -> Safe:
     done = sum(come.labelled.values())
     said = f"All {done:,} rows of the pool have a label. " if done else ""
     about = tag("p", said, "Nothing waits for a label now. Add rows, and the most useful of them comes first.")
-    return join(about, _undo(asked, ""), _adding(asked, True), _counts(come) if done else None)
+    return join(about, _undo(asked, ""), _adding(asked, True), _counts(asked.desk, come) if done else None)
 
 
 def _adding(asked: Asked, only: bool = False) -> Safe:
@@ -213,15 +214,15 @@ def _adding(asked: Asked, only: bool = False) -> Safe:
     tables = asked.place.tables()
     parts: list[Any] = []
     if tables:
-        select = tag("select", [tag("option", name, value=name) for name in tables], name="table")
+        select = tag("select", [tag("option", name, value=exact(name)) for name in tables], name="table")
         about = tag("p", "Labels that the table may have are not looked at: you give them.", class_="soft")
         button = tag("button", "Add its rows", type="submit", class_="plain")
         parts.append(frame.form("/label/add", tag("label", "A table of the folder ", select), button, about))
     texts = list(dict.fromkeys(n for c in schema.counted if c.text is not None for n in c.inputs))
     if texts:
-        chosen = tag("select", [tag("option", text(n, 60), value=n) for n in texts], name="column")
+        chosen = tag("select", [tag("option", text(n, 60), value=exact(n)) for n in texts], name="column")
         column = tag("label", "Column ", chosen) if len(texts) > 1 else tag("input", type="hidden", name="column",
-                                                                           value=texts[0])  # fmt: skip
+                                                                           value=exact(texts[0]))  # fmt: skip
         lines = tag(
             "label", "Texts, one on each line", tag("textarea", name="lines", required=True, maxlength="1000000")
         )
@@ -256,7 +257,8 @@ def give(asked: Asked) -> PageAnswer:
     told = _meanwhile(desk, row, asked.whole("operation") or 0)
     if told:
         return GoTo(_next(find), told)
-    label, skipped = asked.one("label").strip(), bool(asked.one("skip"))
+    label, skipped = asked.one("label"), bool(asked.one("skip"))
+    label = label if label in desk.served.tally.classes else label.strip()
     try:
         if skipped:
             done = desk.skip(row, who=asked.who)
@@ -300,7 +302,7 @@ def _asks(asked: Asked, row: int, label: str, find: str) -> Safe:
     classes = asked.desk.served.tally.classes
     near = did_you_mean(label, classes)
     hidden = _hidden(asked, asked.desk.row(row), find)
-    hidden += [tag("input", type="hidden", name=n, value=v) for n, v in (("label", label), ("new", "allow"))]
+    hidden += [tag("input", type="hidden", name=n, value=exact(v)) for n, v in (("label", label), ("new", "allow"))]
     name = text(label, 200)
     return join(
         tag("p", "No row has had the label ", tag("strong", name), " yet; the model knows ",

@@ -19,6 +19,7 @@ from ..journal import POOL, SKIPPED, KeptRow
 from .html import LONGEST, Safe, join, table, tag, text
 
 _LONG = 60  # characters: a text that is shown by itself
+_TALL = 1_200  # characters: a text that is scrolled through, so that the buttons stay near
 _FOLDED = 14  # columns in the table before the rest is folded away
 _UNITS = re.compile(r"\w+|[^\w\s]+")
 _STEPS = (0.15, 0.35, 0.65)  # of the strongest: marked faintly, plainly, strongly
@@ -97,7 +98,7 @@ def card(row: KeptRow, schema: Schema, speech: Speech | None = None) -> Safe:
     rest.sort(key=lambda name: name not in inputs)
     lines = []
     for name in rest:
-        line = [text(name, 80) or "(no name)", _value(row.values[name])]
+        line = [named(name, 80), _value(row.values[name])]
         if speech is not None:
             line.append(_says(speech, name) if name in inputs else tag("span", "not read", class_="soft"))
         lines.append(line)
@@ -117,9 +118,10 @@ def card(row: KeptRow, schema: Schema, speech: Speech | None = None) -> Safe:
 def _long(name: str, value: str, speech: Speech | None, several: bool) -> Safe:
     words = speech.words.get(name) if speech is not None else None
     said = _marked(clean(value), words, speech) if words and speech is not None else text(_spaced(value))
-    head = tag("p", text(name, 80) or "(no name)", class_="soft") if several else None
+    head = tag("p", named(name, 80), class_="soft") if several else None
     cut = tag("p", f"… {len(value) - LONGEST:,} more characters", class_="soft") if len(value) > LONGEST else None
-    return join(head, tag("p", said or "(empty)", class_="text"), cut)
+    tall = {"tabindex": "0", "role": "region", "aria_label": "The text"} if len(value) > _TALL else {}
+    return join(head, tag("div", said or "(empty)", class_="text tall" if tall else "text", **tall), cut)
 
 
 def _marked(said: str, words: Sequence[tuple[int, int, float]], speech: Speech) -> Safe:
@@ -186,7 +188,13 @@ def short(row: KeptRow, most: int = 100) -> Safe:
     return text(" ".join(said[: 4 * most].split()), most)
 
 
+def named(value: object, most: int = 40) -> Safe:
+    """A name from outside, of a class or a column; one that nobody would see is told."""
+    said = text(value, most)
+    return said if said.strip() else Safe("(blank)")
+
+
 def standing(said: str) -> Safe:
     """A standing of the journal in words."""
     known = {POOL: "waits for a label", SKIPPED: "skipped", "gone": "not counted", "=": "counted, label wiped"}
-    return tag("span", known[said], class_="soft") if said in known else tag("strong", text(said[1:], 60) or "(empty)")
+    return tag("span", known[said], class_="soft") if said in known else tag("strong", named(said[1:], 60))
