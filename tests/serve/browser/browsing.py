@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 import pytest
 
 import tallybayes as tb
+from tallybayes.serve.desk import Desk
 
 marks = pytest.mark.xdist_group("browser")  # one worker has the browser: two would only wait for each other
 SOURCES = str(Path(tb.__file__).resolve().parents[1])
@@ -28,8 +29,8 @@ PHONE, DESKTOP = 390, 1000  # pixels
 class Server:
     """`tallybayes serve` on a free port, until it is told to end or killed."""
 
-    def __init__(self, path: Path, *options: str) -> None:
-        words = [sys.executable, "-m", "tallybayes", "serve", str(path), "--port", "0", *options]
+    def __init__(self, path: Path, *options: str, port: int = 0) -> None:
+        words = [sys.executable, "-m", "tallybayes", "serve", str(path), "--port", str(port), *options]
         environment = {
             **os.environ,
             "PYTHONPATH": os.pathsep.join(filter(None, [SOURCES, os.environ.get("PYTHONPATH")])),
@@ -72,8 +73,8 @@ class Server:
 
 
 @contextmanager
-def served(path: Path, *options: str) -> Iterator[Server]:
-    server = Server(path, *options)
+def served(path: Path, *options: str, port: int = 0) -> Iterator[Server]:
+    server = Server(path, *options, port=port)
     try:
         yield server
     finally:
@@ -211,6 +212,13 @@ def counted_afresh(model: tb.Model, rows: dict[str, dict[str, str]], folder: Pat
     head = list(next(iter(rows.values())))
     path = write_table(folder / "counted afresh.csv", head, [list(row.values()) for row in rows.values()])
     return tb.count(path, model.schema).digest
+
+
+def begun(table: Path, target: str = "let", **more: Any) -> Path:
+    """A model of a table with its journal, as `serve --fit` makes it, but in no time."""
+    path = table.with_name("model.tb.parquet")
+    Desk.begin(path, str(table), target=target, calibrate=False, **more).close()
+    return path
 
 
 # ---- what a person does on the pages; each leaves the page that comes next
