@@ -114,6 +114,53 @@ def test_from_a_dropped_table_to_a_model_that_counts_exactly_the_rows_that_are_l
     assert "480" in page.locator("main").inner_text()
 
 
+def test_by_the_keyboard_alone(server: Server, visit: Sits, tmp_path: Path) -> None:
+    table = flats(tmp_path, unlabelled=20)
+    person = visit(server)
+    page, keys = person.page, person.page.keyboard
+    person.go("/")
+    person.tab_to("#file")
+    with page.expect_file_chooser() as chooser:
+        keys.press("Enter")
+    chooser.value.set_files(table)
+    page.wait_for_url("**/start/look?*")
+    person.tab_to("#target")
+    keys.type("let")
+    person.tab_to("#effort")
+    keys.type("quick")
+    person.tab_to("[aria-label='Kind of agent']")
+    keys.type("ignore")
+    page.locator("#why1", has_text="ignore").wait_for()
+    keys.press("Shift+Tab")
+    person.tab_to("#fit")
+    keys.press("Enter")
+    page.wait_for_url("**/ask")
+
+    before = page.locator("#said").inner_text()
+    person.tab_to("#v0")
+    keys.type("Harb")
+    person.tab_to("#v1")
+    keys.type("5")
+    page.wait_for_function("before => document.getElementById('said').innerText !== before", arg=before)
+    person.tab_to("#what")
+    press(person, "Enter")
+    assert page.locator("#what-if").is_visible()
+    person.tab_to("nav a[href='/label']")
+    press(person, "Enter")
+    for key in ("1", "2", "s", "1"):
+        press(person, key)
+    keys.press("/")  # to the field for another class
+    assert person.focused() == "#other"
+    keys.type("slow")
+    press(person, "Enter")
+    assert "taken back" in press(person, "u")
+    person.tab_to("nav a[href='/journal']")
+    press(person, "Enter")
+    person.tab_to("#operations form button")
+    assert "is undone" in press(person, "Enter")
+    assert server.api("/api/digest")["operation"] == 8
+
+
 def _adds_up(person: Visit, answer: dict[str, Any]) -> None:
     """The printed lines add up to the printed sum, to the last digit, and that gives the printed probability."""
     lines = person.page.locator("#answer h3 + .scroll tbody tr").all_inner_texts()
