@@ -573,3 +573,10 @@ def test_json_says_how_numbers_are_spelled(spelled_model: tb.Model) -> None:
 
 def test_a_network_takes_the_numbers_themselves(spelled_model: tb.Model) -> None:
     assert len(spelled_model.export(format="onnx")) > 1000
+
+
+def test_a_date_that_is_said_to_be_one_is_read_as_before() -> None:
+    table = {"day": ["31/05/2024", "01/06/2024", "13/06/2024"] * 8, "y": ["a", "b", "a"] * 8}
+    proposed, chosen = tb.infer(table, "y"), tb.infer(table, "y", kinds={"day": "date"})
+    assert chosen["day.days"].spelling == proposed["day.days"].spelling == tb.Spelling(date="%d/%m/%Y")
+    assert tb.count(table, chosen).rows == 24

@@ -134,8 +134,11 @@ def with_kinds(schema: Schema, kinds: Mapping[str, str]) -> Schema:
         if any(c.name == name for c in schema.columns) and kind != "date":
             schema = schema.with_column(name, kind=kind)
         else:
-            new = Column(name, kind, reason="chosen by hand")
             at = next(i for i, c in enumerate(schema.columns) if name in c.inputs)
+            was = schema.columns[at]
+            new = Column(name, kind, reason="chosen by hand")
+            if kind == "date" and was.part:  # it was one already, and is read as before
+                new = replace(new, missing=was.missing, spelling=was.spelling)
             rest = [c for c in schema.columns if c.reads != name]
             schema = schema._with(columns=[*rest[:at], new, *rest[at:]])
     return schema

@@ -21,6 +21,7 @@ from ..data import encode
 from ..data.batch import one_row
 from ..data.blocks import N
 from ..data.schema import Column, Schema, column_of
+from ..data.spelling import Spelling
 from ..explain.explanation import Explanation
 from ..model.learnt import learnt_range, range_text
 from ..tally.tally import Tally
@@ -308,7 +309,7 @@ def _fields(served: Served) -> list[AskField]:
 
 
 def _kind(name: str, columns: Sequence[Column]) -> str:
-    if any(c.part == "hour" for c in columns):
+    if any(c.part == "hour" and _has_hours(c.spelling) for c in columns):
         return "time"
     if any(c.part for c in columns):
         return "date"
@@ -317,6 +318,10 @@ def _kind(name: str, columns: Sequence[Column]) -> str:
         return own.like
     side = next(s for s in columns[0].of or () if s.source == name)
     return ("time" if side.part == "hour" else "date") if side.part else side.kind
+
+
+def _has_hours(spelling: Spelling | None) -> bool:
+    return spelling is None or not spelling.date or any(sign in spelling.date for sign in ("%H", "%I", "%X", "%c"))
 
 
 def _remark(asked: AskField, value: Any, explained: Explanation) -> str:

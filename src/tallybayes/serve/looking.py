@@ -24,6 +24,7 @@ from .problems import ApiProblem
 CHOICES = tuple(name for name, kind in KINDS.items() if not kind.of)  # a pair and a gap are made of other columns
 _NAMED = ("target", "label", "class", "y", "outcome", "answer", "result")
 _MOST_CLASSES, _MOST_NUMBERS = 50, 20  # of a column that may be meant as the answer, of one of numbers
+_MOST_NAMED = 1_000  # of one that is called so
 _CELLS = 2_000_000  # of which values are counted for show
 _SHOWN = 4
 
@@ -116,6 +117,7 @@ class TableLook:
             if counted is None or len(counted) < 2:
                 continue
             most = _MOST_NUMBERS if all(map(_is_number, counted)) else _MOST_CLASSES
+            most = _MOST_NAMED if name.strip().lower() in _NAMED else most
             if len(counted) <= min(most, self._some.rows / 2):
                 return name, f"{why}, and has {len(counted)} different values"
         return self.names[-1], "it is the last column; no column looks like an answer"
@@ -140,13 +142,16 @@ class TableLook:
                 labels = encode.labels(schema, self.rows)
             except TallybayesError as error:
                 return Understood(told=(*self.told, *told), problem=ApiProblem.of(error))
-            columns = {name: self._taken(schema, name, name in given["kinds"]) for name in self.names if name != target}
+            own: dict[str, list[Column]] = {name: [] for name in self.names}
+            for column in schema.columns:
+                own[column.reads].append(column)
+            taken = (name for name in self.names if name != target)
+            columns = {name: self._taken(schema, own[name], name in given["kinds"]) for name in taken}
         counts = np.bincount(labels.codes[labels.codes >= 0], minlength=len(labels.slots)).tolist()
         classes = sorted(zip(labels.slots, counts, strict=True), key=lambda each: (-each[1], each[0]))
         return Understood(columns, tuple(classes), int(np.count_nonzero(labels.codes < 0)), (*self.told, *told))
 
-    def _taken(self, schema: Schema, name: str, chosen: bool) -> TakenFor:
-        own = [c for c in schema.columns if c.reads == name or c.name == name]
+    def _taken(self, schema: Schema, own: list[Column], chosen: bool) -> TakenFor:
         if not own:
             return TakenFor("ignore", "it is not read")
         kind = "date" if any(c.part for c in own) else own[0].kind

@@ -20,7 +20,7 @@ from .looking import TableChoices, TableLook
 from .problems import ApiProblem
 
 MODELS = (".tb.parquet", ".tb")
-TABLES = (".csv", ".tsv", ".txt", ".jsonl", ".parquet", ".csv.gz", ".tsv.gz", ".jsonl.gz")
+TABLES = (".csv", ".tsv", ".txt", ".jsonl", ".parquet", ".xlsx", ".ods", ".csv.gz", ".tsv.gz", ".jsonl.gz")
 LONGEST_NAME = 120  # characters of a file's name
 _MOST_LOOKS = 3  # tables whose rows are remembered while somebody decides about them
 _LARGEST_READ = 50_000_000  # bytes of a model file that is read only to be listed
@@ -47,6 +47,7 @@ class Place:
         self._turn = threading.Lock()
         self._opening = threading.Lock()  # one model is opened at a time, or begun
         self._api = None if desk is None else Api(desk, self.limits)
+        self._closed = False
         self.fitting: Fitting | None = None  # the last one, which may go on
         self._looks: dict[tuple[str, Stamp], TableLook] = {}
         self._facts: dict[tuple[str, Stamp], ModelFacts] = {}
@@ -153,7 +154,8 @@ class Place:
     def take(self, desk: Desk) -> None:
         """Serve this desk from now on; the one before is folded and closed."""
         with self._turn:
-            before, self._api = self._api, Api(desk, self.limits)
+            before = Api(desk, self.limits) if self._closed else self._api
+            self._api = None if self._closed else Api(desk, self.limits)
         if before is not None:
             before.desk.close()
 
@@ -192,7 +194,7 @@ class Place:
             self.fitting.cancel()
             self.fitting.wait(_PATIENCE)
         with self._turn:
-            before, self._api = self._api, None
+            before, self._api, self._closed = self._api, None, True
         if before is not None:
             before.desk.close()
 

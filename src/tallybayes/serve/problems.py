@@ -14,6 +14,7 @@ from ..base.errors import (
     CannotForget,
     DataError,
     FileError,
+    MissingExtra,
     ModelFileError,
     SchemaError,
     SettingsError,
@@ -56,6 +57,7 @@ _OF_ERRORS: list[tuple[type[Exception], str]] = [
     (FileError, "disk"),
     (DataError, "data"),
     (ModelFileError, "data"),
+    (MissingExtra, "data"),
     (SchemaError, "data"),
     (SettingsError, "data"),
 ]
@@ -82,7 +84,8 @@ class ApiProblem(Exception):
     def without(self, folder: str) -> ApiProblem:
         """The same, naming files of a folder without it: whoever looks at a page need not know where it lies."""
         beside = os.path.join(folder, "")
-        return ApiProblem(self.kind, self.detail.replace(beside, ""), self.hint.replace(beside, ""))
+        at = "in " if self.detail.startswith(beside) else ""
+        return ApiProblem(self.kind, at + self.detail.replace(beside, ""), self.hint.replace(beside, ""))
 
     @property
     def status(self) -> int:

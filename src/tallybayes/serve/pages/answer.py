@@ -30,7 +30,7 @@ def answer(form: AskForm, found: AskAnswer, right: str, label: str = "", against
     explained = _dated(form, found.explained)
     order = np.argsort(-explained.probabilities, kind="stable").tolist()
     best = printable(explained.classes[order[0]], _NAME)
-    sure = percent(float(explained.probabilities[order[0]]))
+    sure = _chances(explained)[order[0]]
     head = tag("p", tag("strong", best), f" {sure}", class_="said", id="said")
     agree = right and tag(
         "button", right, type="submit", formaction="/ask/learn", name="right", value=str(order[0]), id="right",
@@ -66,11 +66,21 @@ def percent(p: float) -> str:
     return f"{100 * p:.2f} %" if p < 0.01 or p > 0.99 else f"{100 * p:.1f} %"
 
 
+def _chances(explained: Explanation) -> list[str]:
+    """The probability of each class in per cent: 0 and 100 only where that is not a matter of rounding."""
+    possible = np.isfinite(explained.total)
+    near = [percent(min(max(p, 1e-9), 1 - 1e-9)) for p in explained.probabilities.tolist()]
+    if not possible.any():  # then the prior answers
+        return near
+    alone = np.count_nonzero(possible) == 1
+    return [percent(float(is_possible)) if alone or not is_possible else told for is_possible, told in
+            zip(possible.tolist(), near, strict=True)]  # fmt: skip
+
+
 def _bars(explained: Explanation, order: Sequence[int]) -> Safe:
-    rows = []
-    for i in order:
-        p = float(explained.probabilities[i])
-        rows.append([printable(explained.classes[i], _NAME), bar(p, label=percent(p)), percent(p)])
+    told = _chances(explained)
+    shares = explained.probabilities.tolist()
+    rows = [[printable(explained.classes[i], _NAME), bar(shares[i], label=told[i]), told[i]] for i in order]
     return _folded(["class", "share", "probability"], rows, "Probability of every class", _CLASSES)
 
 
@@ -161,7 +171,8 @@ def _every(explained: Explanation) -> Safe:
     names = [printable(explained.classes[i], 20) for i in at]
     rows = [[str(line), *(signed(float(v), _DIGITS) for v in line.parts[at])] for line in lines]
     rows.append([tag("strong", "score"), *(tag("strong", signed(float(v), _DIGITS)) for v in explained.total[at])])
-    rows.append(["probability", *(percent(float(p)) for p in explained.probabilities[at])])
+    told = _chances(explained)
+    rows.append(["probability", *(told[i] for i in at)])
     hidden = len(explained.classes) - len(at)
     more = tag("p", f"{many(hidden, 'less likely class is', 'less likely classes are')} not shown.") if hidden else None
     inside = table(["term", *names], rows, caption="The score of each class as a sum of logarithms")

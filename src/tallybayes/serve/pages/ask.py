@@ -186,8 +186,8 @@ def _page(asked: Asked, form: AskForm, sent: _Sent, more: Safe | None = None) ->
         said = tag("p", "These are not counted. The journal keeps them with a row that is learnt.", class_="soft")
         left.append(_fold("Columns that are not counted", [said, [lines[i] for i in others]], "kept"))
     right = [
-        answer(form, found, sent.right(form, found), sent.label, sent.against), _compared(form, sent), more, _asking_why(form, sent),
-        _teaching(form),
+        answer(form, found, sent.right(form, found), sent.label, sent.against), _compared(form, sent), more,
+        _asking_why(form, sent), _teaching(form),
     ]  # fmt: skip
     body = asked.frame.form(
         "/ask", hidden, tag("div", tag("div", left), tag("div", right, class_="beside"), class_="columns"),
@@ -225,7 +225,8 @@ def _row_chosen(form: AskForm, sent: _Sent, found: AskAnswer) -> Safe:
         said = (
             f"Row {kept.id:,} is counted as {printable(kept.label, _LONG)}; the model, which has learnt it, {judged}."
         )
-    link = tag("a", "See the journal", href="/journal")
+    said += "" if sent.same(form) else " The fields say something else by now."
+    link = tag("a", "See the journal, which can undo it", href="/journal")
     return join(chosen, tag("p", said, " ", link, class_="note", id="kept-row"))
 
 
@@ -313,7 +314,9 @@ def _asking_why(form: AskForm, sent: _Sent) -> Safe:
     ]  # fmt: skip
     stays = tag("details", tag("summary", "Columns that stay as they are"), tag("div", boxes, class_="row", id="fixed"),
                 open=bool(sent.fixed))  # fmt: skip
-    button = tag("button", "What would change it?", type="submit", formaction="/ask/what", class_="plain", id="what")
+    button = tag(
+        "button", "What would change it?", type="submit", formaction="/ask/what#what-if", class_="plain", id="what"
+    )
     asks = tag("p", tag("label", "Turn it into ", to), button, class_="row")
     return tag("section", tag("h2", "Another answer"), asks, stays)
 

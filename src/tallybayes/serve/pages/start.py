@@ -17,6 +17,7 @@ from ..place import TABLES, ModelFacts
 from ..problems import ApiProblem
 from .frame import Asked, Fragment, Frame, GoTo, PageAnswer, View, sentence
 from .html import Safe, bar, join, table, tag
+from .table import on_page
 from .uploading import receive
 
 EXAMPLE = "flats.csv"
@@ -81,7 +82,7 @@ def _fit(asked: Asked) -> Safe | None:
     if fitting.running:
         cancel = asked.frame.form("/start/cancel", tag("button", "Cancel", class_="plain", id="cancel"))
         return tag("section", tag("h2", f"Making {fitting.order.name}"), _progress(fitting), cancel, id="fitting")
-    return tag("section", _ended(fitting), [tag("p", sentence(each), class_="note") for each in fitting.told])
+    return tag("section", _ended(fitting), [tag("p", sentence(on_page(each)), class_="note") for each in fitting.told])
 
 
 def _progress(fitting: Fitting) -> Safe:
@@ -101,7 +102,7 @@ def _ended(fitting: Fitting) -> Safe:
         return tag("p", f"{name} was made in {fitting.seconds:.0f} s.", class_="note")
     if fitting.problem is None:
         return tag("p", f"{name} was not made: somebody has cancelled it.", class_="note")
-    hint = tag("p", sentence(fitting.problem.hint)) if fitting.problem.hint else None
+    hint = tag("p", sentence(on_page(fitting.problem.hint))) if fitting.problem.hint else None
     found = tag("p", tag("strong", f"{name} could not be made. "), sentence(fitting.problem.detail))
     again = tag("a", "Look at the table again", href=f"/start/look?table={quote(_table_of(fitting))}")
     return tag("div", found, hint, tag("p", again), class_="note warning", role="alert", id="failed")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,7 +19,12 @@ _FEW = 60  # columns that are shown at once, and classes
 _NAME = 80  # characters of a name that are shown
 _WHY = 400
 _LONG = 36  # characters of a value
-_HERE = {"fold=True": "“Letter case makes no difference” above", "missing=[…]": "“These mean missing” above"}
+_HERE = (  # what the library says of its own options, and what this page has instead
+    (r"schema\.with_column\(('.*?'), kind=('\w+')\)(?: \(--set .*?\))?", r"the kind \2 for \1"),
+    (r"missing=\[…\](?: \(--missing\))?", "“These mean missing”"),
+    (r"fold=True(?: \(--fold\))?", "“Letter case makes no difference”"),
+    (r", or stop at the first with strict=True \(--strict\)", ""),
+)
 
 
 def show(asked: Asked) -> PageAnswer:
@@ -115,10 +121,14 @@ def _cells(chosen: TableChoices) -> Safe:
 
 
 def on_page(said: str) -> str:
-    """A remark of the library, which names its own options, as this page has them."""
-    for ours, here in _HERE.items():
-        said = said.replace(ours, here)
-    return said.partition(" Hint:")[0]
+    """A remark of the library, which names its own options, as this page has them.
+
+    >>> on_page("Hint: count it with schema.with_column('zip', kind='category') (--set zip=category).")
+    "Hint: count it with the kind 'category' for 'zip'."
+    """
+    for ours, here in _HERE:
+        said = re.sub(ours, here, said)
+    return said
 
 
 # ---- what was understood
@@ -127,7 +137,7 @@ def on_page(said: str) -> str:
 def _summary(look: TableLook, target: str, found: Understood) -> Safe:
     if found.problem is not None:
         said = tag("p", tag("strong", sentence(found.problem.detail)))
-        inside = tag("div", said, tag("p", sentence(found.problem.hint)), class_="note warning", role="alert")
+        inside = tag("div", said, tag("p", sentence(on_page(found.problem.hint))), class_="note warning", role="alert")
         return tag("div", inside, id="understood")
     counted = sum(each.kind != "ignore" for each in found.columns.values())
     pool = (
