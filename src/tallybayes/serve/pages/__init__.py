@@ -14,12 +14,12 @@ from starlette.routing import BaseRoute, Route
 
 from ...explain.report.html import STYLE
 from ..place import Place
-from . import ask, erasing, journal, label, model, reference, start, table
+from . import ask, erasing, journal, label, model, reference, start, table, watch
 from .entering import enter_routes
 from .frame import Asked, Frame, GoTo, PageAnswer, set_name
 
 _STATIC = {"page.css": "text/css", "page.js": "text/javascript", "icon.svg": "image/svg+xml"}
-_MODULES = (start, table, ask, model, label, journal, erasing, reference)
+_MODULES = (start, table, ask, model, label, journal, erasing, watch, reference)
 
 
 def page_routes(place: Place, token: str | None = None) -> list[BaseRoute]:

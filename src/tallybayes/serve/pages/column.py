@@ -73,7 +73,8 @@ def show(asked: Asked) -> PageAnswer:
     shown = picture(f"/model/picture/column/{number}", served, says)
     body = join(
         _around(number, len(model.schema.counted)),
-        tag("div", tag("div", _about(model, column, facts)), shown and tag("figure", shown), class_="columns"),
+        tag("h2", "What it is"),
+        tag("div", _about(model, column, facts), shown and tag("figure", shown), class_="columns"),
         without_pictures(), _telling(asked, model, column, number), _tables(asked, model, column, number),
     )  # fmt: skip
     return View("/model", f"Column {column.name[:60]}", body)
@@ -107,18 +108,19 @@ def _about(model: Model, column: Column, facts: dict[str, Any]) -> Safe:
         ["weight", _weight(model, column.name)],
         ["corrections", f"{facts['corrections']:,}" if facts["corrections"] else "none"],
     ]  # fmt: skip
-    return join(tag("h2", "What it is"), table(["", ""], lines, caption="what the column is", left=(0, 1)))
+    return table(["", ""], lines, caption="what the column is", left=(0, 1))
 
 
 def _weight(model: Model, column: str) -> str:
     """What the weight of a column means."""
     by, length = model.settings.weight_of(column), model.settings.lengths.get(column)
-    said = f"{by:.3g}"
     if by == 0:
-        own = "; its corrections say all" if column in model.settings.corrections else ": it is not asked"
-        return f"0, what was counted does not speak{own}"
-    said += ": it speaks as it was counted" if by == 1 else f" times what was counted speaks ({by:.0%})"
-    return said + ("" if not length else f", and by its number of words to the power {length:.2f}")
+        own = "its corrections say all there is" if column in model.settings.corrections else "it is not asked"
+        return f"0: what was counted does not speak, {own}"
+    how = "as it was counted" if by == 1 else f"{by:.3g} times as strongly as it was counted"
+    return f"{by:.3g}: it speaks {how}" + (
+        "" if not length else f", times its number of words to the power {length:.2f}"
+    )
 
 
 # ---- what is most telling
@@ -135,7 +137,7 @@ def _telling(asked: Asked, model: Model, column: Column, number: int) -> Safe | 
             found.append(model.odds(column.name, model.classes[i], top=_TOP))
         except SettingsError:  # a family without a table of probabilities
             return None
-    cards = [_odds(each) for each in found if len(each)]
+    cards = [_odds(each) for each in found if any(r.ratio > 1 for r in each)]
     if not cards or len(model.classes) < 2:
         return None
     choose = _choose_class(names, wanted, number) if len(names) > _TOLD else None
@@ -155,6 +157,7 @@ def _odds(found: OddsTable) -> Safe:
             f"{r.outside:.3g}",
         ]
         for r in found
+        if r.ratio > 1
     ]
     head = ["value", "times likelier", "here", "elsewhere"]
     says = f"most telling for {printable(found.label, 40)}"
@@ -163,6 +166,7 @@ def _odds(found: OddsTable) -> Safe:
 
 def _choose_class(names: list[str], wanted: str, number: int) -> Safe:
     options = [tag("option", text(n, 60), value=n, selected=n == wanted) for n in names]
+    options.insert(0, tag("option", "the most frequent ones", value=""))
     return tag(
         "form", tag("label", "Class to look at ", tag("select", options, name="class")),
         tag("button", "Show", type="submit", class_="plain"), method="get", action=address(number), class_="row",
