@@ -12,6 +12,7 @@ from corrected import corrected
 from strategies import ALL
 
 import tallybayes as tb
+from tallybayes.model.estimate import context_of
 from tallybayes.selection.labelling import scored
 from tallybayes.selection.labelling.left import bound, counted_left, interval
 from tallybayes.selection.labelling.lookahead import batch_of, falls, falls_by_counting
@@ -326,3 +327,54 @@ def test_the_audit_holds_among_labels_that_a_model_has_asked_for() -> None:
                 work.label(row, truth[row])
         stopped, right = stopped + (held is not None), right + bool(held)
     assert inside >= 0.87 * runs and stopped > runs / 2 and right >= 0.9 * stopped
+
+
+FAMILIES: dict[str, Any] = {
+    "gaussian": "gaussian", "shared": "gaussian-shared", "student": "student", "kernel": "kernel",
+    "unbiased": tb.families.Gaussian(unbiased=True), "both": tb.families.Gaussian(variance="shared", unbiased=True),
+    "mdl": tb.families.Bins(), "frequency": tb.families.Bins("frequency", 4), "root": tb.families.Bins("frequency"),
+    "width": tb.families.Bins("width", 5), "blend": tb.families.Blend(), "poisson": "poisson",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(12) if ALL else range(2))
+@pytest.mark.parametrize("name", FAMILIES)
+def test_one_number_more_is_counting_it(name: str, seed: int) -> None:
+    """Every family of numbers, on values that repeat, are missing, far out, or constant but for one."""
+    rng = random.Random(seed)
+    values = [lambda: float(rng.randrange(6)), lambda: round(rng.lognormvariate(1, 2), 2), lambda: 1e9 + rng.random()]
+    draw = [rng.choice(values), lambda: 5.0, lambda: abs(rng.gauss(0, 1)) * 10.0 ** rng.choice((0, 0, 8))]
+    cells = [[None if rng.random() < 0.1 else one() for _ in range(70)] for one in draw]
+    if name == "poisson":
+        cells = [[None if v is None else float(int(v) % 50) for v in column] for column in cells]
+    cells[1][60] = 6.0
+    table = dict(zip("abc", cells, strict=True)) | {"y": [f"c{rng.randrange(3)}" for _ in range(70)]}
+    head = {n: v[:30] for n, v in table.items()}
+    schema = tb.infer(table, "y", kinds=dict.fromkeys("abc", "number"))
+    weights = {"c": rng.choice((0.3, 1.0))}
+    smoothing = dict.fromkeys("abc", rng.choice((tb.Laplace(0.5), tb.BackOff(2), tb.AbsoluteDiscount())))
+    families = dict.fromkeys("abc", FAMILIES[name])
+    model = tb.count(head, schema).model(tb.Settings(families=families, weights=weights, smoothing=smoothing))
+    if seed % 2:
+        model = corrected(model, seed)
+    pool, rows, sample = Pool(model, {n: v[30:] for n, v in table.items()}), np.arange(20, 40, 3), np.arange(5, 40)
+    pool.weights[::4] = rng.choice((1.0, 2.0, 0.5))
+    labels = np.array([rng.randrange(3) for _ in rows])
+    if name in ("student", "frequency", "blend") and not isinstance(smoothing["a"], tb.AbsoluteDiscount):
+        assert all(
+            c.family.one_more(
+                c.counts,
+                context_of(c.column, c.classes, c.totals, c.settings),
+                c.block.take(rows),
+                labels,
+                pool.weights[rows],
+                c.block,
+            )
+            is not None
+            for c in pool.columns
+        )
+    found = pool.imagined(rows, labels, sample)
+    for i, (row, label) in enumerate(zip(rows.tolist(), labels.tolist(), strict=True)):
+        pool.add(row, label)
+        assert np.allclose(found[i], pool.probabilities(sample), rtol=0, atol=1e-9), (row, label)
+        pool.add(row, label, -1)

@@ -14,6 +14,7 @@ class Answer:
     status: int
     headers: Mapping[str, str]
     body: bytes
+    cookies: Sequence[str] = ()
 
     @property
     def json(self) -> Any:
@@ -49,4 +50,5 @@ def ask(
     asyncio.run(app(scope, receive, send))
     start, *rest = sent
     told = {name.decode(): value.decode("latin-1") for name, value in start["headers"]}
-    return Answer(start["status"], told, b"".join(each.get("body", b"") for each in rest))
+    cookies = [value.decode("latin-1") for name, value in start["headers"] if name == b"set-cookie"]
+    return Answer(start["status"], told, b"".join(each.get("body", b"") for each in rest), cookies)

@@ -261,6 +261,16 @@ class Family(ABC):
         """
         return None
 
+    def one_more(
+        self, counts: Counts, context: Context, more: Any, labels: Ints, weights: Floats, asked: Any
+    ) -> Floats | None:
+        """What the values of `asked` say if one row of `more` were counted too, each by itself, under its label.
+
+        Rows of `more` × rows asked × classes, as `estimate` and `parts` have it; None (the default) where no way is
+        known that is shorter than asking them.
+        """
+        return None
+
     def held_out_score(self, h: Any, context: Context) -> float | None:
         """Σ over rows of log P(class given value), estimated anew without them.
 

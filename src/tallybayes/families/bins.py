@@ -27,9 +27,9 @@ from ..exact.cells import REACH, distinct
 from ..exact.counts import Counts
 from .base import WORST, Context, Family, Table
 from .categorical import draw
-from .histogram import GroupBelief, Histogram, left_out, middles, read_cells
+from .histogram import GroupBelief, Histogram, can_be_cut, cut_between, left_out, middles, read_cells
 from .kernel import KernelBelief, pooled
-from .smoothing import is_number
+from .smoothing import is_number, is_plain
 
 BINS = "P(bin given class)"  # the title of its table
 METHODS = ("mdl", "frequency", "width")
@@ -70,6 +70,55 @@ class Bins(Family):
         belief = self.estimate(counts, context)
         left = left_out(context, by_bin(h, belief.cuts), _names(belief.cuts, h.middle), belief.which(h.middle))
         return belief.log_cells(h.codes), left
+
+    def one_more(
+        self, counts: Counts, context: Context, more: Numbers, labels: Ints, weights: Floats, asked: Numbers
+    ) -> Floats | None:
+        """A value more may move the cuts, which do not look at the label unless they are those of "mdl"."""
+        h = read_cells(counts, context, self.name)
+        if not is_plain(context.smoothing) or not len(h.codes):
+            return None
+        out = np.zeros((more.rows, asked.rows, context.n_classes))
+        there = asked.present()
+        x, inverse = np.unique(h.middles_of(asked.values[there]), return_inverse=True)
+        has = more.present()
+        gone = np.flatnonzero(~has)
+        if len(gone):
+            out[gone] = self.estimate(counts, context).parts(asked)
+        cases = np.flatnonzero(has)
+        codes = h.cells.codes(more.values[cases])
+        seen = labels[cases] if self.method == "mdl" else np.zeros(len(cases), dtype=np.int64)
+        keys = list(zip(codes.tolist(), weights[cases].tolist(), seen.tolist(), strict=True))
+        number = {key: i for i, key in enumerate(dict.fromkeys(keys))}
+        of = np.array([number[key] for key in keys], dtype=np.int64)
+        each = self._cuts_with(h, list(number))
+        below = np.vstack([np.zeros(context.n_classes), np.cumsum(h.n, axis=0)])
+        middle = h.middles_of(more.values[cases])
+        sizes = np.array([len(cuts) for cuts in each], dtype=np.int64)
+        asked_in = np.stack([which_bin(cuts, x) for cuts in each]) if each else np.zeros((0, len(x)), dtype=np.int64)
+        for size in np.unique(sizes):
+            some = np.flatnonzero(sizes[of] == size)
+            cuts = [each[d] for d in of[some].tolist()]
+            edges = np.searchsorted(h.middle, np.array(cuts).reshape(len(some), size), side="left")
+            n = np.diff(below[np.pad(edges, ((0, 0), (1, 1)), constant_values=((0, 0), (0, len(h.middle))))], axis=1)
+            own = (np.array(cuts).reshape(len(some), size) <= middle[some, None]).sum(axis=1)
+            n = np.ascontiguousarray(n.transpose(1, 0, 2))
+            n[own, np.arange(len(some)), labels[cases[some]]] += weights[cases[some]]
+            log = safe_log(context.probabilities(n, ()))
+            said = log[asked_in[of[some]], np.arange(len(some))[:, None]]
+            out[np.ix_(cases[some], np.flatnonzero(there))] = said[:, inverse]
+        return out
+
+    def _cuts_with(self, h: Histogram, more: list[tuple[int, float, int]]) -> list[Floats]:
+        """The cuts with one value more, for each of some (code, weight, label) by itself."""
+        whole = h.n.sum(axis=1)
+        steady = (
+            bool((whole > 0).all()) and np.array_equal(whole, np.rint(whole)) and all(w % 1 == 0 for _, w, _ in more)
+        )
+        if self.method != "frequency" or self.bins is None or not steady:
+            return [self.cuts(h.with_one(*each)) for each in more]
+        codes, weights = np.array([code for code, *_ in more], dtype=np.int64), np.array([w for _, w, _ in more])
+        return _filled_with(h, codes, weights, self.bins) if more else []
 
     def held_out_score(self, h: Histogram, context: Context) -> float | None:
         """Cuts that look at the labels are made anew without every tenth row, which is then asked about.
@@ -116,10 +165,53 @@ def equally_filled(total: Floats, bins: int) -> Ints:
         return np.zeros(0, dtype=np.int64)
     below = np.cumsum(total) / max(float(total.sum()), 1e-300)
     wanted = np.arange(1, bins) / bins
-    at = np.clip(np.searchsorted(below[:-1], wanted), 0, len(total) - 2)
-    before = np.maximum(at - 1, 0)
-    nearer = np.where(np.abs(below[before] - wanted) <= np.abs(below[at] - wanted), before, at)
+    nearer = _nearer(below, np.minimum(np.searchsorted(below[:-1], wanted), len(total) - 2), wanted)
     return np.unique(np.searchsorted(below[:-1], below[nearer]))  # of cells without rows the first
+
+
+def _filled_with(h: Histogram, codes: Ints, weights: Floats, bins: int) -> list[Floats]:
+    """The cuts into equally filled bins with one value more, for each of some by itself: all of them at once.
+
+    Its cell is put beside those that there are, also where it is one of them: no cut parts the two.
+    """
+    low_, high_ = h.cells.edges(codes)
+    middle_, place = middles(low_, high_)[:, None], np.arange(len(h.codes) + 1)
+    after = (h.middle < middle_) | ((h.middle == middle_) & (h.high <= high_[:, None]))
+    at = after.sum(axis=1)[:, None]
+    before = np.minimum(place - (place > at), len(h.codes) - 1)
+
+    def inserted(known: Floats, new: Floats) -> Floats:
+        return np.where(place == at, new[:, None], known[before])
+
+    low, high, middle = inserted(h.low, low_), inserted(h.high, high_), inserted(h.middle, middle_[:, 0])
+    total = inserted(h.n.sum(axis=1), weights)
+    reach = np.maximum.accumulate(high, axis=1)[:, :-1]
+    first = np.minimum.accumulate(low[:, ::-1], axis=1)[:, ::-1][:, 1:]
+    gap = can_be_cut(reach, first, middle)
+    filled = np.cumsum(total, axis=1)
+    share = filled[:, :-1] / filled[:, -1:]
+    wanted = np.arange(1, bins) / bins
+    sizes = gap.sum(axis=1)
+    gaps = np.argsort(~gap, axis=1, kind="stable")  # the cells after which it can be cut, first
+    below = np.take_along_axis(share, gaps, axis=1)
+    found = [np.searchsorted(some[:size], wanted) for some, size in zip(below, sizes.tolist(), strict=True)]
+    at = np.minimum(np.stack(found), np.maximum(sizes - 1, 0)[:, None])
+    chosen = np.zeros(gap.shape, dtype=bool)
+    np.put_along_axis(chosen, np.take_along_axis(gaps, _nearer(below, at, wanted), axis=1), True, axis=1)
+    chosen &= gap
+    case, cell = np.nonzero(chosen)
+    ends = np.stack([reach[case, cell], first[case, cell], middle[case, cell], middle[case, cell + 1]])
+    different, of = np.unique(ends, axis=1, return_inverse=True)
+    cuts = cut_between(*different)[of.ravel()]
+    return np.split(cuts, np.cumsum(np.bincount(case, minlength=len(codes)))[:-1])
+
+
+def _nearer(below: Floats, at: Ints, wanted: Floats) -> Ints:
+    """Of shares that grow along the last axis, which is nearer to what is wanted: each, or the one before it."""
+    before = np.maximum(at - 1, 0)
+    far, near = (np.abs(np.take_along_axis(below, place, axis=-1) - wanted) for place in (at, before))
+    out: Ints = np.where(near <= far, before, at)
+    return out
 
 
 def which_bin(cuts: Floats | Sequence[float], x: Floats) -> Ints:

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..base.arrays import Floats
+from ..base.arrays import Floats, Ints
 from ..base.canon import number_text
 from ..base.errors import SettingsError
 from ..data.blocks import Numbers
@@ -66,6 +66,19 @@ class Blend(Family):
         """The belief of each family that has a share."""
         asked = [(f.estimate(counts, context), s) for f, s in zip(self.families, self.shares, strict=True) if s > 0]
         return BlendBelief(context.n_classes, tuple(b for b, _ in asked), tuple(s for _, s in asked))
+
+    def one_more(
+        self, counts: Counts, context: Context, more: Numbers, labels: Ints, weights: Floats, asked: Numbers
+    ) -> Floats | None:
+        """What each family says that has a share."""
+        out = np.zeros((more.rows, asked.rows, context.n_classes))
+        for family, share in zip(self.families, self.shares, strict=True):
+            said = family.one_more(counts, context, more, labels, weights, asked) if share > 0 else None
+            if said is not None:
+                out += share * bounded(said.reshape(-1, context.n_classes)).reshape(out.shape)
+            elif share > 0:
+                return None
+        return out
 
     def describe(self) -> str:
         """The families with their shares."""

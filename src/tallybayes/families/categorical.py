@@ -24,6 +24,7 @@ from ..data.blocks import Codes, N
 from ..exact.counts import Counts
 from .base import Belief, Context, Family, Linear, Table
 from .forms import TableForm
+from .smoothing import is_plain
 from .support import ColumnTally, Support, share
 
 UNSEEN = "(never seen)"
@@ -40,13 +41,56 @@ class Categorical(Family):
 
     def estimate(self, counts: Counts, context: Context) -> CategoricalBelief:
         """The smoothed table."""
+        values, n = self._counted(counts, context)
+        slots = [*values, UNSEEN] if context.reserve else values
+        return CategoricalBelief(tuple(values), context.probabilities(n, slots), context.reserve)
+
+    def _counted(self, counts: Counts, context: Context) -> tuple[list[str], Floats]:
+        """The values, and how often each class has them, with the reserved slot at the end if there is one."""
         sheet = counts.sheet("values", N)
         values = sorted({*sheet.slot_names, *(context.values or ()), *context.smoothing.extra_slots()})
         at = {v: i for i, v in enumerate(values)}
         n = np.zeros((len(values) + context.reserve, context.n_classes))
         n[[at[s] for s in sheet.slot_names]] = sheet.table("n", context.n_classes)
-        slots = [*values, UNSEEN] if context.reserve else values
-        return CategoricalBelief(tuple(values), context.probabilities(n, slots), context.reserve)
+        return values, n
+
+    def one_more(
+        self, counts: Counts, context: Context, more: Codes, labels: Ints, weights: Floats, asked: Codes
+    ) -> Floats | None:
+        """A one more in the table; a value that nobody had is one slot more."""
+        if not is_plain(context.smoothing):
+            return None
+        values, n = self._counted(counts, context)
+        at, k = {v: i for i, v in enumerate(values)}, len(values)
+        known = np.array([*(at.get(s, k) for s in more.slots), -1], dtype=np.int64)[
+            more.codes
+        ]  # −1 where it is missing
+        wanted = np.array([*(at.get(s, -1) for s in asked.slots), -1], dtype=np.int64)[asked.codes]
+        out = np.empty((more.rows, asked.rows, context.n_classes))
+        for new in (False, True):
+            cases = np.flatnonzero((known == k) == new)
+            if not len(cases):
+                continue
+            j = np.arange(len(cases))
+            table = np.repeat(np.insert(n, k, 0.0, axis=0)[:, None] if new else n[:, None], len(cases), axis=1)
+            there = known[cases] >= 0
+            table[known[cases][there], j[there], labels[cases][there]] += weights[cases][there]
+            log = safe_log(context.probabilities(table, ()))
+            never = log[-1:] if context.reserve else np.zeros_like(log[:1])
+            log = np.concatenate([log, never, np.zeros_like(log[:1])])  # the last is of what is missing
+            row = np.where(wanted >= 0, wanted, np.where(asked.codes >= 0, len(log) - 2, len(log) - 1))
+            places = np.tile(row, (len(cases), 1))
+            if new:
+                same = asked.codes == _slots_in(more, cases, asked)[:, None]
+                places = np.where(same, k, places)
+            out[cases] = log[places, j[:, None]]
+        return out
+
+
+def _slots_in(more: Codes, rows: Ints, asked: Codes) -> Ints:
+    """The code that another block has for the value of each row; −2 where it has none."""
+    at = {s: i for i, s in enumerate(asked.slots)}
+    return np.array([at.get(more.slots[code], -2) for code in more.codes[rows].tolist()], dtype=np.int64)
 
 
 @dataclass(frozen=True)

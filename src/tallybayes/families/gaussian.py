@@ -67,15 +67,37 @@ class Gaussian(Family):
     def estimate(self, counts: Counts, context: Context) -> Belief:
         """Mean and deviation of every position and class."""
         m = read_moments(counts, context.n_classes)
+        shared = self.variance == "shared"
+        return self._belief(m, shared_deviation(counts, context.n_classes, self.unbiased) if shared else None, context)
+
+    def _belief(self, m: Moments, shared: Floats | None, context: Context) -> GaussianBelief | StudentBelief:
+        """The belief of moments, and of the deviation that all classes share if they do."""
         if self._averaged(context):
             return student(m, context.vector)
         sd = m.sd
-        if self.variance == "shared":
-            sd = np.broadcast_to(shared_deviation(counts, context.n_classes, self.unbiased)[:, None], m.n.shape)
+        if shared is not None:
+            sd = np.broadcast_to(shared[:, None], m.n.shape)
         elif self.unbiased:
             sd = sd * np.sqrt(np.where(m.n > 1, m.n / np.where(m.n > 1, m.n - 1, 1.0), 1.0))
         sd = floored(sd, m.all_sd[:, None], context)
-        return GaussianBelief(m.positions, m.mean, sd, m.varies, context.vector, m.all_mean, self.variance == "shared")
+        return GaussianBelief(m.positions, m.mean, sd, m.varies, context.vector, m.all_mean, shared is not None)
+
+    def one_more(
+        self, counts: Counts, context: Context, more: Numbers, labels: Ints, weights: Floats, asked: Numbers
+    ) -> Floats | None:
+        """A value more moves n, mean and deviation of its class and of all classes together."""
+        m = read_moments(counts, context.n_classes)
+        if context.vector or len(m.positions) != 1:
+            return None
+        after, within = m.one_more(more.values, labels, weights)
+        total, used = after.n.sum(axis=1), (after.n > 0).sum(axis=1)
+        divisor = np.where(total > used, total - used, total) if self.unbiased else total
+        belief = self._belief(after, np.sqrt(within / divisor) if self.variance == "shared" else None, context)
+        x, inverse = np.unique(asked.values, return_inverse=True)
+        said = np.where(belief.varies[:, None], belief.log_density(x[:, None, None], slice(None)), 0.0)
+        said[np.isnan(x)] = 0.0
+        out: Floats = said[inverse].transpose(1, 0, 2)
+        return out
 
     def leave_one_out(self, h: Histogram, counts: Counts, context: Context) -> tuple[Floats, Floats]:
         """log density in each cell for each class: as counted, and with one row of the cell taken out."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -41,24 +41,40 @@ class Histogram(Record):
         """The middle of each cell; the value itself for a point."""
         return middles(self.low, self.high)
 
+    def middles_of(self, x: Floats) -> Floats:
+        """The middle of the cell of each value."""
+        return middles(*self.cells.edges(self.cells.codes(x)))
+
     @cached_property
     def gaps(self) -> Ints:
         """The cells after which the line can be cut: none that lies on both sides, as one around a point would."""
-        reach, first = self._around
-        middle, cut = self.middle, np.maximum(middles(reach, first), np.minimum(np.nextafter(reach, np.inf), first))
-        return np.flatnonzero((reach <= first) & (middle[:-1] < cut) & (cut <= middle[1:]))
+        return np.flatnonzero(can_be_cut(*self._around, self.middle))
 
     def cuts(self, after: Ints) -> Floats:
         """Where to cut the line after some of `gaps`: near the middle of the gap, in as few digits as may be."""
         reach, first = (each[after] for each in self._around)
-        meet = reach == first  # cells without a gap: their edge, but for what hardly anybody can see
-        side = np.where(meet, _HARDLY * self.middle[after + 1] - _HARDLY * self.middle[after], 0.0)
-        return short_between(reach - side, first + side)
+        return cut_between(reach, first, self.middle[after], self.middle[after + 1])
 
     @cached_property
     def _around(self) -> tuple[Floats, Floats]:
         """How far the cells up to each one reach, and where those after it begin."""
         return np.maximum.accumulate(self.high)[:-1], np.minimum.accumulate(self.low[::-1])[::-1][1:]
+
+    def with_one(self, code: int, weight: float, label: int) -> Histogram:
+        """The histogram with one value more in a cell."""
+        at = np.flatnonzero(self.codes == code)
+        n = np.zeros((1, self.n.shape[1]))
+        n[0, label] = weight
+        if len(at):
+            more = self.n.copy()
+            more[at] += n
+            return replace(self, n=more)
+        codes = np.array([code])
+        low, high = self.cells.edges(codes)
+        new = (codes, low, high, self.cells.is_point(codes), n)
+        old = (self.codes, self.low, self.high, self.point, self.n)
+        whole = Histogram(self.cells, *(np.concatenate(each) for each in zip(old, new, strict=True)))
+        return whole.only(np.lexsort((whole.high, whole.middle)))
 
     def only(self, which: Bools | Ints) -> Histogram:
         """The histogram of some of the cells, in the order of their numbers where these are given."""
@@ -69,6 +85,20 @@ class Histogram(Record):
 def middles(low: Floats, high: Floats) -> Floats:
     """The middle of each interval, the finite end of one that reaches to infinity."""
     return np.clip(np.where(low == high, low, low / 2 + high / 2), -_LARGEST, _LARGEST)
+
+
+def can_be_cut(reach: Floats, first: Floats, middle: Floats) -> Bools:
+    """After which cells of a line, along the last axis, it can be cut; see `Histogram.gaps`."""
+    cut = np.maximum(middles(reach, first), np.minimum(np.nextafter(reach, np.inf), first))
+    out: Bools = (reach <= first) & (middle[..., :-1] < cut) & (cut <= middle[..., 1:])
+    return out
+
+
+def cut_between(reach: Floats, first: Floats, before: Floats, after: Floats) -> Floats:
+    """Where to cut between cells that reach so far and those that begin there, by the middles beside; few digits."""
+    meet = reach == first  # cells without a gap: their edge, but for what hardly anybody can see
+    side = np.where(meet, _HARDLY * after - _HARDLY * before, 0.0)
+    return short_between(reach - side, first + side)
 
 
 def read_cells(counts: Counts, context: Context, family: str) -> Histogram:

@@ -39,6 +39,30 @@ class Moments:
         """Which positions are not constant over all classes."""
         return self.all_sd > 0
 
+    def one_more(self, x: Floats, labels: Ints, weights: Floats) -> tuple[Moments, Floats]:
+        """The moments with one value more, for each of some by itself; and Σ(x − μ_y)² over all classes.
+
+        Of a number column; values × classes. A value that is missing changes nothing.
+        """
+        weights, x = np.where(np.isnan(x), 0.0, weights)[:, None], np.where(np.isnan(x), self.all_mean, x)[:, None]
+        unit = np.maximum(np.abs(x / 2 - self.all_mean / 2), self.all_sd / 2) * 2  # in which no square overflows
+        unit = np.where((unit > 0) & np.isfinite(unit), unit, 1.0)
+
+        def moved(n: Floats, mean: Floats, sd: Floats, w: Floats) -> tuple[Floats, Floats, Floats]:
+            after = n + w
+            share, away = w / np.where(after > 0, after, 1.0), (x / unit - mean / unit)
+            return after, np.where(n > 0, mean + unit * share * away, x), n * (sd / unit) ** 2 + share * n * away**2
+
+        own = weights * (np.arange(self.n.shape[1]) == labels[:, None])
+        n, mean, squares = moved(self.n, self.mean, self.sd, own)
+        total, all_mean, all_squares = moved(self.n.sum(axis=1), self.all_mean, self.all_sd, weights)
+        mean, sd = np.where(own > 0, mean, self.mean), unit * np.sqrt(squares / np.where(n > 0, n, 1.0))
+        all_sd = unit * np.sqrt(all_squares / np.where(total > 0, total, 1.0))
+        mean, sd = np.where(n > 0, mean, all_mean), np.where(n > 0, np.where(own > 0, sd, self.sd), all_sd)
+        rows = np.zeros(len(x), dtype=np.int64)
+        within = (unit**2)[:, 0] * squares.sum(axis=1)
+        return Moments(rows, n, mean, sd, all_mean[:, 0], all_sd[:, 0]), within
+
     def with_classes(self, n: Floats, mean: Floats, sd: Floats) -> Moments:
         """The same whole column with other classes, one position per row of the arrays."""
         rows = np.zeros(len(n), dtype=np.int64)

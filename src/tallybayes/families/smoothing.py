@@ -35,6 +35,11 @@ class Smoothing(ABC):
         return set()
 
 
+def is_plain(smoothing: Smoothing) -> bool:
+    """Whether it knows no slot by name and nothing but the counts, so that many tables can be smoothed as one."""
+    return isinstance(smoothing, (Laplace, BackOff))
+
+
 def frequencies(n: Floats) -> Floats:
     """n / N; over all classes together where a class has none; uniform where nothing was counted at all."""
     total = n.sum(axis=0, keepdims=True)

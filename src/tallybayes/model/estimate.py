@@ -54,6 +54,18 @@ def estimate(tally: Tally, settings: SettingsLike = None, *, known: Mapping[str,
     return Model(schema, labels, safe_log(class_prior(settings, names, totals)), beliefs, families, settings, tally)
 
 
+def context_of(
+    column: Column, names: tuple[str, ...], totals: Floats, settings: Settings,
+    largest: Callable[[], float] = lambda: 0.0,
+) -> Context:  # fmt: skip
+    """What a family may know of a column besides its counts, under some settings."""
+    return Context(
+        column.name, names, totals, settings.smoothing_of(column.name), column.values, column.cells, column.width,
+        settings.predictive, settings.unseen == "reserve", settings.floor, column.like == "vector", largest,
+        column.like,
+    )  # fmt: skip
+
+
 def believed(
     column: Column, counts: Counts, names: tuple[str, ...], totals: Floats, settings: Settings,
     known: Mapping[str, Family] | None = None, largest: Callable[[], float] = lambda: 0.0,
@@ -63,11 +75,7 @@ def believed(
     One that "auto" chose before and that cannot believe these counts, as when a 2 comes to zeros and ones, is left for
     another.
     """
-    context = Context(
-        column.name, names, totals, settings.smoothing_of(column.name), column.values, column.cells, column.width,
-        settings.predictive, settings.unseen == "reserve", settings.floor, column.like == "vector", largest,
-        column.like,
-    )  # fmt: skip
+    context = context_of(column, names, totals, settings, largest)
     chosen = settings.families.get(column.name)
     family = default_family(column.kind) if chosen is None else family_for(chosen, column.kind)
     auto, before = isinstance(family, Auto), (known or {}).get(column.name)

@@ -128,22 +128,19 @@ class Journal(JournalFile):
     def operations(self, before: int | None = None, limit: int = 100) -> list[Operation]:
         """Operations, the newest first, of those that are older than `before`."""
         top = MOST_ID if before is None else _whole(before, "an operation")
-        found = self._read(f"{_OPERATIONS} WHERE number < ? ORDER BY number DESC LIMIT ?", (top, max(limit, 0)))
-        return [Operation(*each) for each in found]
+        return self._operations("number < ? ORDER BY number DESC LIMIT ?", top, max(limit, 0))
 
     def operation(self, number: int) -> Operation:
         """The operation of a number; refused if there is none."""
-        found = self._read(f"{_OPERATIONS} WHERE number = ?", (_whole(number, "an operation"),))
+        found = self._operations("number = ?", _whole(number, "an operation"))
         if not found:
             raise NotInJournal(f"there is no operation {number}", hint="look at the list of operations.")
-        return Operation(*found[0])
+        return found[0]
 
     def operations_on(self, row: int, limit: int = 100) -> list[Operation]:
         """The operations that have changed a row, the newest first."""
-        query = (
-            f"{_OPERATIONS} WHERE number IN (SELECT operation FROM changes WHERE row = ?) ORDER BY number DESC LIMIT ?"
-        )
-        return [Operation(*each) for each in self._read(query, (_whole(row, "a row"), limit))]
+        where = "number IN (SELECT operation FROM changes WHERE row = ?) ORDER BY number DESC LIMIT ?"
+        return self._operations(where, _whole(row, "a row"), max(limit, 0))
 
     def labels_since(self, time: str) -> int:
         """How many labels were given from this time on and not undone; only operations since then are looked at."""
@@ -154,13 +151,11 @@ class Journal(JournalFile):
 
     def at(self, digest: str) -> Operation | None:
         """The last operation that left counts of this digest; None if none did."""
-        found = self._read(f"{_OPERATIONS} WHERE after = ? ORDER BY number DESC LIMIT 1", (digest,))
-        return Operation(*found[0]) if found else None
+        return next(iter(self._operations("after = ? ORDER BY number DESC LIMIT 1", digest)), None)
 
     def requested(self, request: str) -> Operation | None:
         """The operation that a request has led to; None if it has not come before."""
-        found = self._read(f"{_OPERATIONS} WHERE request = ?", (request,))
-        return Operation(*found[0]) if found else None
+        return next(iter(self._operations("request = ?", request)), None)
 
     def rows(self, ids: Sequence[int]) -> list[KeptRow]:
         """The rows of these ids, in their order; refused if one is not there."""
@@ -360,6 +355,9 @@ class Journal(JournalFile):
             raise JournalError(f"{self.path} is being read by another program", hint="end it, then try again.")
 
     # ---- inside
+
+    def _operations(self, where: str, *values: Any) -> list[Operation]:
+        return [Operation(*each) for each in self._read(f"{_OPERATIONS} WHERE {where}", values)]
 
     def _note(self, operation: Operation) -> None:
         given = (operation.number, operation.kind, operation.who, operation.time, operation.rows)

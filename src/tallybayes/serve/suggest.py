@@ -125,15 +125,10 @@ class Suggester:
             names = {str(canon.text(c)): c for c in model.classes}
             counted = dict(zip(names, class_totals(served.tally, tuple(names)).tolist(), strict=True))
             of = min(counted, key=counted.__getitem__) if find is None else _class_name(model, find)
-            labels = Counter(audit.labels.values())
-            head = audit.head()
-            rest = (label for row, label in audit.labels.items() if row not in head)
-            waiting = audit.waiting
-        outside = {c: max(n - labels[c], 0.0) for c, n in counted.items()}  # what was known before anything was drawn
-        share = (outside[of] + 0.5) / (sum(outside.values()) + 0.5 * len(outside))
-        rows = waiting + len(audit.labels)
-        since = {len(head) + i: label for i, label in enumerate(rest)}
-        left = counted_left(rows, names[of], share * rows, dict(enumerate(head.values())), since, 0, confidence)
+            labels, waiting = Counter(audit.labels.values()), audit.waiting
+            outside = {c: max(n - labels[c], 0.0) for c, n in counted.items()}  # known before anything was drawn
+            share = (outside[of] + 0.5) / (sum(outside.values()) + 0.5 * len(outside))
+            left = left_of(audit, names[of], share, confidence)
         stop, why = _verdict(left, waiting, recall)
         return LabellingProgress(
             waiting, {c: labels[name] for name, c in names.items()}, {c: counted[name] for name, c in names.items()},
@@ -250,6 +245,14 @@ class _PoolAudit:
         return out
 
 
+def left_of(audit: _PoolAudit, label: Any, share: float, confidence: float) -> Left:
+    """How many rows of a class are left, of which such a share was expected before anything was drawn."""
+    head, rows = audit.head(), audit.waiting + len(audit.labels)
+    rest = (other for row, other in audit.labels.items() if row not in head)
+    since = {len(head) + i: other for i, other in enumerate(rest)}
+    return counted_left(rows, label, share * rows, dict(enumerate(head.values())), since, 0, confidence)
+
+
 class _PlacedPool:
     """The rows of a desk's pool as they are scored, and how far they have followed the desk."""
 
@@ -259,6 +262,7 @@ class _PlacedPool:
         rows = desk.pool(MOST_ID)
         self._ids = np.array([row.id for row in rows], dtype=np.int64)
         self._number = {row.id: i for i, row in enumerate(rows)}
+        self._added = set[int]()  # rows that were counted here, one by one
         self._scored: ScoredPool | None = None
         if rows:
             pool = Pool(served.model, [_inputs(served, row) for row in rows])
@@ -278,13 +282,16 @@ class _PlacedPool:
                 strange |= bool(counted)
                 continue
             self._scored.open[at] = became == POOL and self._scored.pool.weights[at] > 0
+            strange |= was.startswith(COUNTED) and at not in self._added  # what it alone had is not known any more
             moves += [(at, label, sign) for label, sign in counted]
         now = tuple(str(canon.text(c)) for c in served.model.classes)
         if strange or now != names or not self._scored.pool.separable:
             self._scored.under(served.model, changed=len(changes))
+            self._added.clear()
             return
         for at, label, sign in moves:
             self._scored.count(at, names.index(label), sign)
+            (self._added.add if sign > 0 else self._added.discard)(at)
 
     def leave_out(self, row: int) -> None:
         """A row that is in the pool no longer, by an operation that will be taken up soon."""

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -160,20 +161,26 @@ def _first_where(low: int, high: int, true: Any) -> int:
 
 def _tail(rows: int, drawn: int, total: int, first: int, last: int) -> float:
     """P(first ≤ hits ≤ last) of so many drawn from rows with so many hits in total."""
-    hits = np.arange(max(first, drawn + total - rows, 0), min(last, drawn, total) + 1, dtype=np.float64)
-    return float(np.exp(_log_likelihood(rows, drawn, hits, float(total))).sum())
+    hits = np.arange(max(first, drawn + total - rows, 0), min(last, drawn, total) + 1)
+    return float(np.exp(_log_likelihood(rows, drawn, hits, total)).sum())
 
 
 def _log_likelihood(rows: int, drawn: int, hits: Any, total: Any) -> Floats:
     """log P(hits) of a hypergeometric."""
-    out: Floats = (
-        _log_choose(total, hits) + _log_choose(rows - total, drawn - hits) - _log_choose(float(rows), float(drawn))
-    )
+    out: Floats = _log_choose(total, hits) + _log_choose(rows - total, drawn - hits) - _log_choose(rows, drawn)
     return out
 
 
 def _log_choose(n: Any, k: Any) -> Any:
-    return gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)
+    """log of n over k, of whole numbers."""
+    table = _log_factorials(1 << int(np.max(n, initial=1)).bit_length())
+    return table[n] - table[k] - table[n - k]
+
+
+@lru_cache(maxsize=64)  # one for each power of two
+def _log_factorials(n: int) -> Floats:
+    out: Floats = gammaln(np.arange(n + 1) + 1.0)
+    return out
 
 
 def bound(rows: int, drawn: int, hits: int, expected: float, miss: float) -> tuple[float, int]:
@@ -182,22 +189,22 @@ def bound(rows: int, drawn: int, hits: int, expected: float, miss: float) -> tup
     The prior of the bound is half what the model expects and half Jeffreys', both spread as by a beta-binomial; what is
     expected rests on the first half alone.
     """
-    total = np.arange(hits, rows - drawn + hits + 1, dtype=np.float64)
+    total = np.arange(hits, rows - drawn + hits + 1)
     share = min(max(expected / rows, 0.5 / rows), 1 - 0.5 / rows)
-    likelihood = _log_likelihood(rows, drawn, float(hits), total)
-    expects = _spread(rows, total, _STRENGTH * share, _STRENGTH * (1 - share)) + likelihood
-    marginal = np.logaddexp(log_sum_exp(expects), log_sum_exp(_spread(rows, total, 0.5, 0.5) + likelihood)) - np.log(
-        2.0
-    )
-    mean = float(np.sum(total * np.exp(expects - log_sum_exp(expects))))
-    return mean, int(total[likelihood > np.log(miss) + marginal][-1])
+    likelihood = _log_likelihood(rows, drawn, hits, total)
+    expects = _spread(rows, _STRENGTH * share, _STRENGTH * (1 - share))[total] + likelihood
+    evidence = log_sum_exp(expects), log_sum_exp(_spread(rows, 0.5, 0.5)[total] + likelihood)
+    mean = float(np.sum(total * np.exp(expects - evidence[0])))
+    return mean, int(total[likelihood > np.log(miss) + np.logaddexp(*evidence) - np.log(2.0)][-1])
 
 
-def _spread(rows: int, total: Floats, a: float, b: float) -> Floats:
-    """log P(total) of a beta-binomial."""
+@lru_cache(maxsize=8)
+def _spread(rows: int, a: float, b: float) -> Floats:
+    """log P(total) of a beta-binomial, for every total from 0 to rows."""
+    total = np.arange(rows + 1)
 
     def log_beta(x: Any, y: Any) -> Any:
         return gammaln(x) + gammaln(y) - gammaln(x + y)
 
-    out: Floats = _log_choose(float(rows), total) + log_beta(total + a, rows - total + b) - log_beta(a, b)
+    out: Floats = _log_choose(rows, total) + log_beta(total + a, rows - total + b) - log_beta(a, b)
     return out

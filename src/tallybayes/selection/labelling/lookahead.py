@@ -19,14 +19,15 @@ import numpy as np
 
 from ...base.arrays import Floats, Ints
 from ...base.errors import SettingsError
-from ...model import posterior
 from ...model.estimate import estimate
 from ...tally.tally import Tally
 from .pool import Pool, entropy, probabilities
 
 LIKELIEST = 8  # classes that a candidate is imagined to have, of more the likeliest
-SHORTLIST = 64
+SHORTLIST, SHORTEST = 64, 16
+_WORK = 4608  # what is worked out for each row of the sample, as far as the shortest shortlist allows
 SAMPLE = 400
+_AT_ONCE = 1 << 20  # probabilities that are looked at together
 
 
 def imagined_classes(p: Floats) -> tuple[list[int], Floats]:
@@ -34,6 +35,13 @@ def imagined_classes(p: Floats) -> tuple[list[int], Floats]:
     order = np.argsort(-p, kind="stable")[:LIKELIEST]
     order = order[p[order] > 0]
     return order.tolist(), p[order] / p[order].sum()
+
+
+def shortlist_of(pool: Pool) -> int:
+    """How many candidates to look at by default: fewer where columns and classes make each of them dear."""
+    k = len(pool.names)
+    dear = sum(column.dear for column in pool.columns) * min(k, LIKELIEST) * k
+    return int(np.clip(_WORK // max(dear, 1), SHORTEST, SHORTLIST))
 
 
 def falls_by_counting(pool: Pool, candidates: Ints, sample: Ints) -> Floats:
@@ -55,21 +63,18 @@ def falls_by_counting(pool: Pool, candidates: Ints, sample: Ints) -> Floats:
 
 
 def falls(pool: Pool, candidates: Ints, sample: Ints) -> Floats:
-    """The same, column by column: only what a candidate changes is worked out anew."""
-    theirs, weights = pool.probabilities(candidates), pool.weights[candidates]
-    columns = [column.imagined(candidates, weights, sample) for column in pool.columns]
+    """The same, column by column: only what a candidate changes is worked out anew, for many candidates at once."""
+    theirs = [imagined_classes(p) for p in pool.probabilities(candidates)]
+    step = max(_AT_ONCE // (max(len(classes) for classes, _ in theirs) * len(sample) * len(pool.names)), 1)
     out = np.empty((len(candidates), len(sample)))
-    k = len(pool.names)
-    for i in range(len(candidates)):
-        classes, shares = imagined_classes(theirs[i])
-        joint, start = np.empty((len(classes), len(sample), k)), np.empty((len(classes), 1, k))
-        for at, c in enumerate(classes):
-            totals = pool.totals + weights[i] * (np.arange(k) == c)
-            joint[at] = start[at] = pool.start(totals)
-            for column in columns:
-                joint[at] += column(i, c, totals)
-        bent = posterior.calibrated(pool.settings, joint.reshape(-1, k)).reshape(joint.shape)
-        out[i] = _settled(shares, probabilities(bent, start))
+    for first in range(0, len(candidates), step):
+        some = theirs[first : first + step]
+        sizes = [len(classes) for classes, _ in some]
+        rows = np.repeat(candidates[first : first + step], sizes)
+        p = pool.imagined(rows, np.concatenate([classes for classes, _ in some]), sample)
+        shares, start = np.concatenate([share for _, share in some])[:, None], np.cumsum([0, *sizes[:-1]])
+        mixed = np.add.reduceat(shares[:, :, None] * p, start, axis=0)
+        out[first : first + step] = entropy(mixed) - np.add.reduceat(shares * entropy(p), start, axis=0)
     return out
 
 

@@ -7,7 +7,6 @@ on nothing but that row's value in it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
 from typing import Any
@@ -26,25 +25,45 @@ from ...exact.counts import Counts, add_counts
 from ...families import Belief, Family
 from ...families.settings import Settings
 from ...model import posterior
-from ...model.estimate import believed
+from ...model.estimate import believed, context_of
 from ...model.model import Model
 from ...model.prior import class_prior, class_totals
 from ..splits import column_hashes
 from ..word_grid import reading
 from .words import WordColumn
 
+_FEW = 16  # classes
+
 
 class CountedColumn:
     """Any column: its belief is estimated anew from its exact counts, once for all rows of one value."""
 
     def __init__(
-        self, column: Column, block: Block, counts: Counts, classes: tuple[str, ...], settings: Settings,
-        family: Family, belief: Belief,
+        self, column: Column, block: Block, counts: Counts, classes: tuple[str, ...], totals: Floats,
+        settings: Settings, family: Family, belief: Belief,
     ) -> None:  # fmt: skip
-        self.column, self.block, self.counts, self.classes, self.settings = column, block, counts, classes, settings
+        self.totals, self.column, self.block, self.counts, self.classes, self.settings = (
+            totals,
+            column,
+            block,
+            counts,
+            classes,
+            settings,
+        )
         self.keys = column_hashes(block)
         self.family, self.belief = family, belief
         self.factor = posterior.factor(settings, column.name, block)
+        self.dear = 4 if column.like == "number" else 1  # how much work it is to look ahead, beside other columns
+
+    def _at_once(self, rows: Ints, labels: Ints, weights: Floats, block: Block) -> Floats | None:
+        """What a block's values say with each row counted, by itself, if the family has a way to say it for all."""
+        context = context_of(self.column, self.classes, self.totals, self.settings)
+        said = self.family.one_more(self.counts, context, self.block.take(rows), labels, weights, block)
+        correction = self.settings.corrections.get(self.column.name)
+        if said is None or correction is None:
+            return said
+        added = self.belief.parts(block) - correction.weight * self.belief.by_counts.parts(block)
+        return correction.weight * said + added
 
     def _of(self, row: int, label: int, weight: float) -> Counts:
         groups = Groups(np.array([label]), len(self.classes), None if weight == 1 else np.array([weight]))
@@ -55,6 +74,7 @@ class CountedColumn:
         """Count a row of the pool under a class, or take it back."""
         own = self._of(row, label, weight)
         self.counts = add_counts([self.counts, own if sign > 0 else -own])
+        self.totals = totals
         self.family, self.belief = believed(self.column, self.counts, self.classes, totals, self.settings)
 
     def parts(self, rows: Ints) -> Floats:
@@ -62,25 +82,34 @@ class CountedColumn:
         return self._weighted(self.belief.parts(self.block.take(rows)), rows)
 
     def _weighted(self, parts: Floats, rows: Ints) -> Floats:
+        """Parts, … × rows × classes, times what each row's are worth."""
         by = self.factor[rows, None] if isinstance(self.factor, np.ndarray) else self.factor
         out: Floats = parts * by
         return out
 
-    def imagined(self, candidates: Ints, weights: Floats, sample: Ints) -> Callable[[int, int, Floats], Floats]:
-        """(number of the candidate, class, totals) → what the sample's values say with that candidate counted so."""
-        block, done = self.block.take(sample), dict[Any, Floats]()
-        families = {self.column.name: self.family}
+    def imagined(self, rows: Ints, labels: Ints, weights: Floats, totals: Floats, sample: Ints) -> Floats:
+        """What the sample's values say with each row counted, by itself, under its label: rows × sample × classes.
 
-        def said(i: int, label: int, totals: Floats) -> Floats:
-            row, weight = int(candidates[i]), float(weights[i])
-            key = int(self.keys[row]), label, weight
-            if key not in done:
-                counts = add_counts([self.counts, self._of(row, label, weight)])
-                belief = believed(self.column, counts, self.classes, totals, self.settings, families)[1]
-                done[key] = self._weighted(belief.parts(block), sample)
-            return done[key]
+        Each value of the sample is asked once, and each value of the rows counted once under each label.
+        """
+        done: dict[tuple[int, int, float], int] = {}
+        keys = zip(self.keys[rows].tolist(), labels.tolist(), weights.tolist(), strict=True)
+        of = np.array([done.setdefault(key, len(done)) for key in keys])
+        first = np.unique(of, return_index=True)[1]
+        _, asked, inverse = np.unique(self.keys[sample], return_index=True, return_inverse=True)
+        block = self.block.take(sample[asked])
+        said = self._at_once(rows[first], labels[first], weights[first], block)
+        if said is None:
+            one_by_one = zip(*(each[first] for each in (rows, labels, weights, totals)), strict=True)
+            said = np.stack([self._anew(int(r), int(y), float(w), all_, block) for r, y, w, all_ in one_by_one])
+        if isinstance(self.factor, np.ndarray):
+            return np.asarray(self._weighted(said[of[:, None], inverse], sample))
+        return np.asarray((self.factor * said)[of[:, None], inverse])
 
-        return said
+    def _anew(self, row: int, label: int, weight: float, totals: Floats, block: Block) -> Floats:
+        """What a block's values say with a row counted, by a belief that is estimated anew."""
+        counts, families = add_counts([self.counts, self._of(row, label, weight)]), {self.column.name: self.family}
+        return believed(self.column, counts, self.classes, totals, self.settings, families)[1].parts(block)
 
 
 class Pool:
@@ -127,7 +156,8 @@ class Pool:
                 self.columns.append(WordColumn(column, block, counts, self.names, way, factor, own))
             else:
                 own_family, belief = model.families[column.name], model.beliefs[column.name]
-                self.columns.append(CountedColumn(column, block, counts, self.names, self.settings, own_family, belief))
+                about = (self.names, self.totals, self.settings, own_family, belief)
+                self.columns.append(CountedColumn(column, block, counts, *about))
 
     @property
     def separable(self) -> bool:
@@ -157,6 +187,20 @@ class Pool:
     def probabilities(self, rows: Ints) -> Floats:
         """P(class given row) of some rows."""
         return probabilities(self.joint(rows), self.start(self.totals))
+
+    def imagined(self, rows: Ints, labels: Ints, sample: Ints) -> Floats:
+        """P(class given row) of a sample with each of some rows counted, by itself, under its label.
+
+        Rows × sample × classes.
+        """
+        weights = self.weights[rows]
+        totals = self.totals + weights[:, None] * (np.arange(len(self.names)) == labels[:, None])
+        start = np.stack([self.start(each) for each in totals])[:, None, :]
+        out = np.tile(start, (1, len(sample), 1))
+        for column in self.columns:
+            out += column.imagined(rows, labels, weights, totals, sample)
+        bent = posterior.calibrated(self.settings, out.reshape(-1, len(self.names))).reshape(out.shape)
+        return probabilities(bent, start)
 
     def taken(self, rows: Ints) -> Source:
         """Some rows as data for `update`, without a label."""
@@ -196,13 +240,25 @@ def _encoded(model: Model, batch: Batch) -> dict[str, Block]:
 
 def probabilities(joint: Floats, start: Floats) -> Floats:
     """P(class) of scores; where every class is impossible the start answers."""
-    top = joint.max(axis=-1, keepdims=True)
-    joint = np.where(np.isfinite(top), joint, start)
-    p = np.exp(joint - joint.max(axis=-1, keepdims=True))
-    out: Floats = p / p.sum(axis=-1, keepdims=True)
-    return out
+    top = _over_classes(np.maximum, joint)
+    if not np.isfinite(top).all():
+        joint = np.where(np.isfinite(top)[..., None], joint, start)
+        top = _over_classes(np.maximum, joint)
+    p: Floats = np.exp(joint - top[..., None])
+    p /= _over_classes(np.add, p)[..., None]
+    return p
 
 
 def entropy(p: Floats) -> Floats:
     """−Σ P·log P along the last axis, in nats."""
-    return np.asarray(-np.sum(p * np.log(np.where(p > 0, p, 1.0)), axis=-1))
+    return np.asarray(-_over_classes(np.add, p * np.log(np.where(p > 0, p, 1.0))))
+
+
+def _over_classes(each: np.ufunc, table: Floats) -> Floats:
+    """Σ or maximum along the last axis; of few classes one by one, since NumPy takes long over many short rows."""
+    if not 0 < table.shape[-1] <= _FEW:
+        return np.asarray(each.reduce(table, axis=-1))
+    out: Floats = table[..., 0].copy()
+    for y in range(1, table.shape[-1]):
+        each(out, table[..., y], out=out)
+    return out

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...base.arrays import Floats, Ints
 from ...model.model import Model
-from .lookahead import SAMPLE, SHORTLIST, batch_of, falls, falls_by_counting, whole
+from .lookahead import SAMPLE, batch_of, falls, falls_by_counting, shortlist_of, whole
 from .pool import Pool
 
 AT_ONCE = 4096  # rows of the pool that are scored anew with each label, in turns; fewer are always fresh
@@ -22,10 +22,10 @@ class ScoredPool:
     """Rows of a pool, which of them are open, and what the model says of them now or said a little while ago."""
 
     def __init__(
-        self, pool: Pool, rng: np.random.Generator, *, shortlist: int = SHORTLIST, sample: int = SAMPLE
+        self, pool: Pool, rng: np.random.Generator, *, shortlist: int | None = None, sample: int = SAMPLE
     ) -> None:
         self.pool = pool
-        self._shortlist = whole("shortlist", shortlist, 1)
+        self._shortlist = None if shortlist is None else whole("shortlist", shortlist, 1)
         self.sample = np.sort(rng.permutation(pool.rows)[: whole("sample", sample, 1)])
         self.open = pool.weights > 0  # rows that may be taken
         self.uncertain, self.p = np.empty(pool.rows), np.empty((pool.rows, 0))  # as of when each was last scored
@@ -49,7 +49,7 @@ class ScoredPool:
         """The k open rows whose labels are expected to settle most, the first most of all."""
         if k == 0 or not self.open.any():
             return []
-        short = self.largest(self.uncertain, max(self._shortlist, 2 * k))
+        short = self.largest(self.uncertain, max(self._shortlist or shortlist_of(self.pool), 2 * k))
         fall = (falls if self.pool.separable else falls_by_counting)(self.pool, short, self.sample)
         out: list[int] = short[batch_of(fall, k)].tolist()
         return out

@@ -12,7 +12,7 @@ from ...base.arrays import Ints
 from ...base.errors import DataError, SettingsError, unknown
 from ...model.model import Model
 from .left import Left, counted_left
-from .lookahead import SAMPLE, SHORTLIST, whole
+from .lookahead import SAMPLE, whole
 from .pool import Pool
 from .scored import AT_ONCE, ScoredPool
 
@@ -44,7 +44,7 @@ class Labelling:
     """
 
     def __init__(
-        self, model: Model, rows: Any, *, shortlist: int = SHORTLIST, sample: int = SAMPLE, seed: int = 0
+        self, model: Model, rows: Any, *, shortlist: int | None = None, sample: int = SAMPLE, seed: int = 0
     ) -> None:
         self._seed = whole("seed", seed, 0)
         self._rng = np.random.default_rng(self._seed)
@@ -186,15 +186,15 @@ class Labelling:
 
 
 def next_to_label(
-    model: Model, data: Any, n: int = 1, *, shortlist: int = SHORTLIST, sample: int = SAMPLE, seed: int = 0
+    model: Model, data: Any, n: int = 1, *, shortlist: int | None = None, sample: int = SAMPLE, seed: int = 0
 ) -> list[int]:
     """The numbers of the n rows without a label that it tells most to label next, the first is row 0.
 
     A label is worth what it is expected to settle about the rest: the fall of the entropy of P(class) summed over a
     fixed `sample` of the rows, worked out by counting each row of a `shortlist`, the most uncertain ones, under each
-    class. Settings and families stay as they are. Several rows are chosen so that each tells something else; every
-    third is a random one, see `tb.Labelling.next`. Who labels row after row keeps a `tb.Labelling`, which does not
-    begin anew each time.
+    class. By default it has up to 64 rows, fewer where columns and classes are many. Settings and families stay as they
+    are. Several rows are chosen so that each tells something else; every third is a random one, see
+    `tb.Labelling.next`. Who labels row after row keeps a `tb.Labelling`, which does not begin anew each time.
 
     >>> import tallybayes as tb
     >>> rows = {"text": ["win cash", "win now", "see you", "at home"], "y": ["spam", "spam", "ham", "ham"]}

@@ -8,7 +8,6 @@ V the number of words known. A row adds its words to m of one class, or to all o
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -27,6 +26,8 @@ from ...families.words import product
 
 class WordColumn:
     """The words of the pool, how often the rows with a label have them, and what they say."""
+
+    dear = 1  # how much work it is to look ahead, beside other columns
 
     def __init__(
         self, column: Column, block: Bag, counts: Counts, classes: tuple[str, ...], way: tuple[bool, str, float],
@@ -67,7 +68,7 @@ class WordColumn:
         self.logs[words, :-1] = np.where(there[:, None], np.log(self._spoken(self.n[words]) + self.alpha), 0.0)
         self.logs[words, -1] = there
 
-    def _divisors(self, total: Floats, known: int) -> Floats:
+    def _divisors(self, total: Floats, known: int | Ints) -> Floats:
         """log(M + α·V)."""
         out: Floats = np.log(np.maximum(self._spoken(total) + self.alpha * known, 1e-300))
         return out
@@ -100,37 +101,39 @@ class WordColumn:
         out: Floats = self.factor[rows] * (said if self.added is None else said + self.added[rows])
         return out
 
-    def imagined(self, candidates: Ints, weights: Floats, sample: Ints) -> Callable[[int, int, Floats], Floats]:
-        """(number of the candidate, class, totals) → what the words of the sample say with that candidate counted so.
+    def imagined(self, rows: Ints, labels: Ints, weights: Floats, totals: Floats, sample: Ints) -> Floats:
+        """What the words of the sample say with each row counted, by itself, under its label: rows × sample × classes.
 
-        log(m + x + α) − log(m + α) of the candidate's words that the row has, less what the divisors have grown by for
-        each of its known words; words new with the candidate say their whole.
+        log(m + x + α) − log(m + α) of the row's words that the other has, less what the divisors have grown by for each
+        of its known words; words new with the row say their whole.
         """
         some, base = self.matrix[sample], self._sums(sample)
         length = product(some, np.ascontiguousarray(self.logs[:, -1:]))
-        theirs = self.matrix[candidates]
-        x = theirs.data * np.repeat(weights, np.diff(theirs.indptr))
+        each, of = np.unique(rows, return_inverse=True)
+        theirs = self.matrix[each]
+        by_row = np.zeros(len(each))
+        by_row[of] = weights
+        x = theirs.data * np.repeat(by_row, np.diff(theirs.indptr))
         new = self.seen[theirs.indices] == 0
-        fresh = np.asarray((some @ _like(theirs, new.astype(np.float64)).T).toarray())
+        fresh = np.asarray((some @ _like(theirs, new.astype(np.float64)).T).toarray()).T[of]
         m = self._spoken(self.n[theirs.indices])
         grown = np.where(new[:, None], np.log(x[:, None] + self.alpha), np.log1p(x[:, None] / (m + self.alpha)))
-        gains = [np.asarray((some @ _like(theirs, grown[:, y]).T).toarray()) for y in range(self.classes)]
-        more = np.asarray(_like(theirs, new.astype(np.float64)).sum(axis=1)).astype(np.int64)
-        amount = np.asarray(_like(theirs, x).sum(axis=1))
+        more = np.asarray(_like(theirs, new.astype(np.float64)).sum(axis=1)).astype(np.int64)[of]
+        amount = np.asarray(_like(theirs, x).sum(axis=1))[of]
+        touched: Bools = np.arange(self.classes) == labels[:, None]
         divisors = self._divisors(self.total, self.known)
-        log_alpha = np.log(self.alpha)
-
-        def said(i: int, label: int, totals: Floats) -> Floats:
-            touched: Bools = np.arange(self.classes) == label
-            total = self.total + amount[i] * touched
-            divided = self._divisors(total, self.known + more[i])
-            out = base - length * (divided - divisors)
-            for y in range(self.classes):
-                hit = bool(touched[y]) != self.complement
-                out[:, y] += gains[y][:, i] if hit else fresh[:, i] * log_alpha
-            return self._weighted(sample, out - fresh[:, i : i + 1] * divided)
-
-        return said
+        divided = self._divisors(self.total + amount[:, None] * touched, self.known + more[:, None])
+        out: Floats = base - length * (divided - divisors)[:, None, :]
+        if new.any():
+            out -= fresh[:, :, None] * divided[:, None, :]
+        for y in range(self.classes):
+            hit = touched[:, y] != self.complement
+            if hit.any():
+                gains = np.asarray((some @ _like(theirs, grown[:, y]).T).toarray()).T
+                out[hit, :, y] += gains[of[hit]]
+            if not hit.all() and new.any():
+                out[~hit, :, y] += fresh[~hit] * np.log(self.alpha)
+        return self._weighted(sample, out)
 
 
 def _like(matrix: Any, data: Floats) -> Any:

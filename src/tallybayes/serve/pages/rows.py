@@ -66,8 +66,13 @@ class Speech:
 
 
 def _by_word(said: str, readings: Sequence[tuple[Any, Mapping[str, float]]]) -> list[tuple[int, int, float]]:
-    """Words and signs of a text with the log-odds of all that stands on them, whichever way the text is read."""
+    """Words and signs of a text with the log-odds of all that stands on them, whichever way the text is read.
+
+    A token's odds are shared out evenly among the places where it stands, and there among what is no white space.
+    """
     steps: Floats = np.zeros(len(said) + 1)
+    seen = np.array([not ch.isspace() for ch in said], dtype=np.float64)
+    before = np.concatenate(([0.0], np.cumsum(seen))).tolist()
     for tokeniser, odds in readings:
         places: dict[str, list[tuple[int, int]]] = {}
         for token, start, end in tokeniser.placed(said):
@@ -75,10 +80,10 @@ def _by_word(said: str, readings: Sequence[tuple[Any, Mapping[str, float]]]) -> 
         for label, each in odds.items():
             where = places.get(label) or places.get(label.rpartition(" ×")[0], [])
             for start, end in where:
-                share = each / len(where) / (end - start)
+                share = each / len(where) / max(before[end] - before[start], 1.0)
                 steps[start] += share
                 steps[end] -= share
-    total = np.concatenate(([0.0], np.cumsum(np.cumsum(steps[:-1]))))
+    total = np.concatenate(([0.0], np.cumsum(np.cumsum(steps[:-1]) * seen)))
     out = []
     for unit in _UNITS.finditer(said):
         spread = without_spaces(unit[0]) > 0
@@ -98,7 +103,7 @@ def card(row: KeptRow, schema: Schema, speech: Speech | None = None) -> Safe:
     rest.sort(key=lambda name: name not in inputs)
     lines = []
     for name in rest:
-        line = [named(name, 80), _value(row.values[name])]
+        line: list[Any] = [named(name, 80), _value(row.values[name])]
         if speech is not None:
             line.append(_says(speech, name) if name in inputs else tag("span", "not read", class_="soft"))
         lines.append(line)
