@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from browsing import DESKTOP, OTHER_NAME, Server, Visit
+from visits import DESKTOP, OTHER_NAME, Server, Visit
 
 
 @pytest.fixture(scope="module")  # and no longer: while Playwright runs, nobody else in its process may use asyncio

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browsing import OTHER_NAME, Server, Visit, flats, marks, served
 from strategies import ALL
+from visits import OTHER_NAME, Server, Visit, flats, marks, served
 
 from tallybayes.serve.pages.frame import MENU
 

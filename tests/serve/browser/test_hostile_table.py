@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from browsing import Visit, click, drop, make, marks, press, served, write_table
+from visits import Visit, click, drop, make, marks, press, served, write_table
 
 pytestmark = marks
 
@@ -82,5 +82,6 @@ def test_scripts_in_names_values_and_labels_are_shown_and_never_run(
         harmless(COLUMNS[1])
         person.go("/start")
         harmless(table.name, TARGET)
+        server.api("/api/predict", {"rows": [dict(zip(COLUMNS, row, strict=False)) for row in rows]})
         person.go("/watch")
         harmless(*COLUMNS[1:])

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browsing import OTHER_NAME, Visit, flats, marks, served
 from strategies import ALL
+from visits import OTHER_NAME, Visit, flats, marks, served
 
 pytestmark = marks
 

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from browsing import (
+from strategies import ALL
+from visits import (
     Server,
     Visit,
     begun,
@@ -19,7 +20,6 @@ from browsing import (
     row_shown,
     served,
 )
-from strategies import ALL
 
 import tallybayes as tb
 

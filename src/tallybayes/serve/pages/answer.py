@@ -144,11 +144,10 @@ def _line(line: Contribution, odds: float, shown: float, most: float) -> list[An
     split = ""
     if line.corrected is not None and float(np.ptp(line.corrected)) >= WORTH_SAYING:
         split = " (corrected by held-out rows)"
-    pair = " (together)" if line.pair else ""
     share = 0.0 if math.isnan(odds) else max(-1.0, min(1.0, odds / most))
     says = "for" if odds > 0 else "against" if odds < 0 else "neither for nor against"
     number = signed(shown, _DIGITS)
-    return [f"{line}{pair}{split}", leaning(share, label=f"{number}, {says}"), number]
+    return [f"{line}{split}", leaning(share, label=f"{number}, {says}"), number]
 
 
 def _meaning(total: float, one: str, two: str) -> str:
