@@ -65,7 +65,7 @@ class TableChoices:
 
 
 @dataclass(frozen=True)
-class Understood:
+class TableUnderstood:
     """What the columns of a table are taken for, once it is known what is to be predicted; or why that cannot be."""
 
     columns: Mapping[str, TakenFor] = field(default_factory=dict)
@@ -132,7 +132,7 @@ class TableLook:
         for name in reversed(self.names):
             yield name, "it is the last column with few values"
 
-    def understood(self, target: str, choices: TableChoices) -> Understood:
+    def understood(self, target: str, choices: TableChoices) -> TableUnderstood:
         """What the columns are taken for, some of them by choice."""
         given = choices.reading(target)
         with heard() as told:
@@ -141,7 +141,7 @@ class TableLook:
                 schema, _ = looked_at(self.rows, target, None, False, reading)
                 labels = encode.labels(schema, self.rows)
             except TallybayesError as error:
-                return Understood(told=(*self.told, *told), problem=ApiProblem.of(error))
+                return TableUnderstood(told=(*self.told, *told), problem=ApiProblem.of(error))
             own: dict[str, list[Column]] = {name: [] for name in self.names}
             for column in schema.columns:
                 own[column.reads].append(column)
@@ -149,7 +149,7 @@ class TableLook:
             columns = {name: self._taken(schema, own[name], name in given["kinds"]) for name in taken}
         counts = np.bincount(labels.codes[labels.codes >= 0], minlength=len(labels.slots)).tolist()
         classes = sorted(zip(labels.slots, counts, strict=True), key=lambda each: (-each[1], each[0]))
-        return Understood(columns, tuple(classes), int(np.count_nonzero(labels.codes < 0)), (*self.told, *told))
+        return TableUnderstood(columns, tuple(classes), int(np.count_nonzero(labels.codes < 0)), (*self.told, *told))
 
     def _taken(self, schema: Schema, own: list[Column], chosen: bool) -> TakenFor:
         if not own:

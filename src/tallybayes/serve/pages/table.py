@@ -9,7 +9,7 @@ from typing import Any
 
 from ...base.canon import many, printable
 from ..fitting import EFFORTS
-from ..looking import CHOICES, Glimpse, TableChoices, TableLook, TakenFor, Understood
+from ..looking import CHOICES, Glimpse, TableChoices, TableLook, TableUnderstood, TakenFor
 from ..place import MODELS, TABLES
 from ..problems import ApiProblem
 from .frame import Asked, Fragment, GoTo, PageAnswer, View, sentence
@@ -134,7 +134,7 @@ def on_page(said: str) -> str:
 # ---- what was understood
 
 
-def _summary(look: TableLook, target: str, found: Understood) -> Safe:
+def _summary(look: TableLook, target: str, found: TableUnderstood) -> Safe:
     if found.problem is not None:
         said = tag("p", tag("strong", sentence(found.problem.detail)))
         inside = tag("div", said, tag("p", sentence(on_page(found.problem.hint))), class_="note warning", role="alert")
@@ -155,7 +155,7 @@ def _summary(look: TableLook, target: str, found: Understood) -> Safe:
     )  # fmt: skip
 
 
-def _columns(look: TableLook, target: str, kinds: Mapping[str, str], found: Understood) -> Safe:
+def _columns(look: TableLook, target: str, kinds: Mapping[str, str], found: TableUnderstood) -> Safe:
     rows = []
     for i, name in enumerate(look.names):
         taken = found.columns.get(name)
@@ -169,7 +169,7 @@ def _columns(look: TableLook, target: str, kinds: Mapping[str, str], found: Unde
     return tag("section", tag("h2", "What its columns are taken for"), _folded(head, rows, "Columns", (0, 1, 2, 3)))
 
 
-def _remarks(look: TableLook, target: str, found: Understood) -> Safe:
+def _remarks(look: TableLook, target: str, found: TableUnderstood) -> Safe:
     each = [
         tag("p", _why(name == target, found.columns.get(name)), data_into=f"why{i}")
         for i, name in enumerate(look.names)
