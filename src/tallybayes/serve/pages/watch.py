@@ -59,8 +59,8 @@ def _drift(asked: Asked, served: Served, rows: int) -> Safe:
         f"{many(found.rows[0], 'row')} that were learnt."
     )
     level = (
-        f"Every column is tested, and the level is held over all of them: if nothing has changed, at most {100 * LEVEL:.0f} % "
-        "of such pages claim that anything has."
+        "Every column is tested, and the level is held over all of them: if nothing has changed, at most "
+        f"{100 * LEVEL:.0f} % of such pages claim that anything has."
     )
     verdict = tag("p", tag("strong", found.summary), class_="note warning" if moved else "note", id="drift-says")
     newest, whole = f"the newest rows, about {WINDOW:,}", "all since the server began"
@@ -70,7 +70,8 @@ def _drift(asked: Asked, served: Served, rows: int) -> Safe:
     choose = tag("p", "Looked at: ", links[0], " · ", links[1])
     return tag(
         "section", head, tag("p", which, " ", level), choose, verdict, _columns(found, moved),
-        [_moved(served, window.tally, s) for s in moved[:_VALUES]], _mixture(found), id="drift",
+        tag("div", [_moved(served, window.tally, s) for s in moved[:_VALUES]], class_="columns"), _mixture(found),
+        id="drift",
     )  # fmt: skip
 
 
@@ -120,7 +121,7 @@ def _moved(served: Served, lately: Tally, s: Shift) -> Safe | None:
         gap = {v: shares[1].get(v, 0.0) - shares[0].get(v, 0.0) for v in {*shares[0], *shares[1]}}
         top = sorted(gap, key=lambda v: (-abs(gap[v]), v))[:_VALUES]
         lines = [[name(v), *(f"{100 * each.get(v, 0.0):.1f} %" for each in shares)] for v in top]
-        return join(tag("h3", name(s.column)), table(["value", "learnt", "lately"], lines, caption=caption))
+        return tag("div", tag("h3", name(s.column)), table(["value", "learnt", "lately"], lines, caption=caption))
     if s.marginal.mean_difference is None:
         return None
     moments = [read_moments(t.columns[s.column], len(t.classes)) for t in tallies]
@@ -128,7 +129,7 @@ def _moved(served: Served, lately: Tally, s: Shift) -> Safe | None:
         ["mean", *(f"{float(m.all_mean[0]):.4g}" for m in moments)],
         ["standard deviation", *(f"{float(m.all_sd[0]):.4g}" for m in moments)],
     ]
-    return join(tag("h3", name(s.column)), table(["", "learnt", "lately"], lines, caption=caption))
+    return tag("div", tag("h3", name(s.column)), table(["", "learnt", "lately"], lines, caption=caption))
 
 
 def _mixture(found: Shifts) -> Safe | None:
