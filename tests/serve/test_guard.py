@@ -103,6 +103,22 @@ def test_a_body_has_its_limits_each_with_a_status_of_its_own() -> None:
     assert ask(app, "POST", "/", pieces=[b"slow"]).status == 504
 
 
+def test_a_long_answer_goes_on_as_long_as_it_is_taken() -> None:
+    def pieces(wait: float) -> Any:
+        async def app(scope: Any, receive: Any, send: Any) -> None:
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+            for _ in range(6):
+                await asyncio.sleep(wait)
+                await send({"type": "http.response.body", "body": b"x", "more_body": True})
+            await send({"type": "http.response.body", "body": b""})
+
+        return Guard(app, limits=ServeLimits(seconds=0.2))
+
+    assert ask(pieces(0.05), "GET", "/").body == b"xxxxxx"  # 0.3 seconds in all
+    with pytest.raises(TimeoutError):
+        ask(pieces(0.4), "GET", "/")
+
+
 def test_every_answer_has_the_headers_of_a_careful_server() -> None:
     good, bad = ask(Guard(echo), "GET", "/"), ask(Guard(echo), "GET", "/", host="evil")
     for found in (good, bad):

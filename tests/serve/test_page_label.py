@@ -87,6 +87,7 @@ def test_a_row_that_has_a_label_meanwhile_is_told_of_and_the_next_comes(place: P
     assert f"Row {row} has had the label ham meanwhile by Bob (operation 2). Here is the next." in page
     assert labels(place)[row] == "ham"
     assert int(ann.field("row")) != row
+    assert f"Row {row} does not wait for a label" in ann.get(f"/label?row={row}")
     shown = int(ann.field("row"))  # taken back and given again while Ann looks: what she saw is old
     bob.get(f"/label?row={shown}")
     bob.send("/label", label="ham")

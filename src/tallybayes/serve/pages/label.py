@@ -42,7 +42,9 @@ def show(asked: Asked) -> PageAnswer:
     who = asked.kept.get("browser") or secrets.token_urlsafe(9)
     keep = {} if "browser" in asked.kept else {"browser": who}
     number = asked.whole("row")
-    if number is not None and desk.row(number).standing == POOL:
+    if number is not None:
+        if desk.row(number).standing != POOL:
+            return GoTo(_next(find), f"Row {number} does not wait for a label. Here is the next.")
         found = [_named(desk, number)]
     else:
         found = asked.api.suggester.next(1, who=who, find=label, random=find == _BY_CHANCE)
@@ -68,7 +70,7 @@ def _page(asked: Asked, suggested: Suggested, come: LabellingProgress, find: str
     desk, row, p = asked.desk, suggested.row, suggested.probabilities
     hidden = asked.kept.get("hide") == "1"
     speech = None
-    if not hidden and sum(len(v) for v in row.values.values() if isinstance(v, str)) <= _LONGEST_MARKED:
+    if not hidden and len(p) > 1 and sum(len(v) for v in row.values.values() if isinstance(v, str)) <= _LONGEST_MARKED:
         model = desk.model
         speech = Speech.of(model.schema, model.explain([_inputs(desk, row)]), row.values)
     shown = come.counted if hidden else p  # the model's guess must not choose the keys where it is not to be seen

@@ -175,7 +175,7 @@ def _value(value: Any) -> Safe:
     if value is None:
         return tag("span", "missing", class_="soft")
     if isinstance(value, float):
-        return text(f"{value:.12g}")
+        return text(f"{value:.15g}" if value.is_integer() else f"{value:.7g}")
     return text(_spaced(value) if isinstance(value, str) else value, 300) or tag("span", "(empty)", class_="soft")
 
 
