@@ -24,7 +24,7 @@ def take(person: Visit, name: str, *, top: str = "", height: int = 700) -> None:
     page = person.page
     page.set_viewport_size({"width": page.viewport_size["width"], "height": height})
     page.evaluate("for (const each of document.images) each.loading = 'eager'")
-    page.wait_for_function("[...document.images].every((each) => each.complete)")
+    page.wait_for_function("() => [...document.images].every((each) => each.complete)")
     page.evaluate("top => (top ? document.querySelector(top) : document.body).scrollIntoView()", top)
     picture = Image.open(io.BytesIO(page.screenshot())).convert("RGB").quantize(200, dither=Image.Dither.NONE)
     path = FOLDER / f"{name}.png"
@@ -51,7 +51,7 @@ def walk(person: Visit, server: Server, folder: Path) -> None:
     take(person, "ask", top="h1", height=1150)
     person.go("/model")
     take(person, "model", height=900)
-    take(person, "columns", top="#columns", height=1400)
+    take(person, "columns", top="#columns", height=1160)
     person.go("/label")
     for key in "1221121221":
         press(person, key)
