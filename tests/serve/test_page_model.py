@@ -106,7 +106,7 @@ def test_every_column_has_a_page_with_its_table(place: Place) -> None:
 
 def test_columns_are_found_by_name_and_come_in_pages(tmp_path: Path) -> None:
     dice = random.Random(1)
-    data = [{**{f"c{i}": dice.choice("ab") for i in range(45)}, "y": dice.choice("no yes".split())} for _ in range(40)]
+    data = [{**{f"c{i}": dice.choice("ab") for i in range(45)}, "y": dice.choice(["no", "yes"])} for _ in range(40)]
     with Desk.begin(tmp_path / "wide.tb.parquet", data, target="y", calibrate=False) as desk:
         app = make_app(desk)
         said = page(app, "/model?page=3")

@@ -1,4 +1,4 @@
-"""A real Chromium, started for each file of tests; skipped, with the reason, where there is none."""
+"""A real Chromium for the tests of this package; skipped, with the reason, where there is none."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from visits import DESKTOP, OTHER_NAME, Server, Visit
+
+from browser.visits import DESKTOP, OTHER_NAME, Server, Visit
 
 
-@pytest.fixture(scope="module")  # and no longer: while Playwright runs, nobody else in its process may use asyncio
+@pytest.fixture(scope="package")  # and no longer: while Playwright runs, nobody else in its process may use asyncio
 def chromium() -> Iterator[Any]:
     program = shutil.which("chromium")
     if program is None:

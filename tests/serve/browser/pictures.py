@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import io
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
-from visits import DESKTOP, PHONE, Server, Visit, ask, drop, flats, make, press, read_table, served
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from browser.visits import DESKTOP, PHONE, Server, Visit, ask, drop, flats, make, press, read_table, served
 
 FOLDER = Path(__file__).resolve().parents[3] / "docs" / "serve"
 MOST = 120_000  # bytes of a picture

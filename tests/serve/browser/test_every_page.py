@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from strategies import ALL
-from visits import OTHER_NAME, Server, Visit, flats, marks, served
 
+from browser.visits import OTHER_NAME, Server, Visit, begun, flats, marks, served
 from tallybayes.serve.pages.frame import MENU
 
 pytestmark = marks
@@ -20,7 +20,9 @@ Sits = Callable[..., Visit]
 def server(chromium: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("every page")
     table = flats(folder, unlabelled=20)
-    with served(folder / "flats.tb.parquet", "--fit", str(table), "--target", "let", "--set", "note=text") as running:
+    with served(begun(table, kinds={"note": "text", "agent": "ignore"}, calibrate=ALL)) as running:
+        rows = [{"district": "Dockside", "rooms": i % 9, "rent": 1500 + i} for i in range(60)]
+        running.api("/api/predict", {"rows": rows})  # something to watch
         yield running
 
 

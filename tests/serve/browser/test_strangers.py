@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 from strategies import ALL
-from visits import OTHER_NAME, Visit, flats, marks, served
+
+from browser.visits import OTHER_NAME, Visit, flats, marks, served
 
 pytestmark = marks
 

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from strategies import ALL
-from visits import (
+
+import tallybayes as tb
+from browser.visits import (
     Server,
     Visit,
     begun,
@@ -20,8 +22,6 @@ from visits import (
     row_shown,
     served,
 )
-
-import tallybayes as tb
 
 pytestmark = marks
 Sits = Callable[..., Visit]
@@ -40,7 +40,7 @@ def test_two_people_label_at_once_and_no_row_is_counted_twice(chromium: Any, vis
         people = [visit(server), visit(server, width=390)]
         for person in people:
             person.go("/label")
-        for turn in range(15 if ALL else 5):
+        for turn in range(15 if ALL else 4):
             numbers = [row_shown(person, "number") for person in people]
             assert numbers[0] != numbers[1]
             for each, number in enumerate(numbers):
@@ -82,13 +82,13 @@ def test_after_kill_9_while_somebody_labels_the_page_goes_on_and_nothing_is_lost
     try:
         person = visit(server)
         person.go("/label")
-        for kill in range(8 if ALL else 2):
+        for kill in range(8 if ALL else 1):
             number = row_shown(person, "number")
             press(person, "1")
             left[number]["let"] = "fast"
             number = row_shown(person, "number")
             person.page.evaluate("setTimeout(() => document.getElementById('class-2').click())")
-            person.page.wait_for_timeout(4 * kill)
+            person.page.wait_for_timeout(5 * kill)
             server.kill()  # a label was on its way
             person.page.wait_for_timeout(50)
             server = Server(model, port=server.port)

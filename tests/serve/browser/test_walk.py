@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from visits import (
+
+import tallybayes as tb
+from browser.visits import (
     AGENTS,
     Server,
     Visit,
@@ -27,8 +29,6 @@ from visits import (
     row_shown,
     served,
 )
-
-import tallybayes as tb
 
 pytestmark = marks
 Sits = Callable[..., Visit]
@@ -102,7 +102,6 @@ def test_from_a_dropped_table_to_a_model_that_counts_exactly_the_rows_that_are_l
     assert AGENTS[0] not in json.dumps(receipt)
 
     person.go("/journal")
-    person.check()
     with page.expect_download() as taken:
         page.get_by_role("link", name="The model").click()
     taken.value.save_as(tmp_path / "downloaded.tb.parquet")
@@ -113,10 +112,9 @@ def test_from_a_dropped_table_to_a_model_that_counts_exactly_the_rows_that_are_l
     dear = [{"district": "Dockside", "rooms": 2, "rent": 1500 + 4 * i} for i in range(99)]
     server.api("/api/predict", {"rows": dear})
     person.go("/watch")
-    assert "asked about 100 rows" in page.locator("main").inner_text()  # one before
+    assert "asked about 99 rows" in page.locator("main").inner_text()  # nothing of before the erasure is counted
     assert "shifted" in page.locator("#drift tr", has_text="rent").inner_text()
     assert "100.0 %" in page.locator("#drift tr", has_text="Dockside").inner_text()
-    person.check()
 
 
 def test_by_the_keyboard_alone(server: Server, visit: Sits, tmp_path: Path) -> None:

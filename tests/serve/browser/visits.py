@@ -214,10 +214,10 @@ def counted_afresh(model: tb.Model, rows: dict[str, dict[str, str]], folder: Pat
     return tb.count(path, model.schema).digest
 
 
-def begun(table: Path, target: str = "let", **more: Any) -> Path:
-    """A model of a table with its journal, as `serve --fit` makes it, but in no time."""
+def begun(table: Path, target: str = "let", *, calibrate: bool = False, **more: Any) -> Path:
+    """A model of a table with its journal, as `serve --fit` makes it; in no time, unless it is to be calibrated."""
     path = table.with_name("model.tb.parquet")
-    Desk.begin(path, str(table), target=target, calibrate=False, **more).close()
+    Desk.begin(path, str(table), target=target, calibrate=calibrate, **more).close()
     return path
 
 
