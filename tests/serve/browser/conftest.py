@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from browser.visits import DESKTOP, OTHER_NAME, Server, Visit
+from browser.visits import DESKTOP, OTHER_NAME, Server, Visit, served
 
 
 @pytest.fixture(scope="package")  # and no longer: while Playwright runs, nobody else in its process may use asyncio
@@ -25,6 +25,13 @@ def chromium() -> Iterator[Any]:
         browser = playwright.chromium.launch(executable_path=program, args=[rules])
         yield browser
         browser.close()
+
+
+@pytest.fixture(scope="package")
+def workshop(chromium: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server on a folder in which each test makes a model of its own."""
+    with served(tmp_path_factory.mktemp("workshop")) as running:
+        yield running
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from strategies import ALL
 
-from browser.visits import OTHER_NAME, Server, Visit, begun, flats, marks, served
+from browser.visits import DESKTOP, OTHER_NAME, Server, Visit, begun, flats, marks, served
 from tallybayes.serve.pages.frame import MENU
 
 pytestmark = marks
@@ -26,14 +26,24 @@ def server(chromium: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         yield running
 
 
+@pytest.fixture(scope="module")
+def person(chromium: Any, server: Server) -> Iterator[Visit]:
+    """Somebody who looks at one page after another; nothing may go wrong in between."""
+    context = chromium.new_context(viewport={"width": DESKTOP, "height": 800})
+    sits = Visit(context, server.address)
+    yield sits
+    context.close()
+    assert not sits.troubles, "\n".join(sits.troubles)
+
+
 @pytest.mark.parametrize("path", [path for path, _ in MENU])
-def test_a_page_has_no_barrier_in_light_and_dark_and_on_a_phone(server: Server, visit: Sits, path: str) -> None:
-    person = visit(server)
+def test_a_page_has_no_barrier_in_light_and_dark_and_on_a_phone(person: Visit, path: str) -> None:
     assert person.go(path) == 200
     person.check(thorough=ALL)
     assert person.page.locator("nav a[aria-current=page]").get_attribute("href") == path
 
 
+@pytest.mark.skipif(not ALL, reason="a server of its own: TALLYBAYES_TESTS=all")
 def test_the_token_is_asked_for_once_under_any_name_of_the_server(tmp_path: Path, visit: Sits) -> None:
     token, secret = "a-token-of-some-length", tmp_path / "token"
     secret.write_text(token)
@@ -56,8 +66,7 @@ def test_the_token_is_asked_for_once_under_any_name_of_the_server(tmp_path: Path
         assert stranger.page.url.endswith("/enter")
 
 
-def test_by_the_keyboard_one_skips_the_menu_and_says_who_one_is(server: Server, visit: Sits) -> None:
-    person = visit(server)
+def test_by_the_keyboard_one_skips_the_menu_and_says_who_one_is(person: Visit) -> None:
     person.go("/api")
     person.tab_to(".skip", most=1)
     person.page.keyboard.press("Enter")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -27,28 +27,20 @@ from browser.visits import (
     press,
     read_table,
     row_shown,
-    served,
 )
 
 pytestmark = marks
 Sits = Callable[..., Visit]
 
 
-@pytest.fixture
-def server(chromium: Any, tmp_path: Path) -> Iterator[Server]:
-    (tmp_path / "models").mkdir()
-    with served(tmp_path / "models") as running:
-        yield running
-
-
 def test_from_a_dropped_table_to_a_model_that_counts_exactly_the_rows_that_are_left(
-    server: Server, visit: Sits, tmp_path: Path
+    workshop: Server, visit: Sits, tmp_path: Path
 ) -> None:
     table = flats(tmp_path, unlabelled=20)
     left = read_table(table)
-    person = visit(server)
+    person = visit(workshop)
     page = person.page
-    person.go("/")
+    person.go("/start")
 
     drop(person, table)
     person.check()
@@ -57,7 +49,7 @@ def test_from_a_dropped_table_to_a_model_that_counts_exactly_the_rows_that_are_l
     assert page.locator("#told").inner_text() == "flats.tb.parquet is made of 220 rows; 20 rows wait for a label."
 
     ask(person, district="Harbour", rooms="2", rent="480")
-    _adds_up(person, server.api("/api/predict", {"row": {"district": "Harbour", "rooms": 2, "rent": 480}}))
+    _adds_up(person, workshop.api("/api/predict", {"row": {"district": "Harbour", "rooms": 2, "rent": 480}}))
     best = page.locator("#said strong").inner_text()
     page.click("#what")
     told = page.locator("#what-if p").first.inner_text()
@@ -110,22 +102,21 @@ def test_from_a_dropped_table_to_a_model_that_counts_exactly_the_rows_that_are_l
     assert model.tally.digest == digest_shown(person) == counted_afresh(model, left, tmp_path)
 
     dear = [{"district": "Dockside", "rooms": 2, "rent": 1500 + 4 * i} for i in range(99)]
-    server.api("/api/predict", {"rows": dear})
+    workshop.api("/api/predict", {"rows": dear})
     person.go("/watch")
     assert "asked about 99 rows" in page.locator("main").inner_text()  # nothing of before the erasure is counted
     assert "shifted" in page.locator("#drift tr", has_text="rent").inner_text()
     assert "100.0 %" in page.locator("#drift tr", has_text="Dockside").inner_text()
 
 
-def test_by_the_keyboard_alone(server: Server, visit: Sits, tmp_path: Path) -> None:
-    table = flats(tmp_path, unlabelled=20)
-    person = visit(server)
+def test_by_the_keyboard_alone(workshop: Server, visit: Sits, tmp_path: Path) -> None:
+    table = flats(tmp_path, unlabelled=20, name="by keyboard.csv")
+    person = visit(workshop)
     page, keys = person.page, person.page.keyboard
-    person.go("/")
+    page.on("filechooser", lambda chooser: chooser.set_files(table))
+    person.go("/start")
     person.tab_to("#file")
-    with page.expect_file_chooser() as chooser:
-        keys.press("Enter")
-    chooser.value.set_files(table)
+    keys.press("Enter")
     page.wait_for_url("**/start/look?*")
     person.tab_to("#target")
     keys.type("let")
@@ -161,7 +152,7 @@ def test_by_the_keyboard_alone(server: Server, visit: Sits, tmp_path: Path) -> N
     press(person, "Enter")
     person.tab_to("#operations form button")
     assert "is undone" in press(person, "Enter")
-    assert server.api("/api/digest")["operation"] == 8
+    assert workshop.api("/api/digest")["operation"] == 8
 
 
 def _adds_up(person: Visit, answer: dict[str, Any]) -> None:

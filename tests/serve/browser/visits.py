@@ -87,7 +87,7 @@ class Visit:
     def __init__(self, context: Any, address: str) -> None:
         self.address, self.troubles = address, []
         self.page = context.new_page()
-        self.page.set_default_timeout(20_000)
+        self.page.set_default_timeout(60_000)
         self.page.on("console", lambda said: self._note(f"{said.type}: {said.text}", said.type in ("error", "warning")))
         self.page.on("pageerror", lambda error: self._note(f"uncaught: {error}"))
         self.page.on("request", lambda asked: self._note(f"asked elsewhere: {asked.url}", self._elsewhere(asked.url)))
