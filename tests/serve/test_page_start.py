@@ -15,14 +15,17 @@ from urllib.parse import quote, urlencode
 import pytest
 
 pytest.importorskip("starlette", reason="needs the extra serve")
+import command_line
 from asked import Answer, ask
 
 import tallybayes as tb
+from tallybayes.serve import app as app_module
 from tallybayes.serve import fitting, place
 from tallybayes.serve.app import make_app
 from tallybayes.serve.desk import Desk
 from tallybayes.serve.guard import ServeLimits
 from tallybayes.serve.looking import TableChoices, TableLook
+from tallybayes.serve.pages.frame import Asked, Frame
 from tallybayes.serve.place import Place
 
 CSV = "sky,wind,play\n" + "sunny,3,yes\nrainy,9,no\nsunny,4,yes\ngrey,8,no\ngrey,7,\n" * 6
@@ -125,6 +128,7 @@ def test_a_page_says_what_each_column_is_and_why(here: Place) -> None:
     assert "6 rows have no label and will wait for one." in page
     assert "whole numbers, 5 different from 3 to 9" in page
     assert "grey (12), sunny (12), rainy (6)" in page
+    assert page[page.index('id="look"') :].index("Look again</button>") < page.index("Make the model")  # Enter looks
 
 
 def test_a_click_changes_a_kind_and_shows_anew_what_is_understood(here: Place) -> None:
@@ -302,6 +306,19 @@ def test_who_comes_too_late_for_a_model_is_told_so(here: Place) -> None:
     assert before.digest == tb.load(before.path).tally.digest
 
 
+def test_a_request_has_one_model_to_its_end(here: Place) -> None:
+    for name in ("a", "b"):
+        Desk.begin(here.path_of(f"{name}.tb.parquet"), [{"a": 1, "y": "u"}, {"a": 2, "y": "v"}], target="y").close()
+    here.open_model("a.tb.parquet")
+    asked = Asked(Frame(here), {}, {})
+    before = asked.desk
+    here.open_model("b.tb.parquet")
+    assert asked.desk is before
+    with pytest.raises(tb.TallybayesError, match="has been closed"):
+        asked.desk.learn([{"a": 1}], ["u"])
+    assert here.desk.version == 1
+
+
 def test_a_place_that_is_closed_ends_its_fit_and_serves_nothing(tmp_path: Path) -> None:
     (tmp_path / "play.csv").write_text(CSV)
     closed = Place(str(tmp_path))
@@ -314,6 +331,25 @@ def test_a_place_that_is_closed_ends_its_fit_and_serves_nothing(tmp_path: Path) 
     assert not closed.is_open
     with pytest.raises(tb.TallybayesError, match="has been closed"):
         late.learn([{"a": 1}], ["u"])
+
+
+def test_the_command_without_an_argument_serves_the_folder_that_one_is_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served: list[tuple[str, bool]] = []
+
+    def run(place: Place, *, ready: Any, **more: Any) -> None:
+        served.append((place.folder, place.is_open))
+        ready("http://127.0.0.1:1")
+
+    monkeypatch.setattr(app_module, "run", run)
+    monkeypatch.setattr(app_module, "load_uvicorn", lambda: None)
+    monkeypatch.chdir(tmp_path)
+    for words in (["serve"], ["serve", "."], ["serve", str(tmp_path)]):
+        done = command_line.run(*words)
+        assert (done.returncode, "open http://127.0.0.1:1 in a browser" in done.out) == (0, True)
+    assert served == [(os.path.realpath(tmp_path), False)] * 3
+    assert command_line.run("serve", "none.tb.parquet").returncode != 0
 
 
 def test_the_list_of_models_is_read_once(here: Place, monkeypatch: pytest.MonkeyPatch) -> None:

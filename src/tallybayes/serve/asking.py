@@ -33,6 +33,7 @@ KEPT = "kept"  # the kind of a field that is not counted: the journal keeps it w
 _NOTCHES = 200  # of a slider, about
 _MOST_WIDE = 1e15  # the range of a slider, in steps that a float64 still tells apart
 _MOST_COMPARED = 2_000  # values of a category of which one may be meant that a page cannot show as it is
+_WORDS = {"bag": "list of words", "vector": "list of numbers", "time": "date with a time"}
 _DAYS = (-700_000, 2_900_000)  # since 1970, of the years that a date can have
 
 
@@ -71,6 +72,12 @@ class AskField:
     def column(self) -> Column:
         """The column that says how it is read."""
         return next((c for c in self.columns if c.of is None), self.columns[0])
+
+    @property
+    def alone(self) -> Column:
+        """The same as a column by itself, also where only a pair reads it."""
+        side = next((s for s in self.column.of or () if s.source == self.name), None)
+        return self.column if side is None else column_of(side)
 
     @cached_property
     def values(self) -> tuple[tuple[str, float], ...]:
@@ -173,7 +180,7 @@ def _category(asked: AskField, given: str) -> Any:
     value = canon.written(given)
     if value in dict(asked.values) or len(asked.values) > _MOST_COMPARED:
         return value
-    return next((v for v, _ in asked.values if squeezed(v) == squeezed(given)), value)
+    return next((v for v, _ in asked.values if as_sent(v) == as_sent(given)), value)
 
 
 def _date(asked: AskField, given: str) -> Any:
@@ -217,9 +224,14 @@ def day_text(days: str) -> str:
     return str(dt.date(1970, 1, 1) + dt.timedelta(days=math.floor(float(days))))
 
 
-def squeezed(value: str) -> str:
-    """A text as a page shows and a browser sends it, whatever that does to blanks and signs that cannot be printed."""
-    return "".join("".join(canon.printable(line, LONGEST).split()) for line in value[: LONGEST + 1].split("\n"))
+def as_sent(value: str, lines: bool = False) -> str:
+    """A text as a browser sends back what a page has shown: cut, printable, and without lines but where it may have.
+
+    >>> as_sent("a\\tb\\nc"), as_sent("a\\tb\\nc", lines=True)
+    ('a\ufffdbc', 'a\ufffdb\\nc')
+    """
+    each = [canon.printable(line.rstrip("\r"), LONGEST) for line in value[: LONGEST + 1].split("\n")]
+    return ("\n" if lines else "").join(each).strip()
 
 
 class AskForm:
@@ -240,7 +252,8 @@ class AskForm:
         out = {}
         for asked, text in zip(self.fields, given, strict=True):
             own = None if kept is None else kept.get(asked.name)
-            same = own is not None and squeezed(asked.shown(own)) == squeezed(text)
+            lines = asked.kind == "text"
+            same = own is not None and as_sent(asked.shown(own), lines) == as_sent(text, lines)
             value = own if same else asked.read(text)
             if value is not None or asked.kind != KEPT:
                 out[asked.name] = value
@@ -271,12 +284,12 @@ class AskForm:
         for each in self.fields:
             if inputs.get(each.name) is None:
                 continue
-            alone = [column_of(c.of[0]) if c.of else c for c in each.columns[:1]]
+            alone = [each.alone] if each.columns else []
             try:
                 for block in encode.blocks(schema._with(columns=alone, weights=None), one_row(inputs)).values():
                     block.present()
             except TallybayesError:
-                out[each.name] = f"This is no {each.kind}, and is left out of the answer."
+                out[each.name] = f"This is no {_WORDS.get(each.kind, each.kind)}, and is left out of the answer."
         return out
 
 

@@ -112,7 +112,8 @@ class Fitting:
                     order.path, source, target=order.target, who=order.who, effort=EFFORTS[order.effort],
                     progress=self._progress, **chosen,
                 )  # fmt: skip
-            self.told = tuple(told)
+            beside = os.path.join(os.path.dirname(order.path), "")
+            self.told = tuple(each.replace(beside, "") for each in told)
             self._take(desk)
             state = "done"
         except _CancelledFit:

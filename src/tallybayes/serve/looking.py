@@ -147,9 +147,10 @@ class TableLook:
                 own[column.reads].append(column)
             taken = (name for name in self.names if name != target)
             columns = {name: self._taken(schema, own[name], name in given["kinds"]) for name in taken}
+        said = tuple(each.replace(self._folder, "") for each in (*self.told, *told))
         counts = np.bincount(labels.codes[labels.codes >= 0], minlength=len(labels.slots)).tolist()
         classes = sorted(zip(labels.slots, counts, strict=True), key=lambda each: (-each[1], each[0]))
-        return TableUnderstood(columns, tuple(classes), int(np.count_nonzero(labels.codes < 0)), (*self.told, *told))
+        return TableUnderstood(columns, tuple(classes), int(np.count_nonzero(labels.codes < 0)), said)
 
     def _taken(self, schema: Schema, own: list[Column], chosen: bool) -> TakenFor:
         if not own:

@@ -50,7 +50,7 @@ class Place:
         self._closed = False
         self.fitting: Fitting | None = None  # the last one, which may go on
         self._looks: dict[tuple[str, Stamp], TableLook] = {}
-        self._facts: dict[tuple[str, Stamp], ModelFacts] = {}
+        self._facts: dict[str, tuple[Stamp, ModelFacts]] = {}
         self._coming: set[str] = set()  # names that files are about to have
 
     @classmethod
@@ -118,11 +118,14 @@ class Place:
     def facts(self, name: str) -> ModelFacts:
         """What a list says of a model of the folder."""
         path = self.path_of(name)
-        status = os.stat(path)
-        key = name, stamp(status)
-        if key not in self._facts:
-            self._facts[key] = _facts(path, name, status)
-        return self._facts[key]
+        try:
+            status = os.stat(path)
+        except OSError:
+            return ModelFacts(name, dt.datetime.now(dt.UTC), problem="it has gone")
+        known = self._facts.get(name)
+        if known is None or known[0] != stamp(status):
+            known = self._facts[name] = stamp(status), _facts(path, name, status)
+        return known[1]
 
     @contextlib.contextmanager
     def coming(self, name: str) -> Iterator[str]:
@@ -154,10 +157,12 @@ class Place:
     def take(self, desk: Desk) -> None:
         """Serve this desk from now on; the one before is folded and closed."""
         with self._turn:
-            before = Api(desk, self.limits) if self._closed else self._api
-            self._api = None if self._closed else Api(desk, self.limits)
-        if before is not None:
-            before.desk.close()
+            ended: Desk | None = desk  # of a place that is closed itself
+            if not self._closed:
+                ended = None if self._api is None else self._api.desk
+                self._api = Api(desk, self.limits)
+        if ended is not None:
+            ended.close()
 
     def open_model(self, name: str) -> None:
         """Serve a model of the folder from now on."""

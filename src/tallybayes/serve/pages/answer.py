@@ -31,14 +31,15 @@ def answer(form: AskForm, found: AskAnswer, right: str, label: str = "", against
     order = np.argsort(-explained.probabilities, kind="stable").tolist()
     best = printable(explained.classes[order[0]], _NAME)
     sure = _chances(explained)[order[0]]
-    head = tag("p", tag("strong", best), f" {sure}", class_="said", id="said")
+    target = printable(form.served.model.schema.target, _NAME)
+    head = tag("p", tag("strong", f"{target}: {best}"), f" {sure}", class_="said", id="said", role="status")
     agree = right and tag(
         "button", right, type="submit", formaction="/ask/learn", name="right", value=str(order[0]), id="right",
         class_="plain",
     )  # fmt: skip
     return tag(
         "section", tag("h2", "Answer"), head, _bars(explained, order), agree, _sum(explained, label, against),
-        _every(explained), _remarks(form, found), id="answer", aria_live="polite",
+        _every(explained), _remarks(form, found), id="answer",
     )  # fmt: skip
 
 
@@ -105,14 +106,20 @@ def _sum(explained: Explanation, label: str, against: str) -> Safe | None:
         odds = [float(line.parts[at] - line.parts[other]) if at != other else 0.0 for line in explained.contributions]
     lines = list(zip(explained.contributions, odds, strict=True))
     kept, rest = by_strength(lines[1:], odds[1:], _LINES)
+    quiet = [each for each in kept if abs(each[1]) < WORTH_SAYING]
+    if len(quiet) + len(rest) > 1:
+        kept, rest = kept[: len(kept) - len(quiet)], [*quiet, *rest]  # they are the last
     shown = [lines[0], *kept]
     if rest:
         shown.append((Contribution("", the_rest(len(rest)), np.zeros(0)), _added(o for _, o in rest)))
     terms, totals, remark = running(np.array([[o] for _, o in shown]), _DIGITS)
-    most = max((abs(o) for _, o in shown if math.isfinite(o)), default=1.0) or 1.0
+    most = max((abs(o) for _, o in (lines[0], *kept) if math.isfinite(o)), default=1.0) or 1.0
     rows = [_line(line, odd, float(term), most) for (line, odd), term in zip(shown, terms[:, 0], strict=True)]
     total = float(totals[-1, 0])
     rows.append([tag("strong", "together"), "", tag("strong", signed(total, _DIGITS))])
+    words = ""
+    if any(_is_corrected(line) for line, _ in shown):
+        words = "Corrected is what says more or less than its counts, because held-out rows did."
     every = None
     if rest:
         all_rows = [_line(line, odd, odd, most) for line, odd in rest[:_MOST_LINES]]
@@ -121,7 +128,8 @@ def _sum(explained: Explanation, label: str, against: str) -> Safe | None:
     return join(
         tag("h3", f"Why: {one} against {two}"),
         table(["term", "against · for", "log-odds"], rows, caption=f"What speaks for {one} against {two}"),
-        tag("p", _meaning(total, one, two), class_="soft"), remark and tag("p", sentence(remark), class_="soft"), every,
+        tag("p", _meaning(total, one, two), words and f" {words}", class_="soft"),
+        remark and tag("p", sentence(remark), class_="soft"), every,
     )  # fmt: skip
 
 
@@ -141,13 +149,15 @@ def _added(odds: Any) -> float:
 
 
 def _line(line: Contribution, odds: float, shown: float, most: float) -> list[Any]:
-    split = ""
-    if line.corrected is not None and float(np.ptp(line.corrected)) >= WORTH_SAYING:
-        split = " (corrected by held-out rows)"
+    split = " (corrected)" if _is_corrected(line) else ""
     share = 0.0 if math.isnan(odds) else max(-1.0, min(1.0, odds / most))
     says = "for" if odds > 0 else "against" if odds < 0 else "neither for nor against"
     number = signed(shown, _DIGITS)
     return [f"{line}{split}", leaning(share, label=f"{number}, {says}"), number]
+
+
+def _is_corrected(line: Contribution) -> bool:
+    return line.corrected is not None and float(np.ptp(line.corrected)) >= WORTH_SAYING
 
 
 def _meaning(total: float, one: str, two: str) -> str:
@@ -160,7 +170,7 @@ def _meaning(total: float, one: str, two: str) -> str:
         return "As much speaks for one as for the other."
     ahead, behind = (one, two) if total > 0 else (two, one)
     times = math.exp(min(abs(total), 700.0))
-    told = f"{times:,.0f}" if times >= 10 else f"{times:.2g}"
+    told = "more than a million" if times > 1e6 else f"{times:,.0f}" if times >= 10 else f"{times:.2g}"
     return f"+0.69 doubles the odds, -0.69 halves them. Together: {ahead} is {told} times as likely as {behind}."
 
 
@@ -207,6 +217,6 @@ def other_answer(found: WhatIf) -> Safe:
     return tag(
         "section", tag("h2", "What would change it"),
         tag("p", f"{n} {turns} {old} into {new}, whose probability goes from {before} to {after}.{fewest}"),
-        table(["change", "log-odds"], rows, caption="Changes for another answer"),
+        _folded(["change", "log-odds"], rows, "Changes for another answer", _LINES),
         take if found.row is not None else None, id="what-if",
     )  # fmt: skip

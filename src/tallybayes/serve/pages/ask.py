@@ -10,13 +10,13 @@ from typing import Any
 
 from ...base.canon import many, number_text, printable
 from ...base.canon import text as canonical
-from ..asking import KEPT, WEIGHT, AskAnswer, AskField, AskForm
+from ..asking import KEPT, LONGEST, WEIGHT, AskAnswer, AskField, AskForm
 from ..desk import Done
 from ..journal import GONE, POOL, SKIPPED, KeptRow
 from ..problems import ApiProblem
 from .answer import answer, other_answer
 from .frame import Asked, Fragment, GoTo, PageAnswer, View
-from .html import Safe, choice, join, tag
+from .html import Safe, choice, join, on_enter, tag
 
 _FEW = 12  # values of a category that are a list to choose from; of more the commonest are proposed
 _PROPOSED = 100
@@ -190,7 +190,8 @@ def _page(asked: Asked, form: AskForm, sent: _Sent, more: Safe | None = None) ->
         _asking_why(form, sent), _teaching(form),
     ]  # fmt: skip
     body = asked.frame.form(
-        "/ask", hidden, tag("div", tag("div", left), tag("div", right, class_="beside"), class_="columns"),
+        "/ask", on_enter("Ask"), hidden,
+        tag("div", tag("div", left), tag("div", right, class_="beside"), class_="columns"),
         tag("noscript", tag("button", "Ask", type="submit")), data_live="#answer", id="ask", autocomplete="off",
     )  # fmt: skip
     return View("/ask", f"Ask for {printable(form.served.model.schema.target, _LONG)}", join(
@@ -234,10 +235,13 @@ def _field(i: int, field: AskField, given: str, remark: str) -> Safe:
     name = printable(field.name or "(no name)", _LONG)
     about = {"id": f"v{i}", "name": f"v{i}", "aria_describedby": f"n{i}"}
     told = field.range if field.columns else ""
+    if len(given) > LONGEST:
+        told = f"shown as far as {LONGEST:,} characters; all of it counts unless you change it"
     label = tag("label", name, tag("small", told) if told else None, for_=f"v{i}")
     return tag(
         "div", label, _control(i, field, name, given, about),
-        tag("div", remark, class_="remark", id=f"n{i}", data_remark=True), class_="field",
+        tag("div", remark, class_="remark", id=f"n{i}", data_remark=True),
+        class_="field whole" if field.kind == "text" else "field",
     )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ import os
 import secrets
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, BinaryIO
 from urllib.parse import parse_qsl, quote, unquote
 
@@ -100,15 +101,15 @@ class Asked:
         """The folder and what is open."""
         return self.frame.place
 
-    @property
+    @cached_property
     def api(self) -> Api:
-        """What answers for the open model; refused where none is."""
+        """What answers for the open model, the same to the end of the request; refused where none is."""
         return self.place.api
 
     @property
     def desk(self) -> Desk:
-        """The desk of the open model."""
-        return self.place.desk
+        """The desk of the open model, the same to the end of the request."""
+        return self.api.desk
 
     def one(self, name: str, default: str = "") -> str:
         """The one value of a field of a form, or of the address."""

@@ -57,12 +57,15 @@ def _tables(asked: Asked) -> Safe:
 
 
 def _size(path: str) -> str:
-    """How large a file is, in words.
+    """How large a file is, in words; nothing where it has just gone.
 
     >>> _size(os.devnull)
     '0 kB'
     """
-    size = os.stat(path).st_size
+    try:
+        size = os.stat(path).st_size
+    except OSError:
+        return ""
     return f"{size / 1e6:,.1f} MB" if size >= 1e6 else f"{size / 1e3:,.0f} kB"
 
 
@@ -121,7 +124,8 @@ def progress(asked: Asked) -> PageAnswer:
         return GoTo("/start")
     waiting = asked.desk.pool_size()
     pool = f"; {many(waiting, 'row waits', 'rows wait')} for a label" if waiting else ""
-    return GoTo("/ask", f"{fitting.order.name} is made of {many(asked.desk.served.tally.rows, 'row')}{pool}.")
+    more = f" Start has {many(len(fitting.told), 'remark')} on it." if fitting.told else ""
+    return GoTo("/ask", f"{fitting.order.name} is made of {many(asked.desk.served.tally.rows, 'row')}{pool}.{more}")
 
 
 def cancel(asked: Asked) -> PageAnswer:

@@ -13,7 +13,7 @@ from ..looking import CHOICES, Glimpse, TableChoices, TableLook, TableUnderstood
 from ..place import MODELS, TABLES
 from ..problems import ApiProblem
 from .frame import Asked, Fragment, GoTo, PageAnswer, View, sentence
-from .html import Safe, bar, choice, join, table, tag
+from .html import Safe, bar, choice, join, on_enter, table, tag
 
 _FEW = 60  # columns that are shown at once, and classes
 _NAME = 80  # characters of a name that are shown
@@ -36,9 +36,9 @@ def show(asked: Asked) -> PageAnswer:
         return Fragment(join(_summary(look, target, found), _remarks(look, target, found)))
     hidden = tag("input", type="hidden", name="table", value=look.name)
     body = asked.frame.form(
-        "/start/look", hidden, _asking(asked, look, target), _summary(look, target, found), _ending(asked, look),
-        _cells(chosen),
-        _columns(look, target, chosen.kinds, found), data_live="#understood", id="look",
+        "/start/look", on_enter("Look again"), hidden, _asking(asked, look, target), _summary(look, target, found),
+        _ending(asked, look), _cells(chosen), _columns(look, target, chosen.kinds, found),
+        data_live="#understood", id="look",
     )  # fmt: skip
     return View("/start", f"The table {printable(look.name, _NAME)}", body)
 
