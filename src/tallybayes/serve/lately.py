@@ -18,7 +18,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import gammaincinv, ndtri
@@ -40,21 +40,21 @@ LEAST_ROWS, LEAST_SECONDS = 200, 600.0  # of a slice before another begins
 MOST_SLICES = 64  # of more, the older half is put together by twos
 WINDOW = 1_000  # rows of the newest slices, at least, that are held against what was learnt
 FEWEST = 30  # rows, below which no drift is asked about
-_WAITING = 512  # rows that are counted together
+_WAITING = 512  # rows that are counted together, at most
+_MOST_WAITING, _MOST_CELLS = 8_192, 1 << 18  # requests whose answers wait, and their probabilities
 _OF_A_BATCH = 1_024  # rows of one request, evenly spaced, that are counted
-EXACT, PART = 5_000, 16  # rows of a slice beyond which only one in so many is counted
+EXACT, PART = 2_000, 32  # rows of a slice beyond which only one in so many is counted: a busy server has enough
 MOST_LABELS = 20_000  # of which is remembered what had been said of them
 _Z = float(ndtri(0.975))
 _log = logging.getLogger("tallybayes.serve")
 
 
-@dataclass(frozen=True)
-class _Asked:
+class _Asked(NamedTuple):
     """One request that waits to be counted; it holds no model, since each label makes another."""
 
     when: float
     read: RowReader  # another one after an erasure
-    rows: Sequence[Mapping[str, Any]]
+    rows: Sequence[Mapping[str, Any]]  # those that are to be counted
     classes: Sequence[Any]
     chances: Floats  # rows × classes, of all rows
 
@@ -68,7 +68,7 @@ class Slice:
     rows: int = 0
     answers: Counter[str] = field(default_factory=Counter)
     sure: float = 0.0  # Σ of the probability of each answer
-    tally: Tally | None = None  # of all rows, or of many one in 16
+    tally: Tally | None = None  # of all rows, or of many those that were counted
 
     def add(self, later: Slice) -> None:
         """Take what the slice after this one has counted, too."""
@@ -112,7 +112,9 @@ class Lately:
         self.began = clock()
         self._read: RowReader = desk.served.read
         self._waiting: deque[_Asked] = deque()
-        self._pending = 0  # their rows, about: threads may add at once
+        self._pending = self._cells = 0  # their rows and probabilities, about: threads may add at once
+        self._met = 0  # rows, about
+        self._busy = False  # whether the slice has so many rows that only some are counted
         self._slices: list[Slice] = []
         self._labels: deque[Sequence[float]] = deque(maxlen=MOST_LABELS)
         self._drift: tuple[Any, Shifts | None] = (None, None)  # the last, and of what
@@ -125,10 +127,13 @@ class Lately:
         """Remember rows that were answered, until they are counted; `chances` are rows × classes."""
         if len(rows) == 0:
             return
-        some = rows if len(rows) <= _OF_A_BATCH else rows[:: len(rows) // _OF_A_BATCH]
+        step = max(len(rows) // _OF_A_BATCH, 1) * (PART if self._busy else 1)
+        some = rows[-self._met % step :: step]  # one in so many, over all requests
+        self._met += len(rows)
         self._waiting.append(_Asked(self._clock(), served.read, some, served.model.classes, chances))
-        self._pending += len(some)
-        if self._pending >= _WAITING and self._turn.acquire(blocking=False):  # else somebody is counting
+        self._pending, self._cells = self._pending + len(some), self._cells + chances.size
+        full = self._pending >= _WAITING or self._cells >= _MOST_CELLS or len(self._waiting) >= _MOST_WAITING
+        if full and self._turn.acquire(blocking=False):  # else somebody is counting
             try:
                 self._count()
             finally:
@@ -142,7 +147,7 @@ class Lately:
 
     def _count(self) -> None:
         """Count what waits; the caller has the turn."""
-        self._pending = 0
+        self._pending = self._cells = 0
         if self._desk.served.read is not self._read:  # something was erased
             self._read, self._slices = self._desk.served.read, []
         run: list[_Asked] = []
@@ -184,15 +189,15 @@ class Lately:
             new.sure += float(chances.max(axis=1).sum())
             n = np.bincount(chances.argmax(axis=1), minlength=len(classes)).tolist()
             new.answers += Counter({str(canonical(c)): k for c, k in zip(classes, n, strict=True) if k})
-        rows = [row for one in run for row in one.rows]
-        if into.tally is not None and into.tally.rows >= EXACT:
-            rows = rows[::PART]
-        new.tally = self._counted(rows)
+        new.tally = self._counted([row for one in run for row in one.rows])
         into.add(new)
+        self._busy = into.tally is not None and into.tally.rows >= EXACT
 
     def _counted(self, rows: Sequence[Any]) -> Tally:
         """Their counts without labels."""
         watch = Watch(self._desk.model)
+        if not rows:
+            return watch.tally
         try:
             watch.see(rows)
         except TallybayesError:  # each was read by itself before: together they may be of no one type

@@ -229,7 +229,7 @@ def _table(asked: Asked, of: Table, find: str, picked: list[int], number: int, s
         at.sort(key=lambda i: -float(of.values[i].max()))
     first, end = page_of(asked, len(at), _LINES)
     lines = [[name(of.rows[i], 120), *(_figure(of.values[i, c]) for c in picked)] for i in at[first:end]]
-    head = [of.unit or "", *(name(of.classes[c], 30) for c in picked)]
+    head = [of.unit or "figure", *(name(of.classes[c], 30) for c in picked)]
     links = pager(asked, address(number), len(at), _LINES, keep=("class", "find"), at="#table")
     none = tag("p", "No value contains that.") if not lines else None
     return join(tag("p", says), table(head, lines, caption=says) if lines else none, links)

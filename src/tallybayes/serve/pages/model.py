@@ -53,7 +53,7 @@ def _opening(served: Served) -> Safe:
     for c, p in sorted(model.prior().items(), key=lambda item: -item[1]):
         n = counts.get(str(canonical(c)), 0.0)
         lines.append([name(c), f"{100 * p:.1f} %", bar(p, label=f"{100 * p:.1f} %"), f"{n:,.10g}"])
-    head = ["class", "before a row is seen", "", "rows"]
+    head = ["class", "before a row is seen", "as a bar", "rows"]
     listed = table(head, lines[:_CLASSES], caption="classes")
     rest = lines[_CLASSES:]
     more = rest and fold(f"{many(len(rest), 'more class', 'more classes')}", table(head, rest, caption="more classes"))
@@ -192,7 +192,7 @@ def _origin(served: Served) -> Safe:
     receipts = served.tally.schema.receipts
     lines.append(["forgetting", "every row is known (receipts)" if receipts else "guarded by counts (no receipts)"])
     notes = [[name(k), text(_plain(v), 1_000)] for k, v in served.model.notes.items()]
-    noted = notes and join(tag("h3", "Notes"), table(["note", ""], notes, caption="notes", left=(0, 1)))
+    noted = notes and join(tag("h3", "Notes"), table(["note", "what it says"], notes, caption="notes", left=(0, 1)))
     journal = tag(
         "p", "What was done here, operation by operation, is in the ", tag("a", "journal", href="/journal"), "."
     )

@@ -19,6 +19,7 @@ from .parts import fold, name
 _NOW = 10  # columns without a sign of a shift that are listed at once
 _CLASSES = 6  # answers with a colour of their own
 _VALUES = 8  # of a column that has shifted
+_SLICES = 12  # of time, listed at once
 _REST = "#8b949e"
 
 
@@ -59,7 +60,7 @@ def _drift(asked: Asked, served: Served, rows: int) -> Safe:
         f"{many(found.rows[0], 'row')} that were learnt."
     )
     level = (
-        "Every column is tested, and the level is held over all of them: if nothing has changed, at most "
+        "Every column is tested, and the level is held over all of them: if nothing has changed, about "
         f"{100 * LEVEL:.0f} % of such pages claim that anything has."
     )
     verdict = tag("p", tag("strong", found.summary), class_="note warning" if moved else "note", id="drift-says")
@@ -129,7 +130,7 @@ def _moved(served: Served, lately: Tally, s: Shift) -> Safe | None:
         ["mean", *(f"{float(m.all_mean[0]):.4g}" for m in moments)],
         ["standard deviation", *(f"{float(m.all_sd[0]):.4g}" for m in moments)],
     ]
-    return tag("div", tag("h3", name(s.column)), table(["", "learnt", "lately"], lines, caption=caption))
+    return tag("div", tag("h3", name(s.column)), table(["figure", "learnt", "lately"], lines, caption=caption))
 
 
 def _mixture(found: Shifts) -> Safe | None:
@@ -199,10 +200,21 @@ def _answers(slices: list[Slice]) -> Safe:
         lines.append([f"{moment(each.began)} to {moment(each.ended)[11:]}", f"{each.rows:,}", *cells,
                       f"{100 * each.sure / each.rows:.1f} %"])  # fmt: skip
     columns = ["time, UTC", "rows", *(name(c, 30) for c in shown), *(["others"] if others > 0 else [])]
-    listed = table([*columns, "mean probability of the answer"], lines, caption="answers by slice of time")
+    columns.append("mean probability of the answer")
+    listed = table(columns, lines[:_SLICES], caption="answers by slice of time")
+    older = lines[_SLICES:] and fold(
+        f"{len(lines) - _SLICES} older", table(columns, lines[_SLICES:], caption="older answers by slice of time")
+    )
     said = "The share of each answer in each slice of time, the oldest left; a bar is as wide as its slice has rows."
     return tag(
-        "section", head, tag("p", said), tag("p", key, class_="row"), _stacked(slices, shown), listed, id="answers"
+        "section",
+        head,
+        tag("p", said),
+        tag("p", key, class_="row"),
+        _stacked(slices, shown),
+        listed,
+        older,
+        id="answers",
     )
 
 
