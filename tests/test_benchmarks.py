@@ -15,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
 
 import before_after
 import intervals
+import labelling
 from items import ITEMS, Item
 from roads import ROADS, all_counts, table
 from textitems import TEXT_ITEMS
@@ -159,3 +160,12 @@ def test_intervals_hold_the_truth(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(intervals, "TRUTH", 50_000)
     found = intervals.coverage("rare", 200, 15)
     assert set(found) == set(intervals.COVERED) and min(found.values()) > 0.7
+
+
+def test_labels_are_counted_and_work_is_saved() -> None:
+    """The benchmark of labelling at a small size, on texts that it makes itself: both of its parts say something."""
+    counts = [labelling.needed("messages", 1, telling=telling, grow=1.5, most=240) for telling in (True, False)]
+    assert all(labelling.FIRST <= count <= 240 for count in counts)
+    ours, first = (labelling.work_saved("messages", 1, way, most=600) for way in ("ours", "first order"))
+    assert -0.05 <= first < ours < 0.95
+    assert labelling.work_saved("messages", 1, "ASReview's", most=600) <= 0.95

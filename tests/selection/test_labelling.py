@@ -326,7 +326,8 @@ def test_the_audit_holds_among_labels_that_a_model_has_asked_for() -> None:
             for row in work.next(5, find=1):
                 work.label(row, truth[row])
         stopped, right = stopped + (held is not None), right + bool(held)
-    assert inside >= 0.87 * runs and stopped > runs / 2 and right >= 0.9 * stopped
+    few = 0 if ALL else 1  # of six one more may be outside
+    assert inside >= 0.87 * runs - few and stopped > runs / 2 and right >= 0.9 * stopped - few
 
 
 FAMILIES: dict[str, Any] = {

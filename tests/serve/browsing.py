@@ -51,7 +51,8 @@ class Browser:
             return self.get(answer.headers["location"])
         self.page = answer.body.decode("utf-8", "replace")
         reader = _Reader()
-        reader.feed(self.page)
+        if answer.headers.get("content-type", "").startswith("text/html"):
+            reader.feed(self.page)
         self.forms = reader.forms
         return self.page
 

@@ -16,7 +16,7 @@ import tallybayes as tb
 from tallybayes.serve.app import make_app
 from tallybayes.serve.desk import Desk
 from tallybayes.serve.journal import KeptRow
-from tallybayes.serve.pages.rows import Speech, card
+from tallybayes.serve.pages.rows import Speech, _units, card
 from tallybayes.serve.place import Place
 from tallybayes.tally.tally import Tally
 
@@ -121,6 +121,11 @@ def test_a_new_class_is_asked_for_and_then_made(place: Place) -> None:
     assert place.desk.version == 1
     ann.post("/label", list(next(f for f in ann.forms if f.action == "/label").hidden.items()))
     assert place.desk.model.classes == ("ham", "sapm", "spam")
+    ann.get("/label?find=%3Dsapm")
+    ann.send("/label/undo")  # with the row the class goes, which was being looked for
+    assert "There is no class sapm to look for" in ann.page
+    place.desk.undo(place.desk.version)
+    ann.get("/label")
     assert labels(place)[row] == "sapm"
     assert "sapm" in ann.page
 
@@ -194,6 +199,29 @@ def test_words_carry_all_that_speaks_of_them_and_are_marked_in_the_text_as_it_st
             assert total == pytest.approx(sum(odds for _, odds in terms) - blank, abs=1e-9)
             assert speech.columns["t"] == pytest.approx(total + blank, abs=1e-9)
             shown = card(KeptRow(1, {"t": said}, "pool", b""), model.schema, speech)
-            plain = re.sub(r"<[^>]*>", "", shown.partition('class="text">')[2].partition("</div>")[0])
+            plain = re.sub(r"<[^>]*>", "", shown.partition('class="text" dir="auto">')[2].partition("</div>")[0])
             assert plain == said.replace("\t", "    ").replace("<", "&lt;").replace(">", "&gt;")
     assert "<mark" in shown
+
+
+def test_a_mark_is_never_set_apart_from_its_letter() -> None:
+    for said, units in (
+        ("हिन्दी है!", ["हिन्दी", "है", "!"]),
+        ("ที่นี่ ok", ["ที่", "นี่", "ok"]),
+        ("日本 a\u0301b", ["日", "本", "a\u0301b"]),
+    ):
+        assert [said[start:end] for start, end in _units(said)] == units
+
+
+def test_labels_that_are_no_texts_are_given_as_what_they_are(tmp_path: Path) -> None:
+    rows = [{"n": i % 5, "ok": i % 2 == 0} for i in range(20)]
+    desk = Desk.begin(tmp_path / "m.tb.parquet", [*rows, {"n": 1, "ok": None}], target="ok", effort="quick")
+    place = Place.of(desk)
+    try:
+        ann = Browser(make_app(place))
+        ann.get("/label")
+        ann.send("/label", label=re.findall(r'name="label" value="([^"]*)"', ann.page)[0])
+        assert desk.model.classes == (False, True)
+        assert desk.row(21).counted
+    finally:
+        place.close()

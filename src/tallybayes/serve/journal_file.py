@@ -62,7 +62,7 @@ class JournalFile:
 
     def copy_to(self, path: str) -> None:
         """A copy of all that was acknowledged, as of one moment; nobody waits for it."""
-        with closing(self._connect()) as source, closing(sqlite3.connect(path)) as copy, self._explained():
+        with self._explained(), closing(self._connect()) as source, closing(sqlite3.connect(path)) as copy:
             source.backup(copy)
 
     def _read(self, query: str, values: Sequence[Any] = ()) -> list[Any]:

@@ -43,7 +43,6 @@ KINDS: dict[str, tuple[int, str]] = {
     "too-many-rows": (422, "Too many rows at once"),
     "too-many-fields": (422, "A row has too many fields"),
     "failed": (500, "Something is wrong with the server"),
-    "not-yet": (501, "This release cannot do that yet"),
     "disk": (503, "The disk does not take it"),
     "too-long": (504, "The answer takes too long"),
 }

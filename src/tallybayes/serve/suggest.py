@@ -14,7 +14,8 @@ come in the order of the audit. From then on what the journal has since is taken
 of the pool have got, or lost, are counted in it, and any other change of the counts is taken over from the model. An
 erasure throws all of it away. Whatever is suggested waits for a label when it is handed out, by the journal itself.
 
-A row is out with whoever it was offered to, for two minutes, and others are offered other rows while there are any.
+A row is out with whoever gave a name and was offered it, for two minutes; others are offered other rows while there
+are any.
 """
 
 from __future__ import annotations
@@ -87,7 +88,8 @@ class Suggester:
     def next(self, limit: int = 1, *, who: str = "", find: Any = None, random: bool = False) -> list[Suggested]:
         """Up to so many rows to label now, the best first; none that another has been offered, while there are others.
 
-        `find` names a class whose rows are looked for; `random` asks for rows of the audit alone.
+        `find` names a class whose rows are looked for; `random` asks for rows of the audit alone. Whoever gives no name
+        keeps nothing from others.
         """
         self._wait()
         with self._turn:
@@ -109,7 +111,7 @@ class Suggester:
                             self._leave_out(row)  # an operation newer than the model that is served
                     if not wanted:
                         break
-            self._out |= dict.fromkeys(out, (who, now))
+            self._out |= dict.fromkeys(out, (who, now)) if who else {}
         return list(out.values())
 
     def progress(self, find: Any = None, *, recall: float = RECALL, confidence: float = 0.9) -> LabellingProgress:
@@ -352,7 +354,7 @@ def _mixed(ids: Ints) -> Any:
 def _verdict(left: Left, waiting: int, recall: float) -> tuple[bool, str]:
     """Whether one may stop, and why."""
     if not waiting:
-        return True, "Every row of the pool has been seen."
+        return True, "No row of the pool waits for a label."
     name, sure = canon.printable(left.label, 30), f"{left.confidence:.0%} sure"
     found = f"at least {left.recall_at_least:.0%} of {name} have been found ({sure}, whenever looked at)"
     if left.enough(recall):

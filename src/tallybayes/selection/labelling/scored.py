@@ -30,6 +30,7 @@ class ScoredPool:
         self.open = pool.weights > 0  # rows that may be taken
         self.uncertain, self.p = np.empty(pool.rows), np.empty((pool.rows, 0))  # as of when each was last scored
         self._turn = self._due = 0
+        self._fresh = True  # whether every row is scored by the counts as they are
         self._refresh_all()
 
     def under(self, model: Model, changed: int | None = None) -> None:
@@ -63,20 +64,24 @@ class ScoredPool:
         """The n open rows that have most of something; those that may have are scored anew before."""
         self._catch_up()
         left = np.flatnonzero(self.open)
+        if self._fresh:
+            return _first(left, -by[left], n)
         ahead = _first(left, -by[left], max(_AHEAD * n, 256))
         self._refresh(ahead)
         return _first(ahead, -by[ahead], n)
 
     def _catch_up(self) -> None:
         """Score some rows anew for each label that has come or gone, in turns; a small pool whole."""
+        if self._due == 0:
+            return
         n = self.pool.rows
         rows = (self._turn + np.arange(min(AT_ONCE * self._due, n))) % n
         self._refresh(rows)
-        self._turn, self._due = (self._turn + len(rows)) % n, 0
+        self._turn, self._due, self._fresh = (self._turn + len(rows)) % n, 0, len(rows) == n
 
     def _refresh_all(self) -> None:
         self.p = np.empty((self.pool.rows, len(self.pool.names)))
-        self._due = 0
+        self._due, self._fresh = 0, True
         for first in range(0, self.pool.rows, AT_ONCE):
             self._refresh(np.arange(first, min(first + AT_ONCE, self.pool.rows)))
 

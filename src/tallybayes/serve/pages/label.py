@@ -26,7 +26,7 @@ from .rows import Speech, card, named, spoken
 
 _KEYS = 9
 _REMEMBERED = 20  # operations that can be taken back by a key
-_LONGEST_MARKED = 20_000  # characters of a row: in longer ones no words are marked, or the next row would be waited for
+_LONGEST_MARKED = 10_000  # characters of a row: in longer ones no words are marked, or the next row would be waited for
 _BY_CHANCE, _CLASS = "random", "="  # what rows to show; a class follows the last
 _WHY = {
     "telling": "Shown because its label would tell the model most.",
@@ -39,6 +39,8 @@ def show(asked: Asked) -> PageAnswer:
     """The next row, or the one that the address names."""
     desk, find = asked.desk, asked.one("find")
     label = find[1:] if find.startswith(_CLASS) else None
+    if label is not None and label not in {str(canon.text(c)) for c in desk.model.classes}:
+        return GoTo("/label", f"There is no class {canon.printable(label, 60)} to look for.")
     who = asked.kept.get("browser") or secrets.token_urlsafe(9)
     keep = {} if "browser" in asked.kept else {"browser": who}
     number = asked.whole("row")
@@ -75,8 +77,8 @@ def _page(asked: Asked, suggested: Suggested, come: LabellingProgress, find: str
         speech = Speech.of(model.schema, model.explain([_inputs(desk, row)]), row.values)
     shown = come.counted if hidden else p  # the model's guess must not choose the keys where it is not to be seen
     main = tag(
-        "section", card(row, desk.model.schema, speech), _legend(speech), _buttons(asked, row, shown, find),
-        tag("p", f"Row {row.id}. ", _WHY.get(suggested.why, ""), class_="soft"), aria_label="The row",
+        "section", card(row, desk.model.schema, speech), _legend(speech, hidden), _buttons(asked, row, shown, find),
+        tag("p", f"Row {row.id}. ", "" if hidden else _WHY.get(suggested.why, ""), class_="soft"), aria_label="The row",
     )  # fmt: skip
     beside = tag("section", _thinks(asked, p, hidden, find), spoken(row, speech) if speech else None, _far(come, find))
     return join(
@@ -87,9 +89,11 @@ def _page(asked: Asked, suggested: Suggested, come: LabellingProgress, find: str
     )
 
 
-def _legend(speech: Speech | None) -> Safe | None:
-    if speech is None:
+def _legend(speech: Speech | None, hidden: bool) -> Safe | None:
+    if hidden:
         return None
+    if speech is None:
+        return tag("p", "Its words are not marked: it is very long, or there is but one class.", class_="soft")
     marks = any(speech.words.values())
     speaks = [tag("mark" if marks else "span", f"speaks {how}", class_=f"{how} w2") for how in ("for", "against")]
     more = "; the stronger the mark, the more." if marks else ", in log-odds."
@@ -164,10 +168,11 @@ def _far(come: LabellingProgress, find: str) -> Safe:
     """How many are left, with an interval, and whether one may stop."""
     left = come.left
     name = tag("strong", named(left.label))
-    about = f" likely left: about {left.estimate:,.0f} ({left.confidence:.0%} sure: {left.low:,} to {left.high:,}). "
+    about = f"About {canon.many(round(left.estimate), 'row')} of "
+    sure = f" likely wait ({left.confidence:.0%} sure: {left.low:,} to {left.high:,}). "
     other = "" if find.startswith(_CLASS) else "It is the rarest class so far; look for another below. "
     return tag(
-        "div", tag("h2", "How many are left"), tag("p", name, about, other) if left.audited else None,
+        "div", tag("h2", "How many are left"), tag("p", about, name, sure, other) if left.audited else None,
         tag("p", sentence(come.why)),
         None if come.ready else tag("p", "The pool is still being read; rows come by chance so far.", class_="soft"),
         id="left",
@@ -244,7 +249,10 @@ def add(asked: Asked) -> PageAnswer:
             raise ApiProblem("too-many-rows", found, "put them into a file of the folder.")
         done = desk.add_to_pool([{asked.one("column"): line} for line in lines], who=asked.who)
     else:
-        done = desk.add_to_pool(asked.place.path_of(asked.one("table")), who=asked.who)
+        name = asked.one("table")
+        if name not in asked.place.tables():
+            raise ApiProblem("not-found", f"there is no table {canon.printable(name)!r} here", "take one of the list.")
+        done = desk.add_to_pool(asked.place.path_of(name), who=asked.who)
     return GoTo("/label", f"{canon.many(len(done.rows), 'row')} came into the pool (operation {done.operation:,}).")
 
 

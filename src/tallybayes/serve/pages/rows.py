@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,7 +21,6 @@ from .html import LONGEST, Safe, join, table, tag, text
 _LONG = 60  # characters: a text that is shown by itself
 _TALL = 1_200  # characters: a text that is scrolled through, so that the buttons stay near
 _FOLDED = 14  # columns in the table before the rest is folded away
-_UNITS = re.compile(r"\w+|[^\w\s]+")
 _STEPS = (0.15, 0.35, 0.65)  # of the strongest: marked faintly, plainly, strongly
 _STRONGEST = 60.0  # log-odds: what is impossible for one class counts as so much
 _MOST_LISTED = 12  # words
@@ -84,12 +83,23 @@ def _by_word(said: str, readings: Sequence[tuple[Any, Mapping[str, float]]]) -> 
                 steps[start] += share
                 steps[end] -= share
     total = np.concatenate(([0.0], np.cumsum(np.cumsum(steps[:-1]) * seen)))
-    out = []
-    for unit in _UNITS.finditer(said):
-        spread = without_spaces(unit[0]) > 0
-        for start in range(unit.start(), unit.end()) if spread else (unit.start(),):
-            end = start + 1 if spread else unit.end()
-            out.append((start, end, float(total[end] - total[start])))
+    return [(start, end, float(total[end] - total[start])) for start, end in _units(said)]
+
+
+def _units(said: str) -> list[tuple[int, int]]:
+    """Where words and signs stand, or characters where a script has no spaces; accents stay with their letters."""
+    out: list[tuple[int, int]] = []
+    before = ""  # what stands there: a word, signs, a character by itself, or nothing
+    for i, ch in enumerate(said):
+        if ch.isspace():
+            before = ""
+        elif before and ch > "\u02ff" and unicodedata.category(ch).startswith("M"):
+            out[-1] = out[-1][0], i + 1
+        else:
+            alone = ch > "\u0dff" and without_spaces(ch) > 0
+            now = "alone" if alone else "word" if ch.isalnum() or ch == "_" else "signs"
+            out[-1:] = [(out[-1][0], i + 1)] if now == before and not alone else [*out[-1:], (i, i + 1)]
+            before = now
     return out
 
 
@@ -122,11 +132,11 @@ def card(row: KeptRow, schema: Schema, speech: Speech | None = None) -> Safe:
 
 def _long(name: str, value: str, speech: Speech | None, several: bool) -> Safe:
     words = speech.words.get(name) if speech is not None else None
-    said = _marked(clean(value), words, speech) if words and speech is not None else text(_spaced(value))
+    said = _marked(clean(value), words, speech) if words and speech is not None else text(_spaced(value.rstrip()))
     head = tag("p", named(name, 80), class_="soft") if several else None
     cut = tag("p", f"… {len(value) - LONGEST:,} more characters", class_="soft") if len(value) > LONGEST else None
     tall = {"tabindex": "0", "role": "region", "aria_label": "The text"} if len(value) > _TALL else {}
-    return join(head, tag("div", said or "(empty)", class_="text tall" if tall else "text", **tall), cut)
+    return join(head, tag("div", said or "(empty)", class_="text tall" if tall else "text", dir="auto", **tall), cut)
 
 
 def _marked(said: str, words: Sequence[tuple[int, int, float]], speech: Speech) -> Safe:
@@ -143,7 +153,7 @@ def _marked(said: str, words: Sequence[tuple[int, int, float]], speech: Speech) 
         title = f"{how} {printable(speech.label, 40)}, beside {printable(speech.against, 40)}: {odds:+.2f}"
         out.append(tag("mark", said[start:stop], class_=f"{how} w{strength}", title=title))
         end = stop
-    return join(out, _spaced(said[end:LONGEST]))
+    return join(out, _spaced(said[end:LONGEST]).rstrip())
 
 
 def spoken(row: KeptRow, speech: Speech) -> Safe | None:

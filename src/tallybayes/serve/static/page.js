@@ -150,6 +150,7 @@ function drop(form) {
 
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
+  if (event.key === "Escape") event.target.blur(); // out of a field, so that keys press again
   if (event.target.closest("input:not([type=checkbox],[type=radio],[type=range]), textarea, select, [contenteditable]")) return;
   const found = document.querySelector(`[data-key="${CSS.escape(event.key.toLowerCase())}"]`);
   if (found) {
