@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from strategies import ALL
 
 import tallybayes as tb
@@ -23,7 +24,7 @@ from browser.visits import (
     served,
 )
 
-pytestmark = marks
+pytestmark = [marks, pytest.mark.skipif(not ALL, reason="servers of their own: TALLYBAYES_TESTS=all")]
 Sits = Callable[..., Visit]
 CLASSES = ("fast", "slow")
 _PRESSED_SOON = """key => {
@@ -40,7 +41,7 @@ def test_two_people_label_at_once_and_no_row_is_counted_twice(chromium: Any, vis
         people = [visit(server), visit(server, width=390)]
         for person in people:
             person.go("/label")
-        for turn in range(15 if ALL else 4):
+        for turn in range(12):
             numbers = [row_shown(person, "number") for person in people]
             assert numbers[0] != numbers[1]
             for each, number in enumerate(numbers):
@@ -82,7 +83,7 @@ def test_after_kill_9_while_somebody_labels_the_page_goes_on_and_nothing_is_lost
     try:
         person = visit(server)
         person.go("/label")
-        for kill in range(8 if ALL else 1):
+        for kill in range(6):
             number = row_shown(person, "number")
             press(person, "1")
             left[number]["let"] = "fast"

@@ -163,7 +163,7 @@ def _adds_up(person: Visit, answer: dict[str, Any]) -> None:
     off = abs(sum(printed[:-1]) - printed[-1])
     assert off == 0 or (off <= Decimal("0.02") and person.page.get_by_text("Rounded, so that").is_visible())
     said = person.page.locator("#said").inner_text()
-    assert said.split()[0] == answer["class"]
+    assert person.page.locator("#said strong").inner_text() == answer["class"]
     p = answer["probability"]
     assert f"{100 * p:.1f} %" in said
     assert math.log(p / (1 - p)) == pytest.approx(float(printed[-1]), abs=0.01)
