@@ -218,3 +218,18 @@ def test_what_is_read_first_stands_first_and_wraps() -> None:
     assert "width:max-content;font-size" not in page  # which made tables wider than a screen
     single = tb.report(tb.fit({"c": ["u", "v"], "y": ["a", "b"]}, "y"), {"c": ["u"], "y": ["a"]})
     assert "This page looks at 1 row." in single and "1 rows" not in single
+
+
+def test_without_data_the_page_tells_of_the_counts() -> None:
+    data = table(60)
+    model = tb.fit(data, "y")
+    page = tb.report(model)
+    checked(page)
+    assert "No rows were given" in page
+    assert "This page looks at" not in page
+    facts, seen = report_facts(model), report_facts(model, data)
+    assert "metrics" not in facts
+    words = {c["name"] for c in facts["columns"] if c["bits"] is None}
+    assert words == {c.name for c in model.schema.counted if c.about.words}
+    missing = {c["name"]: c["missing"] for c in seen["columns"]}
+    assert all(c["missing"] == pytest.approx(missing[c["name"]]) for c in facts["columns"] if c["name"] not in words)

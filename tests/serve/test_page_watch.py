@@ -230,3 +230,16 @@ def test_the_range_that_chance_leaves_is_that_of_labels_drawn_by_the_promise() -
     found = module._promise(said[:, 0], *said[:, 3:].T)
     assert found.promised == pytest.approx(np.mean(losses), abs=0.01)
     assert 0.03 < np.mean((np.array(losses) < found.low) | (np.array(losses) > found.high)) < 0.07
+
+
+@pytest.mark.parametrize("weighted", [True, False])
+def test_what_cannot_be_tested_is_said(tmp_path: Path, weighted: bool) -> None:
+    data = [{**row, "w": 0.5 + i % 3, "t": "warm wind" if i % 2 else "cold"} for i, row in enumerate(rows(60, 11))]
+    how: dict[str, Any] = {"weights": "w"} if weighted else {"kinds": {"t": "text"}}
+    if not weighted:
+        data = [{"t": row["t"], "play": row["play"]} for row in data]
+    with Desk.begin(tmp_path / "m.tb.parquet", data, target="play", calibrate=False, **how) as desk:
+        place = Place.of(desk)
+        place.api._predict(rows=without_label(data))
+        said = page(make_app(place), "/watch")
+        assert ("Nothing could be tested" if weighted else "the model reads neither") in said

@@ -17,7 +17,7 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -143,7 +143,7 @@ class Lately:
         """What was asked, the oldest first, everything counted."""
         with self._turn:
             self._count()
-            return list(self._slices)
+            return [replace(each, answers=Counter(each.answers)) for each in self._slices]
 
     def _count(self) -> None:
         """Count what waits; the caller has the turn."""
@@ -172,8 +172,9 @@ class Lately:
         if not self._slices and not run:
             return True
         began = self._slices[-1].began if self._slices else run[0].when
-        rows = (self._slices[-1].rows if self._slices else 0) + sum(len(one.chances) for one in run)
-        return when - began >= LEAST_SECONDS and rows >= LEAST_ROWS
+        if when - began < LEAST_SECONDS:
+            return False
+        return (self._slices[-1].rows if self._slices else 0) + sum(len(one.chances) for one in run) >= LEAST_ROWS
 
     def _put(self, run: Sequence[_Asked]) -> None:
         """Count rows that belong to the last slice."""
@@ -240,12 +241,13 @@ class Lately:
             place = {str(canonical(c)): i for i, c in enumerate(before.model.classes)}
             at = np.array([place.get(label_in(c.became) or "", -1) for c in changes])
             p = np.clip(before.model.predict_proba(given), 0.0, 1.0)[at >= 0]
+            said = _said(p, at[at >= 0])
         except Exception:
             _log.exception("what was said of rows that were learnt is not known")
             return
         with self._turn:
             self.unknown += int(np.count_nonzero(at < 0))
-            self._labels.extend(_said(p, at[at >= 0]).tolist())
+            self._labels.extend(said.tolist())
 
     def later(self) -> Later | None:
         """What came of what the model had said; None where no label has come."""

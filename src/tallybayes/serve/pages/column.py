@@ -58,7 +58,7 @@ def missing_text(share: float | None) -> str:
 def _column(asked: Asked, served: Served) -> tuple[int, Column]:
     given, columns = asked.path["number"], served.model.schema.counted
     if not given.isascii() or not given.isdigit() or len(given) > 6 or int(given) >= len(columns):
-        hint = f"the columns have the numbers 0 to {len(columns) - 1}; the page Model lists them."
+        hint = f"the page Model lists {many(len(columns), 'column')}; the first has the number 0."
         raise ApiProblem("not-found", f"there is no column number {given[:20]!r}", hint)
     return int(given), columns[int(given)]
 

@@ -27,7 +27,7 @@ _COLUMNS = 20  # of the list on one page
 _PICTURES = 8  # that are seen at once
 _CLASSES = 20  # in a table before the rest is folded
 _SCALES = 16  # of the nomogram
-_MOST_ROWS = 20_000  # of a report: with more it would take minutes
+_MOST_ROWS = 5_000  # of a report: with more it would take minutes
 _MOST_POINTS = 2_000  # lines of the nomogram's table
 
 
@@ -58,7 +58,10 @@ def _opening(served: Served) -> Safe:
     rest = lines[_CLASSES:]
     more = rest and fold(f"{many(len(rest), 'more class', 'more classes')}", table(head, rest, caption="more classes"))
     button = tag("a", "Download the report", href="/model/report", class_="button plain", id="report", download=True)
-    about = "One HTML file, with pictures and the surest mistakes, to keep or to send."
+    about = (
+        "One HTML file, with pictures and the surest mistakes, to keep or to send. Its figures are of rows that were "
+        "learnt, which flatters; those below are not."
+    )
     return join(
         tag("p", said), tag("nav", [tag("a", says, href=to) for to, says in links], aria_label="On this page"), listed,
         more, tag("p", button, " ", tag("span", about, class_="soft")),

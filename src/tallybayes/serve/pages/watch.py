@@ -10,7 +10,7 @@ from ...families.moments import read_moments
 from ...model.joint.dependence import LEVEL
 from ...model.joint.shift import Shift, Shifts
 from ...tally.tally import Tally
-from ..lately import EXACT, FEWEST, PART, WINDOW, Later, Promise, Slice, moment
+from ..lately import EXACT, FEWEST, MOST_LABELS, PART, WINDOW, Later, Promise, Slice, moment
 from ..served import Served
 from .frame import Asked, PageAnswer, View
 from .html import Safe, join, table, tag, text
@@ -50,7 +50,9 @@ def _drift(asked: Asked, served: Served, rows: int) -> Safe:
     found = lately.drift(served, every=every)
     head = tag("h2", "Do rows still come from what was learnt?")
     if found is None:
-        said = f"{many(rows, 'row')} so far: too few to tell. {FEWEST} are needed, of categories or numbers."
+        said = f"{many(rows, 'row')} so far: too few to tell, {FEWEST} are needed."
+        if not any(c.like in ("category", "number") for c in served.model.schema.counted):
+            said = "Categories and numbers are tested, and the model reads neither."
         return tag("section", head, tag("p", said), id="drift")
     window = lately.window(every=every)
     assert window is not None and window.tally is not None
@@ -63,7 +65,9 @@ def _drift(asked: Asked, served: Served, rows: int) -> Safe:
         "Every column is tested, and the level is held over all of them: if nothing has changed, about "
         f"{100 * LEVEL:.0f} % of such pages claim that anything has."
     )
-    verdict = tag("p", tag("strong", found.summary), class_="note warning" if moved else "note", id="drift-says")
+    tested = any(s.p_corrected is not None for s in found)
+    says = found.summary if tested else "Nothing could be tested: that needs whole rows, without weights."
+    verdict = tag("p", tag("strong", says), class_="note warning" if moved else "note", id="drift-says")
     newest, whole = f"the newest rows, about {WINDOW:,}", "all since the server began"
     links = [tag("strong", newest), tag("a", whole, href="/watch?rows=all#drift")]
     if every:
@@ -257,7 +261,8 @@ def _later(found: Later | None, unknown: int) -> Safe:
         _promised("log loss", found.log_loss, lambda v: f"{v:.3f}"),
     ]
     columns = ["figure", "came", "promised", "95 % of chance, if the promise holds", "verdict"]
-    which = f"{many(found.rows, 'row')}, since the server began."
+    newest = "the newest" if found.rows == MOST_LABELS else "since the server began"
+    which = f"{many(found.rows, 'row')}, {newest}."
     if unknown:
         which += f" {many(unknown, 'more row')} had a class that the model did not know, and are left out."
     chosen = (
