@@ -66,6 +66,20 @@ def test_the_token_is_asked_for_once_under_any_name_of_the_server(tmp_path: Path
         assert stranger.page.url.endswith("/enter")
 
 
+@pytest.mark.skipif(not ALL, reason="pages behind the pages: TALLYBAYES_TESTS=all")
+@pytest.mark.parametrize(
+    "path",
+    ["/start/look?table=flats.csv", "/ask?row=3", "/model/column/2", "/model/column/6", "/journal/row/1",
+     "/journal/operation/1", "/journal/erase", "/label?find=random", "/watch?rows=all"],
+)  # fmt: skip
+def test_a_page_behind_a_page_has_no_barrier_either(person: Visit, path: str) -> None:
+    assert person.go(path) == 200
+    for fold in person.page.locator("details:not([open]) > summary").all():
+        if fold.is_visible():
+            fold.click()
+    person.check(thorough=True)
+
+
 def test_by_the_keyboard_one_skips_the_menu_and_says_who_one_is(person: Visit) -> None:
     person.go("/api")
     person.tab_to(".skip", most=1)

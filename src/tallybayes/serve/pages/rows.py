@@ -15,8 +15,9 @@ from ...data.schema import Schema
 from ...data.text.tokeniser import clean, without_spaces
 from ...explain.explanation import Explanation
 from ...explain.odds import WORTH_SAYING
+from ..asking import LONGEST
 from ..journal import POOL, SKIPPED, KeptRow
-from .html import LONGEST, Safe, join, table, tag, text
+from .html import Safe, join, table, tag, text
 
 _LONG = 60  # characters: a text that is shown by itself
 _TALL = 1_200  # characters: a text that is scrolled through, so that the buttons stay near
