@@ -27,10 +27,12 @@ $(VENV)/.run: $(VENV)/bin/python requirements/run.txt pyproject.toml
 	$(PIP) install --no-deps --no-build-isolation -e .
 	@touch $@
 
-$(VENV)/.test: $(VENV)/.run requirements/test.txt requirements/spark.txt
+$(VENV)/.test: $(VENV)/.run requirements/test.txt requirements/spark.txt requirements/browser.txt
 	$(PIP) install --require-hashes --no-deps -r requirements/test.txt
 	@if java -version >/dev/null 2>&1; then $(PIP) install --require-hashes --no-deps -r requirements/spark.txt; \
 	else echo "no Java found: the Spark tests will be skipped"; fi
+	@if command -v chromium >/dev/null; then $(PIP) install --require-hashes --no-deps -r requirements/browser.txt; \
+	else echo "no Chromium found: the tests in a browser will be skipped"; fi
 	@touch $@
 
 bench: $(VENV)/.test
@@ -75,6 +77,9 @@ requirements:
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
 	  --no-emit-index-url --no-emit-find-links --extra spark pyproject.toml \
 	  -c requirements/test.txt -o requirements/spark.txt
+	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
+	  --no-emit-index-url --no-emit-find-links --extra browser pyproject.toml \
+	  -c requirements/test.txt -o requirements/browser.txt
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage*

@@ -8,6 +8,7 @@ import json
 import random
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -26,7 +27,7 @@ from tallybayes.serve.guard import ServeLimits
 from tallybayes.serve.problems import KINDS, ApiProblem
 
 pytest.importorskip("starlette")
-from tallybayes.serve.app import make_app
+from tallybayes.serve.app import make_app, run
 
 ROWS = [row(i) for i in range(30)]
 for _i in (4, 8, 9):
@@ -286,3 +287,8 @@ def test_the_command_serves_until_it_is_told_to_end_and_then_folds(tmp_path: Pat
         finally:
             server.kill()
     assert tb.load(model).tally.digest == digest
+
+
+def test_a_signal_that_comes_before_the_server_has_begun_ends_it(desk: Desk) -> None:
+    pytest.importorskip("uvicorn")
+    run(desk, port=0, ready=lambda address: signal.raise_signal(signal.SIGTERM))

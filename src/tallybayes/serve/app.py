@@ -125,24 +125,32 @@ def listen(app: Starlette, host: str, port: int, ready: Callable[[str], None]) -
     except OSError as error:
         hint = "end what listens there, or take another port with --port."
         raise SettingsError(f"cannot listen on {host}, port {port}: {error.strerror or error}", hint=hint) from error
-    with listening, _told_to_end():
+    config = uvicorn.Config(
+        app, http=Connection, ws="none", lifespan="off", access_log=False, log_config=None, server_header=False,
+        proxy_headers=False, log_level="error", timeout_keep_alive=5, timeout_graceful_shutdown=10,
+    )  # fmt: skip
+    server = uvicorn.Server(config)
+    with listening, _told_to_end(server):
         # asyncio would do it only for a socket that names its protocol; without, an answer waits 40 ms for its body
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         ready(f"http://{f'[{host}]' if ':' in host else host}:{listening.getsockname()[1]}")
-        config = uvicorn.Config(
-            app, http=Connection, ws="none", lifespan="off", access_log=False, log_config=None, server_header=False,
-            proxy_headers=False, log_level="error", timeout_keep_alive=5, timeout_graceful_shutdown=10,
-        )  # fmt: skip
-        uvicorn.Server(config).run([listening])
+        server.run([listening])
 
 
 @contextlib.contextmanager
-def _told_to_end() -> Iterator[None]:
-    """Within it, a signal to end that uvicorn passes on once it has ended does nothing more: the desk is closed."""
+def _told_to_end(server: Any) -> Iterator[None]:
+    """Within it, a signal to end also ends a server that has not begun yet.
+
+    What uvicorn passes on once it has ended does nothing more: the desk is closed.
+    """
+
+    def heard(number: int, frame: object) -> None:
+        server.should_exit = True
+
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {each: signal.signal(each, lambda *_: None) for each in (signal.SIGINT, signal.SIGTERM)}
+    before = {each: signal.signal(each, heard) for each in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:

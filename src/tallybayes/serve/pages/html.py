@@ -50,7 +50,10 @@ def table(head: list[Any], rows: list[list[Any]], *, caption: str = "", left: tu
 
     def line(kind: str, cells: list[Any]) -> Safe:
         scope = {"scope": "col"} if kind == "th" else {}
-        return tag("tr", [tag(kind, c, class_="l" if i in left else None, **scope) for i, c in enumerate(cells)])
+        return tag("tr", [
+            tag(kind, c, class_="l" if i in left else None, **scope) if c != "" else tag("td")  # no head is empty
+            for i, c in enumerate(cells)
+        ])  # fmt: skip
 
     inside = [
         tag("caption", caption, class_="unseen") if caption else None,
