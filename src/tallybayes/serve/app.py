@@ -39,7 +39,7 @@ try:
 except ImportError as error:
     raise MissingExtra("serving a model needs Starlette", hint="pip install 'tallybayes[serve]'") from error
 
-from .pages import page_routes
+from .pages.addresses import page_routes
 
 Scope = MutableMapping[str, Any]
 _log = logging.getLogger("tallybayes.serve")

@@ -15,7 +15,7 @@ from ..journal import GONE, POOL, SKIPPED, KeptRow
 from ..problems import ApiProblem
 from ..served import Done
 from .answer import answer, other_answer
-from .frame import Asked, Fragment, GoTo, PageAnswer, View
+from .frame import Fragment, GoTo, PageAnswer, PageRequest, View
 from .html import Safe, choice, join, on_enter, tag
 
 _FEW = 12  # values of a category that are a list to choose from; of more the commonest are proposed
@@ -58,7 +58,7 @@ class _Sent:
         return "" if self.kept.label == str(canonical(best)) else f"Right: count it as {short} from now on"
 
 
-def show(asked: Asked) -> PageAnswer:
+def show(asked: PageRequest) -> PageAnswer:
     """The page, with nothing given or with a row of the journal."""
     form, number = AskForm(asked.desk.served), asked.whole("row")
     kept = None if number is None else asked.desk.row(number)
@@ -68,7 +68,7 @@ def show(asked: Asked) -> PageAnswer:
     return _page(asked, form, _Sent(given, kept))
 
 
-def ask(asked: Asked) -> PageAnswer:
+def ask(asked: PageRequest) -> PageAnswer:
     """The answer to what is in the fields."""
     form = AskForm(asked.desk.served)
     sent = _sent(asked, form)
@@ -78,14 +78,14 @@ def ask(asked: Asked) -> PageAnswer:
     return Fragment(answer(form, found, sent.right(form, found), sent.label, sent.against))
 
 
-def what(asked: Asked) -> PageAnswer:
+def what(asked: PageRequest) -> PageAnswer:
     """The page with the fewest changes that give another answer."""
     form = AskForm(asked.desk.served)
     sent = _sent(asked, form)
     return _page(asked, form, sent, other_answer(_what_if(form, sent)))
 
 
-def take(asked: Asked) -> PageAnswer:
+def take(asked: PageRequest) -> PageAnswer:
     """The page with those changes made."""
     form = AskForm(asked.desk.served)
     sent = _sent(asked, form)
@@ -96,7 +96,7 @@ def take(asked: Asked) -> PageAnswer:
     return _page(asked, form, replace(sent, given=given, kept=None))
 
 
-def learn(asked: Asked) -> PageAnswer:
+def learn(asked: PageRequest) -> PageAnswer:
     """Learn what is in the fields under a label."""
     form = AskForm(asked.desk.served)
     sent = _sent(asked, form)
@@ -106,7 +106,7 @@ def learn(asked: Asked) -> PageAnswer:
     return GoTo(f"/ask?row={done.rows[0]}", f"{told} The journal can undo it.")
 
 
-def _learnt(asked: Asked, form: AskForm, sent: _Sent, label: str, new: str) -> tuple[Done, str]:
+def _learnt(asked: PageRequest, form: AskForm, sent: _Sent, label: str, new: str) -> tuple[Done, str]:
     """A row of the pool gets its label, one that is counted another, and whatever is new is counted besides."""
     desk, who, kept = asked.desk, asked.who, sent.kept
     row = sent.row(form)
@@ -124,7 +124,7 @@ def _learnt(asked: Asked, form: AskForm, sent: _Sent, label: str, new: str) -> t
 # ---- what was sent
 
 
-def _sent(asked: Asked, form: AskForm) -> _Sent:
+def _sent(asked: PageRequest, form: AskForm) -> _Sent:
     if asked.one("form") != form.key:
         raise ApiProblem("switched", "this page was made for another model", "load it anew: the fields are others now.")
     given = [asked.one(f"o{i}").strip() or asked.one(f"v{i}") for i in range(len(form.fields))]
@@ -135,7 +135,7 @@ def _sent(asked: Asked, form: AskForm) -> _Sent:
     return _Sent(given, kept, label, against, to, fixed)
 
 
-def _class(asked: Asked, form: AskForm, field: str) -> str:
+def _class(asked: PageRequest, form: AskForm, field: str) -> str:
     """The class that is chosen in a field by its number; empty for none in particular."""
     at, classes = asked.whole(field), form.served.model.classes
     if at is None:
@@ -145,7 +145,7 @@ def _class(asked: Asked, form: AskForm, field: str) -> str:
     return str(canonical(classes[at]))
 
 
-def _label(asked: Asked, form: AskForm) -> tuple[str, bool]:
+def _label(asked: PageRequest, form: AskForm) -> tuple[str, bool]:
     """The label to learn, and whether it may be a new one."""
     if asked.one("right"):
         return _class(asked, form, "right"), False
@@ -169,7 +169,7 @@ def _what_if(form: AskForm, sent: _Sent) -> Any:
 # ---- the page
 
 
-def _page(asked: Asked, form: AskForm, sent: _Sent, more: Safe | None = None) -> PageAnswer:
+def _page(asked: PageRequest, form: AskForm, sent: _Sent, more: Safe | None = None) -> PageAnswer:
     found = form.answer(sent.row(form))
     hidden = [tag("input", type="hidden", name="form", value=form.key)]
     hidden.append(tag("input", type="hidden", name="once", value=secrets.token_hex(8)))

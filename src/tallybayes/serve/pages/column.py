@@ -19,7 +19,7 @@ from ...model.model import Model
 from ...model.odds import OddsTable, said_of_values, shown_table
 from ..problems import ApiProblem
 from ..served import Served
-from .frame import Asked, PageAnswer, View
+from .frame import PageAnswer, PageRequest, View
 from .html import Safe, join, table, tag, text
 from .parts import drawn, name, page_of, pager, picture, without_pictures
 
@@ -29,7 +29,7 @@ _TOP = 10  # telling values of a class
 _TOLD = 6  # classes whose telling values are told at once
 
 
-def known(asked: Asked, served: Served) -> list[dict[str, Any]]:
+def known(asked: PageRequest, served: Served) -> list[dict[str, Any]]:
     """What is known of each column, those that say most first, each with its number."""
 
     def work() -> list[dict[str, Any]]:
@@ -55,7 +55,7 @@ def missing_text(share: float | None) -> str:
     return "" if not share else "< 1 %" if share < 0.01 else f"{100 * share:.0f} %"
 
 
-def _column(asked: Asked, served: Served) -> tuple[int, Column]:
+def _column(asked: PageRequest, served: Served) -> tuple[int, Column]:
     given, columns = asked.path["number"], served.model.schema.counted
     if not given.isascii() or not given.isdigit() or len(given) > 6 or int(given) >= len(columns):
         hint = f"the page Model lists {many(len(columns), 'column')}; the first has the number 0."
@@ -63,7 +63,7 @@ def _column(asked: Asked, served: Served) -> tuple[int, Column]:
     return int(given), columns[int(given)]
 
 
-def show(asked: Asked) -> PageAnswer:
+def show(asked: PageRequest) -> PageAnswer:
     """The page of one column."""
     served = asked.desk.served
     number, column = _column(asked, served)
@@ -80,7 +80,7 @@ def show(asked: Asked) -> PageAnswer:
     return View("/model", f"Column {column.name[:60]}", body)
 
 
-def show_picture(asked: Asked) -> PageAnswer:
+def show_picture(asked: PageRequest) -> PageAnswer:
     """The picture of one column."""
     number, column = _column(asked, asked.desk.served)
     return drawn(asked, ("column", number), lambda served: column_display(served.model, column.name), column.name)
@@ -126,7 +126,7 @@ def _weight(model: Model, column: str) -> str:
 # ---- what is most telling
 
 
-def _telling(asked: Asked, model: Model, column: Column, number: int) -> Safe | None:
+def _telling(asked: PageRequest, model: Model, column: Column, number: int) -> Safe | None:
     order = np.argsort(-model.log_prior, kind="stable").tolist()
     wanted = asked.one("class")
     names = [str(canonical(c)) for c in model.classes]
@@ -176,7 +176,7 @@ def _choose_class(names: list[str], wanted: str, number: int) -> Safe:
 # ---- tables
 
 
-def _tables(asked: Asked, model: Model, column: Column, number: int) -> Safe:
+def _tables(asked: PageRequest, model: Model, column: Column, number: int) -> Safe:
     said, shown = said_of_values(model, column.name), shown_table(model, column.name)
     find = asked.one("find").strip()[:200]
     picked = _classes(model, asked.one("class"))
@@ -209,7 +209,7 @@ def _classes(model: Model, wanted: str) -> list[int]:
     return [*own, *(i for i in order if i not in own)][:_MOST_CLASSES]
 
 
-def _search(asked: Asked, shown: Table, find: str, number: int) -> Safe | None:
+def _search(asked: PageRequest, shown: Table, find: str, number: int) -> Safe | None:
     if len(shown.rows) <= _LINES and not find:
         return None
     given = asked.one("class")
@@ -223,7 +223,7 @@ def _search(asked: Asked, shown: Table, find: str, number: int) -> Safe | None:
     )  # fmt: skip
 
 
-def _table(asked: Asked, of: Table, find: str, picked: list[int], number: int, says: str) -> Safe:
+def _table(asked: PageRequest, of: Table, find: str, picked: list[int], number: int, says: str) -> Safe:
     at = [i for i, row in enumerate(of.rows) if find.casefold() in row.casefold()]
     if len(of.rows) > _LINES and of.title.startswith("P("):
         at.sort(key=lambda i: -float(of.values[i].max()))

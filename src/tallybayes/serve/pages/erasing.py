@@ -16,7 +16,7 @@ from ...base import canon
 from ..desk import Desk
 from ..journal import MOST_ID, KeptRow
 from ..served import Receipt
-from .frame import Asked, PageAnswer, View
+from .frame import PageAnswer, PageRequest, View
 from .html import Safe, exact, join, table, tag, text
 from .journal import column_and_value
 from .rows import short, standing
@@ -30,7 +30,7 @@ _WORDS = {
 }  # fmt: skip
 
 
-def ask(asked: Asked) -> PageAnswer:
+def ask(asked: PageRequest) -> PageAnswer:
     """Who is to be deleted."""
     about = tag("p", "Name the column that says whose a row is, such as a customer number, and the value of the "
                 "person. You will see first how many rows that is.")  # fmt: skip
@@ -39,7 +39,7 @@ def ask(asked: Asked) -> PageAnswer:
     return View("/journal", "Delete a person", join(about, form, _back()))
 
 
-def look(asked: Asked) -> PageAnswer:
+def look(asked: PageRequest) -> PageAnswer:
     """What would be deleted, or, where that was seen and is still so, the receipt of its deletion."""
     desk, column, value = asked.desk, asked.one("column"), asked.one("value")
     found, seen = desk.found(column, value, MOST_ID), asked.whole("seen")
@@ -48,7 +48,7 @@ def look(asked: Asked) -> PageAnswer:
     return View("/journal", "Delete a person", _preview(asked, found, changed=seen is not None and len(found) != seen))
 
 
-def _preview(asked: Asked, found: list[KeptRow], *, changed: bool) -> Safe:
+def _preview(asked: PageRequest, found: list[KeptRow], *, changed: bool) -> Safe:
     column, value = asked.one("column"), asked.one("value")
     button = tag("button", "Look again", type="submit", class_="plain")
     again = asked.frame.form(

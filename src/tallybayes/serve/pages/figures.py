@@ -12,7 +12,7 @@ from ...model.model import Model
 from ...model.provenance import FitFigures
 from ..judging import FIGURES, Judgement
 from ..served import Served
-from .frame import Asked, Fragment, GoTo, PageAnswer, sentence
+from .frame import Fragment, GoTo, PageAnswer, PageRequest, sentence
 from .html import Safe, join, table, tag
 from .parts import drawn, fold, name, picture
 
@@ -31,7 +31,7 @@ _MOST_CLASSES = 20
 _MOST_MIXED = 10
 
 
-def figures(asked: Asked) -> Safe:
+def figures(asked: PageRequest) -> Safe:
     """The section of the page."""
     served, judging = asked.desk.served, asked.api.judging
     return tag(
@@ -41,18 +41,18 @@ def figures(asked: Asked) -> Safe:
     )  # fmt: skip
 
 
-def again(asked: Asked) -> PageAnswer:
+def again(asked: PageRequest) -> PageAnswer:
     """The section by itself, for the script."""
     return Fragment(figures(asked))
 
 
-def judge(asked: Asked) -> PageAnswer:
+def judge(asked: PageRequest) -> PageAnswer:
     """Begin to work the figures out."""
     asked.api.judging.begin()
     return GoTo("/model#figures")
 
 
-def reliability(asked: Asked) -> PageAnswer:
+def reliability(asked: PageRequest) -> PageAnswer:
     """The picture of forecasts and what came of them."""
     found = asked.api.judging.last
     if found is None:
@@ -102,7 +102,7 @@ def _number(metric: str, value: float) -> str:
     return f"{100 * value:.1f} %" if metric in _SHARES else f"{value:.3f}"
 
 
-def _of_journal(asked: Asked, served: Served, found: Judgement | None) -> Safe:
+def _of_journal(asked: PageRequest, served: Served, found: Judgement | None) -> Safe:
     judging = asked.api.judging
     words = "Work them out" if found is None else "Work them out anew"
     form = asked.frame.form("/model/judge", tag("button", words, type="submit", id="judge"), class_="row")
@@ -118,7 +118,7 @@ def _of_journal(asked: Asked, served: Served, found: Judgement | None) -> Safe:
     return join(head, intro if found is None else None, found and _judged(asked, served, found), refused, form)
 
 
-def _judged(asked: Asked, served: Served, found: Judgement) -> Safe:
+def _judged(asked: PageRequest, served: Served, found: Judgement) -> Safe:
     e = found.evaluation
     lines = [_line(m, e.figure(m), e.known(m)) for m in FIGURES]
     which = f"These are of operation {found.version:,}"
@@ -133,7 +133,7 @@ def _judged(asked: Asked, served: Served, found: Judgement) -> Safe:
     )  # fmt: skip
 
 
-def _calibration(asked: Asked, found: Judgement) -> Safe:
+def _calibration(asked: PageRequest, found: Judgement) -> Safe:
     e = found.evaluation
     two = len(e.classes) == 2
     curve = e.reliability(label=e.classes[1] if two else None)

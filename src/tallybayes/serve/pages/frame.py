@@ -1,6 +1,6 @@
 """What all pages share: the frame around them, how they are asked, and what they may answer.
 
-A page is a plain function of `Asked`, run in a thread, which gives a `View`, a `Fragment`, a `GoTo` or a `Download`.
+A page is a plain function of `PageRequest`, run in a thread, which gives a `View`, a `Fragment`, a `GoTo` or a `Download`.
 Everything works without the script but for dropping a file; the script only saves clicks and waiting.
 """
 
@@ -48,7 +48,9 @@ class View:
     title: str
     body: Any
     status: int = 200
-    keep: Mapping[str, str] = field(default_factory=dict)  # what this browser is to remember: `Asked.kept` has it then
+    keep: Mapping[str, str] = field(
+        default_factory=dict
+    )  # what this browser is to remember: `PageRequest.kept` has it then
 
 
 @dataclass(frozen=True)
@@ -81,11 +83,11 @@ class Download:
 
 
 PageAnswer = View | Fragment | GoTo | Download
-PageFunction = Callable[["Asked"], PageAnswer]
+PageFunction = Callable[["PageRequest"], PageAnswer]
 
 
 @dataclass(frozen=True)
-class Asked:
+class PageRequest:
     """A request as a page sees it."""
 
     frame: Frame
@@ -166,7 +168,7 @@ class Frame:
             return HTMLResponse(body, problem.status)
         return self._page(request, View("", "That did not work", body, problem.status))
 
-    async def _asked(self, request: Request) -> Asked:
+    async def _asked(self, request: Request) -> PageRequest:
         if request.method == "POST":
             kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
             if kind != "application/x-www-form-urlencoded":
@@ -185,7 +187,9 @@ class Frame:
             fields = {}
         who = unquote(request.cookies.get(_NAME, ""))[:_LONGEST_COOKIE]
         kept = {n.removeprefix(_KEPT): unquote(v) for n, v in request.cookies.items() if n.startswith(_KEPT)}
-        return Asked(self, request.path_params, request.query_params, fields, who, "x-live" in request.headers, kept)
+        return PageRequest(
+            self, request.path_params, request.query_params, fields, who, "x-live" in request.headers, kept
+        )
 
     def check(self, token: str) -> None:
         """Refuse a form that does not come from a page of ours."""
@@ -272,7 +276,7 @@ def sentence(said: str) -> str:
     return said[:1].upper() + said[1:] + ("" if said.endswith((".", "!", "?", ":", "…")) else ".")
 
 
-def set_name(asked: Asked) -> PageAnswer:
+def set_name(asked: PageRequest) -> PageAnswer:
     """Whoever works here says who they are: the journal has it with each operation."""
     name, to = asked.one("name").strip()[:60], asked.one("to")
     said = f"The journal will call you {name}." if name else "The journal will not name you."

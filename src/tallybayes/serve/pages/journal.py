@@ -18,7 +18,7 @@ from ...base import canon
 from ..desk import Desk
 from ..journal import KeptRow, Operation
 from ..problems import ApiProblem
-from .frame import Asked, Download, GoTo, PageAnswer, View
+from .frame import Download, GoTo, PageAnswer, PageRequest, View
 from .html import Safe, exact, join, table, tag, text
 from .rows import card, named, short, standing
 
@@ -32,7 +32,7 @@ _KINDS = {
 _FOR_GOOD = ("begin", "open", "erase")
 
 
-def show(asked: Asked) -> PageAnswer:
+def show(asked: PageRequest) -> PageAnswer:
     """The list of operations."""
     desk, before = asked.desk, asked.whole("before")
     found = desk.operations(before, _PAGE + 1)
@@ -52,7 +52,7 @@ def show(asked: Asked) -> PageAnswer:
     )  # fmt: skip
 
 
-def _line(asked: Asked, operation: Operation) -> list[Any]:
+def _line(asked: PageRequest, operation: Operation) -> list[Any]:
     number = operation.number
     return [
         tag("a", number, href=f"/journal/operation/{number}"), _time(operation.time), _what(operation),
@@ -82,7 +82,7 @@ def _digests(operation: Operation) -> Safe:
     return join(codes[0], " → " if len(codes) > 1 else None, codes[1:], " (as before)" if same else None)
 
 
-def _undo(asked: Asked, operation: Operation, *, small: bool = False) -> Safe | str:
+def _undo(asked: PageRequest, operation: Operation, *, small: bool = False) -> Safe | str:
     if operation.kind in _FOR_GOOD:
         return ""
     by = operation.undone_by
@@ -94,7 +94,7 @@ def _undo(asked: Asked, operation: Operation, *, small: bool = False) -> Safe | 
     return asked.frame.form("/journal/undo", hidden, button)
 
 
-def undo(asked: Asked) -> PageAnswer:
+def undo(asked: PageRequest) -> PageAnswer:
     """An operation is turned round."""
     number = asked.whole("operation")
     if number is None:
@@ -106,7 +106,7 @@ def undo(asked: Asked) -> PageAnswer:
 # ---- one operation, one row
 
 
-def operation(asked: Asked) -> PageAnswer:
+def operation(asked: PageRequest) -> PageAnswer:
     """One operation: its rows, and what has become of them."""
     desk, number, after = asked.desk, _number(asked), asked.whole("after") or 0
     found = desk.journal.operation(number)
@@ -146,7 +146,7 @@ def _facts(lines: list[list[Any]]) -> Safe:
     return tag("dl", [join(tag("dt", name), tag("dd", value)) for name, value in lines], class_="facts")
 
 
-def row(asked: Asked) -> PageAnswer:
+def row(asked: PageRequest) -> PageAnswer:
     """One row: what it holds, what was done to it, and what can be."""
     desk, kept = asked.desk, asked.desk.row(_number(asked))
     history = desk.journal.operations_on(kept.id, _PAGE)
@@ -167,7 +167,7 @@ def row(asked: Asked) -> PageAnswer:
     )  # fmt: skip
 
 
-def _change(asked: Asked, kept: KeptRow) -> Safe | None:
+def _change(asked: PageRequest, kept: KeptRow) -> Safe | None:
     if not kept.counted:
         return None
     hidden = tag("input", type="hidden", name="row", value=kept.id)
@@ -179,7 +179,7 @@ def _change(asked: Asked, kept: KeptRow) -> Safe | None:
     return join(anew if others else None, asked.frame.form("/journal/forget", hidden, away))
 
 
-def relabel(asked: Asked) -> PageAnswer:
+def relabel(asked: PageRequest) -> PageAnswer:
     """A row is counted under another label."""
     number = asked.whole("row")
     if number is None:
@@ -188,7 +188,7 @@ def relabel(asked: Asked) -> PageAnswer:
     return GoTo(f"/journal/row/{number}", f"Row {number} has another label now (operation {done.operation}).")
 
 
-def forget(asked: Asked) -> PageAnswer:
+def forget(asked: PageRequest) -> PageAnswer:
     """Rows are taken out of the counts; they stay in the journal and can come back."""
     given = asked.fields.get("row", [])
     if not given:
@@ -204,7 +204,7 @@ def forget(asked: Asked) -> PageAnswer:
 # ---- finding rows
 
 
-def column_and_value(asked: Asked, column: str = "", value: str = "") -> Safe:
+def column_and_value(asked: PageRequest, column: str = "", value: str = "") -> Safe:
     """The two fields by which rows are found; names that the journal has are offered."""
     desk = asked.desk
     some = islice(desk.journal.all_rows(), _LOOKED_AT)
@@ -219,7 +219,7 @@ def column_and_value(asked: Asked, column: str = "", value: str = "") -> Safe:
     )  # fmt: skip
 
 
-def _search(asked: Asked) -> Safe:
+def _search(asked: PageRequest) -> Safe:
     button = tag("button", "Find", type="submit", class_="plain")
     return join(
         tag("h2", "Find rows"), tag("p", "All rows with a value in a column, counted or not."),
@@ -227,7 +227,7 @@ def _search(asked: Asked) -> Safe:
     )  # fmt: skip
 
 
-def rows(asked: Asked) -> PageAnswer:
+def rows(asked: PageRequest) -> PageAnswer:
     """The rows that were looked for."""
     desk, column, value = asked.desk, asked.one("column"), asked.one("value")
     found = desk.found(column, value, _MOST_FOUND + 1)
@@ -241,7 +241,7 @@ def rows(asked: Asked) -> PageAnswer:
     return View("/journal", "Rows", join(again, tag("p", f"{said} found."), more, _ticked(asked, found), _back()))
 
 
-def _ticked(asked: Asked, found: list[KeptRow]) -> Safe:
+def _ticked(asked: PageRequest, found: list[KeptRow]) -> Safe:
     """Rows with a box each, those that are counted, and a button that forgets the ticked ones."""
     lines = []
     for kept in found[:_MOST_FOUND]:
@@ -271,7 +271,7 @@ def _back() -> Safe:
     return tag("p", tag("a", "Back to the journal", href="/journal"))
 
 
-def _number(asked: Asked) -> int:
+def _number(asked: PageRequest) -> int:
     given = asked.path["number"]
     if not given.isascii() or not given.isdigit() or len(given) > 18:
         raise ApiProblem("not-found", f"{given[:60]!r} is no number", "take a link of the journal.")
@@ -292,18 +292,18 @@ def _files(desk: Desk) -> Safe:
     return join(tag("h2", "Take it with you"), tag("ul", listed, id="files"), tag("p", about, class_="soft"))
 
 
-def model(asked: Asked) -> PageAnswer:
+def model(asked: PageRequest) -> PageAnswer:
     """The model as it is now."""
     return _download(_name(asked.desk), asked.desk.model.save)
 
 
-def tally(asked: Asked) -> PageAnswer:
+def tally(asked: PageRequest) -> PageAnswer:
     """The counts as they are now."""
     stem = _name(asked.desk).removesuffix(".parquet").removesuffix(".tb")
     return _download(f"{stem}.tally.tb.parquet", asked.desk.served.tally.save)
 
 
-def copy(asked: Asked) -> PageAnswer:
+def copy(asked: PageRequest) -> PageAnswer:
     """The journal as of one moment."""
     return _download(f"{_name(asked.desk)}.journal", asked.desk.journal.copy_to)
 

@@ -20,7 +20,7 @@ from ..desk import Desk
 from ..journal import POOL, KeptRow
 from ..problems import ApiProblem
 from ..suggest import LabellingProgress, Suggested
-from .frame import Asked, GoTo, PageAnswer, View, sentence
+from .frame import GoTo, PageAnswer, PageRequest, View, sentence
 from .html import Safe, bar, exact, join, table, tag, text
 from .rows import Speech, card, named, spoken
 
@@ -35,7 +35,7 @@ _WHY = {
 }
 
 
-def show(asked: Asked) -> PageAnswer:
+def show(asked: PageRequest) -> PageAnswer:
     """The next row, or the one that the address names."""
     desk, find = asked.desk, asked.one("find")
     label = find[1:] if find.startswith(_CLASS) else None
@@ -68,7 +68,7 @@ def _inputs(desk: Desk, row: KeptRow) -> dict[str, Any]:
 # ---- the page
 
 
-def _page(asked: Asked, suggested: Suggested, come: LabellingProgress, find: str) -> Safe:
+def _page(asked: PageRequest, suggested: Suggested, come: LabellingProgress, find: str) -> Safe:
     desk, row, p = asked.desk, suggested.row, suggested.probabilities
     hidden = asked.kept.get("hide") == "1"
     speech = None
@@ -101,7 +101,7 @@ def _legend(speech: Speech | None, hidden: bool) -> Safe | None:
     return tag("p", speaks[0], " ", label, ", ", speaks[1], " it, beside ", other, more, class_="soft")
 
 
-def _buttons(asked: Asked, row: KeptRow, order: Mapping[Any, float], find: str) -> Safe:
+def _buttons(asked: PageRequest, row: KeptRow, order: Mapping[Any, float], find: str) -> Safe:
     """The classes with their keys: in their own order where all of them have one, else the likeliest first."""
     names = [str(canon.text(c)) for c in order]
     if len(names) > _KEYS:
@@ -127,7 +127,7 @@ def _buttons(asked: Asked, row: KeptRow, order: Mapping[Any, float], find: str) 
     )  # fmt: skip
 
 
-def _undo(asked: Asked, find: str) -> Safe | None:
+def _undo(asked: PageRequest, find: str) -> Safe | None:
     own = _own(asked)
     if not own:
         return None
@@ -136,12 +136,12 @@ def _undo(asked: Asked, find: str) -> Safe | None:
     return asked.frame.form("/label/undo", tag("input", type="hidden", name="find", value=exact(find)), button)
 
 
-def _hidden(asked: Asked, row: KeptRow, find: str) -> list[Safe]:
+def _hidden(asked: PageRequest, row: KeptRow, find: str) -> list[Safe]:
     given = {"row": row.id, "operation": asked.desk.version, "journal": _journal(asked.desk), "find": find}
     return [tag("input", type="hidden", name=name, value=exact(value)) for name, value in given.items()]
 
 
-def _thinks(asked: Asked, p: Mapping[Any, float], hidden: bool, find: str) -> Safe:
+def _thinks(asked: PageRequest, p: Mapping[Any, float], hidden: bool, find: str) -> Safe:
     to = tag("input", type="hidden", name="find", value=exact(find))
     wish = tag("input", type="hidden", name="hide", value="" if hidden else "1")
     says = "Show what the model thinks" if hidden else "Hide what the model thinks"
@@ -179,7 +179,7 @@ def _far(come: LabellingProgress, find: str) -> Safe:
     )  # fmt: skip
 
 
-def _looking(asked: Asked, come: LabellingProgress, find: str) -> Safe:
+def _looking(asked: PageRequest, come: LabellingProgress, find: str) -> Safe:
     """Which rows are to come next."""
     choices = [("", "that tell the model most"), (_BY_CHANCE, "drawn at random")]
     names = [str(canon.text(c)) for c in come.counted]
@@ -208,14 +208,14 @@ def _today(desk: Desk) -> int:
 # ---- more rows
 
 
-def _empty(asked: Asked, come: LabellingProgress) -> Safe:
+def _empty(asked: PageRequest, come: LabellingProgress) -> Safe:
     done = sum(come.labelled.values())
     said = f"All {done:,} rows of the pool have a label. " if done else ""
     about = tag("p", said, "Nothing waits for a label now. Add rows, and the most useful of them comes first.")
     return join(about, _undo(asked, ""), _adding(asked, True), _counts(asked.desk, come) if done else None)
 
 
-def _adding(asked: Asked, only: bool = False) -> Safe:
+def _adding(asked: PageRequest, only: bool = False) -> Safe:
     """Forms by which rows come into the pool: a table of the folder, or lines of text."""
     schema, frame = asked.desk.model.schema, asked.frame
     tables = asked.place.tables()
@@ -239,7 +239,7 @@ def _adding(asked: Asked, only: bool = False) -> Safe:
     return tag("details", tag("summary", "Add rows to the pool"), parts, open=only, id="add")
 
 
-def add(asked: Asked) -> PageAnswer:
+def add(asked: PageRequest) -> PageAnswer:
     """Rows come into the pool."""
     desk = asked.desk
     if "lines" in asked.fields:
@@ -259,7 +259,7 @@ def add(asked: Asked) -> PageAnswer:
 # ---- what is done to a row
 
 
-def give(asked: Asked) -> PageAnswer:
+def give(asked: PageRequest) -> PageAnswer:
     """The row that was shown gets a label, or is skipped; then the next."""
     desk, row, find = asked.desk, asked.whole("row"), asked.one("find")
     if asked.one("journal") != _journal(desk) or row is None:
@@ -307,7 +307,7 @@ def _meanwhile(desk: Desk, row: int, shown: int) -> str:
     return ""
 
 
-def _asks(asked: Asked, row: int, label: str, find: str) -> Safe:
+def _asks(asked: PageRequest, row: int, label: str, find: str) -> Safe:
     """Whether a label that no row has had is meant."""
     classes = asked.desk.served.tally.classes
     near = did_you_mean(label, classes)
@@ -322,7 +322,7 @@ def _asks(asked: Asked, row: int, label: str, find: str) -> Safe:
     )  # fmt: skip
 
 
-def undo(asked: Asked) -> PageAnswer:
+def undo(asked: PageRequest) -> PageAnswer:
     """The last label or skip of this browser is taken back, and its row shown again."""
     desk, own, find = asked.desk, _own(asked), asked.one("find")
     if not own:
@@ -335,7 +335,7 @@ def undo(asked: Asked) -> PageAnswer:
     return GoTo(_next(find, done.rows[0]), f"Operation {operation:,} is taken back: here is its row.", keep=keep)
 
 
-def hide(asked: Asked) -> PageAnswer:
+def hide(asked: PageRequest) -> PageAnswer:
     """What the model thinks is hidden from now on, or shown."""
     return GoTo(_next(asked.one("find")), keep={"hide": "1" if asked.one("hide") else ""})
 
@@ -352,7 +352,7 @@ def _journal(desk: Desk) -> str:
     return hashlib.blake2b(said.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
 
 
-def _own(asked: Asked) -> list[int]:
+def _own(asked: PageRequest) -> list[int]:
     """The last labels and skips of this browser, the newest first."""
     journal, _, numbers = asked.kept.get("done", "").partition(".")
     if journal != _journal(asked.desk):
@@ -360,7 +360,7 @@ def _own(asked: Asked) -> list[int]:
     return [int(n) for n in numbers.split(".") if n.isascii() and n.isdigit() and len(n) < 18][:_REMEMBERED]
 
 
-def _remember(asked: Asked, numbers: list[int]) -> dict[str, str]:
+def _remember(asked: PageRequest, numbers: list[int]) -> dict[str, str]:
     kept = ".".join(str(n) for n in numbers[:_REMEMBERED])
     return {"done": f"{_journal(asked.desk)}.{kept}" if kept else ""}
 

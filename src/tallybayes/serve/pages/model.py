@@ -19,7 +19,7 @@ from ..served import Served
 from . import figures
 from .column import address, known, missing_text, show_picture, weight_text
 from .column import show as show_column
-from .frame import Asked, Download, PageAnswer, View
+from .frame import Download, PageAnswer, PageRequest, View
 from .html import Safe, bar, join, table, tag, text
 from .parts import drawn, fold, name, page_of, pager, picture, without_pictures
 
@@ -31,7 +31,7 @@ _MOST_ROWS = 5_000  # of a report: with more it would take minutes
 _MOST_POINTS = 2_000  # lines of the nomogram's table
 
 
-def show(asked: Asked) -> PageAnswer:
+def show(asked: PageRequest) -> PageAnswer:
     """The page."""
     served = asked.desk.served
     body = join(
@@ -71,7 +71,7 @@ def _opening(served: Served) -> Safe:
 # ---- columns
 
 
-def _columns(asked: Asked, served: Served) -> Safe:
+def _columns(asked: PageRequest, served: Served) -> Safe:
     every, find = known(asked, served), asked.one("find").strip()[:200]
     found = [c for c in every if find.casefold() in c["name"].casefold()]
     first, end = page_of(asked, len(found), _COLUMNS)
@@ -144,14 +144,14 @@ def _left_out(model: Model) -> Safe | None:
 # ---- the nomogram
 
 
-def _display(asked: Asked, served: Served) -> NomogramDisplay:
+def _display(asked: PageRequest, served: Served) -> NomogramDisplay:
     wanted = asked.one("for") or None
     key = ("nomogram", wanted)
     out: NomogramDisplay = asked.api.once.get(served, key, lambda: nomogram(served.model, wanted, None, _SCALES))
     return out
 
 
-def _nomogram(asked: Asked, served: Served) -> Safe | None:
+def _nomogram(asked: PageRequest, served: Served) -> Safe | None:
     model = served.model
     if not model.beliefs or len(model.classes) < 2:
         return None
@@ -180,7 +180,7 @@ def _points(value: float) -> str:
     return "–" if np.isnan(value) else f"{value:+.3f}" if np.isfinite(value) else ("∞" if value > 0 else "−∞")
 
 
-def show_nomogram(asked: Asked) -> PageAnswer:
+def show_nomogram(asked: PageRequest) -> PageAnswer:
     """The picture of the nomogram."""
     return drawn(asked, ("nomogram", asked.one("for")), lambda served: _display(asked, served), "nomogram")
 
@@ -262,7 +262,7 @@ def _prior_said(model: Model) -> str:
 # ---- the report
 
 
-def download(asked: Asked) -> PageAnswer:
+def download(asked: PageRequest) -> PageAnswer:
     """The report of what is served, on the rows of the journal as far as it has any."""
     served, rows = asked.desk.counted_rows()
     target = served.model.schema.target

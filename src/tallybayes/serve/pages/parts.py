@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from ...explain.plots.paper import svg_file
 from ..served import Served
-from .frame import Asked, Download
+from .frame import Download, PageRequest
 from .html import Safe, join, tag, text
 
 
@@ -35,20 +35,22 @@ def without_pictures() -> Safe | None:
     return tag("p", said, tag("code", "pip install 'tallybayes[plot]'"), class_="note")
 
 
-def drawn(asked: Asked, key: tuple[Any, ...], display: Callable[[Served], Any], title: str) -> Download:
+def drawn(asked: PageRequest, key: tuple[Any, ...], display: Callable[[Served], Any], title: str) -> Download:
     """The file of a picture, drawn once for each state of the model."""
     served = asked.desk.served
     made = asked.api.once.get(served, ("picture", *key), lambda: svg_file(display(served), title).encode())
     return Download("picture.svg", made, media_type="image/svg+xml", inline=True)
 
 
-def page_of(asked: Asked, total: int, size: int) -> tuple[int, int]:
+def page_of(asked: PageRequest, total: int, size: int) -> tuple[int, int]:
     """Which things of a list are on this page: the first, and the end."""
     number = min(max(asked.whole("page") or 1, 1), max(-(-total // size), 1))
     return (number - 1) * size, min(number * size, total)
 
 
-def pager(asked: Asked, address: str, total: int, size: int, *, keep: Sequence[str] = (), at: str = "") -> Safe | None:
+def pager(
+    asked: PageRequest, address: str, total: int, size: int, *, keep: Sequence[str] = (), at: str = ""
+) -> Safe | None:
     """Links to the pages before and after this one, with the fields of the address that stay."""
     if total <= size:
         return None

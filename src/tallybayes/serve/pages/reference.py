@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from ..api import ACTIONS, Action
-from .frame import Asked, PageAnswer, View
+from .frame import PageAnswer, PageRequest, View
 from .html import Safe, join, table, tag
 
 
-def show(asked: Asked) -> PageAnswer:
+def show(asked: PageRequest) -> PageAnswer:
     """The page of the API."""
     intro = tag(
         "p", "Programs ask this server by JSON. ", tag("a", "/openapi.json", href="/openapi.json"),

@@ -15,7 +15,7 @@ from ...data.sources import example
 from ..fitting import Fitting
 from ..place import TABLES, ModelFacts
 from ..problems import ApiProblem
-from .frame import Asked, Fragment, Frame, GoTo, PageAnswer, View, sentence
+from .frame import Fragment, Frame, GoTo, PageAnswer, PageRequest, View, sentence
 from .html import Safe, bar, join, table, tag
 from .table import on_page
 from .uploading import receive
@@ -25,7 +25,7 @@ _EVERY = 700  # milliseconds between two looks at how far a fit is
 _MOST = 200  # files that are listed
 
 
-def show(asked: Asked) -> PageAnswer:
+def show(asked: PageRequest) -> PageAnswer:
     """The page."""
     body = join(_fit(asked), _tables(asked), _models(asked))
     return View("/start", "Start", body)
@@ -34,7 +34,7 @@ def show(asked: Asked) -> PageAnswer:
 # ---- a table
 
 
-def _tables(asked: Asked) -> Safe:
+def _tables(asked: PageRequest) -> Safe:
     place, frame = asked.place, asked.frame
     picked = tag("input", type="file", id="file", accept=",".join(TABLES))
     drop = frame.form(
@@ -69,7 +69,7 @@ def _size(path: str) -> str:
     return f"{size / 1e6:,.1f} MB" if size >= 1e6 else f"{size / 1e3:,.0f} kB"
 
 
-def take_example(asked: Asked) -> PageAnswer:
+def take_example(asked: PageRequest) -> PageAnswer:
     """Copy the built-in table into the folder, unless it lies there, and look at it."""
     example(EXAMPLE, asked.place.folder)
     return GoTo(f"/start/look?table={EXAMPLE}")
@@ -78,7 +78,7 @@ def take_example(asked: Asked) -> PageAnswer:
 # ---- a model that is being made
 
 
-def _fit(asked: Asked) -> Safe | None:
+def _fit(asked: PageRequest) -> Safe | None:
     fitting = asked.place.fitting
     if fitting is None:
         return None
@@ -115,7 +115,7 @@ def _table_of(fitting: Fitting) -> str:
     return fitting.order.table.replace("\\", "/").rpartition("/")[2]
 
 
-def progress(asked: Asked) -> PageAnswer:
+def progress(asked: PageRequest) -> PageAnswer:
     """How far it is; whoever looks is led on when it ends."""
     fitting = asked.place.fitting
     if fitting is not None and fitting.running:
@@ -128,7 +128,7 @@ def progress(asked: Asked) -> PageAnswer:
     return GoTo("/ask", f"{fitting.order.name} is made of {many(asked.desk.served.tally.rows, 'row')}{pool}.{more}")
 
 
-def cancel(asked: Asked) -> PageAnswer:
+def cancel(asked: PageRequest) -> PageAnswer:
     """Ask the fit to end."""
     fitting = asked.place.fitting
     if fitting is None or not fitting.running:
@@ -140,7 +140,7 @@ def cancel(asked: Asked) -> PageAnswer:
 # ---- saved models
 
 
-def _models(asked: Asked) -> Safe | None:
+def _models(asked: PageRequest) -> Safe | None:
     names = asked.place.models()
     if not names:
         return None
@@ -151,7 +151,7 @@ def _models(asked: Asked) -> Safe | None:
     return tag("section", tag("h2", "Open a saved model"), listed, more, id="models")
 
 
-def _line(asked: Asked, facts: ModelFacts) -> list[Any]:
+def _line(asked: PageRequest, facts: ModelFacts) -> list[Any]:
     rows: Any = "" if facts.rows is None else f"{facts.rows:,}"
     classes: Any = f"{len(facts.classes):,}" if facts.classes else ""
     if asked.place.serves(asked.place.path_of(facts.name)):
@@ -172,7 +172,7 @@ def _line(asked: Asked, facts: ModelFacts) -> list[Any]:
     ]
 
 
-def open_model(asked: Asked) -> PageAnswer:
+def open_model(asked: PageRequest) -> PageAnswer:
     """Serve another model of the folder from now on."""
     name = asked.one("model")
     if name not in asked.place.models():

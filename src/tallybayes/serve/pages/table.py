@@ -12,7 +12,7 @@ from ..fitting import EFFORTS
 from ..looking import CHOICES, Glimpse, TableChoices, TableLook, TableUnderstood, TakenFor
 from ..place import MODELS, TABLES
 from ..problems import ApiProblem
-from .frame import Asked, Fragment, GoTo, PageAnswer, View, sentence
+from .frame import Fragment, GoTo, PageAnswer, PageRequest, View, sentence
 from .html import Safe, bar, choice, join, on_enter, table, tag
 
 _FEW = 60  # columns that are shown at once, and classes
@@ -27,7 +27,7 @@ _HERE = (  # what the library says of its own options, and what this page has in
 )
 
 
-def show(asked: Asked) -> PageAnswer:
+def show(asked: PageRequest) -> PageAnswer:
     """What was understood of a table; the script asks for a piece of it when something is changed."""
     look = asked.place.look(asked.one("table"))
     target, chosen = _target(asked, look), _chosen(asked, look)
@@ -43,7 +43,7 @@ def show(asked: Asked) -> PageAnswer:
     return View("/start", f"The table {printable(look.name, _NAME)}", body)
 
 
-def fit(asked: Asked) -> PageAnswer:
+def fit(asked: PageRequest) -> PageAnswer:
     """Begin to make the model."""
     look = asked.place.look(asked.one("table"))
     target, chosen = _target(asked, look), _chosen(asked, look)
@@ -57,7 +57,7 @@ def fit(asked: Asked) -> PageAnswer:
     return GoTo("/start")
 
 
-def _target(asked: Asked, look: TableLook) -> str:
+def _target(asked: PageRequest, look: TableLook) -> str:
     given = asked.whole("target")
     if given is None:
         return look.proposed[0]
@@ -66,7 +66,7 @@ def _target(asked: Asked, look: TableLook) -> str:
     return look.names[given]
 
 
-def _chosen(asked: Asked, look: TableLook) -> TableChoices:
+def _chosen(asked: PageRequest, look: TableLook) -> TableChoices:
     given = {name: asked.one(f"kind{i}") for i, name in enumerate(look.names)}
     for kind in given.values():
         if kind and kind not in CHOICES:
@@ -79,7 +79,7 @@ def _chosen(asked: Asked, look: TableLook) -> TableChoices:
 # ---- what is asked
 
 
-def _asking(asked: Asked, look: TableLook, target: str) -> Safe:
+def _asking(asked: PageRequest, look: TableLook, target: str) -> Safe:
     rows = many(look.rows.rows, "row")
     seen = f"{rows}, " if look.whole else f"{rows} from all over it were looked at; it has "
     options = [(str(i), printable(name or "(no name)", _NAME)) for i, name in enumerate(look.names)]
@@ -93,7 +93,7 @@ def _asking(asked: Asked, look: TableLook, target: str) -> Safe:
     )
 
 
-def _ending(asked: Asked, look: TableLook) -> Safe:
+def _ending(asked: PageRequest, look: TableLook) -> Safe:
     stem = look.name[: -len(next(end for end in TABLES if look.name.lower().endswith(end)))]
     name, number = stem, 1
     while os.path.lexists(os.path.join(asked.place.folder, name + MODELS[0])):

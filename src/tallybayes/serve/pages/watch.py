@@ -12,7 +12,7 @@ from ...model.joint.shift import Shift, Shifts
 from ...tally.tally import Tally
 from ..lately import EXACT, FEWEST, MOST_LABELS, PART, WINDOW, Later, Promise, Slice, moment
 from ..served import Served
-from .frame import Asked, PageAnswer, View
+from .frame import PageAnswer, PageRequest, View
 from .html import Safe, join, table, tag, text
 from .parts import fold, name
 
@@ -23,7 +23,7 @@ _SLICES = 12  # of time, listed at once
 _REST = "#8b949e"
 
 
-def show(asked: Asked) -> PageAnswer:
+def show(asked: PageRequest) -> PageAnswer:
     """The page."""
     served, lately = asked.desk.served, asked.api.lately
     slices = lately.slices()
@@ -44,7 +44,7 @@ def show(asked: Asked) -> PageAnswer:
 # ---- drift
 
 
-def _drift(asked: Asked, served: Served, rows: int) -> Safe:
+def _drift(asked: PageRequest, served: Served, rows: int) -> Safe:
     every = asked.one("rows") == "all"
     lately = asked.api.lately
     found = lately.drift(served, every=every)
@@ -152,7 +152,7 @@ def _mixture(found: Shifts) -> Safe | None:
 # ---- values that were never learnt
 
 
-def _unseen(asked: Asked) -> Safe:
+def _unseen(asked: PageRequest) -> Safe:
     report = asked.api.live.report()
     lines = []
     for each in report.table:
