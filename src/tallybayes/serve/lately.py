@@ -18,6 +18,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,8 +46,22 @@ _MOST_WAITING, _MOST_CELLS = 8_192, 1 << 18  # requests whose answers wait, and 
 _OF_A_BATCH = 1_024  # rows of one request, evenly spaced, that are counted
 EXACT, PART = 2_000, 32  # rows of a slice beyond which only one in so many is counted: a busy server has enough
 MOST_LABELS = 20_000  # of which is remembered what had been said of them
+_LONGEST_VALUE = 1_000  # characters or entries, of what is kept until it is counted
 _Z = float(ndtri(0.975))
 _log = logging.getLogger("tallybayes.serve")
+
+
+def _short(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A row without megabytes: no category is so long, and texts are not counted here."""
+    if all(not isinstance(value, (str, list, dict)) or len(value) <= _LONGEST_VALUE for value in row.values()):
+        return row
+
+    def cut(value: Any) -> Any:
+        if isinstance(value, dict):
+            return dict(islice(value.items(), _LONGEST_VALUE))
+        return value[:_LONGEST_VALUE] if isinstance(value, (str, list)) else value
+
+    return {name: cut(value) for name, value in row.items()}
 
 
 class _Asked(NamedTuple):
@@ -128,7 +143,7 @@ class Lately:
         if len(rows) == 0:
             return
         step = max(len(rows) // _OF_A_BATCH, 1) * (PART if self._busy else 1)
-        some = rows[-self._met % step :: step]  # one in so many, over all requests
+        some = [_short(row) for row in rows[-self._met % step :: step]]  # one in so many, over all requests
         self._met += len(rows)
         self._waiting.append(_Asked(self._clock(), served.read, some, served.model.classes, chances))
         self._pending, self._cells = self._pending + len(some), self._cells + chances.size

@@ -1,6 +1,6 @@
 """What all pages share: the frame around them, how they are asked, and what they may answer.
 
-A page is a plain function of `PageRequest`, run in a thread, which gives a `View`, a `Fragment`, a `GoTo` or a `Download`.
+A page is a plain function of a `PageRequest`, run in a thread, that gives a `View`, `Fragment`, `GoTo` or `Download`.
 Everything works without the script but for dropping a file; the script only saves clicks and waiting.
 """
 
@@ -48,9 +48,7 @@ class View:
     title: str
     body: Any
     status: int = 200
-    keep: Mapping[str, str] = field(
-        default_factory=dict
-    )  # what this browser is to remember: `PageRequest.kept` has it then
+    keep: Mapping[str, str] = field(default_factory=dict)  # what this browser is to remember, for `PageRequest.kept`
 
 
 @dataclass(frozen=True)
