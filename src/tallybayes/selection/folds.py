@@ -26,7 +26,7 @@ from ..families.smoothing import Dirichlet
 from ..model import posterior
 from ..model.prior import natural_order
 from ..tally.tally import Tally, count_rows, refuse_empty, sum_tallies
-from .settings_at_once import Answer, Asked, FoldScorer
+from .settings_at_once import Answer, FoldScorer, Tried
 from .word_grid import TrainingWords, WordGrid
 
 KEPT_BYTES = 1 << 29  # of encoded rows held between counting and scoring; beyond that the source is read again
@@ -131,7 +131,7 @@ class Folds:
         kinds = [c.name for c in self.schema.counted if c.about.words]
         return {name: WordGrid.of(self.cells.columns[name], self.names) for name in kinds}
 
-    def _scorer(self, k: int, asked: Asked) -> FoldScorer:
+    def _scorer(self, k: int, asked: Tried) -> FoldScorer:
         inside = np.array([j < k if self.past else j != k for j in range(self.count)])
 
         def words(column: str) -> TrainingWords | None:
@@ -189,17 +189,17 @@ class Folds:
         found = [_Collected(c, self.count) for c in classes]
         streaming = any(p.blocks is None for p in self.pieces)
         # In memory one fold after the other; from a source read again all folds at once, one setting after the other
-        rounds: Iterable[tuple[Sequence[int], Sequence[int], Asked, Iterable[_Piece]]]
+        rounds: Iterable[tuple[Sequence[int], Sequence[int], Tried, Iterable[_Piece]]]
         if streaming:
-            each = [Asked(self.schema, [s], [c]) for s, c in zip(settings, classes, strict=True)]
+            each = [Tried(self.schema, [s], [c]) for s, c in zip(settings, classes, strict=True)]
             rounds = [(folds, [i], asked, self._again()) for i, asked in enumerate(each)]
         else:
-            together = Asked(self.schema, settings, classes)
+            together = Tried(self.schema, settings, classes)
             rounds = [([k], range(len(settings)), together, self.pieces) for k in folds]
         words = sum(len(grid.sheet.slots) for grid in self.words.values() if grid is not None)
         many = words * len(self._counted_classes) > _MANY_CELLS
 
-        def of_round(one: tuple[Sequence[int], Sequence[int], Asked, Iterable[_Piece]]) -> list[Any]:
+        def of_round(one: tuple[Sequence[int], Sequence[int], Tried, Iterable[_Piece]]) -> list[Any]:
             return list(self._round(*one, parts, seen))
 
         for answered in map(of_round, rounds) if many else threads.each(of_round, rounds):
@@ -208,7 +208,7 @@ class Folds:
         return [f.joined(self.schema.label_type, parts) for f in found]
 
     def _round(
-        self, folds: Sequence[int], numbers: Sequence[int], asked: Asked, pieces: Iterable[_Piece], *wanted: bool
+        self, folds: Sequence[int], numbers: Sequence[int], asked: Tried, pieces: Iterable[_Piece], *wanted: bool
     ) -> Iterator[tuple[int, int, _Piece, Ints, Answer]]:
         """Some folds under some settings, going through the pieces once; wanted are parts, and rows that were seen."""
         parts, seen = wanted

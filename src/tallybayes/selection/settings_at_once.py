@@ -23,7 +23,7 @@ from .word_grid import TrainingWords, WordRows, reading
 Answer = tuple[Floats, Floats, dict[str, Floats]]  # log prior, log joint, what each column says
 
 
-class Asked:
+class Tried:
     """Several settings, looked at once for all folds: which of them believe a column, or the prior, alike."""
 
     def __init__(self, schema: Schema, settings: Sequence[Settings], classes: Sequence[tuple[str, ...]]) -> None:
@@ -62,7 +62,7 @@ class FoldScorer:
     """
 
     def __init__(
-        self, asked: Asked, only: Callable[[Sequence[str]], Tally], words: Callable[[str], TrainingWords | None]
+        self, asked: Tried, only: Callable[[Sequence[str]], Tally], words: Callable[[str], TrainingWords | None]
     ) -> None:
         self.asked = asked
         self._only, self._words = cache(only), cache(words)

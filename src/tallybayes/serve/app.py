@@ -34,7 +34,7 @@ try:
 except ImportError as error:
     raise MissingExtra("serving a model needs Starlette", hint="pip install 'tallybayes[serve]'") from error
 
-from .pages import page_routes
+from .pages.routes import page_routes
 
 _log = logging.getLogger("tallybayes.serve")
 _MOST_CLIENTS = 200  # connected at once; more are told to come again

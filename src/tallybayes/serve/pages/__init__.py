@@ -1,47 +1,8 @@
 """The pages on which a person uses a model: HTML made here, one style sheet, one small script, nothing from elsewhere.
 
-`frame` is what all pages share, `html` how they are written; each other module is one page of the menu, with a list
-`PAGES` of its addresses. Nothing here is asked by programs: they take the API.
+Begin with `frame`, which all pages share, and `html`, by which they are written. Each other module is one page of the
+menu or a part of one, with a list `PAGES` of its addresses. Nothing here is asked by programs: they take the API. A
+*view* is a whole page, a *fragment* a piece that the script puts in its place. `routes` stands alone: it is the one
+that knows all pages. `entering` stands alone: it is the only page for those who are not let in yet. `reference` stands
+alone: it is a page of the menu, if a short one.
 """
-
-from __future__ import annotations
-
-from importlib import resources
-
-from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
-from starlette.routing import BaseRoute, Route
-
-from ...explain.report.html import STYLE
-from ..place import Place
-from . import ask, erasing, journal, label, model, reference, start, table, watch
-from .entering import enter_routes
-from .frame import Asked, Frame, GoTo, PageAnswer, set_name
-
-_STATIC = {"page.css": "text/css", "page.js": "text/javascript", "icon.svg": "image/svg+xml"}
-_MODULES = (start, table, ask, model, label, journal, erasing, watch, reference)
-
-
-def page_routes(place: Place, token: str | None = None) -> list[BaseRoute]:
-    """The addresses of all pages of a place; `token` is what the server asks of everybody, if anything."""
-    frame = Frame(place)
-    pages = [("GET", "/", _home), ("POST", "/you", set_name), *(page for each in _MODULES for page in each.PAGES)]
-    return [*(frame.route(*page) for page in pages), *enter_routes(frame, token), start.upload_route(frame), _static()]
-
-
-def _home(asked: Asked) -> PageAnswer:
-    return GoTo("/ask" if asked.place.is_open else "/start")
-
-
-def _static() -> Route:
-    folder = resources.files("tallybayes.serve") / "static"
-    files = {name: (folder / name).read_text("utf-8") for name in _STATIC}
-    files["page.css"] = STYLE + files["page.css"]  # one look for reports and pages
-
-    async def static(request: Request) -> Response:
-        name = request.path_params["name"]
-        if name not in files:
-            return RedirectResponse("/", 303)
-        return Response(files[name], media_type=_STATIC[name], headers={"cache-control": "max-age=60"})
-
-    return Route("/static/{name}", static, methods=["GET"])
