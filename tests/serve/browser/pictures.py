@@ -50,7 +50,7 @@ def walk(person: Visit, server: Server, folder: Path) -> None:
     ask(person, district="Harbour", rooms="2", rent="480", balcony="yes", note="near the park, small windows")
     page.click("#what")
     page.locator("#what-if").wait_for()
-    take(person, "ask", top="h1", height=1150)
+    take(person, "ask", height=1245)
     person.go("/model")
     take(person, "model", height=900)
     take(person, "columns", top="#columns", height=1160)
@@ -65,7 +65,7 @@ def walk(person: Visit, server: Server, folder: Path) -> None:
     asked = [{name: value for name, value in row.items() if name != "let" and value != ""} for row in rows]
     server.api("/api/predict", {"rows": asked})
     person.go("/watch")
-    take(person, "watch", height=900)
+    take(person, "watch", height=862)
 
 
 def main() -> None:
