@@ -59,6 +59,16 @@ def test_pages_have_a_policy_without_inline_scripts_and_show_the_state(place: Pl
         assert ask(make_app(place), "GET", f"/static/{name}").body.lstrip().startswith(start)
 
 
+def test_a_person_who_is_lost_gets_a_page_and_a_program_a_problem(place: Place) -> None:
+    app = make_app(place)
+    found = ask(app, "GET", "/nowhere/<b>", accept="text/html,*/*")
+    assert found.status == 404
+    assert found.headers["content-type"].startswith("text/html")
+    assert "There is nothing at /nowhere/&lt;b&gt;" in found.body.decode()
+    assert ask(app, "GET", "/nowhere").json["type"] == "urn:tallybayes:not-found"
+    assert ask(app, "GET", "/api/predict", accept="text/html").status == 405
+
+
 def test_a_form_without_the_token_of_our_pages_changes_nothing(place: Place) -> None:
     app = make_app(place)
     page = ask(app, "GET", "/api").body.decode()

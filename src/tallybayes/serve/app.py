@@ -40,6 +40,7 @@ except ImportError as error:
     raise MissingExtra("serving a model needs Starlette", hint="pip install 'tallybayes[serve]'") from error
 
 from .pages.addresses import page_routes
+from .pages.frame import Frame
 
 Scope = MutableMapping[str, Any]
 _log = logging.getLogger("tallybayes.serve")
@@ -62,7 +63,14 @@ def make_app(
     that needs a token.
     """
     place = desk if isinstance(desk, Place) else Place.of(desk, limits)
-    requests, threads = RequestMetrics(), _Threads()
+    requests, threads, frame = RequestMetrics(), _Threads(), Frame(place) if pages else None
+
+    async def refused(request: Request, error: Exception) -> Response:
+        problem = _problem_of(request, error)
+        if frame is not None and "text/html" in request.headers.get("accept", ""):
+            return frame.refusal(request, problem)
+        status, headers, body = problem.answer
+        return Response(body, status, headers)
 
     async def metrics(request: Request) -> Response:
         told = await run_in_threadpool(all_metrics, place.desk, place.api.live, requests)
@@ -78,12 +86,12 @@ def make_app(
     routes: list[BaseRoute] = [
         *(Route(a.path, _Endpoint(place, a, requests, threads), methods=[a.method]) for a in ACTIONS),
         *(Route(path, endpoint, methods=["GET"]) for path, endpoint in own),
-        *(page_routes(place, token) if pages else ()),
+        *(page_routes(frame, token) if frame is not None else ()),
     ]
     app = Starlette(
         routes=routes,
         middleware=[Middleware(Guard, hosts=tuple(hosts), token=token, limits=place.limits)],
-        exception_handlers={HTTPException: _refused, ApiProblem: _refused, 500: _refused},
+        exception_handlers={HTTPException: refused, ApiProblem: refused, 500: refused},
     )
     app.state.place = place
     return app
@@ -158,21 +166,16 @@ def _told_to_end(server: Any) -> Iterator[None]:
             signal.signal(each, handler)
 
 
-async def _refused(request: Request, error: Exception) -> Response:
-    """The answer to a request that ended in an error of Starlette's or of ours."""
+def _problem_of(request: Request, error: Exception) -> ApiProblem:
+    """Why a request was refused that ended in an error of Starlette's or of ours."""
     path = request.url.path[:200]
     if isinstance(error, HTTPException) and error.status_code == 404:
-        return _response(ApiProblem("not-found", f"there is nothing at {path}", "see /openapi.json."))
+        return ApiProblem("not-found", f"there is nothing at {path}", "see /openapi.json.")
     if isinstance(error, HTTPException) and error.status_code == 405:
         allowed = (error.headers or {}).get("Allow", "")
         found = f"{path} does not take {request.method}"
-        return _response(ApiProblem("method", found, f"take {allowed or 'another'}.", allow=allowed))
-    return _response(ApiProblem.of(error))
-
-
-def _response(problem: ApiProblem) -> Response:
-    status, headers, body = problem.answer
-    return Response(body, status, headers)
+        return ApiProblem("method", found, f"take {allowed or 'another'}.", allow=allowed)
+    return ApiProblem.of(error)
 
 
 class _Threads:

@@ -9,7 +9,6 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from ...explain.report.html import STYLE
-from ..place import Place
 from . import ask, erasing, journal, label, model, reference, start, table, watch
 from .entering import enter_routes
 from .frame import Frame, GoTo, PageAnswer, PageRequest, set_name
@@ -18,9 +17,8 @@ _STATIC = {"page.css": "text/css", "page.js": "text/javascript", "icon.svg": "im
 _MODULES = (start, table, ask, model, label, journal, erasing, watch, reference)
 
 
-def page_routes(place: Place, token: str | None = None) -> list[BaseRoute]:
-    """The addresses of all pages of a place; `token` is what the server asks of everybody, if anything."""
-    frame = Frame(place)
+def page_routes(frame: Frame, token: str | None = None) -> list[BaseRoute]:
+    """The addresses of all pages; `token` is what the server asks of everybody, if anything."""
     pages = [("GET", "/", _home), ("POST", "/you", set_name), *(page for each in _MODULES for page in each.PAGES)]
     return [*(frame.route(*page) for page in pages), *enter_routes(frame, token), start.upload_route(frame), _static()]
 

@@ -163,12 +163,14 @@ def _unseen(asked: PageRequest) -> Safe:
     listed = table(head, lines[:200], caption="values beyond what was learnt", left=(0, 6))
     more = len(lines) > 200 and tag("p", f"{len(lines) - 200} more columns are not shown.")
     counted = report.counted
-    share = f"{100 * counted.unsure / counted.judged:.1f} %" if counted.judged else "–"
     said = (
         f"Of {many(counted.rows, 'row')}: values that no learnt row has, numbers beyond the range that was learnt, and "
-        f"cells that are empty or cannot be read. {share} of the answers had a probability below "
-        f"{report.unsure_below:g}, and {many(counted.failed, 'request')} could not be answered at all."
+        "cells that are empty or cannot be read."
     )
+    if counted.judged:
+        share = f"{100 * counted.unsure / counted.judged:.1f} %"
+        said += f" {share} of the answers had a probability below {report.unsure_below:g}, and"
+        said += f" {many(counted.failed, 'request')} could not be answered at all."
     nothing = tag("p", "Nothing of that kind has come." if counted.rows else "Nothing has been asked yet.")
     return tag(
         "section", tag("h2", "Values never learnt"), tag("p", said), listed if lines else nothing, more, id="unseen"
