@@ -23,11 +23,13 @@ from ...base.arrays import Floats, Ints
 from ...base.errors import DataError, SettingsError, TallybayesWarning
 from ...data.schema import Schema
 from ...data.sources import Source, open_source
+from ...families.settings import Settings
 from ...model.model import Model
 from ...model.sets import PredictionSets, strangeness
 from ...tally.overlap import NO_SIGN, NONE, overlap
 from ...tally.tally import Tally
 from ..choose.fit import fit
+from ..choose.words import CHARACTERS, PAIRS_OF_WORDS
 from ..folds import HeldOut, count_folds
 from ..leave_one_out import has_closed_forms, leave_one_out
 from ..measure.cross_validate import LEAVE_ONE_OUT
@@ -126,13 +128,23 @@ def _held_back(model: Model, source: Source, counted: Tally) -> PredictionSets:
     return PredictionSets.of(model, *strange_rows(model, source, model.classes), "rows held back")
 
 
-def as_given(schema: Schema) -> Schema:
-    """The schema without the pairs and gaps that a fit adds, for another fit to find them anew."""
-    return schema._with(columns=[c for c in schema.columns if c.of is None])
+def _as_given(schema: Schema) -> Schema:
+    """The schema without the pairs, gaps and further readings of texts that a fit adds, to be found anew."""
+    texts = [c.name for c in schema.counted if c.text is not None]
+    further = {f"{name} ({what})" for name in texts for what in (PAIRS_OF_WORDS, CHARACTERS)}
+    return schema._with(columns=[c for c in schema.columns if c.of is None and c.name not in further])
+
+
+def _not_learnt(settings: Settings) -> Settings:
+    """The settings as far as a fit does not choose them."""
+    return Settings(
+        prior=settings.prior, unseen=settings.unseen, floor=settings.floor, predictive=settings.predictive
+    )
 
 
 def _fitted_anew(model: Model, source: Source, folds: int, seed: int) -> PredictionSets:
-    schema, plain = model.schema, as_given(model.schema)
+    schema, plain, base = model.schema, _as_given(model.schema), _not_learnt(model.settings)
+    form: bool | str = True if model.settings.isotonic is None else "isotonic"
     truth = Truth.of(source, schema)
     plan = Plan(min(folds, len(truth.rows)), stratify=True, seed=seed)
     fold = truth.folds(source, schema, plan.assign(source, schema.target)[0])
@@ -140,7 +152,9 @@ def _fitted_anew(model: Model, source: Source, folds: int, seed: int) -> Predict
     for k in np.unique(fold).tolist():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", TallybayesWarning)  # what the first fit said is not said again
-            fitted = fit(truth.of_source(source, fold != k), schema=plain, progress=False)
+            fitted = fit(
+                truth.of_source(source, fold != k), schema=plain, settings=base, calibrate=form, progress=False
+            )
             strange[fold == k] = strange_rows(fitted, truth.of_source(source, fold == k), model.classes)[0]
     number = {str(canon.text(c)): i for i, c in enumerate(model.classes)}
     labels = np.array([number[c] for c in truth.names], dtype=np.int64)[truth.labels]
