@@ -91,9 +91,21 @@ def main() -> None:
     args = parser.parse_args()
     warnings.simplefilter("ignore")
     for kind in args.models:
-        make = (lambda rows: tb.textbook(rows, "target")) if kind == "textbook" else (lambda rows: tb.fit(rows, "target"))
+        make = (
+            (lambda rows: tb.textbook(rows, "target")) if kind == "textbook" else (lambda rows: tb.fit(rows, "target"))
+        )
         print(f"\n{kind}, {args.seeds} seeds")
-        head = ["coverage", "smoothed", "split", "size", "split, filled", "smoothed size", "split size", "by class", "s"]
+        head = [
+            "coverage",
+            "smoothed",
+            "split",
+            "size",
+            "split, filled",
+            "smoothed size",
+            "split size",
+            "by class",
+            "s",
+        ]
         print(f"{'':26}" + "".join(f"{h:>15}" for h in head))
         pooled: list[Any] = []
         for name in args.names:

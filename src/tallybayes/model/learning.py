@@ -98,7 +98,9 @@ class Learning:
         settings = recalibrated(source, self.schema, self.settings, effort=effort, groups=groups, order=order)
         fitted: Any = self._tally("recalibrated").model(settings)
         rows = 0 if settings.calibrated is None else settings.calibrated.rows
-        return cast(Self, replace(fitted, notes=without_sets(self.notes), history=self.history.after("recalibrated", rows)))
+        return cast(
+            Self, replace(fitted, notes=without_sets(self.notes), history=self.history.after("recalibrated", rows))
+        )
 
     def with_sets(
         self, data: Any, y: Any = None, *, folds: int | str | None = None, seed: int = 0, relearn: bool | None = None

@@ -110,6 +110,14 @@ class PredictionSets(Shown):
         order = np.argsort(values, kind="stable")
         return [(v, np.concatenate(([0], np.cumsum(n)))) for v, n in (*self.scores, (values[order], counts[order]))]
 
+    def predicted(
+        self, model: Model, strange: Floats, coverage: float, by_class: bool = False, empty: bool = False,
+        u: Floats | None = None,
+    ) -> PredictedSets:  # fmt: skip
+        """The sets of rows that are so strange to the model."""
+        p = self.p_values(strange, by_class, u)
+        return PredictedSets(model.classes, chosen(p, strange, coverage, empty), p, strange, coverage)
+
     def with_rows(self, before: Model, after: Model, data: Any) -> PredictionSets:
         """The same after an update: its rows are scored by the model that had not counted them."""
         from ..selection.sets.calibrate import strange_rows
@@ -179,6 +187,15 @@ def fingerprint(model: Model) -> str:
 def without_sets(notes: Mapping[str, Any]) -> Mapping[str, Any]:
     """The notes of a model whose counts or settings have changed."""
     return {key: value for key, value in notes.items() if key != NOTE} if NOTE in notes else notes
+
+
+def told_notes(notes: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The notes as a page may show them: of the sets what they are, and no thousand scores."""
+    if NOTE not in notes:
+        return notes
+    found = PredictionSets.from_dict(notes[NOTE])
+    said = f"how strange the class of each of {canon.many(found.rows, 'row')} was, by class and without the rows"
+    return {**notes, NOTE: said}
 
 
 def sets_of(model: Model) -> PredictionSets:
@@ -260,6 +277,5 @@ def predicted_sets(
         from ..selection.sets.full import full_p_values
 
         p = full_p_values(model, calibration, rows, strange, by_class, u)
-    else:
-        p = found.p_values(strange, by_class, u)
-    return PredictedSets(model.classes, chosen(p, strange, coverage, empty), p, strange, coverage)
+        return PredictedSets(model.classes, chosen(p, strange, coverage, empty), p, strange, coverage)
+    return found.predicted(model, strange, coverage, by_class, empty, u)

@@ -88,9 +88,7 @@ def _of_held(model: Model, held: HeldOut, how: str) -> PredictionSets:
     return PredictionSets.of(model, *_in_classes(strange, held.labels, held.classes, model.classes), how)
 
 
-def _in_classes(
-    strange: Floats, labels: Ints, classes: Sequence[Any], wanted: Sequence[Any]
-) -> tuple[Floats, Ints]:
+def _in_classes(strange: Floats, labels: Ints, classes: Sequence[Any], wanted: Sequence[Any]) -> tuple[Floats, Ints]:
     """The same in the order of other classes; a class that the rows' models lack is as strange as can be."""
     number = {str(canon.text(c)): i for i, c in enumerate(wanted)}
     at = np.array([number[str(canon.text(c))] for c in classes], dtype=np.int64)
@@ -137,9 +135,7 @@ def _as_given(schema: Schema) -> Schema:
 
 def _not_learnt(settings: Settings) -> Settings:
     """The settings as far as a fit does not choose them."""
-    return Settings(
-        prior=settings.prior, unseen=settings.unseen, floor=settings.floor, predictive=settings.predictive
-    )
+    return Settings(prior=settings.prior, unseen=settings.unseen, floor=settings.floor, predictive=settings.predictive)
 
 
 def _fitted_anew(model: Model, source: Source, folds: int, seed: int) -> PredictionSets:
