@@ -5,9 +5,9 @@
 Each seed shuffles a data set (up to 2,000 rows), keeps a third for measuring and asks for 90% coverage.
 "sets" are `model.with_sets(rows).predict_set(…)`; "smoothed" draws lots among ties and lets sets be empty, so that it
 should cover 90% and no more. "split" is MAPIE's SplitConformalClassifier (score "lac") around the same kind of model
-fitted to one half of the same rows and conformalised on the other; its sets may be empty, so its size stands beside that
-of ours with empty sets allowed, and with the likeliest class put in beside that of ours as they are. "by class" is the
-coverage of the class that is furthest from 90%, of those with 200 rows to learn from. Needs `pip install mapie`.
+fitted to one half of the same rows and conformalised on the other; its sets may be empty, so its size stands beside
+that of ours with empty sets allowed, and with the likeliest class put in ("split, filled") beside that of ours as they
+are. "by class" is the coverage of the class that is furthest from 90%, of those with 200 rows to learn from. Needs `pip install mapie`.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def split_sets(make: Any, rows: pd.DataFrame, test: pd.DataFrame) -> tuple[Any, 
     from mapie.classification import SplitConformalClassifier
 
     half = len(rows) // 2
-    model = make(rows[:half])
+    model = make(rows[:half], "target")
     frame = pd.concat([rows[half:], test], ignore_index=True)
     here = np.arange(len(rows) - half)[:, None]
     labels = rows["target"].to_numpy()[half:]
@@ -91,11 +91,9 @@ def main() -> None:
     args = parser.parse_args()
     warnings.simplefilter("ignore")
     for kind in args.models:
-        make = (
-            (lambda rows: tb.textbook(rows, "target")) if kind == "textbook" else (lambda rows: tb.fit(rows, "target"))
-        )
+        make = {"textbook": tb.textbook, "fit": tb.fit}[kind]
         print(f"\n{kind}, {args.seeds} seeds")
-        head = [
+        head = (
             "coverage",
             "smoothed",
             "split",
@@ -105,7 +103,7 @@ def main() -> None:
             "split size",
             "by class",
             "s",
-        ]
+        )
         print(f"{'':26}" + "".join(f"{h:>15}" for h in head))
         pooled: list[Any] = []
         for name in args.names:
@@ -116,7 +114,7 @@ def main() -> None:
                 third = len(table) // 3
                 test, rows = table[:third], table[third:].reset_index(drop=True)
                 truth = test["target"].to_numpy()
-                model = make(rows)
+                model = make(rows, "target")
                 start = time.process_time()
                 model = model.with_sets(rows)
                 seconds += time.process_time() - start

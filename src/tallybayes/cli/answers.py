@@ -105,16 +105,16 @@ def predict(
 
     A terminal shows the first rows; a pipe gets all of them as CSV, or as --format says. With --costs the answer is the
     one that costs least on average. JSON lines are objects with the keys row (the first is 0), then what is kept,
-    prediction, set with --sets, P(CLASS) with --proba, and because 1, log-odds 1, … with --explain. MODEL may be a sealed scorer.
+    prediction, set with --sets, P(CLASS) with --proba, and because 1, log-odds 1, … with --explain. MODEL may be a
+    sealed scorer, which has no sets.
     """
     from ..model.predict_file import Question, write_answers
     from ..model.watch import Watch
 
     to_pipe = output in (None, "-")
     in_json = out_format == "jsonl" or (out_format is None and not to_pipe and ".jsonl" in str(output).lower())
-    watch = Watch(
-        _with_sets(load_model(model, sealed=coverage is None), model, coverage, by_class, calibration), counting=False
-    )
+    known = load_model(model, sealed=coverage is None)
+    watch = Watch(_with_sets(known, model, coverage, by_class, calibration), counting=False)
     asked = Question(
         watch.answering,
         probabilities=proba,

@@ -185,7 +185,8 @@ def sets(model: str, data: Data, folds: int | None, as_json: bool, output: str |
         path, found = output or model, sets_of(new)
         say(save_model(new, path), error=path == "-" or as_json)
         if as_json:
-            show_json({"rows": found.rows, "how": found.how, "sizes": dict(zip(map(str, LEVELS), found.sizes))})
+            sizes = {f"{level:g}": size for level, size in zip(LEVELS, found.sizes, strict=True)}
+            show_json({"rows": found.rows, "how": found.how, "sizes": sizes})
         else:
             show(found)
 

@@ -64,8 +64,8 @@ class Learning:
         out = self._changed(after, aged(self.settings, before, after), self._after("added", after, data))
         if NOTE not in self.notes or after.rows == before.rows:
             return out
-        own = cast(Any, self)
-        return cast(Self, replace(out, notes={**out.notes, NOTE: sets_of(own).with_rows(own, out, data).to_dict()}))
+        own, new = cast(Any, self), cast(Any, out)
+        return cast(Self, replace(new, notes={**new.notes, NOTE: sets_of(own).with_rows(own, new, data).to_dict()}))
 
     def forget(self, data: Any, y: Any = None, *, weights: Any = None) -> Self:
         """The model as if these rows had never been counted; of the settings goes what only these rows had.
@@ -98,9 +98,8 @@ class Learning:
         settings = recalibrated(source, self.schema, self.settings, effort=effort, groups=groups, order=order)
         fitted: Any = self._tally("recalibrated").model(settings)
         rows = 0 if settings.calibrated is None else settings.calibrated.rows
-        return cast(
-            Self, replace(fitted, notes=without_sets(self.notes), history=self.history.after("recalibrated", rows))
-        )
+        history = self.history.after("recalibrated", rows)
+        return cast(Self, replace(fitted, notes=without_sets(self.notes), history=history))
 
     def with_sets(
         self, data: Any, y: Any = None, *, folds: int | str | None = None, seed: int = 0, relearn: bool | None = None

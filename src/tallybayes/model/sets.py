@@ -1,4 +1,4 @@
-"""Sets of classes that hold the right one as often as asked: what rows not seen were like, and what that says of others.
+"""Sets of classes that hold the right one as often as asked, by how strange known rows were to models without them.
 
 How strange a class is for a row is the log-odds against it, log Σ P(other classes) − log P(class). The p-value of a
 class is the share of known rows whose own class was at least as strange to a model without them, the new row counted
@@ -22,7 +22,6 @@ from ..base.arrays import Bools, Floats, Ints, log_sum_exp
 from ..base.errors import ModelFileError, SettingsError
 from ..base.show import Page, Shown
 from ..data.sources import open_source
-from ..families.settings_json import settings_to_json
 
 if TYPE_CHECKING:
     from .model import Model
@@ -179,6 +178,8 @@ def chosen(p: Floats, strange: Floats, coverage: float, empty: bool = False) -> 
 
 def fingerprint(model: Model) -> str:
     """What the scores of rows belong to: other counts or other settings would give others."""
+    from ..families.settings_json import settings_to_json  # no answer without sets loads it
+
     out = hashlib.sha256(b"" if model.tally is None else model.tally.digest.encode())
     out.update(json.dumps(settings_to_json(model.settings), sort_keys=True).encode())
     return out.hexdigest()

@@ -74,7 +74,7 @@ def prediction_sets(
                 "leaving out each row by itself, under settings that were learnt from all rows",
                 hint="leave out folds=, or say relearn=False if the settings were learnt from other rows.",
             )
-        return _fitted_anew(model, source, folds or REFITTED, seed)
+        return _fitted_anew(model, source, int(folds or REFITTED), seed)
     if folds == LEAVE_ONE_OUT or (folds is None and has_closed_forms(model.tally, model.settings)):
         held = leave_one_out(model.tally, source, settings=model.settings)
         return _of_held(model, held, "each left out by itself")

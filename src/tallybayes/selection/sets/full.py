@@ -1,10 +1,9 @@
 """Full conformal prediction: the new row is counted under each class in turn, and every row scored without itself.
 
 For a candidate (x, y) the rows and the candidate are one heap of n + 1 rows. Each is scored by the tally of the n
-others, so the candidate by the model as it is, and row i by T + (x, y) − i. Whoever is last in the heap is scored as all
-others are: if the rows come in no particular order, the rank of the right candidate is as likely to be any as another,
-and its p-value is at most ε with probability at most ε, whatever the data are and however few. One pass over all rows
-per new row and class.
+others, so the candidate by the model as it is, and row i by T + (x, y) − i. All are scored alike: if rows come in no
+particular order, the right candidate has any rank with the same probability, and its p-value is at most ε with
+probability at most ε, whatever the data are and however few. One pass over all rows per new row and class.
 """
 
 from __future__ import annotations
