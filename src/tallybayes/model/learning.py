@@ -57,12 +57,14 @@ class Learning:
         if pending is not None:
             return self._later(pending.update(data, new_classes), added=1)
         before = self._tally("updated")
-        if NOTE in self.notes:
-            data, y = open_source(data, y, weights=weights, target=self.schema.target).repeatable(), None
-            weights = None  # they come with the rows
+        scored = NOTE in self.notes and weights is None
+        if scored:
+            rows = open_source(encode.as_table(self.schema, data), y, target=self.schema.target)
+            scored = rows.engine is None  # rows that live elsewhere take the sets away
+            data, y = (rows.repeatable(), None) if scored else (data, y)
         after = before.update(data, y, weights=weights, new_classes=new_classes)
         out = self._changed(after, aged(self.settings, before, after), self._after("added", after, data))
-        if NOTE not in self.notes or after.rows == before.rows:
+        if not scored:
             return out
         own, new = cast(Any, self), cast(Any, out)
         return cast(Self, replace(new, notes={**new.notes, NOTE: sets_of(own).with_rows(own, new, data).to_dict()}))

@@ -122,6 +122,8 @@ class PredictionSets(Shown):
         from ..selection.sets.calibrate import strange_rows
 
         names = tuple(str(canon.text(c)) for c in after.classes)
+        if before.tally is not None and after.tally is not None and before.tally.rows == after.tally.rows:
+            return replace(self, fingerprint=fingerprint(after))  # no row had a label
         strange, labels = strange_rows(before, data, after.classes)
         own = strange[np.arange(len(labels)), labels]
         known = dict(zip(self.classes, self.scores, strict=True))
