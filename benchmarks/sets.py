@@ -7,8 +7,7 @@ Each seed shuffles a data set (up to 2,000 rows), keeps a third for measuring an
 should cover 90% and no more. "split" is MAPIE's SplitConformalClassifier (score "lac") around the same kind of model
 fitted to one half of the same rows and conformalised on the other; its sets may be empty, so its size stands beside
 that of ours with empty sets allowed, and with the likeliest class put in ("split, filled") beside that of ours as they
-are. "by class" is the coverage of the class that is furthest from 90%, of those with 200 rows to learn from, two thirds of
-their rows.
+are. "by class" is the coverage of the class that is furthest from 90%, of those with 200 rows to learn from.
 
 Needs `pip install mapie`.
 """
