@@ -95,17 +95,7 @@ def main() -> None:
     for kind in args.models:
         make = {"textbook": tb.textbook, "fit": tb.fit}[kind]
         print(f"\n{kind}, {args.seeds} seeds")
-        head = (
-            "coverage",
-            "smoothed",
-            "split",
-            "size",
-            "split, filled",
-            "smoothed size",
-            "split size",
-            "by class",
-            "s",
-        )
+        head = ("coverage", "smoothed", "split", "size", "split, filled", "smoothed size", "split size")
         print(f"{'':26}" + "".join(f"{h:>15}" for h in (*head, "by class", "seconds")))
         pooled: list[Any] = []
         for name in args.names:
