@@ -197,7 +197,7 @@ def told_notes(notes: Mapping[str, Any]) -> Mapping[str, Any]:
     if NOTE not in notes:
         return notes
     found = PredictionSets.from_dict(notes[NOTE])
-    said = f"how strange the class of each of {canon.many(found.rows, 'row')} was, by class and without the rows"
+    said = f"scores of {canon.many(found.rows, 'row')}, class by class"
     return {**notes, NOTE: said}
 
 
