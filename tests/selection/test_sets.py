@@ -11,6 +11,7 @@ from strategies import ALL
 import tallybayes as tb
 from tallybayes.model.sets import MOST, PredictionSets, strangeness
 from tallybayes.selection.leave_one_out import has_closed_forms
+from tallybayes.selection.sets import calibrate
 
 CASES = 200 if ALL else 6
 RUNS = 1000 if ALL else 12
@@ -134,7 +135,7 @@ def test_a_family_without_a_closed_form_goes_by_folds():
 def test_learnt_settings_are_learnt_anew_for_each_fold():
     rng = np.random.default_rng(3)
     rows, new = drawn(rng, 60), drawn(rng, 100)
-    model = tb.fit(rows, "y")
+    model = tb.fit(rows, "y", effort="quick")
     assert model.settings.calibrated is not None
     sets = tb.prediction_sets(model, rows, folds=2)
     assert sets.how == "each left out with one of 2 folds, fitted anew"
@@ -146,6 +147,41 @@ def test_learnt_settings_are_learnt_anew_for_each_fold():
         tb.prediction_sets(model, rows, folds="leave-one-out")
     with pytest.raises(tb.SettingsError, match="learnt from the rows"):
         model.predict_set(new, calibration=rows, exact=True)
+
+
+def _pairs(model):
+    return [c.name for c in model.schema.counted if c.of is not None and len(c.of) == 2]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"effort": "quick"},
+        {"calibrate": "weights"},
+        {"pairs": False},
+        {"pairs": [("x", "z")]},
+        {"calibrate": "isotonic"},
+    ],
+    ids=str,
+)
+def test_a_fold_is_fitted_as_the_model_was(asked, monkeypatch):
+    rows = drawn(np.random.default_rng(1), 40)
+    rows["y"] = ["a" if y == "a" else "b" for y in rows["y"]]
+    model = tb.fit(rows, "y", **asked)
+    made = []
+
+    def noting(*data, **how):
+        made.append(tb.fit(*data, **how))
+        return made[-1]
+
+    monkeypatch.setattr(calibrate, "fit", noting)
+    tb.prediction_sets(model, rows, folds=2)
+    wanted = model.settings.calibrated
+    assert len(made) == 2
+    for fitted in made:
+        assert {*fitted.settings.calibrated.losses} == {*wanted.losses}
+        assert (fitted.settings.isotonic is None) == (model.settings.isotonic is None)
+        assert len(_pairs(fitted)) == len(_pairs(model)) or "pairs" not in asked
 
 
 def test_rows_that_were_held_back_are_scored_by_the_model_itself():
