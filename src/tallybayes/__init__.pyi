@@ -51,6 +51,8 @@ from .model.joint.shift import shift as shift
 from .model.joint.table import JointDistribution as JointDistribution
 from .model.model import Model as Model
 from .model.predict_file import predict_file as predict_file
+from .model.sets import PredictedSets as PredictedSets
+from .model.sets import PredictionSets as PredictionSets
 from .model.watch import Watch as Watch
 from .selection.choose.fit import count as count
 from .selection.choose.fit import fit as fit
@@ -79,6 +81,7 @@ from .selection.rivals.logistic_twin import Twin as Twin
 from .selection.rivals.logistic_twin import logistic_twin as logistic_twin
 from .selection.rivals.nearest import Nearest as Nearest
 from .selection.rivals.nearest import Neighbours as Neighbours
+from .selection.sets.calibrate import prediction_sets as prediction_sets
 from .store.model_file import load as load
 from .store.reveals import Reveals as Reveals
 from .store.sealed import Sealed as Sealed

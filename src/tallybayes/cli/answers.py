@@ -17,6 +17,7 @@ from .terminal import grid, heading, say, show, show_json
 
 if TYPE_CHECKING:
     from ..data.sources import Source
+    from ..model.model import Model
     from ..model.predict_file import Question
     from ..model.watch import Watch
 
@@ -69,6 +70,20 @@ class _Terms(click.IntRange):
     metavar="[N]",
     help=f"Also the N strongest terms of each row, {_TERMS} if no number is given.",
 )
+@click.option(
+    "--sets",
+    "coverage",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    metavar="COVERAGE",
+    help="Also a set of classes that holds the right one so often, as in 0.9.",
+)
+@click.option("--by-class", is_flag=True, help="Let --sets hold the right class so often in every class by itself.")
+@click.option(
+    "--calibration",
+    metavar="FILE",
+    type=click.Path(),
+    help="Rows for --sets to go by, those that MODEL has counted, where it has no sets of its own.",
+)
 @_PRIOR
 @reads_data
 def predict(
@@ -81,20 +96,25 @@ def predict(
     costs: str | None,
     unsure_below: float | None,
     terms: int,
+    coverage: float | None,
+    by_class: bool,
+    calibration: str | None,
     prior: str | None,
 ) -> None:
     """The most probable class of every row of DATA, in the order of the rows.
 
     A terminal shows the first rows; a pipe gets all of them as CSV, or as --format says. With --costs the answer is the
     one that costs least on average. JSON lines are objects with the keys row (the first is 0), then what is kept,
-    prediction, P(CLASS) with --proba, and because 1, log-odds 1, … with --explain. MODEL may be a sealed scorer.
+    prediction, set with --sets, P(CLASS) with --proba, and because 1, log-odds 1, … with --explain. MODEL may be a
+    sealed scorer, which has no sets.
     """
     from ..model.predict_file import Question, write_answers
     from ..model.watch import Watch
 
     to_pipe = output in (None, "-")
     in_json = out_format == "jsonl" or (out_format is None and not to_pipe and ".jsonl" in str(output).lower())
-    watch = Watch(load_model(model, sealed=True), counting=False)
+    known = load_model(model, sealed=coverage is None)
+    watch = Watch(_with_sets(known, model, coverage, by_class, calibration), counting=False)
     asked = Question(
         watch.answering,
         probabilities=proba,
@@ -103,6 +123,8 @@ def predict(
         unsure_below=unsure_below,
         explain=terms,
         row_numbers=in_json,
+        coverage=coverage,
+        by_class=by_class,
     )
     kept = parse_keep(keep, "none" if to_pipe else "all")
     with data.open("predicting") as source:
@@ -123,6 +145,26 @@ def predict(
         left = f", {unsure:,} of them left open" if unsure_below is not None else ""
         say(f"{many(rows, 'row')} written to {output}{left}")
     _tell_outside(watch)
+
+
+def _with_sets(model: Model, path: str, coverage: float | None, by_class: bool, calibration: str | None) -> Model:
+    """The model with prediction sets, if they are asked for."""
+    if coverage is None:
+        if by_class or calibration is not None:
+            raise click.UsageError(f"{'--by-class' if by_class else '--calibration'} is about sets: add --sets 0.9")
+        return model
+    if calibration is not None:
+        with Data(calibration, calibration, {}).open("calibrating", work=True) as source:
+            return model.with_sets(source)
+    from ..base.errors import ModelFileError, SettingsError
+    from ..model.sets import sets_of
+
+    try:
+        sets_of(model)
+    except (ModelFileError, SettingsError) as error:
+        hint = f"tallybayes sets {path} DATA takes them from the rows it has counted, or add --calibration DATA."
+        raise SettingsError(f"{path}: {error.found}", hint=hint) from None
+    return model
 
 
 def _tell_outside(watch: Watch) -> None:
@@ -156,10 +198,11 @@ def _first_rows(asked: Question, source: Source, keep: Sequence[str] | str) -> I
                 told = () if found.terms is None else zip(*found.terms, strict=True)
                 why = [f"{texts[i]} {signed(odds[i], 2)}" for texts, odds in told if texts[i] is not None]
                 label = "–" if best < 0 else str(asked.model.classes[best])
-                answers.append([label, *(f"{v:.4f}" for v in shown), ", ".join(why)])
+                held = [] if found.sets is None else [" | ".join(printable(c, _KEPT) for c in found.sets[i])]
+                answers.append([label, *held, *(f"{v:.4f}" for v in shown), ", ".join(why)])
         total += batch.rows
     chances = [f"P({c})" for c in asked.model.classes] if asked.probabilities else ["probability"]
-    heads = [asked.model.schema.target, *chances, "because"]
+    heads = [asked.model.schema.target, *(["set"] if asked.coverage else []), *chances, "because"]
     if not asked.explain:
         heads, answers = heads[:-1], [line[:-1] for line in answers]
     numbers = [str(i) for i in range(len(answers))]
@@ -171,7 +214,7 @@ def _first_rows(asked: Question, source: Source, keep: Sequence[str] | str) -> I
             fits.append(name)
     lines = [(n, *(beside[k][i] for k in fits), *answers[i]) for i, n in enumerate(numbers)]
     last = len(fits) + len(heads)
-    flush = (*range(2 + len(fits)), *((last,) if asked.explain else ()))
+    flush = (*range(2 + len(fits) + bool(asked.coverage)), *((last,) if asked.explain else ()))
     yield grid(("row", *fits, *heads), lines, left=flush, fold=last if asked.explain else -1)
     if len(fits) < len(beside):
         yield f"\nno room for {excerpt([n for n in beside if n not in fits])}: all of it with -o FILE"

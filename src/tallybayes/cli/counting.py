@@ -162,6 +162,35 @@ def recalibrate(
         say(f"weights: {new.settings.calibrated}", error=path == "-")
 
 
+@click.command(short_help="Make ready for sets of classes.")
+@MODEL
+@click.option(
+    "--folds", metavar="N", type=click.IntRange(min=2), help="Leave rows out by so many folds, not one by one."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print how large the sets are as JSON.")
+@_INSTEAD
+@reads_data
+def sets(model: str, data: Data, folds: int | None, as_json: bool, output: str | None) -> None:
+    """Make MODEL ready for predict --sets by the rows of DATA: all rows that it has counted, or rows it has never seen.
+
+    Each row is scored by the model without it, and how strange its class was is kept with the model. Rows of an update
+    are added; forget and recalibrate take the sets away. What is shown is how large sets are on average.
+    """
+    from ..model.sets import LEVELS, sets_of
+
+    with changing(output or model, model):
+        known = load_model(model)
+        with data.open("calibrating", work=True) as source:
+            new = known.with_sets(source, folds=folds)
+        path, found = output or model, sets_of(new)
+        say(save_model(new, path), error=path == "-" or as_json)
+        if as_json:
+            sizes = {f"{level:g}": size for level, size in zip(LEVELS, found.sizes, strict=True)}
+            show_json({"rows": found.rows, "how": found.how, "sizes": sizes})
+        else:
+            show(found)
+
+
 @click.command(short_help="Whether rows still come from what was learnt.")
 @click.argument("old", type=click.Path(), metavar="OLD")
 @click.option("--json", "as_json", is_flag=True, help="Print the same as JSON.")

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from .answers import explain, importance, predict
-from .counting import forget, merge, recalibrate, shift, subtract, update
+from .counting import forget, merge, recalibrate, sets, shift, subtract, update
 from .fitting import fit, tune
 from .mail import mail
 from .measuring import compare, evaluate
@@ -40,6 +40,6 @@ def tallybayes() -> None:
 
 for _command in (
     fit, predict, evaluate, explain, importance, show_, report, tune, compare, update, forget, merge, subtract,
-    recalibrate, shift, export, share, serve, mail, reference_,
+    recalibrate, sets, shift, export, share, serve, mail, reference_,
 ):  # fmt: skip
     tallybayes.add_command(_command)

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..base import canon
 
-PREDICTION, ROW = "prediction", "row"
+PREDICTION, ROW, SET = "prediction", "row", "set"
 _MOST_BYTES = 63  # PostgreSQL cuts longer names, and two that start alike would become one
 
 

@@ -6,6 +6,6 @@ is their sum. `one_row` answers one row in plain Python, `fast` is the door to t
 and forgets, `watch` counts what a model in use is asked (`watched` is what it has counted, `learnt` what rows are held
 against), `generative` says how likely rows are and draws them, `written` makes a model of tables written by hand,
 `predict_file` writes answers to a file, with the strongest `reasons` of each row, `linear` and `graph` are views,
-`provenance` says where a model comes from, `joint` is the other model: the full joint table, and what it says about
-independence.
+`provenance` says where a model comes from, `sets` has prediction sets once `selection.sets` has scored rows for them,
+`joint` is the other model: the full joint table, and what it says about independence.
 """

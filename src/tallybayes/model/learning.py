@@ -16,6 +16,7 @@ from ..tally.traces import renewed_schema
 from ..tally.waiting import Pending
 from .provenance import History, names_of
 from .renewing import aged, known_slots, with_wide_stretches, without_classes, without_origin, without_traces
+from .sets import NOTE, sets_of, without_sets
 
 _ESTIMATED = ("classes", "log_prior", "beliefs", "families")
 
@@ -56,8 +57,17 @@ class Learning:
         if pending is not None:
             return self._later(pending.update(data, new_classes), added=1)
         before = self._tally("updated")
+        scored = NOTE in self.notes and weights is None
+        if scored:
+            rows = open_source(encode.as_table(self.schema, data), y, target=self.schema.target)
+            scored = rows.engine is None  # rows that live elsewhere take the sets away
+            data, y = (rows.repeatable(), None) if scored else (data, y)
         after = before.update(data, y, weights=weights, new_classes=new_classes)
-        return self._changed(after, aged(self.settings, before, after), self._after("added", after, data))
+        out = self._changed(after, aged(self.settings, before, after), self._after("added", after, data))
+        if not scored:
+            return out
+        own, new = cast(Any, self), cast(Any, out)
+        return cast(Self, replace(new, notes={**new.notes, NOTE: sets_of(own).with_rows(own, new, data).to_dict()}))
 
     def forget(self, data: Any, y: Any = None, *, weights: Any = None) -> Self:
         """The model as if these rows had never been counted; of the settings goes what only these rows had.
@@ -90,7 +100,21 @@ class Learning:
         settings = recalibrated(source, self.schema, self.settings, effort=effort, groups=groups, order=order)
         fitted: Any = self._tally("recalibrated").model(settings)
         rows = 0 if settings.calibrated is None else settings.calibrated.rows
-        return cast(Self, replace(fitted, notes=self.notes, history=self.history.after("recalibrated", rows)))
+        history = self.history.after("recalibrated", rows)
+        return cast(Self, replace(fitted, notes=without_sets(self.notes), history=history))
+
+    def with_sets(
+        self, data: Any, y: Any = None, *, folds: int | str | None = None, seed: int = 0, relearn: bool | None = None
+    ) -> Self:
+        """The model with what `predict_set` needs, taken from these rows as `tallybayes.prediction_sets` takes it.
+
+        It stays with the model and in its file. Rows of an update are added, scored by the model before it; `forget`
+        and `recalibrate` take the sets away, since every score of them was made with the rows or weights that go.
+        """
+        from ..selection.sets.calibrate import prediction_sets
+
+        found = prediction_sets(cast(Any, self), data, y, folds=folds, seed=seed, relearn=relearn)
+        return cast(Self, replace(cast(Any, self), notes={**self.notes, NOTE: found.to_dict()}))
 
     def _with_least(self, rows: int) -> Self:
         """The copy for others that `share` speaks of: the same families on `tally.at_least(rows)`."""
@@ -102,14 +126,14 @@ class Learning:
         settings = without_origin(without_traces(settings, before, after, copied=True))
         known = {name: family for name, family in self.families.items() if name in after.columns}
         out: Any = estimate(after, settings.about(after.schema.names), known=known)
-        return cast(Self, replace(out, notes=self.notes, history=self.history.without_names()))
+        return cast(Self, replace(out, notes=without_sets(self.notes), history=self.history.without_names()))
 
     def _changed(self, tally: Tally, settings: Settings | None = None, history: History | None = None) -> Self:
         """The model of a changed tally; by default under the same settings, whose fitted weights are a little older."""
         before = self._tally("changed")
         settings = settings or aged(self.settings, before, tally)
         history = history or self._after("added" if tally.rows > before.rows else "taken out", tally)
-        out: Any = replace(tally.model(settings), notes=self.notes, history=history)
+        out: Any = replace(tally.model(settings), notes=without_sets(self.notes), history=history)
         if settings.isotonic is not None and len(out.classes) > 2 >= len(self.classes):
             warn(
                 f"the isotonic curve is for two classes and is out of use now that there are {len(out.classes)}. "
@@ -120,6 +144,7 @@ class Learning:
     def _waiting(self, data: Any, y: Any, weights: Any) -> Pending | None:
         """Where a row that can wait would wait; None for rows that are counted at once."""
         plain = y is None and weights is None and self.schema.weights is None and not self.schema.receipts
+        plain = plain and NOTE not in self.notes  # of sets, each row has its score
         if not (plain and isinstance(data, Mapping) and encode.is_row(self.schema, data)):
             return None
         pending: Pending | None = self.__dict__.get("_pending")

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from ..selection.measure.importance import Importance
     from ..store.reveals import Reveals
     from ..store.share import SharedCopy
+    from .sets import PredictedSets
     from .watch import Watch
 
 
@@ -142,6 +143,21 @@ class Model(Learning, Generative, Scoring):
         """
         joint = self._of_one(rows, prior)
         return self._log_joint(rows, self._start(prior)) if joint is None else np.array([joint])
+
+    def predict_set(
+        self, rows: Any, coverage: float = 0.9, *, by_class: bool = False, smoothed: bool = False, empty: bool = False,
+        seed: int | None = None, calibration: Any = None, exact: bool = False,
+    ) -> PredictedSets:  # fmt: skip
+        """For each row a set of classes that holds the right one as often as `coverage` says; see `with_sets`.
+
+        `by_class` keeps the promise for every class by itself. The likeliest class is always in, unless sets may be
+        `empty`; `smoothed` draws lots (by `seed`) among ties, so that such sets cover no more often than asked.
+        `calibration` are the rows to go by where the model has no sets, and `exact=True` looks at all of them again
+        for every row and class: full conformal prediction.
+        """
+        from .sets import predicted_sets
+
+        return predicted_sets(self, rows, coverage, by_class, smoothed, empty, seed, calibration, exact)
 
     def parts(self, rows: Any) -> dict[str, Floats]:
         """What each column says, before weights: log P(value given class), rows × classes."""

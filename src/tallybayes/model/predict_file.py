@@ -21,11 +21,12 @@ from ..data import encode
 from ..data.batch import Batch
 from ..data.columns import as_column
 from ..data.files.writer import as_array, output_format, row_writer
-from ..data.outputs import PREDICTION, ROW, because_names, output_names
+from ..data.outputs import PREDICTION, ROW, SET, because_names, output_names
 from ..data.sources import open_source
 from . import posterior
 from .model import Model
 from .reasons import runners_up, strongest_terms
+from .sets import PredictedSets, checked_coverage, sets_of, strangeness
 
 ALL, NONE = "all", "none"
 
@@ -43,6 +44,8 @@ def predict_file(
     unsure_below: float | None = None,
     explain: int = 0,
     row_numbers: bool = False,
+    coverage: float | None = None,
+    by_class: bool = False,
 ) -> int:
     """How many rows were predicted: each row's class and probabilities are written to `out`, in the order of the rows.
 
@@ -50,10 +53,11 @@ def predict_file(
     class. The columns written are those of the data named in `keep` ("all" for all of them), `prediction`, and a
     `P(class)` for each class. With `explain=3` the three strongest terms of each row follow, as `because 1` and
     `log-odds 1` of the answer against the next likeliest class, and so on. `row_numbers` puts `row` before everything,
-    the first is 0. `out` is a path ending in .csv, .tsv, .jsonl or .parquet (the first three packed if they end in .gz
+    the first is 0. With a `coverage`, and perhaps `by_class`, `set` holds the classes of `Model.predict_set`, as
+    "yes | no". `out` is a path ending in .csv, .tsv, .jsonl or .parquet (the first three packed if they end in .gz
     or .zst), which appears only once it is complete, or an open binary file with a `format`.
     """
-    asked = Question(model, probabilities, prior, costs, unsure_below, explain, row_numbers)
+    asked = Question(model, probabilities, prior, costs, unsure_below, explain, row_numbers, coverage, by_class)
     return write_answers(asked, data, out, keep, format=format)[0]
 
 
@@ -68,11 +72,21 @@ class Question:
     unsure_below: float | None = None
     explain: int = 0
     row_numbers: bool = False
+    coverage: float | None = None
+    by_class: bool = False
     start: Floats = field(init=False)
 
     def __post_init__(self) -> None:
         if isinstance(self.explain, bool) or not isinstance(self.explain, (int, np.integer)) or self.explain < 0:
             raise SettingsError(f"explain={self.explain!r}", hint="take the number of terms to tell of each row: 3.")
+        if self.coverage is not None:
+            checked_coverage(self.coverage)
+            sets_of(self.model)
+            if self.prior is not None:
+                raise SettingsError(
+                    "prediction sets under another prior",
+                    hint="leave out one of the two: sets go by rows as they came.",
+                )
         object.__setattr__(self, "start", self.model._start(self.prior))
         posterior.decide(np.exp(self.start)[None, :], self.model.classes, self.unsure_below, self.costs)
 
@@ -80,7 +94,13 @@ class Question:
     def names(self) -> tuple[str, ...]:
         """The columns of the answers."""
         p = output_names(self.model.classes) if self.probabilities else ()
-        return (*((ROW,) if self.row_numbers else ()), PREDICTION, *p, *because_names(self.explain))
+        return (
+            *((ROW,) if self.row_numbers else ()),
+            PREDICTION,
+            *((SET,) if self.coverage else ()),
+            *p,
+            *because_names(self.explain),
+        )
 
     def answer(self, batch: Batch) -> Answers:
         """The answers to some rows."""
@@ -94,7 +114,12 @@ class Question:
         if self.explain:
             taken = best if self.unsure_below is None else posterior.decide(p, self.model.classes, None, self.costs)
             terms = strongest_terms(self.model, blocks, taken, runners_up(p, taken), self.explain)
-        return Answers(best, p, terms)
+        sets = None
+        if self.coverage is not None:
+            sets = sets_of(self.model).predicted(
+                self.model, strangeness(joint, self.start), self.coverage, self.by_class
+            )
+        return Answers(best, p, terms, sets)
 
     @cached_property
     def classes(self) -> pa.Array:
@@ -110,26 +135,30 @@ class Question:
         if self.unsure_below is not None:
             best = pa.array(answers.best, mask=answers.best == posterior.UNSURE)
         out = {PREDICTION: self.classes.take(best)}
+        if answers.sets is not None:
+            told = [" | ".join(str(canon.text(c)) for c in one) for one in answers.sets]
+            out[SET] = array(told, pa.string())
         if self.probabilities:
             each = map(array, np.ascontiguousarray(answers.p.T))
             out |= dict(zip(output_names(self.model.classes), each, strict=True))
         if answers.terms is not None:
-            told = (
+            reasons = (
                 column
                 for texts, odds in zip(*answers.terms, strict=True)
                 for column in (array(texts, pa.string()), pa.array(odds, mask=np.isnan(odds)))
             )
-            out |= dict(zip(because_names(self.explain), told, strict=True))
+            out |= dict(zip(because_names(self.explain), reasons, strict=True))
         return out
 
 
 @dataclass(frozen=True)
 class Answers:
-    """The number of each row's class, −1 for unsure, its probabilities, and the strongest terms if asked for."""
+    """The number of each row's class, −1 for unsure, its probabilities; the strongest terms and sets if asked for."""
 
     best: Ints
     p: Floats
     terms: tuple[list[list[str | None]], Floats] | None
+    sets: PredictedSets | None = None
 
 
 def write_answers(

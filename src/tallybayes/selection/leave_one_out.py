@@ -76,7 +76,7 @@ def leave_one_out(
         read = encode.labelled(tally.schema, batch)
         read = replace(read, blocks=encode.bags(read.blocks))
         if len(read.rows):
-            out.append(_Batch(tally, read, settings).scored(start))
+            out.append(LeftOutRows(tally, read, settings).scored(start))
         start += batch.rows
     if not out:
         raise DataError("no row of the data has a label", hint=f"fill in the target {tally.schema.target!r}.")
@@ -92,7 +92,7 @@ def leave_one_out(
     )
 
 
-class _Batch:
+class LeftOutRows:
     """The labelled rows of one batch, and the tally they are taken out of one by one."""
 
     def __init__(self, tally: Tally, read: Labelled, settings: Settings) -> None:
@@ -181,18 +181,16 @@ class _Batch:
     def _column(self, name: str) -> Floats:
         column, block = self.tally.schema[name], self.read.blocks[name]
         own = for_column(self.settings, name)
-        chosen = own.families.get(name)
-        family = default_family(column.kind) if chosen is None else family_for(chosen, column.kind)
-        smoothing = own.smoothing_of(name)
-        whole = self.read.weights is None and name not in own.corrections
-        if whole and type(family) is Categorical and isinstance(block, Codes) and own.unseen == "no evidence":
-            if type(smoothing) is Laplace and smoothing.alpha > 0:
-                return self._categorical(column, block, smoothing.alpha)
-        elif whole and type(family) is Gaussian and isinstance(block, (Numbers, Vectors)):
-            averaged = own.predictive if family.predictive is None else family.predictive
-            if family.variance == "own" and not averaged:
-                return self._gaussian(column, block, family.unbiased, own)
-        elif whole and isinstance(block, Bag) and column.width is None and (way := reading(column, own)) is not None:
+        closed = None if self.read.weights is not None else _closed_form(column, own)
+        if closed == "category" and isinstance(block, Codes):
+            smoothing = own.smoothing_of(name)
+            assert isinstance(smoothing, Laplace)
+            return self._categorical(column, block, smoothing.alpha)
+        if closed == "gaussian" and isinstance(block, (Numbers, Vectors)):
+            family = family_for(own.families.get(name) or default_family(column.kind), column.kind)
+            assert isinstance(family, Gaussian)
+            return self._gaussian(column, block, family.unbiased, own)
+        if closed == "words" and isinstance(block, Bag) and (way := reading(column, own)) is not None:
             grid = WordGrid.of(self.tally.columns[name], [(c, 0) for c in self.tally.classes])
             if grid is not None and len(self.tally.classes) > 1:
                 words = grid.training(np.ones(1, dtype=bool))
@@ -245,6 +243,27 @@ class _Batch:
             said = log_normal(at[:, None], mean, floored(sd, all_sd[:, None], context))
             out[there] += np.where(all_sd[:, None] > 0, said, 0.0)[same.ravel()]
         return self._alive(out)
+
+
+def has_closed_forms(tally: Tally, settings: Settings) -> bool:
+    """Whether leaving out every row is one pass, and no column has to be believed anew for each of them."""
+    each = (_closed_form(column, for_column(settings, column.name)) for column in tally.schema.counted)
+    return tally.schema.weights is None and separable([settings]) and all(each)
+
+
+def _closed_form(column: Column, own: Settings) -> str | None:
+    """Which of the closed forms a column has under settings of its own, if any."""
+    if column.name in own.corrections:
+        return None
+    chosen = own.families.get(column.name)
+    family = default_family(column.kind) if chosen is None else family_for(chosen, column.kind)
+    smoothing = own.smoothing_of(column.name)
+    if type(family) is Categorical and column.like == "category" and own.unseen == "no evidence":
+        return "category" if type(smoothing) is Laplace and smoothing.alpha > 0 else None
+    if type(family) is Gaussian and column.like in ("number", "vector"):
+        averaged = own.predictive if family.predictive is None else family.predictive
+        return "gaussian" if family.variance == "own" and not averaged else None
+    return "words" if column.about.words and column.width is None and reading(column, own) is not None else None
 
 
 class _Left:

@@ -12,6 +12,7 @@ from ..base.disk import write_atomically
 from ..base.errors import SettingsError, unknown
 from ..data.kinds import kept
 from ..model.model import Model
+from ..model.sets import told_notes
 from ..tally.tally import Tally
 from .json import scorer_json
 from .onnx import onnx_bytes
@@ -48,7 +49,7 @@ def model_card(model: Model) -> str:
     raw, free = model.parameters()
     lines += ["", f"Numbers in the model: {raw:,}, of which {free:,} are free.", "", "## Choices", ""]
     lines += [f"- smoothing: {_safe(model.settings.smoothing, 200)}", f"- prior: {_safe(model.settings.prior, 200)}"]
-    lines += [f"- {_safe(key)}: {_safe(value, 200)}" for key, value in model.notes.items()]
+    lines += [f"- {_safe(key)}: {_safe(value, 200)}" for key, value in told_notes(model.notes).items()]
     told = [f"- {word}: {_safe(said, 2_000)}" for word, said in model.provenance.lines()]
     lines += ["", "## Where it comes from", "", *told]
     lines += ["", "## What the model file reveals", "", *_revealed(model, tally), ""]

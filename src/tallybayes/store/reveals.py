@@ -31,6 +31,7 @@ from ..families.base import Family
 from ..families.calibration import Correction
 from ..families.settings import Settings, concern
 from ..model.model import Model
+from ..model.sets import told_notes
 from ..tally.guard import how_often
 from ..tally.tally import Tally
 from ..tally.traces import weighted
@@ -187,7 +188,9 @@ class _Reader:
                 continue
             each = value.items() if isinstance(value, Mapping) else [("", value)]
             lines += [RevealedLine(f.name, f"{key}: {_shown(v)}" if key != "" else _shown(v)) for key, v in each]
-        lines += [RevealedLine("note", f"{key}: {canon.printable(value, 200)}") for key, value in notes.items()]
+        lines += [
+            RevealedLine("note", f"{key}: {canon.printable(value, 200)}") for key, value in told_notes(notes).items()
+        ]
         told = ["settings, and notes of your own"] if lines else []
         lines += (named := [RevealedLine("file", name) for name in files])
         told += ["names of files that were counted: share() leaves them out, forget() does not"] if named else []
