@@ -165,7 +165,7 @@ class Folds:
         return self.held_out_each([settings or Settings()], fold, parts=parts)[0]
 
     def counting(self, inside: Bools) -> Folds:
-        """The same rows, numbered fold · len(inside) + part, of which those of some parts are counted, all are scored."""
+        """The same rows, numbered fold · len(inside) + part, of which some parts are counted and all are scored."""
         parts = len(inside)
         kept = [_name(label, cell // parts) if inside[cell % parts] else None for label, cell in self.names]
         cells = self.cells.regroup(kept)

@@ -21,7 +21,6 @@ import pyarrow as pa
 from scipy.special import ndtr, ndtri
 
 from ...base.arrays import Bools, Floats, Ints
-from ...base.arrow import array
 from ...base.canon import many, printable, text
 from ...base.errors import DataError, SettingsError, unknown
 from ...base.show import Page, Shown, signed

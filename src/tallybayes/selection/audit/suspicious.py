@@ -7,7 +7,7 @@ are chosen once, by all rows, and folds are subtracted: a row's own label is in 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,6 @@ from ...base.arrow import array
 from ...base.canon import many
 from ...base.errors import DataError, SettingsError
 from ...base.show import Page, Shown
-from ...data import encode
 from ...data.batch import Batch, Source
 from ...data.columns import as_column
 from ...data.files.writer import as_array
@@ -34,14 +33,14 @@ from ...tally.tally import Tally
 from ..folds import HeldOut, count_folds
 from ..leave_one_out import leave_one_out
 from ..measure.cross_validate import LEAVE_ONE_OUT, opened, whole_fit
-from ..parts import Plan, one_row, some_rows
+from ..parts import Plan, one_row
 from .noise import LabelNoise
 
 if TYPE_CHECKING:
     from ...explain.explanation import Explanation
 
 _FOLDS = 10
-_SHOWN, _FEWEST = 10, 20  # rows on a screen; rows to review where fewer are flagged
+_SHOWN, _FEW, _FEWEST = 10, 5, 20  # rows on a screen, and where none is flagged; rows to review where fewer are
 TERMS = 3  # that are told of each row
 _ROWS = 4096  # whose terms are looked for at once
 
@@ -153,7 +152,7 @@ class Suspicious(Shown):
         return texts, odds
 
     def _page(self) -> Page:
-        shown = self.review(min(max(self.flagged, 1), _SHOWN) if self.flagged else 5)
+        shown = self.review(min(self.flagged or _FEW, _SHOWN))
         named = [f"{n} (audit)" if f"{n} (audit)" in shown.column_names else n for n in _HEAD]
         lines = [[*_HEAD]]
         for row in shown.select(named).to_pylist():
@@ -169,17 +168,16 @@ class Suspicious(Shown):
     def summary(self) -> str:
         """What was found, in a sentence or two."""
         judged = many(len(self.rows), "label")
-        left = (
-            f" {many(self.unjudged, 'row')} of a class that no other rows have were not judged."
-            if self.unjudged
-            else ""
-        )
+        left = ""
+        if self.unjudged:
+            left = f" {many(self.unjudged, 'row')} of a class that no other rows have were not judged."
         if not self.flagged:
-            sign = f"p = {self.noise.p_value:.2g}" if self.noise.p_value < 1 else "none"
-            return f"None of {judged} is contradicted beyond chance (sign of wrong labels: {sign}). The least likely:{left}"
+            found = f"a test of wrong labels has p = {self.noise.p_value:.2g}"
+            return f"None of {judged} is contradicted beyond chance: {found}.{left} The least likely are"
+        verb = "is" if self.flagged == 1 else "are"
         return (
-            f"{self.flagged:,} of {judged} are contradicted by the other rows; at most {1 - self.confidence:.0%} of these "
-            f"are expected to be right. About {self.expected:,.0f} labels are wrong in all.{left}"
+            f"{self.flagged:,} of {judged} {verb} contradicted by the other rows; at most {1 - self.confidence:.0%} of "
+            f"these are expected to be right. About {self.expected:,.0f} labels are wrong in all.{left}"
         )
 
 
@@ -214,8 +212,6 @@ def _joined(pieces: list[Batch]) -> Batch:
     """Batches of the same columns as one."""
     if len(pieces) == 1:
         return pieces[0]
-    from dataclasses import replace
-
     columns = {name: _stacked([p.columns[name] for p in pieces]) for name in pieces[0].columns}
     return replace(pieces[0], columns=columns, rows=sum(p.rows for p in pieces), sampled=True)
 
@@ -261,11 +257,10 @@ def suspicious(
     any label is wrong does not say so, which in rows without wrong labels happens at most that often by chance.
 
     >>> import tallybayes as tb
-    >>> rows = {"sky": ["sunny", "rainy"] * 40, "play": ["yes", "no"] * 40}
-    >>> rows["play"][6] = "no"
-    >>> found = tb.suspicious(rows, "play", settings=tb.Settings())
-    >>> found.flagged_rows
-    [6]
+    >>> rows = {"sky": ["sunny", "rainy"] * 90, "play": ["yes", "no"] * 90, "wind": ["weak", "strong"] * 90}
+    >>> rows["play"][6], rows["play"][9] = "no", "yes"
+    >>> sorted(tb.suspicious(rows, "play", settings=tb.Settings()).flagged_rows)
+    [6, 9]
     """
     if not is_number(confidence) or not 0 < confidence < 1:
         raise SettingsError(f"confidence={confidence!r}", hint="take a share between 0 and 1, e.g. 0.9.")
