@@ -106,19 +106,15 @@ class SourceEffects(Shown):
         return self.model.forget(self.tallies[self._named(source)])
 
     def _page(self) -> Page:
-        lines = [["source", "rows", "disagreement", "interval", "gain to others", "interval", "wrong", "p", ""]]
+        lines = [["source", "rows", "disagreement", "gain to others", "wrong", "p", ""]]
         for e in self.each[:_SHOWN]:
-            figures = [t for f in (e.disagreement, e.gain) for t in (signed(f[0], 3), _interval(f))]
             p = "< 0.0001" if e.p_value < 1e-4 else f"{e.p_value:.4f}"
-            lines.append([e.source, f"{e.rows:,}", *figures, f"{e.wrong:.0%}", p, "suspect" if e.suspect else ""])
+            figures = [_with_reach(e.disagreement), _with_reach(e.gain), f"{e.wrong:.0%}", p]
+            lines.append([e.source, f"{e.rows:,}", *figures, "suspect" if e.suspect else ""])
         if len(self.each) > _SHOWN:
-            lines.append([f"… {len(self.each) - _SHOWN:,} more, less suspect"])
-        return Page(
-            self.summary,
-            lines,
-            left={0, 8},
-            foot=f"Nats per row, with {self.confidence:.0%} intervals for all sources at once.",
-        )
+            lines.append([f"… {len(self.each) - _SHOWN:,} more", *[""] * 6])
+        sure = f"{self.confidence:.0%} intervals for all sources at once"
+        return Page(self.summary, lines, left={0, 6}, foot=f"Nats per row, ± {sure}; p adjusted for their number.")
 
     @property
     def summary(self) -> str:
@@ -129,8 +125,8 @@ class SourceEffects(Shown):
         return f"{many(len(self.each), 'source')} by {printable(self.by, 30)}: {found}"
 
 
-def _interval(figure: Figure) -> str:
-    return f"{signed(figure[1], 3)} to {signed(figure[2], 3)}"
+def _with_reach(figure: Figure) -> str:
+    return f"{signed(figure[0], 3)} ± {figure[2] - figure[0]:.3f}"
 
 
 def sources(

@@ -161,7 +161,7 @@ class Suspicious(Shown):
             lines.append([str(number), str(label), str(likelier), f"{p:.4f}", f"{wrong:.2f}", because])
         lines[0] = [*_HEAD[:-2], "because (log-odds)"]
         if self.flagged > _SHOWN:
-            lines.append([f"… {self.flagged - _SHOWN:,} more"])
+            lines.append([f"… {self.flagged - _SHOWN:,} more", *[""] * 5])
         return Page(self.summary, lines, left={1, 2, 5}, foot=f"Rows are numbered from 0; {self.said_of}.")
 
     @property
