@@ -57,6 +57,7 @@ class Suspicious(Shown):
     labels: Ints  # as class numbers
     likelier: Ints  # the likeliest other class
     probability: Floats  # of the label, by rows that are not this one
+    probability_of_likelier: Floats
     wrong: Floats  # P(label is wrong)
     flagged: int
     noise: LabelNoise
@@ -74,6 +75,11 @@ class Suspicious(Shown):
     def flagged_rows(self) -> list[int]:
         """The numbers of the flagged rows, the most suspicious first."""
         return [int(row) for row in self.rows[: self.flagged]]
+
+    @property
+    def outdone(self) -> int:
+        """How many labels are less likely than another class, right or wrong."""
+        return int(np.count_nonzero(self.probability < self.probability_of_likelier))
 
     @property
     def expected(self) -> float:
@@ -172,8 +178,10 @@ class Suspicious(Shown):
         if self.unjudged:
             left = f" {many(self.unjudged, 'row')} of a class that no other rows have were not judged."
         if not self.flagged:
-            found = f"a test of wrong labels has p = {self.noise.p_value:.2g}"
-            return f"None of {judged} is contradicted beyond chance: {found}.{left} The least likely are"
+            return (
+                f"There is no clear sign of wrong labels among {len(self.rows):,} (p = {self.noise.p_value:.2g}), which is no proof that "
+                f"all are right: {self.outdone:,} are less likely than another class.{left} The least likely are"
+            )
         verb = "is" if self.flagged == 1 else "are"
         return (
             f"{self.flagged:,} of {judged} {verb} contradicted by the other rows; at most {1 - self.confidence:.0%} of "
@@ -327,12 +335,13 @@ def _ranked(
     own = log_p[np.arange(len(judged)), labels]
     others = log_p.copy()
     others[np.arange(len(judged)), labels] = -np.inf
-    order = np.lexsort((judged, own, -wrong))
+    order = np.lexsort((judged, -wrong, own))
     right = np.cumsum(1.0 - wrong[order]) / np.arange(1, len(order) + 1)
     enough = np.flatnonzero(right <= 1 - confidence)
     flagged = int(enough[-1]) + 1 if len(enough) and noise.p_value <= 1 - confidence else 0
     return Suspicious(
         held.classes, held.rows[judged][order], labels[order], np.argmax(others, axis=1)[order], np.exp(own[order]),
+        np.exp(others.max(axis=1)[order]),
         wrong[order], flagged, noise, len(held.labels) - len(judged), float(confidence), said, source,
         lambda place: model_of(int(judged[order[place]])), schema.target,
     )  # fmt: skip
