@@ -57,9 +57,9 @@ class Suspicious(Shown):
     labels: Ints  # as class numbers
     likelier: Ints  # the likeliest other class
     probability: Floats  # of the label, by rows that are not this one
-    probability_of_likelier: Floats
     wrong: Floats  # P(label is wrong)
     flagged: int
+    contradicted: int  # rows in which another class is as likely as it is in its own rows; hard rows are among them
     noise: LabelNoise
     unjudged: int  # rows of a class that no other row outside of their fold has
     confidence: float
@@ -75,11 +75,6 @@ class Suspicious(Shown):
     def flagged_rows(self) -> list[int]:
         """The numbers of the flagged rows, the most suspicious first."""
         return [int(row) for row in self.rows[: self.flagged]]
-
-    @property
-    def outdone(self) -> int:
-        """How many labels are less likely than another class, right or wrong."""
-        return int(np.count_nonzero(self.probability < self.probability_of_likelier))
 
     @property
     def expected(self) -> float:
@@ -109,12 +104,12 @@ class Suspicious(Shown):
         return self._model_of(self._place[row])[1]().explain(one_row(self._source, row))
 
     def review(self, n: int | None = None) -> pa.Table:
-        """The n most suspicious rows with all columns of the data; all flagged ones, and at least 20, unless said.
+        """The n most suspicious rows with all columns of the data; unless said, as many as are flagged or contradicted.
 
         Before these stand the row's number, the likelier class, P(label) and P(wrong), and the terms that speak
         against the label, with their log-odds. Correct the column of labels and count it again.
         """
-        n = max(self.flagged, _FEWEST) if n is None else n
+        n = max(self.flagged, self.contradicted, _FEWEST) if n is None else n
         if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
             raise SettingsError(f"review({n!r})", hint="take a whole number of rows.")
         taken = self.rows[:n]
@@ -158,17 +153,17 @@ class Suspicious(Shown):
         return texts, odds
 
     def _page(self) -> Page:
-        shown = self.review(min(self.flagged or _FEW, _SHOWN))
+        shown = self.review(min(self.flagged or max(self.contradicted, _FEW), _SHOWN))
         named = [f"{n} (audit)" if f"{n} (audit)" in shown.column_names else n for n in _HEAD]
-        lines = [[*_HEAD]]
+        sure = 1 if self.flagged else 0  # without a sign of wrong labels P(wrong) would say too much
+        lines = [["row", "label", "likelier", "P(label)", *["P(wrong)"] * sure, "because (log-odds)"]]
         for row in shown.select(named).to_pylist():
             number, label, likelier, p, wrong, term, said = row.values()
             because = "" if term is None else f"{term} ({said:+.2f})"
-            lines.append([str(number), str(label), str(likelier), f"{p:.4f}", f"{wrong:.2f}", because])
-        lines[0] = [*_HEAD[:-2], "because (log-odds)"]
-        if self.flagged > _SHOWN:
-            lines.append([f"… {self.flagged - _SHOWN:,} more", *[""] * 5])
-        return Page(self.summary, lines, left={1, 2, 5}, foot=f"Rows are numbered from 0; {self.said_of}.")
+            lines.append([str(number), str(label), str(likelier), f"{p:.4f}", *[f"{wrong:.2f}"] * sure, because])
+        if (more := (self.flagged or self.contradicted) - _SHOWN) > 0:
+            lines.append([f"… {more:,} more", *[""] * (4 + sure)])
+        return Page(self.summary, lines, left={1, 2, 4 + sure}, foot=f"Rows are numbered from 0; {self.said_of}.")
 
     @property
     def summary(self) -> str:
@@ -178,9 +173,10 @@ class Suspicious(Shown):
         if self.unjudged:
             left = f" {many(self.unjudged, 'row')} of a class that no other rows have were not judged."
         if not self.flagged:
+            verb = "is" if self.contradicted == 1 else "are"
             return (
-                f"There is no clear sign of wrong labels among {len(self.rows):,} (p = {self.noise.p_value:.2g}), which is no proof that "
-                f"all are right: {self.outdone:,} are less likely than another class.{left} The least likely are"
+                f"{self.contradicted:,} of {judged} {verb} contradicted by the other rows, but whether wrong or only hard "
+                f"cannot be told from the counts (p = {self.noise.p_value:.2g}).{left}"
             )
         verb = "is" if self.flagged == 1 else "are"
         return (
@@ -307,6 +303,17 @@ def suspicious(
     return _ranked(held, source, schema, confidence, said, lambda at: (k := int(held.folds[at]), lambda: model_of(k)))
 
 
+def _contradicted(log_p: Floats, labels: Ints) -> int:
+    """How many rows have another class that is likelier, and as likely as it is on average in the rows that have it.
+
+    The count of confident learning (Northcutt, Jiang and Chuang, 2021).
+    """
+    p, k, at = np.exp(log_p), log_p.shape[1], np.arange(len(labels))
+    rows = np.maximum(np.bincount(labels, minlength=k), 1)
+    usual = np.bincount(labels, p[at, labels], k) / rows
+    return int(np.count_nonzero(((p >= usual) & (p > p[at, labels][:, None])).any(axis=1)))
+
+
 def _left_out(source: Source, schema: Schema, settings: Settings, confidence: float) -> Suspicious:
     tally = Tally.of(schema, source)
     held = leave_one_out(tally, source, settings=settings)
@@ -341,7 +348,7 @@ def _ranked(
     flagged = int(enough[-1]) + 1 if len(enough) and noise.p_value <= 1 - confidence else 0
     return Suspicious(
         held.classes, held.rows[judged][order], labels[order], np.argmax(others, axis=1)[order], np.exp(own[order]),
-        np.exp(others.max(axis=1)[order]),
-        wrong[order], flagged, noise, len(held.labels) - len(judged), float(confidence), said, source,
+        wrong[order], flagged, _contradicted(log_p, labels), noise, len(held.labels) - len(judged), float(confidence),
+        said, source,
         lambda place: model_of(int(judged[order[place]])), schema.target,
     )  # fmt: skip
