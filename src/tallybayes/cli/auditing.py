@@ -70,9 +70,10 @@ def suspicious(
     from ..selection.audit.suspicious import suspicious as found_in
 
     form = "csv" if output in (None, "-") else output_format(output, None)[0]
+    held_out = folds or ("leave-one-out" if textbook and groups is None else 10)
     given = _given(data, target, schema_file, weights, reading, textbook)
     with data.open("auditing", work=True) as source:
-        found = found_in(source, confidence=confidence, effort=effort, folds=folds, groups=groups, **given)
+        found = found_in(source, confidence=confidence, effort=effort, folds=held_out, groups=groups, **given)
     written = None
     if output is not None:
         table = found.review(top)
@@ -93,7 +94,7 @@ def _given(
     data: Data, target: str | None, schema_file: str | None, weights: str | None, reading: Reading, textbook: bool
 ) -> dict[str, Any]:
     """What the library is told of the columns."""
-    settings = {"settings": {"smoothing": 1} if textbook else None}
+    settings = {"settings": {"smoothing": 1, "families": "gaussian"} if textbook else None}
     if schema_file is None:
         if target is None:
             raise click.UsageError("say which column holds the labels: --target COLUMN (or give a --schema)")

@@ -1,7 +1,7 @@
 """Labels that the other rows contradict: every row is scored by a model that has not counted it.
 
-With settings that were given each row is taken out of the tally by itself, or its fold is; settings that rows choose
-are chosen once, by all rows, and folds are subtracted: a row's own label is in none of the counts that judge it.
+Folds are subtracted, or each row is taken out of the tally by itself: a row's own label is in none of the counts that
+judge it. Settings that rows choose are chosen once, by all rows.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 _FOLDS = 10
 _SHOWN, _FEW, _FEWEST = 10, 5, 20  # rows on a screen, and where none is flagged; rows to review where fewer are
 TERMS = 3  # that are told of each row
+_LOOKED_AT = 3  # times as many, of which some speak for the label
 _ROWS = 4096  # whose terms are looked for at once
 
 
@@ -145,11 +146,12 @@ class Suspicious(Shown):
             for start in range(0, len(places), _ROWS):
                 at = np.array(places[start : start + _ROWS])
                 blocks = model._read(batch.take(at))
-                found, said = strongest_terms(model, blocks, known[self.likelier[at]], known[self.labels[at]], TERMS)
-                odds[:, at] = said
-                for rank, each in enumerate(found):
-                    for place, text in zip(at.tolist(), each, strict=True):
-                        texts[rank][place] = text
+                number_of = (known[self.likelier[at]], known[self.labels[at]])
+                found, said = strongest_terms(model, blocks, *number_of, _LOOKED_AT * TERMS)
+                for i, place in enumerate(at.tolist()):
+                    against = np.flatnonzero(said[:, i] > 0)[:TERMS]  # NaN where there is none
+                    for rank, own in enumerate(against.tolist()):
+                        texts[rank][place], odds[rank, place] = found[own][i], said[own, i]
         return texts, odds
 
     def _page(self) -> Page:
@@ -175,8 +177,8 @@ class Suspicious(Shown):
         if not self.flagged:
             verb = "is" if self.contradicted == 1 else "are"
             return (
-                f"{self.contradicted:,} of {judged} {verb} contradicted by the other rows, but whether wrong or only hard "
-                f"cannot be told from the counts (p = {self.noise.p_value:.2g}).{left}"
+                f"{self.contradicted:,} of {judged} {verb} contradicted by the other rows, but whether wrong or only "
+                f"hard cannot be told from the counts (p = {self.noise.p_value:.2g}).{left}"
             )
         verb = "is" if self.flagged == 1 else "are"
         return (
@@ -243,7 +245,7 @@ def suspicious(
     settings: SettingsLike = None,
     weights: Any = None,
     effort: str = "default",
-    folds: int | str | None = None,
+    folds: int | str = _FOLDS,
     groups: str | None = None,
     by: str | None = None,
     seed: int = 0,
@@ -254,11 +256,11 @@ def suspicious(
 ) -> Suspicious:
     """The rows whose label the others contradict, the most suspicious first, with the terms that do; print it.
 
-    Every row is scored by a model that has not counted it. With `settings` it is taken out of the tally by itself;
-    without them `tb.fit` chooses once, and ten folds are held out by subtraction (`folds`, `groups` and `by` are as for
-    `cross_validate`). How many labels are wrong is estimated from all rows at once (see `tallybayes.selection.audit`),
-    and as many are flagged as leave at most the share 1 − `confidence` of right ones among them; none where a test that
-    any label is wrong does not say so, which in rows without wrong labels happens at most that often by chance.
+    Every row is scored by a model that has not counted it: folds are held out by subtraction, under `settings` or those
+    that `tb.fit` chooses, once (`folds`, `groups` and `by` are as for `cross_validate`). With settings and
+    `folds="leave-one-out"` each row is taken out of the tally by itself. How many labels are wrong is estimated from
+    all rows at once (see `tallybayes.selection.audit`), and as many are flagged as leave at most the share
+    1 − `confidence` of right ones among them, none where a test at that level finds no sign of wrong labels.
 
     >>> import tallybayes as tb
     >>> rows = {"sky": ["sunny", "rainy"] * 90, "play": ["yes", "no"] * 90, "wind": ["weak", "strong"] * 90}
@@ -268,8 +270,8 @@ def suspicious(
     """
     if not is_number(confidence) or not 0 < confidence < 1:
         raise SettingsError(f"confidence={confidence!r}", hint="take a share between 0 and 1, e.g. 0.9.")
-    alone = folds == LEAVE_ONE_OUT or (folds is None and settings is not None and groups is None and by is None)
-    if folds is not None and folds != LEAVE_ONE_OUT and (isinstance(folds, (bool, str)) or folds < 2):
+    alone = folds == LEAVE_ONE_OUT
+    if not alone and (isinstance(folds, bool) or not isinstance(folds, (int, np.integer))):
         raise SettingsError(f"folds={folds!r}", hint=f"take a whole number of at least 2, or {LEAVE_ONE_OUT!r}.")
     if alone and settings is None:
         raise SettingsError(
@@ -277,8 +279,7 @@ def suspicious(
         )
     if alone and (groups is not None or by is not None):
         raise SettingsError("leaving out each row by itself and folds by a column", hint="choose one of the two.")
-    number = _FOLDS if folds is None or isinstance(folds, str) else int(folds)
-    plan = Plan(number, groups is None and by is None, groups, by, None, seed)
+    plan = Plan(_FOLDS if isinstance(folds, str) else int(folds), groups is None and by is None, groups, by, None, seed)
     reading = Reading.of(missing, strict, date_format, fold, kinds)
     source, schema, given = opened(data, target, y, weights, plan, schema, reading)
     if settings is None:
