@@ -18,6 +18,7 @@ MEANING = {
     "a": "one of two tallies",
     "b": "the other of two tallies",
     "data": "rows with their labels, or anything that opens as a table",
+    "source": "one of those that rows come from",
     "of": "the class that is asked about",
     "audited": "labels of rows drawn at random",
     "since": "labels of rows that were not",
@@ -61,7 +62,7 @@ MEANING = {
     "repeats": "how often the rows are dealt into folds anew",
     "stratify": "each fold has its share of each class",
     "groups": "a column whose equal values stay together",
-    "by": "a column whose values are the folds",
+    "by": "a column whose values are the folds, or the sources",
     "order": "a column of times",
     "relearn": "settings were learnt from the rows",
     "intervals": "say how sure figures are",
@@ -158,6 +159,8 @@ QUICK = {
     "learning_curve": {"folds": 2, "sizes": (1.0,)},
     "validation_curve": {"folds": 2, "values": (1,)},
     "fit": {"calibrate": False},
+    "suspicious": {"settings": {"smoothing": 1}, "folds": 2},
+    "sources": {"settings": {"smoothing": 1}, "folds": 2, "by": "sky"},
 }
 
 

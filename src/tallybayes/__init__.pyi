@@ -54,6 +54,11 @@ from .model.predict_file import predict_file as predict_file
 from .model.sets import PredictedSets as PredictedSets
 from .model.sets import PredictionSets as PredictionSets
 from .model.watch import Watch as Watch
+from .selection.audit.sources import SourceEffects as SourceEffects
+from .selection.audit.sources import forget_source as forget_source
+from .selection.audit.sources import sources as sources
+from .selection.audit.suspicious import Suspicious as Suspicious
+from .selection.audit.suspicious import suspicious as suspicious
 from .selection.choose.fit import count as count
 from .selection.choose.fit import fit as fit
 from .selection.choose.fit import textbook as textbook

@@ -58,16 +58,27 @@ def _tell_new_classes(old: Model, new: Model, *, error: bool) -> None:
 @click.command(short_help="Uncount rows, as if never seen.")
 @MODEL
 @_WEIGHTS
+@click.option(
+    "--by", metavar="COLUMN", help="Says where a row comes from; with --source only rows of one are forgotten."
+)
+@click.option("--source", "value", metavar="VALUE", help="The value of --by whose rows are forgotten; others stay.")
 @_INSTEAD
 @reads_data
-def forget(model: str, data: Data, weights: str | None, output: str | None) -> None:
+def forget(model: str, data: Data, weights: str | None, by: str | None, value: str | None, output: str | None) -> None:
     """Make a model as if the rows of DATA had never been counted. MODEL is replaced at once or not at all.
 
+    With --by site --source north only the rows of DATA that have north as their site.
     Families and weights that were chosen with these rows stay; `fit` again to choose anew.
     """
+    if (by is None) != (value is None):
+        raise click.UsageError("--by COLUMN and --source VALUE go together")
     with changing(output or model, model):
         known = load_model(model)
         with data.open("forgetting") as source:
+            if by is not None:
+                from ..selection.audit.sources import rows_of_source
+
+                source = rows_of_source(source, value, by)
             new = known.forget(source, weights=weights)
         _save(known, new, output or model)
 

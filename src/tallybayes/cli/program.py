@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from .answers import explain, importance, predict
+from .auditing import sources, suspicious
 from .counting import forget, merge, recalibrate, sets, shift, subtract, update
 from .fitting import fit, tune
 from .mail import mail
@@ -39,7 +40,7 @@ def tallybayes() -> None:
 
 
 for _command in (
-    fit, predict, evaluate, explain, importance, show_, report, tune, compare, update, forget, merge, subtract,
-    recalibrate, sets, shift, export, share, serve, mail, reference_,
+    fit, predict, evaluate, explain, importance, show_, report, tune, compare, suspicious, sources, update, forget,
+    merge, subtract, recalibrate, sets, shift, export, share, serve, mail, reference_,
 ):  # fmt: skip
     tallybayes.add_command(_command)

@@ -164,11 +164,12 @@ class Folds:
         """Every row (or those of one fold) scored once, by the model of the other folds."""
         return self.held_out_each([settings or Settings()], fold, parts=parts)[0]
 
-    def up_to(self, step: int, steps: int) -> Folds:
-        """The same rows, numbered fold · steps + step, of which those before a step are counted and all are scored."""
-        kept = [_name(label, cell // steps) if cell % steps < step else None for label, cell in self.names]
+    def counting(self, inside: Bools) -> Folds:
+        """The same rows, numbered fold · len(inside) + part, of which some parts are counted and all are scored."""
+        parts = len(inside)
+        kept = [_name(label, cell // parts) if inside[cell % parts] else None for label, cell in self.names]
         cells = self.cells.regroup(kept)
-        pieces = [replace(p, folds=p.folds // steps, counted=p.folds % steps < step) for p in self.pieces]
+        pieces = [replace(p, folds=p.folds // parts, counted=inside[p.folds % parts]) for p in self.pieces]
         names, known = tuple(_split_name(c) for c in cells.classes), frozenset(label for label, _ in self.names)
         return Folds(self.schema, cells, names, tuple(pieces), self.source, self.past, known)
 

@@ -103,15 +103,16 @@ def cross_validate(
 
 
 def whole_fit(
-    schema: Schema | None, target: str, weights: str | None, plan: Plan, settings: Settings | None, reading: Reading
-) -> Fitter:
+    schema: Schema | None, target: str, weights: str | None, plan: Plan, settings: Settings | None, reading: Reading,
+    effort: str = "default",
+) -> Fitter:  # fmt: skip
     """`tb.fit` as a function of training rows: with this schema, or inferring one that ignores what decides folds."""
 
     def fitted(rows: Source) -> Model:
         if schema is not None:
-            return fit(rows, schema=schema, settings=settings)
+            return fit(rows, schema=schema, settings=settings, effort=effort)
         rest = without_columns(rows, plan.columns)
-        return fit(rest, target, weights=weights, settings=settings, **reading.options)
+        return fit(rest, target, weights=weights, settings=settings, effort=effort, **reading.options)
 
     return fitted
 

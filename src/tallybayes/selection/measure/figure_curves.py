@@ -147,8 +147,8 @@ def learning_curve(
     n = len(shares)
     cells = count_folds(source, schema, by_position(np.where(at >= 0, at * n + step, -1)))
     base = Settings.of(stated, schema)
-    found = [_figures(cells.up_to(i + 1, n), [base])[0] for i in range(n)]
-    rows = [_rows_counted(cells.up_to(i + 1, n)) for i in range(n)]
+    found = [_figures(cells.counting(np.arange(n) <= i), [base])[0] for i in range(n)]
+    rows = [_rows_counted(cells.counting(np.arange(n) <= i)) for i in range(n)]
     values = tuple(round(r) for r in rows)
     title = f"{int((at >= 0).sum()):,} rows, {int(at.max()) + 1} folds: figures by how many rows were counted"
     return _curve(title, "rows", values, rows, found, metrics)

@@ -1,0 +1,220 @@
+"""Wrong labels and bad sources: found by leaving rows out of a tally, beside cleanlab and beside training again.
+
+    python benchmarks/audit.py labels [--seeds 3] [--names adult sms_spam …] [--rows 12000]
+    python benchmarks/audit.py sources [--runs 100] [--names adult …]
+    python benchmarks/audit.py exact [--rows 1000000]
+
+labels: 5% of the labels are changed to another class. `tb.suspicious` and cleanlab (its better of logistic regression
+and boosting, by the seed's average precision) rank the rows on the same five folds; "gain" is what forgetting the first
+5% (and fitting the weights anew on the rest) adds to the accuracy of the same `tb.fit` model on a third of the rows,
+kept apart with their labels as they are. Needs cleanlab and scikit-learn. sources: ten sources drawn at random, 30% of
+the labels of one of them changed: how often it is ranked first, and how often any is suspect where none is bad. exact:
+the models without each source are those of counting the other rows again, in memory or from a file per source, bit by
+bit, and the processor time of both.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # waiting threads would be charged to the peers
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from pyarrow import csv
+
+import tallybayes as tb
+
+FOLDER = Path(os.environ.get("TALLYBAYES_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
+NAMES = ("adult", "mushroom", "spambase", "credit_approval", "sms_spam", "trec_questions")
+NO_FEATURES = ["split", "target_fine", "id", "part", "name", "ticket", "boat", "body", "Speaker Number", "rating"]
+FOLDS, WRONG, FEWEST = 5, 0.05, 20
+
+
+def table(name: str, seed: int, most: int) -> pd.DataFrame:
+    """Rows in random order, without the classes of a few rows."""
+    rows = pd.read_parquet(FOLDER / f"{name}.parquet").drop(columns=NO_FEATURES, errors="ignore")
+    rows = rows.rename(columns={"survived": "target"}).sample(frac=1, random_state=seed)[:most]
+    rows["target"] = rows["target"].astype(str)
+    many = rows["target"].map(rows["target"].value_counts()) >= FEWEST
+    return rows[many].reset_index(drop=True)
+
+
+def changed(labels: pd.Series, which: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """The labels with some changed to another class, each alike."""
+    classes, codes = np.unique(labels.to_numpy(str), return_inverse=True)
+    other = (codes + rng.integers(1, len(classes), len(codes))) % len(classes)
+    return classes[np.where(which, other, codes)].astype(object)
+
+
+def peers(rows: pd.DataFrame) -> dict[str, Any]:
+    """What cleanlab is given probabilities by: pipelines for tables, or for texts."""
+    from sklearn.compose import make_column_transformer
+    from sklearn.decomposition import TruncatedSVD
+    from sklearn.ensemble import HistGradientBoostingClassifier
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.impute import SimpleImputer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
+
+    numbers = [c for c in rows if pd.api.types.is_numeric_dtype(rows[c])]
+    others = [c for c in rows if c not in numbers]
+    boosting = HistGradientBoostingClassifier(random_state=0)
+    if list(rows) == ["text"]:
+        words = make_column_transformer((TfidfVectorizer(sublinear_tf=True), "text"))
+        return {
+            "logistic regression": make_pipeline(words, LogisticRegression(C=10, max_iter=1000)),
+            "boosting": make_pipeline(words, TruncatedSVD(100, random_state=0), boosting),
+        }
+    one_hot = OneHotEncoder(handle_unknown="ignore")
+    codes = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1, encoded_missing_value=-1)
+    scaled = make_pipeline(SimpleImputer(), StandardScaler())
+    return {
+        "logistic regression": make_pipeline(
+            make_column_transformer((scaled, numbers), (one_hot, others)), LogisticRegression(max_iter=1000)
+        ),
+        "boosting": make_pipeline(make_column_transformer((codes, others), ("passthrough", numbers)), boosting),
+    }
+
+
+def cleanlab_order(name: str, rows: pd.DataFrame, fold: np.ndarray) -> tuple[np.ndarray, float]:
+    """The rows in cleanlab's order by one classifier, and the processor time."""
+    from cleanlab.rank import get_label_quality_scores
+
+    begun = time.process_time()
+    classes, labels = np.unique(rows["target"].to_numpy(str), return_inverse=True)
+    x, p = rows.drop(columns="target"), np.zeros((len(rows), len(classes)))
+    for k in range(FOLDS):
+        fitted = peers(x)[name].fit(x[fold != k], labels[fold != k])
+        p[np.ix_(fold == k, fitted.classes_)] = fitted.predict_proba(x[fold == k])
+    order = np.argsort(get_label_quality_scores(labels, p), kind="stable")
+    return order, time.process_time() - begun
+
+
+def precision(order: np.ndarray, wrong: np.ndarray) -> float:
+    """Average precision of an order."""
+    hit = wrong[order]
+    return float((np.cumsum(hit) / np.arange(1, len(hit) + 1))[hit].mean())
+
+
+def labels(given: Any) -> None:
+    from sklearn.model_selection import StratifiedKFold
+
+    found = []
+    for name in given.names:
+        for seed in range(given.seeds):
+            rows = table(name, seed, given.rows)
+            test, rows = rows[: len(rows) // 3], rows[len(rows) // 3 :].reset_index(drop=True)
+            rng = np.random.default_rng(seed)
+            wrong = rng.random(len(rows)) < WRONG
+            rows["target"] = changed(rows["target"], wrong, rng)
+            fold = np.zeros(len(rows), dtype=np.int64)
+            dealt = StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(rows, rows["target"])
+            for k, (_, inside) in enumerate(dealt):
+                fold[inside] = k
+            begun = time.process_time()
+            ours = tb.suspicious(rows.assign(fold=fold), "target", by="fold")
+            took = time.process_time() - begun
+            theirs = {n: cleanlab_order(n, rows, fold) for n in peers(rows.drop(columns="target"))}
+            better = max(theirs, key=lambda n: precision(theirs[n][0], wrong))
+            model, top = tb.fit(rows, "target"), round(WRONG * len(rows))
+            accuracy = lambda m, test=test: float((m.predict(test) == test["target"].to_numpy()).mean())  # noqa: E731
+            gains = [
+                accuracy(model.forget(rows.iloc[o[:top]]).recalibrate(rows.iloc[o[top:]])) - accuracy(model)
+                for o in (ours.rows, theirs[better][0])
+            ]
+            right = 1 - wrong[ours.rows[: ours.flagged]].mean() if ours.flagged else 0.0
+            line = {
+                "name": name, "rows": len(rows), "seed": seed, "precision": precision(ours.rows, wrong),
+                "cleanlab": precision(theirs[better][0], wrong), "better": better, "seconds": took,
+                "its seconds": theirs[better][1], "both seconds": sum(t for _, t in theirs.values()),
+                "gain": gains[0], "its gain": gains[1], "flagged": ours.flagged, "right among flagged": float(right),
+                "expected wrong": ours.expected, "wrong": int(wrong.sum()),
+            }  # fmt: skip
+            found.append(line)
+            print({k: round(v, 4) if isinstance(v, float) else v for k, v in line.items()}, flush=True)
+    means = pd.DataFrame(found).groupby("name", sort=False).mean(numeric_only=True).drop(columns="seed")
+    print(means.round(4).to_string())
+    print(means.mean().round(4).to_string())
+
+
+def sources(given: Any) -> None:
+    for name in given.names:
+        first = suspected = alarms = others = 0
+        for run in range(given.runs):
+            rows = table(name, run, given.rows)
+            rng = np.random.default_rng(run)
+            rows["source"] = rng.integers(0, 10, len(rows)).astype(str)
+            clean = tb.sources(rows, "target", by="source", effort="quick")
+            alarms += bool(clean.suspects)
+            bad = str(rng.integers(0, 10))
+            which = (rows["source"] == bad).to_numpy() & (rng.random(len(rows)) < 0.3)
+            rows["target"] = changed(rows["target"], which, rng)
+            found = tb.sources(rows, "target", by="source", effort="quick")
+            first += found.each[0].source == bad
+            suspected += bad in found.suspects
+            others += bool({*found.suspects} - {bad})
+        said = f"ranked first in {first}, suspect in {suspected}, another one too in {others}"
+        print(f"{name}: of {given.runs} runs {said}; some suspect where none is bad in {alarms}", flush=True)
+
+
+def exact(given: Any) -> None:
+    rng = np.random.default_rng(0)
+    n = given.rows
+    y, site = rng.integers(0, 2, n), rng.integers(0, 10, n)
+    letters = pa.array(list("abcdefgh"))
+    columns = {f"x{j}": rng.normal(y * 0.3 * j, 1.0) for j in range(4)}
+    columns |= {
+        f"c{j}": letters.take(pa.array((rng.integers(0, 8, n) + y * (rng.random(n) < 0.2)) % 8)) for j in range(4)
+    }
+    columns |= {
+        "site": pa.array([f"s{i}" for i in range(10)]).take(pa.array(site)),
+        "target": np.array(["no", "yes"])[y],
+    }
+    rows = pa.table(columns)
+    found = tb.sources(rows, "target", by="site", settings={"families": "gaussian"})
+    assert found.model.tally is not None
+    schema, took = found.model.tally.schema, np.zeros(3)  # from memory, from files, by subtraction
+    with tempfile.TemporaryDirectory() as folder:
+        for s in range(10):
+            csv.write_csv(rows.filter(pa.array(site == s)), f"{folder}/s{s}.csv")
+        for s in range(10):
+            rest = rows.filter(pa.array(site != s)).combine_chunks()
+            begun = time.process_time()
+            anew = tb.count(rest, schema=schema).model(found.model.settings)
+            middle = time.process_time()
+            files = tb.count([f"{folder}/s{i}.csv" for i in range(10) if i != s], schema=schema)
+            end = time.process_time()
+            less = found.without(f"s{s}")
+            took += middle - begun, end - middle, time.process_time() - end
+            assert less.tally == anew.tally == files and less.tally.digest == files.digest
+            assert np.array_equal(less.predict_proba(rows[:1000]), anew.predict_proba(rows[:1000]))
+    memory, files, subtracted = took.tolist()
+    print(f"{n:,} rows, ten models equal to the bit: subtracted {subtracted:.3f} s")
+    print(f"counted again from memory {memory:.2f} s, {subtracted / memory:.2%} of which is the subtraction")
+    print(f"counted again from CSV {files:.2f} s, {subtracted / files:.2%} of which is the subtraction")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["labels", "sources", "exact"])
+    parser.add_argument("--names", nargs="*", default=list(NAMES))
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--runs", type=int, default=100)
+    parser.add_argument("--rows", type=int)
+    given: Any = parser.parse_args()
+    given.rows = given.rows or {"labels": 12_000, "sources": 4000, "exact": 1_000_000}[given.what]
+    warnings.simplefilter("ignore")
+    {"labels": labels, "sources": sources, "exact": exact}[given.what](given)
+
+
+if __name__ == "__main__":
+    main()

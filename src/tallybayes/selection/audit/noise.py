@@ -1,0 +1,138 @@
+"""How many labels are wrong, from probabilities of rows that were held out, and how likely each of them is.
+
+A label is right, and then follows the model's probabilities, or it is wrong, and then it is any other class alike:
+
+    P(label j given row) = (1 − ε_j)·p_j + Σ_{t≠j} ε_t·p_t / (K − 1),    p ∝ (held-out probability)^scale
+
+ε_t is the share of wrong labels among the rows of class t, and a row's label is wrong with probability
+1 − (1 − ε_j)·p_j / P(label j given row), one less the local false discovery rate of Efron (2010). The scale is fitted
+along with the rates: probabilities that were fitted to labels of which some are wrong are too careful. Whether there
+are wrong labels at all is a likelihood-ratio test of ε = 0, which lies on the edge: half of it is χ² of one degree.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.special import chdtrc
+
+from ...base.arrays import Floats, Ints, log_sum_exp
+
+_LEAST = -30.0  # log-probabilities below this tell no more
+_SCALES = (-2.0, 2.5)  # natural logs of the scale between which it is sought
+_STEPS = 40  # of the sums of rates by class
+_BORROWED = 20.0  # rows of the common rate that each class begins with
+_DIFFER = 0.05  # p-value below which the rates of classes differ
+
+
+@dataclass(frozen=True)
+class LabelNoise:
+    """The shares of wrong labels by class, and what the rows say of there being any."""
+
+    rates: Floats  # by class: the share of its rows that have another label
+    common: float  # the same for all classes alike
+    scale: float
+    p_value: float  # of no label being wrong
+
+    @classmethod
+    def of(cls, log_p: Floats, labels: Ints, weights: Floats | None = None) -> LabelNoise:
+        """The likeliest shares: rows × classes of held-out log-probabilities, and the label of each row."""
+        w = np.ones(len(labels)) if weights is None else weights
+        if log_p.shape[1] < 2 or not w.sum() > 0:
+            return cls(np.zeros(log_p.shape[1]), 0.0, 1.0, 1.0)
+        log_p = np.maximum(log_p, _LEAST)
+        at = np.arange(len(labels))
+
+        def right(log_scale: float) -> Floats:
+            scaled = np.exp(log_scale) * log_p
+            return np.asarray(np.exp(scaled[at, labels] - log_sum_exp(scaled)))
+
+        def without(log_scale: float) -> float:
+            return -float(w @ np.log(np.maximum(right(log_scale), np.exp(_LEAST))))
+
+        def with_noise(log_scale: float) -> float:
+            return -common_rate(right(log_scale), w, log_p.shape[1])[1]
+
+        null, found = (
+            minimize_scalar(f, bounds=_SCALES, method="bounded", options={"xatol": 0.01}) for f in (without, with_noise)
+        )
+        common, _ = common_rate(right(found.x), w, log_p.shape[1])
+        gain = 2.0 * max(float(null.fun - found.fun), 0.0)
+        p_value = 0.5 * float(chdtrc(1, gain)) if gain > 0 else 1.0
+        scale = float(np.exp(found.x))
+        return cls(_by_class(_scaled(log_p, scale), labels, w, common), common, scale, p_value)
+
+    def right(self, log_p: Floats, labels: Ints) -> Floats:
+        """The probability of each label, were no label wrong."""
+        p = _scaled(np.maximum(log_p, _LEAST), self.scale)
+        return np.asarray(p[np.arange(len(labels)), labels])
+
+    def wrong(self, log_p: Floats, labels: Ints) -> Floats:
+        """P(label is wrong), row by row."""
+        p = _scaled(np.maximum(log_p, _LEAST), self.scale)
+        own = (1.0 - self.rates[labels]) * p[np.arange(len(labels)), labels]
+        others = _others(p, labels, self.rates)
+        return np.asarray(others / np.maximum(own + others, 1e-300))
+
+
+def common_rate(right: Floats, w: Floats, classes: int) -> tuple[float, float]:
+    """The likeliest share of wrong labels, the same for all classes, and its log-likelihood, by Newton's method.
+
+    P(label) = p + ε·(q − p) with p of the label and q = (1 − p)/(K − 1) is linear in ε, so its log is concave.
+    """
+    p = np.maximum(right, np.exp(_LEAST))
+    slope = (1.0 - p) / max(classes - 1, 1) - p
+    rate, most = 0.0, (classes - 1) / classes
+    for _ in range(50):
+        share = slope / np.maximum(p + rate * slope, 1e-300)
+        first, second = float(w @ share), float(w @ (share * share))
+        step = first / second if second > 0 else 0.0
+        new = min(max(rate + step, 0.0 if first < 0 else rate / 2), most)
+        if abs(new - rate) < 1e-9:
+            break
+        rate = new
+    return rate, float(w @ np.log(np.maximum(p + rate * slope, 1e-300)))
+
+
+def _scaled(log_p: Floats, scale: float) -> Floats:
+    scaled = scale * log_p
+    return np.asarray(np.exp(scaled - log_sum_exp(scaled)[:, None]))
+
+
+def _others(p: Floats, labels: Ints, rates: Floats) -> Floats:
+    """P(the label came about by mistake), row by row."""
+    each = p * rates
+    own = each[np.arange(len(labels)), labels]
+    return np.asarray((each.sum(axis=1) - own) / max(p.shape[1] - 1, 1))
+
+
+def _by_class(p: Floats, labels: Ints, w: Floats, common: float) -> Floats:
+    """The rates class by class, by expectation and maximisation; the common rate where rows do not tell them apart.
+
+    Small classes lean on the common rate.
+    """
+    at, k = np.arange(len(labels)), p.shape[1]
+    rates = alike = np.full(k, common)
+    if common == 0:
+        return rates
+
+    def shares(rates: Floats) -> tuple[Floats, Floats]:
+        """P(label and true class), rows × classes, and its sum over classes."""
+        each = p * rates / (k - 1)
+        each[at, labels] = p[at, labels] * (1.0 - rates[labels])
+        return each, np.maximum(each.sum(axis=1), 1e-300)
+
+    for _ in range(_STEPS):
+        each, total = shares(rates)
+        each *= (w / total)[:, None]
+        rows = each.sum(axis=0)
+        right = np.bincount(labels, each[at, labels], k)
+        new = (rows - right + _BORROWED * common) / (rows + _BORROWED)
+        close = np.abs(new - rates).max() < 1e-6
+        rates = new
+        if close:
+            break
+    gain = 2.0 * float(w @ (np.log(shares(rates)[1]) - np.log(shares(alike)[1])))
+    return rates if gain > 0 and chdtrc(k - 1, gain) <= _DIFFER else alike
