@@ -66,6 +66,7 @@ _HOMES = {
     "Twin": "selection.rivals.logistic_twin",  # the first name of LogisticTwin
     "Watch": "model.watch",
     "WhatIf": "explain.what_if",
+    "Windows": "tally.windows",
     "WordVectors": "data.word_vectors",
     "assumptions": "model.joint.assumptions",
     "check_joint_table": "model.joint.check",

@@ -86,6 +86,7 @@ from .store.sealed import load_sealed as load_sealed
 from .store.share import SharedCopy as SharedCopy
 from .tally.tally import Tally as Tally
 from .tally.unlabelled import count_unlabelled as count_unlabelled
+from .tally.windows import Windows as Windows
 
 __version__: str
 __all__: list[str]

@@ -1,0 +1,437 @@
+"""A tally per period of time, of which any window is a sum and the oldest leaves by subtraction.
+
+    window(start, end) = Σ tallies of the periods start ≤ p < end         decayed = Σ 2^−⌊age / half-life⌋ · tally
+
+Periods are hours, days, weeks, months, whole numbers or so many rows each. Sums are kept in a tree: a node of level l has
+the 2^l periods whose numbers agree but for their last l bits, so that a window is a sum of at most 2·log₂(periods)
+nodes, and rows that come late change as few. A window that has moved on by a period is the last one plus the new less
+the old. All of this is exact, so that whichever way a window was come by, it has the digest of its rows counted anew.
+"""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_left, insort
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..base import canon, threads
+from ..base.arrays import Ints
+from ..base.errors import CannotForget, DataError, SettingsError, did_you_mean
+from ..data import encode
+from ..data.batch import Batch, Source
+from ..data.blocks import Groups
+from ..data.dates import UNITS, unit_name, unit_number
+from ..data.schema import Schema
+from ..data.sources import open_source
+from .tally import Tally, add_tallies, count_rows, sum_tallies
+from .traces import by_renewed, renewed, watched
+
+if TYPE_CHECKING:
+    from ..families.settings import SettingsLike
+    from ..model.model import Model
+
+NUMBER = "number"  # periods are the whole numbers of a column
+_TOGETHER = 16  # tallies of a period that wait to be added
+_HALVINGS = 64  # half-lives after which a row counts nothing unless more are asked for: it would weigh 2⁻⁶⁴
+
+
+class Windows:
+    """Counts by period: `add` rows as they come, late ones too, and ask for the model of any stretch of periods.
+
+    >>> from tallybayes.data.schema import Column
+    >>> schema = Schema([Column("Sky", "category")], target="Play")
+    >>> windows = Windows(schema, by="day", time="When")
+    >>> windows.add({"Sky": ["sunny", "rainy"], "Play": ["yes", "no"], "When": ["2024-05-30T18:00", "2024-05-31"]})
+    >>> windows.periods, windows.last(1)
+    (('2024-05-30', '2024-05-31'), Tally: 1 row · no 1 · 1 column)
+    """
+
+    def __init__(
+        self, schema: Schema, by: str | int = "day", time: str | None = None,
+        *, parts: MutableMapping[int, Tally] | None = None, arrived: int = 0,
+    ) -> None:  # fmt: skip
+        """`by`: "hour", "day", "week" or "month" that the column `time` lies in, in UTC; "number", where `time` holds
+        the whole number of the period itself; or how many rows a period has, as they come.
+
+        `parts` and `arrived` are how a folder gives back what it has; see `load`.
+        """
+        rows = isinstance(by, (int, np.integer)) and not isinstance(by, bool)
+        if rows and int(by) < 1:
+            raise SettingsError(f"by={by!r} rows in each period", hint="take a whole number of at least 1.")
+        if not rows and by not in (*UNITS, NUMBER):
+            near = did_you_mean(str(by), (*UNITS, NUMBER))
+            raise SettingsError(
+                f"by={by!r}",
+                hint=f"{near}take 'hour', 'day', 'week', 'month', 'number' (time= names a column of whole numbers) or "
+                "a number of rows.",
+            )
+        if rows and time is not None:
+            raise SettingsError(
+                f"by={by!r} rows beside time={time!r}", hint="rows are numbered as they come: leave time out."
+            )
+        self.by: str | int = int(by) if rows else str(by)
+        self.time = time if rows else _time_column(schema, str(by), time)
+        self.schema = schema
+        self._parts: MutableMapping[int, Tally] = {} if parts is None else parts
+        self._keys = sorted(self._parts)
+        self._arrived = arrived  # rows that were given, labelled or not: the number of the next where rows are numbered
+        self._nodes: dict[tuple[int, int], Tally | None] = {}
+        self._asked: tuple[Mapping[int, Tally], Tally] | None = None  # the window before, and what it was the sum of
+
+    # ---- periods
+
+    @property
+    def periods(self) -> tuple[str, ...]:
+        """The periods that have rows, in their order."""
+        return tuple(map(self.name, self._keys))
+
+    @property
+    def rows(self) -> int:
+        """How many rows all periods have counted."""
+        return self.window().rows
+
+    def name(self, number: int) -> str:
+        """How the period of a number is called: 2024-05-31T18, 2024-05-31, 2024-W22, 2024-05 or the number itself."""
+        return unit_name(number, str(self.by)) if self.by in UNITS else str(number)
+
+    def number(self, period: Any) -> int:
+        """The number of the period that is called so or begins then."""
+        if self.by not in UNITS:
+            try:
+                return int(canon.text(period) or "")
+            except ValueError:
+                raise SettingsError(
+                    f"{period!r} is no number of a period", hint=f"periods are whole numbers, {self._span()}."
+                ) from None
+        try:
+            found = unit_number(period, str(self.by))
+        except ValueError:
+            raise SettingsError(
+                f"{period!r} is no time", hint=f"write 2024-05-31 or 2024-05-31T18:00; there are {self._span()}."
+            ) from None
+        if found is None:
+            raise SettingsError(
+                f"{str(period)!r} lies within a {self.by}, of which only the whole was counted",
+                hint=f"a window begins and ends between two of them; there are {self._span()}.",
+            )
+        return found
+
+    def _span(self) -> str:
+        return f"{self.name(self._keys[0])} to {self.name(self._keys[-1])}" if self._keys else "none yet"
+
+    def __getitem__(self, period: Any) -> Tally:
+        """The tally of one period; that of no rows where none has come."""
+        number = self.number(period)
+        return self._parts[number] if number in self._parts else Tally.zero(self.schema)
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def __iter__(self) -> Iterator[tuple[str, Tally]]:
+        return ((self.name(k), self._parts[k]) for k in self._keys)
+
+    # ---- rows come and go
+
+    def add(self, data: Any, y: Any = None, weights: Any = None) -> None:
+        """Count more rows, each in its own period, however late it comes; all of them, or none where one is refused."""
+        source = self._source(data, y, weights)
+        counted, rows = self._count(source, self._arrived)
+        self._change({k: add_tallies([self._parts[k], t]) if k in self._parts else t for k, t in counted.items()})
+        self._arrived += rows
+
+    def forget(self, data: Any, y: Any = None, weights: Any = None, *, period: Any = None) -> None:
+        """Make it as if these rows had never been counted, each in its own period; refused if one cannot have been.
+
+        `period` says which one, where it is no column of the rows: needed where a period is a number of rows.
+        """
+        if period is None and isinstance(self.by, int):
+            raise CannotForget(
+                f"rows do not say in which {self.by:,} of them they were counted",
+                hint="say so: forget(rows, period=3).",
+            )
+        source = self._source(data, y, weights)
+        only = None if period is None else self.number(period)
+        gone = self._count(source, 0)[0] if only is None else {only: Tally.of(self.schema, source)}
+        rest = {}
+        for k, tally in gone.items():
+            there = self._parts[k] if k in self._parts else Tally.zero(self.schema)
+            rest[k] = there - tally
+            if (problem := rest[k].impossible()) is not None:
+                there.forget(tally)  # says why, in its words, where counts of rows can tell
+                raise CannotForget(
+                    f"forgetting would leave {problem} in {self.name(k)}; nothing has been forgotten",
+                    hint="these rows were never counted there as they are now: check times, labels and values.",
+                )
+        before = self.window() if watched(self.schema) else None
+        self._change(rest)
+        self._renew(before)
+
+    def drop(self, before: Any) -> None:
+        """Leave out all periods before one, as if their rows had never come."""
+        end = bisect_left(self._keys, self.number(before))
+        self._change({k: Tally.zero(self.schema) for k in self._keys[:end]})
+
+    def _renew(self, before: Tally | None) -> None:
+        """Take out of the schema what only forgotten rows had."""
+        if before is None:
+            return
+        after = self.window()
+        new = renewed(before, after).schema
+        if new is after.schema or not self._keys:
+            return
+        self.schema = new.cut_by(None)
+        self._change({k: by_renewed(self._parts[k], new) for k in self._keys})
+
+    def _source(self, data: Any, y: Any, weights: Any) -> Source:
+        return open_source(encode.as_table(self.schema, data), y, weights=weights, target=self.schema.target)
+
+    def _count(self, source: Source, first: int) -> tuple[dict[int, Tally], int]:
+        """The tallies of the periods that a source has rows of, and how many rows it has; `first` numbers the first."""
+        if source.engine is not None:
+            if self.time is None:
+                raise DataError(
+                    f"{source.name} has no order in which {self.by:,} rows at a time could be counted",
+                    hint="name a column: by='day', time='…', or by='number' for one of whole numbers.",
+                )
+            return source.engine.count_periods(self.schema, self.by, self.time), 0
+        rows = 0
+
+        def numbered() -> Iterator[tuple[Batch, int, bool]]:
+            nonlocal rows
+            for batch in source.batches(self._wanted()):
+                yield batch, first + rows, rows == 0
+                rows += batch.rows
+
+        each = threads.each(lambda item: self._of_batch(*item), numbered())
+        return sum_by_period(each), rows
+
+    def _wanted(self) -> Any:
+        wanted = dict(encode.wanted(self.schema))
+        if self.time is not None:
+            kind = "date" if self.by in UNITS else ""
+            wanted[self.time] = kind if wanted.get(self.time, kind) == kind else ""
+        return wanted
+
+    def _of_batch(self, batch: Batch, start: int, first: bool) -> dict[int, Tally]:
+        if batch.rows == 0:
+            return {}
+        if self.time is None:
+            return count_by_period(self.schema, batch, (start + np.arange(batch.rows)) // int(self.by), first=first)
+        return count_by_period(
+            self.schema, batch, encode.periods(self.schema, batch, self.time, str(self.by)), first=first
+        )
+
+    def _change(self, new: Mapping[int, Tally]) -> None:
+        """Put tallies in the place of those of some periods; one of nothing takes its period away."""
+        for k, tally in new.items():
+            there = k in self._parts
+            if tally.classes or tally.skipped:
+                self._parts[k] = tally
+                if not there:
+                    insort(self._keys, k)
+            elif there:
+                del self._parts[k]
+                self._keys.remove(k)
+            for level in {level for level, _ in self._nodes}:
+                self._nodes.pop((level, k >> level), None)
+
+    # ---- sums
+
+    def window(self, start: Any = None, end: Any = None) -> Tally:
+        """The tally of the periods from `start` up to `end`, which is no part of it; None: from the first, to the last."""
+        return self._window(*self._bounds(start, end))
+
+    def last(self, n: int, end: Any = None) -> Tally:
+        """The tally of the `n` periods before `end`, or up to the newest; those without rows are counted, too."""
+        stop = self._end(end)
+        return self._window(stop - _whole(n, "last"), stop)
+
+    def decayed(self, half_life: int = 1, end: Any = None, *, halvings: int = _HALVINGS) -> Tally:
+        """The tally in which rows of the newest `half_life` periods weigh 1, those before them ½, then ¼ and so on.
+
+        It is the tally of rows with these weights, to the last bit: a power of two moves bits, and amounts go on below
+        one. Rows older than `halvings` half-lives are left out. `end`: as it was before that period.
+        """
+        life, most = _whole(half_life, "half_life"), _whole(halvings, "halvings")
+        stop = self._end(end)
+        total: Tally | None = None
+        oldest = max(stop - life * most, self._keys[0] if self._keys else stop)
+        for back in reversed(range(-(-(stop - oldest) // life))):
+            part = self._window(stop - life * (back + 1), stop - life * back, keep=False)
+            total = part if total is None else part + total.halved()
+        found = Tally.zero(self.schema) if total is None else total
+        return replace(found, schema=found.schema._with(receipts=False), labels=found.labels.without("receipts"))
+
+    def model(
+        self, settings: SettingsLike = None, *, start: Any = None, end: Any = None,
+        last: int | None = None, half_life: int | None = None,
+    ) -> Model:  # fmt: skip
+        """The model of a window (`start`, `end`, or `last` so many periods), or of all rows as they decay."""
+        return self.tally(start=start, end=end, last=last, half_life=half_life).model(settings)
+
+    def tally(
+        self, *, start: Any = None, end: Any = None, last: int | None = None, half_life: int | None = None
+    ) -> Tally:
+        """The tally of a window or of decayed rows, whichever is asked for."""
+        if sum(x is not None for x in (start, last, half_life)) > 1:
+            raise SettingsError(
+                "more than one of start, last and half_life", hint="a window begins at start, or has the last periods."
+            )
+        if half_life is not None:
+            return self.decayed(half_life, end)
+        return self.window(start, end) if last is None else self.last(last, end)
+
+    def _end(self, end: Any) -> int:
+        if end is not None:
+            return self.number(end)
+        return self._keys[-1] + 1 if self._keys else 0
+
+    def _bounds(self, start: Any, end: Any) -> tuple[int, int]:
+        stop = self._end(end)
+        begin = self.number(start) if start is not None else min(self._keys[0], stop) if self._keys else stop
+        if begin > stop:
+            raise SettingsError(
+                f"a window from {self.name(begin)} to {self.name(stop)}", hint="it begins before it ends."
+            )
+        return begin, stop
+
+    def _window(self, start: int, stop: int, *, keep: bool = True) -> Tally:
+        keys = self._keys[bisect_left(self._keys, start) : bisect_left(self._keys, stop)]
+        parts = {k: self._parts[k] for k in keys}
+        terms = self._moved_on(parts)
+        nodes = (
+            [t for level, i in cover(start, stop) if (t := self._node(level, i)) is not None]
+            if (terms is None)
+            else terms
+        )
+        total = add_tallies(nodes) if nodes else Tally.zero(self.schema)
+        if keep:
+            self._asked = parts, total
+        return total
+
+    def _moved_on(self, parts: Mapping[int, Tally]) -> list[Tally] | None:
+        """The window before, what has come since and what has left; None where that is more than the tree has to add."""
+        if self._asked is None:
+            return None
+        before, total = self._asked
+        come = [t for k, t in parts.items() if before.get(k) is not t]
+        left = [t for k, t in before.items() if parts.get(k) is not t]
+        if len(come) + len(left) > min(len(parts), 2 * max(len(parts), 1).bit_length()) / 2:
+            return None
+        return [total, *come, *(-t for t in left)]
+
+    def _node(self, level: int, index: int) -> Tally | None:
+        """The sum of 2^level periods; None where none has rows."""
+        start, stop = (bisect_left(self._keys, i << level) for i in (index, index + 1))
+        if stop - start <= 1:
+            return self._parts[self._keys[start]] if stop > start else None
+        if (level, index) not in self._nodes:
+            halves = [self._node(level - 1, 2 * index + half) for half in (0, 1)]
+            self._nodes[level, index] = add_tallies([t for t in halves if t is not None])
+        return self._nodes[level, index]
+
+    # ---- files
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a folder of Parquet files, one per period, of which only those that changed are written anew.
+
+        Whoever pulls the plug meanwhile finds all periods as they were or all as they are.
+        """
+        from ..store.windows import save_folder
+
+        save_folder(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Windows:
+        """The windows in a folder that `save` wrote; a period is read when it is first asked for."""
+        from ..store.windows import load_folder
+
+        return load_folder(path)
+
+    def __repr__(self) -> str:
+        each = f"{self.by:,} rows" if isinstance(self.by, int) else str(self.by)
+        by = f"by {each}" + (f" of {canon.printable(self.time, 40)}" if self.time else "")
+        return f"Windows: {canon.many(len(self), 'period')} {by}" + (f" · {self._span()}" if self._keys else "")
+
+
+def _time_column(schema: Schema, by: str, time: str | None) -> str:
+    """The column that says the period; where the schema reads one column of dates it need not be named."""
+    if time is not None:
+        return time
+    dates = list(dict.fromkeys(c.reads for c in schema.columns if c.part is not None))
+    if by in UNITS and len(dates) == 1:
+        return dates[0]
+    found = f"; the schema reads dates of {canon.printable(', '.join(dates), 80)}" if dates else ""
+    raise SettingsError(
+        f"by={by!r} without the column that says the period{found}", hint="name it: tb.Windows(schema, by, time='…')."
+    )
+
+
+def _whole(given: Any, name: str) -> int:
+    if isinstance(given, bool) or not isinstance(given, (int, np.integer)) or given < 1:
+        raise SettingsError(f"{name}={given!r}", hint="take a whole number of periods, at least 1.")
+    return int(given)
+
+
+def cover(start: int, stop: int) -> Iterator[tuple[int, int]]:
+    """The fewest nodes (level, index) of the tree that hold the periods from start up to stop, and no others.
+
+    >>> list(cover(3, 9))
+    [(0, 3), (2, 1), (0, 8)]
+    """
+    while start < stop:
+        level = (stop - start).bit_length() - 1
+        if start:
+            level = min(level, (start & -start).bit_length() - 1)
+        yield level, start >> level
+        start += 1 << level
+
+
+def count_by_period(schema: Schema, batch: Batch, periods: Ints, *, first: bool = False) -> dict[int, Tally]:
+    """The tally of each period that a batch has rows of: counted once, by class and period together, then taken apart."""
+    read = encode.labelled(schema, batch, first=first)
+    skipped: dict[int, int] = {}
+    if read.skipped:
+        weight = encode.weights(schema, batch)
+        none = (encode.labels(schema, batch).codes < 0) & (True if weight is None else weight > 0)
+        numbers, counts = np.unique(periods[none], return_counts=True)
+        skipped = dict(zip(numbers.tolist(), counts.tolist(), strict=True))
+    numbers, at = np.unique(periods[read.rows], return_inverse=True)
+    width = max(len(read.classes), 1)
+    used, group = np.unique(at * width + read.labels, return_inverse=True)
+    # names that sort as (period, class) do: both stand in order
+    both = [f"{u // width:09d}{u % width:09d}" for u in used.tolist()]
+    whole = count_rows(schema, both, Groups(group, len(both), read.weights), read.blocks)
+    parts = dict(_apart(whole, [(int(numbers[u // width]), read.classes[u % width]) for u in used.tolist()]))
+    for k, count in skipped.items():
+        parts[k] = replace(parts.get(k, Tally.zero(schema)), skipped=count)
+    return parts
+
+
+def _apart(tally: Tally, names: list[tuple[int, str]]) -> Iterator[tuple[int, Tally]]:
+    """The tallies by period of one whose classes are (period, class), in order: halved until one period is left."""
+    periods = sorted({period for period, _ in names})
+    if len(periods) <= 1:
+        if periods:
+            yield periods[0], tally.regroup([label for _, label in names])
+        return
+    middle = next(i for i, (period, _) in enumerate(names) if period >= periods[len(periods) // 2])
+    for start, stop in ((0, middle), (middle, len(names))):
+        kept = [c if start <= i < stop else None for i, c in enumerate(tally.classes)]
+        yield from _apart(tally.regroup(kept), names[start:stop])
+
+
+def sum_by_period(each: Iterable[Mapping[int, Tally]]) -> dict[int, Tally]:
+    """The sums by period of tallies by period, of which only a few are in memory at a time."""
+    waiting: dict[int, list[Tally]] = {}
+    for parts in each:
+        for k, tally in parts.items():
+            of_one = waiting.setdefault(k, [])
+            of_one.append(tally)
+            if len(of_one) >= _TOGETHER:
+                waiting[k] = [add_tallies(of_one)]
+    return {k: total for k, parts in waiting.items() if (total := sum_tallies(parts)) is not None}
