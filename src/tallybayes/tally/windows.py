@@ -2,8 +2,8 @@
 
     window(start, end) = Σ tallies of the periods start ≤ p < end         decayed = Σ 2^−⌊age / half-life⌋ · tally
 
-Periods are hours, days, weeks, months, whole numbers or so many rows each. Sums are kept in a tree: a node of level l has
-the 2^l periods whose numbers agree but for their last l bits, so that a window is a sum of at most 2·log₂(periods)
+Periods are hours, days, weeks, months, whole numbers or so many rows each. Sums are kept in a tree: a node of level l
+has the 2^l periods whose numbers agree but for their last l bits, so that a window is a sum of at most 2·log₂(periods)
 nodes, and rows that come late change as few. A window that has moved on by a period is the last one plus the new less
 the old. All of this is exact, so that whichever way a window was come by, it has the digest of its rows counted anew.
 """
@@ -12,22 +12,21 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..base import canon, threads
-from ..base.arrays import Ints
 from ..base.errors import CannotForget, DataError, SettingsError, did_you_mean
 from ..data import encode
 from ..data.batch import Batch, Source
-from ..data.blocks import Groups
 from ..data.dates import UNITS, unit_name, unit_number
 from ..data.schema import Schema
 from ..data.sources import open_source
-from .tally import Tally, add_tallies, count_rows, sum_tallies
+from .by_period import Mixed, count_mixed, sum_by_period
+from .tally import Tally, add_tallies
 from .traces import by_renewed, renewed, watched
 
 if TYPE_CHECKING:
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
     from ..model.model import Model
 
 NUMBER = "number"  # periods are the whole numbers of a column
-_TOGETHER = 16  # tallies of a period that wait to be added
 _HALVINGS = 64  # half-lives after which a row counts nothing unless more are asked for: it would weigh 2⁻⁶⁴
 
 
@@ -207,7 +205,7 @@ class Windows:
                 rows += batch.rows
 
         each = threads.each(lambda item: self._of_batch(*item), numbered())
-        return sum_by_period(each), rows
+        return sum_by_period(each, self.schema), rows
 
     def _wanted(self) -> Any:
         wanted = dict(encode.wanted(self.schema))
@@ -216,14 +214,14 @@ class Windows:
             wanted[self.time] = kind if wanted.get(self.time, kind) == kind else ""
         return wanted
 
-    def _of_batch(self, batch: Batch, start: int, first: bool) -> dict[int, Tally]:
+    def _of_batch(self, batch: Batch, start: int, first: bool) -> Mixed:
         if batch.rows == 0:
-            return {}
+            return Mixed(Tally.zero(self.schema), {})
         if self.time is None:
-            return count_by_period(self.schema, batch, (start + np.arange(batch.rows)) // int(self.by), first=first)
-        return count_by_period(
-            self.schema, batch, encode.periods(self.schema, batch, self.time, str(self.by)), first=first
-        )
+            periods = (start + np.arange(batch.rows)) // int(self.by)
+        else:
+            periods = encode.periods(self.schema, batch, self.time, str(self.by))
+        return count_mixed(self.schema, batch, periods, first=first)
 
     def _change(self, new: Mapping[int, Tally]) -> None:
         """Put tallies in the place of those of some periods; one of nothing takes its period away."""
@@ -242,7 +240,7 @@ class Windows:
     # ---- sums
 
     def window(self, start: Any = None, end: Any = None) -> Tally:
-        """The tally of the periods from `start` up to `end`, which is no part of it; None: from the first, to the last."""
+        """The tally of the periods from `start` on, before `end`; None: from the first, with the newest."""
         return self._window(*self._bounds(start, end))
 
     def last(self, n: int, end: Any = None) -> Tally:
@@ -303,18 +301,15 @@ class Windows:
         keys = self._keys[bisect_left(self._keys, start) : bisect_left(self._keys, stop)]
         parts = {k: self._parts[k] for k in keys}
         terms = self._moved_on(parts)
-        nodes = (
-            [t for level, i in cover(start, stop) if (t := self._node(level, i)) is not None]
-            if (terms is None)
-            else terms
-        )
-        total = add_tallies(nodes) if nodes else Tally.zero(self.schema)
+        if terms is None:
+            terms = [t for level, i in cover(start, stop) if (t := self._node(level, i)) is not None]
+        total = add_tallies(terms) if terms else Tally.zero(self.schema)
         if keep:
             self._asked = parts, total
         return total
 
     def _moved_on(self, parts: Mapping[int, Tally]) -> list[Tally] | None:
-        """The window before, what has come since and what has left; None where that is more than the tree has to add."""
+        """The window before, what has come since and what has left; None where the tree has less to add."""
         if self._asked is None:
             return None
         before, total = self._asked
@@ -389,49 +384,3 @@ def cover(start: int, stop: int) -> Iterator[tuple[int, int]]:
             level = min(level, (start & -start).bit_length() - 1)
         yield level, start >> level
         start += 1 << level
-
-
-def count_by_period(schema: Schema, batch: Batch, periods: Ints, *, first: bool = False) -> dict[int, Tally]:
-    """The tally of each period that a batch has rows of: counted once, by class and period together, then taken apart."""
-    read = encode.labelled(schema, batch, first=first)
-    skipped: dict[int, int] = {}
-    if read.skipped:
-        weight = encode.weights(schema, batch)
-        none = (encode.labels(schema, batch).codes < 0) & (True if weight is None else weight > 0)
-        numbers, counts = np.unique(periods[none], return_counts=True)
-        skipped = dict(zip(numbers.tolist(), counts.tolist(), strict=True))
-    numbers, at = np.unique(periods[read.rows], return_inverse=True)
-    width = max(len(read.classes), 1)
-    used, group = np.unique(at * width + read.labels, return_inverse=True)
-    # names that sort as (period, class) do: both stand in order
-    both = [f"{u // width:09d}{u % width:09d}" for u in used.tolist()]
-    whole = count_rows(schema, both, Groups(group, len(both), read.weights), read.blocks)
-    parts = dict(_apart(whole, [(int(numbers[u // width]), read.classes[u % width]) for u in used.tolist()]))
-    for k, count in skipped.items():
-        parts[k] = replace(parts.get(k, Tally.zero(schema)), skipped=count)
-    return parts
-
-
-def _apart(tally: Tally, names: list[tuple[int, str]]) -> Iterator[tuple[int, Tally]]:
-    """The tallies by period of one whose classes are (period, class), in order: halved until one period is left."""
-    periods = sorted({period for period, _ in names})
-    if len(periods) <= 1:
-        if periods:
-            yield periods[0], tally.regroup([label for _, label in names])
-        return
-    middle = next(i for i, (period, _) in enumerate(names) if period >= periods[len(periods) // 2])
-    for start, stop in ((0, middle), (middle, len(names))):
-        kept = [c if start <= i < stop else None for i, c in enumerate(tally.classes)]
-        yield from _apart(tally.regroup(kept), names[start:stop])
-
-
-def sum_by_period(each: Iterable[Mapping[int, Tally]]) -> dict[int, Tally]:
-    """The sums by period of tallies by period, of which only a few are in memory at a time."""
-    waiting: dict[int, list[Tally]] = {}
-    for parts in each:
-        for k, tally in parts.items():
-            of_one = waiting.setdefault(k, [])
-            of_one.append(tally)
-            if len(of_one) >= _TOGETHER:
-                waiting[k] = [add_tallies(of_one)]
-    return {k: total for k, parts in waiting.items() if (total := sum_tallies(parts)) is not None}
