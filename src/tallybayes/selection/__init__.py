@@ -4,5 +4,5 @@ Imports `model` and the rooms below. Begin with `splits` (which row is in which 
 every row counted once, a fold scored by the total less the fold). `parts` is `tb.split` and the `Plan` of a
 cross-validation, `leave_one_out` takes each row out by itself. `settings_at_once` and `word_grid` score many settings
 over the same folds. `choose` picks settings, `measure` gives figures with intervals, `rivals` runs other classifiers
-beside ours.
+beside ours, `over_time` asks what changed from period to period.
 """

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base import canon, threads
+from ..base.arrays import Ints
 from ..base.errors import CannotForget, DataError, SettingsError, did_you_mean
 from ..data import encode
 from ..data.batch import Batch, Source
@@ -86,6 +87,11 @@ class Windows:
     def periods(self) -> tuple[str, ...]:
         """The periods that have rows, in their order."""
         return tuple(map(self.name, self._keys))
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """Their numbers: hours, days, weeks or months since 1970, or what the column or the order of rows says."""
+        return tuple(self._keys)
 
     @property
     def rows(self) -> int:
@@ -200,14 +206,15 @@ class Windows:
 
         def numbered() -> Iterator[tuple[Batch, int, bool]]:
             nonlocal rows
-            for batch in source.batches(self._wanted()):
+            for batch in source.batches(self.wanted()):
                 yield batch, first + rows, rows == 0
                 rows += batch.rows
 
         each = threads.each(lambda item: self._of_batch(*item), numbered())
         return sum_by_period(each, self.schema), rows
 
-    def _wanted(self) -> Any:
+    def wanted(self) -> Any:
+        """What of the data is looked at."""
         wanted = dict(encode.wanted(self.schema))
         if self.time is not None:
             kind = "date" if self.by in UNITS else ""
@@ -217,14 +224,17 @@ class Windows:
     def _of_batch(self, batch: Batch, start: int, first: bool) -> Mixed:
         if batch.rows == 0:
             return Mixed(Tally.zero(self.schema), {})
+        return count_mixed(self.schema, batch, self.periods_of(batch, start), first=first)
+
+    def periods_of(self, batch: Batch, start: int = 0) -> Ints:
+        """The number of the period of each row of a batch, the first of which is row `start`."""
         if self.time is None:
-            periods = (start + np.arange(batch.rows)) // int(self.by)
-        else:
-            periods = encode.periods(self.schema, batch, self.time, str(self.by))
-        return count_mixed(self.schema, batch, periods, first=first)
+            return np.asarray((start + np.arange(batch.rows)) // int(self.by))
+        return encode.periods(self.schema, batch, self.time, str(self.by))
 
     def _change(self, new: Mapping[int, Tally]) -> None:
         """Put tallies in the place of those of some periods; one of nothing takes its period away."""
+        levels = {level for level, _ in self._nodes}
         for k, tally in new.items():
             there = k in self._parts
             if tally.classes or tally.skipped:
@@ -234,19 +244,19 @@ class Windows:
             elif there:
                 del self._parts[k]
                 self._keys.remove(k)
-            for level in {level for level, _ in self._nodes}:
+            for level in levels:
                 self._nodes.pop((level, k >> level), None)
 
     # ---- sums
 
     def window(self, start: Any = None, end: Any = None) -> Tally:
         """The tally of the periods from `start` on, before `end`; None: from the first, with the newest."""
-        return self._window(*self._bounds(start, end))
+        return self.between(*self._bounds(start, end))
 
     def last(self, n: int, end: Any = None) -> Tally:
         """The tally of the `n` periods before `end`, or up to the newest; those without rows are counted, too."""
         stop = self._end(end)
-        return self._window(stop - _whole(n, "last"), stop)
+        return self.between(stop - _whole(n, "last"), stop)
 
     def decayed(self, half_life: int = 1, end: Any = None, *, halvings: int = _HALVINGS) -> Tally:
         """The tally in which rows of the newest `half_life` periods weigh 1, those before them ½, then ¼ and so on.
@@ -259,7 +269,7 @@ class Windows:
         total: Tally | None = None
         oldest = max(stop - life * most, self._keys[0] if self._keys else stop)
         for back in reversed(range(-(-(stop - oldest) // life))):
-            part = self._window(stop - life * (back + 1), stop - life * back, keep=False)
+            part = self.between(stop - life * (back + 1), stop - life * back, keep=False)
             total = part if total is None else part + total.halved()
         found = Tally.zero(self.schema) if total is None else total
         return replace(found, schema=found.schema._with(receipts=False), labels=found.labels.without("receipts"))
@@ -297,7 +307,8 @@ class Windows:
             )
         return begin, stop
 
-    def _window(self, start: int, stop: int, *, keep: bool = True) -> Tally:
+    def between(self, start: int, stop: int, *, keep: bool = True) -> Tally:
+        """The tally of the periods of these numbers; `keep` it as what the next window is likely to begin with."""
         keys = self._keys[bisect_left(self._keys, start) : bisect_left(self._keys, stop)]
         parts = {k: self._parts[k] for k in keys}
         terms = self._moved_on(parts)

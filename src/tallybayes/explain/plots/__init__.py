@@ -18,6 +18,7 @@ from .beliefs import BetaDisplay, DirichletDisplay
 from .columns import CategoryDisplay, NumberDisplay, VectorDisplay, WordsDisplay, column_display, register_picture
 from .evidence import NomogramDisplay, Scale, WaterfallDisplay, nomogram
 from .lessons import DensitiesDisplay, JointTableDisplay, RegionsDisplay
+from .over_time import PeriodsDisplay
 from .scores import (
     ConfusionDisplay,
     Display,
@@ -41,6 +42,7 @@ __all__ = [
     "JointTableDisplay",
     "NomogramDisplay",
     "NumberDisplay",
+    "PeriodsDisplay",
     "Plots",
     "PrecisionRecallDisplay",
     "RegionsDisplay",

@@ -48,6 +48,33 @@ def chance_of(table: Floats, ordered: int = 0) -> float:
     return p
 
 
+def chances_along(table: Floats, ordered: int = 0) -> Floats:
+    """`chance_of` the tallies before and after every place between two of many, those in their order.
+
+    The kernel of a stratum and its sums rest on all rows together, which are the same wherever they are parted.
+    """
+    before = np.cumsum(table, axis=0)[:-1]
+    total = table.sum(axis=0)
+    used = total > 0
+    if used.sum(axis=0).max(initial=0) <= 2 or len(used) > MOST_SLOTS or total.sum() <= FEW_ROWS:
+        return np.array([chance_of(np.stack([first, total - first]), ordered) for first in before])
+    asked = [s for s in range(table.shape[2]) if used[:, s].sum() > 1]
+    strata = [_Stratum(np.stack([total[:, s], 0 * total[:, s]]), ordered) for s in asked]
+    graphs = [s.graphs() for s in strata]
+    out = np.ones(len(before))
+    for i, first in enumerate(before):
+        parted = []
+        for s, stratum, graph in zip(asked, strata, graphs, strict=True):
+            counts = first[used[:, s], s]
+            if 0 < counts.sum() < stratum.rows:
+                stratum.counts = np.stack([counts, stratum.n - counts])
+                parted.append((stratum.rows, stratum.tallies(), graph, float(stratum.statistic(counts))))
+        if parted:
+            rows, sides, kernels, found = zip(*parted, strict=True)
+            out[i] = by_moments(np.array(rows), [np.stack(sides, axis=1), np.stack(kernels, axis=1)], sum(found))
+    return out
+
+
 def _is_asked(counts: Floats) -> bool:
     """Whether anything can be dealt out anew: rows in both tallies, and values that differ."""
     return bool((counts.sum(axis=1) > 0).all() and np.count_nonzero(counts.any(axis=0)) > 1)
