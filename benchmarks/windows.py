@@ -20,6 +20,7 @@ import sys
 import tempfile
 import time
 import warnings
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -100,7 +101,7 @@ def speed(n: int) -> dict[str, float]:
         "t": np.datetime64("2024-01-01", "s") + seconds,
     }
     schema = tb.infer(taken(rows, slice(100_000)), "y", kinds={"t": "ignore"})
-    day, first, window = np.searchsorted(seconds, [DAY, 3600, 3600])
+    day, first = np.searchsorted(seconds, [DAY, 3600])
     tb.Tally.of(schema, taken(rows, slice(100_000)))  # kernels are compiled
     out = {"the window counted anew": spent(lambda: tb.Tally.of(schema, taken(rows, slice(first, None))), 3)}
     windows = tb.Windows(schema, by="hour", time="t")
@@ -168,10 +169,14 @@ def scanned(rng: np.random.Generator, periods: int, each: int, move: float = 0.0
     rows = twenty(rng, periods, each)
     at = int(rng.integers(1, periods))
     rows["number 3"] = rows["number 3"] + move * (rows["period"] >= at)
-    schema = tb.infer(rows, "y", kinds={"period": "ignore"})
-    windows = tb.Windows(schema, by="number", time="period")
+    windows = tb.Windows(twenty_schema(), by="number", time="period")
     windows.add(rows)
     return tb.change(windows), at
+
+
+@cache
+def twenty_schema() -> tb.Schema:
+    return tb.infer(twenty(np.random.default_rng(0), 1, 5000), "y", kinds={"period": "ignore"})
 
 
 def level(runs: int, periods: int, each: int) -> float:
@@ -226,6 +231,7 @@ def main() -> None:
     parser.add_argument("what", nargs="*", default=names, choices=names)
     parser.add_argument("--runs", type=int, default=1000)
     parser.add_argument("--rows", type=int, default=10_000_000)
+    parser.add_argument("--shapes", nargs="*", default=["2x1000", "12x500", "48x100"], help="PERIODSxROWS of each")
     given = parser.parse_args()
     warnings.simplefilter("ignore", tb.TallybayesWarning)
     if "exact" in given.what:
@@ -236,7 +242,7 @@ def main() -> None:
             print(f"{name:30} {seconds * 1000:10.2f} ms  {seconds / found['the window counted anew']:8.3%}")
     if "kill" in given.what:
         print("{} of {} kills lost or halved an add; {} adds".format(*(k := kill(min(given.runs, 100)))[:1], 100, k[1]))
-    shapes = [(2, 1000), (12, 500), (48, 100)]
+    shapes = [tuple(map(int, shape.split("x"))) for shape in given.shapes]
     for periods, each in shapes if "level" in given.what else ():
         print(f"level, {periods} periods of {each}: {level(given.runs, periods, each):.1%} of {given.runs:,} runs")
     for periods, each in shapes if "power" in given.what else ():

@@ -135,6 +135,9 @@ class Sheet(Record):
         """The same entries with class i put into new[i], left out where that is −1; classes put together are added."""
         label = new[self.label]
         kept = label >= 0
+        places = new[new >= 0]
+        if bool(np.all(places[1:] > places[:-1])):  # classes leave and none are put together: nothing is to be added
+            return self.only(kept).relabel(new)
         return _collect(self.amounts, self.slots, self.slot[kept], self.limb[kept], label[kept], self.amount[kept])
 
     def rename(self, new: Callable[[str], str]) -> Sheet:

@@ -158,8 +158,18 @@ def is_folder(path: str | os.PathLike[str]) -> bool:
     return os.path.exists(os.path.join(named(path), INDEX))
 
 
+def there_are(path: str | os.PathLike[str]) -> None:
+    """Refuse a folder without windows."""
+    if not is_folder(path):
+        raise ModelFileError(
+            f"there are no windows in {printable(os.fspath(path), 200)}",
+            hint="windows.save(path) writes such a folder.",
+        )
+
+
 def load_folder(path: str | os.PathLike[str]) -> Windows:
     """The windows of a folder; periods are read when they are asked for."""
+    there_are(path)
     folder = os.path.realpath(named(path))
     raw = read_whole(os.path.join(folder, INDEX))
     made, _, text = raw.decode("utf-8", "replace").partition("\n")

@@ -228,8 +228,14 @@ class Tally(Record):
         Hashes of rows are left out: no row of that weight was ever given.
         """
         columns = {name: counts.halved(times) for name, counts in self.columns.items()}
-        labels = self.labels.without("receipts").halved(times, but=("rows",))
-        return replace(self, schema=self.schema._with(receipts=False), labels=labels, columns=columns)
+        plain = self.without_receipts()
+        return replace(plain, labels=plain.labels.halved(times, but=("rows",)), columns=columns)
+
+    def without_receipts(self) -> Tally:
+        """The tally without a hash of each row."""
+        if not self.schema.receipts:
+            return self
+        return replace(self, schema=self.schema._with(receipts=False), labels=self.labels.without("receipts"))
 
     def impossible(self) -> str | None:
         """Why no rows can have this tally (a negative count, impossible moments), or None."""

@@ -13,7 +13,6 @@ from __future__ import annotations
 import os
 from bisect import bisect_left, insort
 from collections.abc import Iterator, Mapping, MutableMapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -165,7 +164,6 @@ class Windows:
             there = self._parts[k] if k in self._parts else Tally.zero(self.schema)
             rest[k] = there - tally
             if (problem := rest[k].impossible()) is not None:
-                there.forget(tally)  # says why, in its words, where counts of rows can tell
                 raise CannotForget(
                     f"forgetting would leave {problem} in {self.name(k)}; nothing has been forgotten",
                     hint="these rows were never counted there as they are now: check times, labels and values.",
@@ -270,9 +268,9 @@ class Windows:
         oldest = max(stop - life * most, self._keys[0] if self._keys else stop)
         for back in reversed(range(-(-(stop - oldest) // life))):
             part = self.between(stop - life * (back + 1), stop - life * back, keep=False)
+            part = part.without_receipts()
             total = part if total is None else part + total.halved()
-        found = Tally.zero(self.schema) if total is None else total
-        return replace(found, schema=found.schema._with(receipts=False), labels=found.labels.without("receipts"))
+        return Tally.zero(self.schema).without_receipts() if total is None else total
 
     def model(
         self, settings: SettingsLike = None, *, start: Any = None, end: Any = None,

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ...explain.plots import PeriodsDisplay
 
 _MOST_TIMES = 64  # that rows are parted at, evenly by rows; then those between the likeliest two, to name the time
-_LEAST, _MOST = 1e-300, 0.99  # p-values as they are combined: one that is nearly 1 must not outweigh all others
+_LEAST, _MOST = 1e-300, 0.9  # p-values as they are combined: one that is nearly 1 must not outweigh all others
 _DRAWN = 6  # columns of a picture
 
 
