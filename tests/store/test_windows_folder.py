@@ -79,7 +79,7 @@ def test_a_change_that_is_cut_short_anywhere_changes_nothing(tmp_path, monkeypat
     for fails in (0, 1, 4, 5, 6):
         steps = 0
 
-        def replace(a, b):
+        def replace(a, b, fails=fails):
             nonlocal steps
             steps += 1
             if steps > fails:

@@ -106,7 +106,7 @@ def test_a_cluster_counts_by_period_what_one_machine_counts(spark, frame, table,
     there.add(frame.dropna(subset=["whole"]))
     assert len(local) > 1 and there.periods == local.periods
     assert [t.digest for _, t in there] == [t.digest for _, t in local]
-    with pytest.raises(tb.DataError, match="partition .* no time, so it belongs to no period"):
+    with pytest.raises(tb.DataError, match=r"partition .* no time, so it belongs to no period"):
         there.add(frame)
     with pytest.raises(tb.DataError, match="no order in which 100 rows at a time"):
         tb.Windows(schema, by=100).add(frame)

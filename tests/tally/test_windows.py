@@ -11,7 +11,7 @@ from strategies import ALL
 
 import tallybayes as tb
 from tallybayes.data.dates import UNITS, unit_name, unit_number
-from tallybayes.tally.windows import cover
+from tallybayes.tally.period_sums import cover, halved
 
 SCHEMA = tb.Schema([tb.Column("x", "number", cells=tb.Cells(0.0, -2)), tb.Column("c", "category")], target="y")
 
@@ -69,9 +69,9 @@ def test_a_window_that_moves_on_and_the_tree_agree():
     for hour in range(40):
         windows.add(table(rows[9 * hour : 9 * hour + 9]))
         moved = windows.last(24)
-        windows._asked = None
+        windows._sums._asked = None
         assert moved == windows.last(24) == counted(rows[max(9 * (hour - 23), 0) : 9 * hour + 9])
-    assert len(windows._nodes) < 2 * 40
+    assert len(windows._sums._nodes) < 2 * 40
 
 
 def test_the_nodes_of_a_window_are_its_periods_each_once():
@@ -85,9 +85,9 @@ def test_the_nodes_of_a_window_are_its_periods_each_once():
 def test_rows_that_no_power_of_two_can_lose():
     """Far beyond the 53 bits of a float: what is halved 200 times and doubled again is what it was."""
     tally = counted([{"x": 0.1, "c": "a", "y": "p", "t": 0}, {"x": 1e300, "c": "b", "y": "p", "t": 0}])
-    assert tally.halved(200).halved(-200) == tally
-    assert (tally.halved(3) + tally.halved(3)).columns == tally.halved(2).columns != tally.columns
-    assert tally.halved(1).rows == 2 and tally.halved(1).class_weights().tolist() == [1.0]
+    assert halved(halved(tally, 200), -200) == tally
+    assert (halved(tally, 3) + halved(tally, 3)).columns == halved(tally, 2).columns != tally.columns
+    assert halved(tally, 1).rows == 2 and halved(tally, 1).class_weights().tolist() == [1.0]
 
 
 def test_times_are_read_as_dates_are_and_count_in_utc():
@@ -135,7 +135,7 @@ def test_forgetting_is_all_or_nothing_and_names_the_period():
     rows = [{"x": 1.0, "c": "a", "y": "p", "t": t} for t in (1, 2)]
     windows = tb.Windows(SCHEMA, by="number", time="t")
     windows.add(table(rows))
-    with pytest.raises(tb.CannotForget, match="-1 in 7; nothing has been forgotten|in 7; nothing"):
+    with pytest.raises(tb.CannotForget, match="in 7; nothing has been forgotten"):
         windows.forget(table([rows[0], {**rows[1], "t": 7}]))
     assert windows.window() == counted(rows)
 

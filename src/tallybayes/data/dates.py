@@ -57,7 +57,7 @@ def plain_part(value: Any, part: str, marks: frozenset[str]) -> float | str | No
 
 
 UNITS = ("hour", "day", "week", "month")  # stretches of time that have a number: so many since 1970, weeks from Monday
-_OF_UNIT = {"hour": "h", "day": "D", "month": "M"}  # NumPy's names
+_OF_UNIT = {"hour": "M8[h]", "day": "M8[D]", "month": "M8[M]"}  # NumPy's types
 _MONTH = re.compile(r"-?[0-9]{4,}-[0-9]{2}")
 
 
@@ -85,7 +85,7 @@ def unit_name(number: int, unit: str) -> str:
     ('2024-06-01T00', '2024-05-31', '2024-W22', '2024-05')
     """
     if unit != "week":
-        return str(np.datetime64(number, _OF_UNIT[unit]))
+        return str(np.array(number).astype(_OF_UNIT[unit]))
     monday = np.datetime64(number * 7 - 3, "D")
     try:
         year, week, _ = monday.astype(dt.date).isocalendar()

@@ -97,26 +97,21 @@ def save_folder(windows: Windows, path: str | os.PathLike[str]) -> None:
     with file_errors(folder, "written"):
         os.makedirs(folder, exist_ok=True)
     with locked(os.path.join(folder, INDEX)):
-        known = windows._parts
-        there = os.path.exists(os.path.join(folder, INDEX))
-        own = isinstance(known, StoredPeriods) and known.folder == folder
-        if there and not (own and _checksum_at(folder) == known.made):  # type: ignore[union-attr]
+        parts, there = windows._sums.parts, is_folder(folder)
+        own = parts if isinstance(parts, StoredPeriods) and parts.folder == folder and there else None
+        if there and (own is None or _checksum_at(folder) != own.made):
             raise ModelFileError(
                 f"{printable(folder, 200)} holds windows that are not these, or have changed since these were loaded",
                 hint=f"save to another folder, or {_CHANGED}",
             )
-        files = dict(known.files) if own else {}  # type: ignore[union-attr]
-        if isinstance(known, StoredPeriods) and own:
-            for k in known.changed:
-                files.pop(k, None)
-        for k in sorted(known.changed) if isinstance(known, StoredPeriods) and own else list(known):
-            if k in known:
-                files[k] = _written(folder, windows.name(k), known[k])
+        files = {} if own is None else {k: f for k, f in own.files.items() if k not in own.changed}
+        for k in parts if own is None else own.changed & own.read.keys():
+            files[k] = _written(folder, windows.name(k), parts[k])
         made = _write_index(folder, windows, files)
         _clear_up(folder, {f.name for f in files.values()})
     stored = StoredPeriods(folder, files, made)
-    stored.read = dict(known.read if isinstance(known, StoredPeriods) else known)
-    windows._parts = stored
+    stored.read = dict(parts.read if isinstance(parts, StoredPeriods) else parts)
+    windows._sums.parts = stored
 
 
 def _written(folder: str, period: str, tally: Tally) -> _File:
@@ -196,7 +191,7 @@ def _interpreted(folder: str, made: str, content: dict[str, Any]) -> Windows:
 
 def rows_by_period(windows: Windows) -> dict[str, int]:
     """How many rows each period has counted, which a folder says without reading them."""
-    parts = windows._parts
+    parts = windows._sums.parts
     if isinstance(parts, StoredPeriods):
         return {
             windows.name(k): parts.files[k].rows if k in parts.files and k not in parts.changed else parts[k].rows

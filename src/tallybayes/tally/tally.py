@@ -222,21 +222,6 @@ class Tally(Record):
         """
         return with_least(self, rows)
 
-    def halved(self, times: int = 1) -> Tally:
-        """The tally in which every row weighs 2^−times of what it did, to the last bit; rows stay as many as they were.
-
-        Hashes of rows are left out: no row of that weight was ever given.
-        """
-        columns = {name: counts.halved(times) for name, counts in self.columns.items()}
-        plain = self.without_receipts()
-        return replace(plain, labels=plain.labels.halved(times, but=("rows",)), columns=columns)
-
-    def without_receipts(self) -> Tally:
-        """The tally without a hash of each row."""
-        if not self.schema.receipts:
-            return self
-        return replace(self, schema=self.schema._with(receipts=False), labels=self.labels.without("receipts"))
-
     def impossible(self) -> str | None:
         """Why no rows can have this tally (a negative count, impossible moments), or None."""
         return why_impossible(self.classes, self.labels, self.columns, self.skipped)

@@ -2,17 +2,17 @@
 
     window(start, end) = Σ tallies of the periods start ≤ p < end         decayed = Σ 2^−⌊age / half-life⌋ · tally
 
-Periods are hours, days, weeks, months, whole numbers or so many rows each. Sums are kept in a tree: a node of level l
-has the 2^l periods whose numbers agree but for their last l bits, so that a window is a sum of at most 2·log₂(periods)
-nodes, and rows that come late change as few. A window that has moved on by a period is the last one plus the new less
-the old. All of this is exact, so that whichever way a window was come by, it has the digest of its rows counted anew.
+Periods are hours, days, weeks, months, whole numbers or so many rows each. Sums are kept in a tree (`period_sums`), so
+that a window adds few tallies, and rows that come late change as few; a window that has moved on by a period is the
+last one plus the new less the old. All of this is exact: whichever way a window was come by, it has the digest of its
+rows counted anew.
 """
 
 from __future__ import annotations
 
 import os
-from bisect import bisect_left, insort
-from collections.abc import Iterator, Mapping, MutableMapping
+from bisect import bisect_left
+from collections.abc import Iterator, MutableMapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,7 +26,8 @@ from ..data.dates import UNITS, unit_name, unit_number
 from ..data.schema import Schema
 from ..data.sources import open_source
 from .by_period import Mixed, count_mixed, sum_by_period
-from .tally import Tally, add_tallies
+from .period_sums import PeriodSums, without_receipts
+from .tally import Tally
 from .traces import by_renewed, renewed, watched
 
 if TYPE_CHECKING:
@@ -74,23 +75,20 @@ class Windows:
         self.by: str | int = int(by) if rows else str(by)
         self.time = time if rows else _time_column(schema, str(by), time)
         self.schema = schema
-        self._parts: MutableMapping[int, Tally] = {} if parts is None else parts
-        self._keys = sorted(self._parts)
+        self._sums = PeriodSums({} if parts is None else parts)
         self._arrived = arrived  # rows that were given, labelled or not: the number of the next where rows are numbered
-        self._nodes: dict[tuple[int, int], Tally | None] = {}
-        self._asked: tuple[Mapping[int, Tally], Tally] | None = None  # the window before, and what it was the sum of
 
     # ---- periods
 
     @property
     def periods(self) -> tuple[str, ...]:
         """The periods that have rows, in their order."""
-        return tuple(map(self.name, self._keys))
+        return tuple(map(self.name, self._sums.keys))
 
     @property
     def numbers(self) -> tuple[int, ...]:
         """Their numbers: hours, days, weeks or months since 1970, or what the column or the order of rows says."""
-        return tuple(self._keys)
+        return tuple(self._sums.keys)
 
     @property
     def rows(self) -> int:
@@ -124,18 +122,18 @@ class Windows:
         return found
 
     def _span(self) -> str:
-        return f"{self.name(self._keys[0])} to {self.name(self._keys[-1])}" if self._keys else "none yet"
+        return f"{self.name(self._sums.keys[0])} to {self.name(self._sums.keys[-1])}" if self._sums.keys else "none yet"
 
     def __getitem__(self, period: Any) -> Tally:
         """The tally of one period; that of no rows where none has come."""
         number = self.number(period)
-        return self._parts[number] if number in self._parts else Tally.zero(self.schema)
+        return self._sums.parts[number] if number in self._sums.parts else Tally.zero(self.schema)
 
     def __len__(self) -> int:
-        return len(self._keys)
+        return len(self._sums.keys)
 
     def __iter__(self) -> Iterator[tuple[str, Tally]]:
-        return ((self.name(k), self._parts[k]) for k in self._keys)
+        return ((self.name(k), self._sums.parts[k]) for k in self._sums.keys)
 
     # ---- rows come and go
 
@@ -143,7 +141,7 @@ class Windows:
         """Count more rows, each in its own period, however late it comes; all of them, or none where one is refused."""
         source = self._source(data, y, weights)
         counted, rows = self._count(source, self._arrived)
-        self._change({k: add_tallies([self._parts[k], t]) if k in self._parts else t for k, t in counted.items()})
+        self._sums.put({k: self._sums.parts[k] + t if k in self._sums.parts else t for k, t in counted.items()})
         self._arrived += rows
 
     def forget(self, data: Any, y: Any = None, weights: Any = None, *, period: Any = None) -> None:
@@ -161,7 +159,7 @@ class Windows:
         gone = self._count(source, 0)[0] if only is None else {only: Tally.of(self.schema, source)}
         rest = {}
         for k, tally in gone.items():
-            there = self._parts[k] if k in self._parts else Tally.zero(self.schema)
+            there = self._sums.parts[k] if k in self._sums.parts else Tally.zero(self.schema)
             rest[k] = there - tally
             if (problem := rest[k].impossible()) is not None:
                 raise CannotForget(
@@ -169,13 +167,13 @@ class Windows:
                     hint="these rows were never counted there as they are now: check times, labels and values.",
                 )
         before = self.window() if watched(self.schema) else None
-        self._change(rest)
+        self._sums.put(rest)
         self._renew(before)
 
     def drop(self, before: Any) -> None:
         """Leave out all periods before one, as if their rows had never come."""
-        end = bisect_left(self._keys, self.number(before))
-        self._change({k: Tally.zero(self.schema) for k in self._keys[:end]})
+        end = bisect_left(self._sums.keys, self.number(before))
+        self._sums.put({k: Tally.zero(self.schema) for k in self._sums.keys[:end]})
 
     def _renew(self, before: Tally | None) -> None:
         """Take out of the schema what only forgotten rows had."""
@@ -183,10 +181,10 @@ class Windows:
             return
         after = self.window()
         new = renewed(before, after).schema
-        if new is after.schema or not self._keys:
+        if new is after.schema or not self._sums.keys:
             return
         self.schema = new.cut_by(None)
-        self._change({k: by_renewed(self._parts[k], new) for k in self._keys})
+        self._sums.put({k: by_renewed(self._sums.parts[k], new) for k in self._sums.keys})
 
     def _source(self, data: Any, y: Any, weights: Any) -> Source:
         return open_source(encode.as_table(self.schema, data), y, weights=weights, target=self.schema.target)
@@ -197,7 +195,7 @@ class Windows:
             if self.time is None:
                 raise DataError(
                     f"{source.name} has no order in which {self.by:,} rows at a time could be counted",
-                    hint="name a column: by='day', time='…', or by='number' for one of whole numbers.",
+                    hint="take periods that a column says: a time, or a whole number.",
                 )
             return source.engine.count_periods(self.schema, self.by, self.time), 0
         rows = 0
@@ -230,21 +228,6 @@ class Windows:
             return np.asarray((start + np.arange(batch.rows)) // int(self.by))
         return encode.periods(self.schema, batch, self.time, str(self.by))
 
-    def _change(self, new: Mapping[int, Tally]) -> None:
-        """Put tallies in the place of those of some periods; one of nothing takes its period away."""
-        levels = {level for level, _ in self._nodes}
-        for k, tally in new.items():
-            there = k in self._parts
-            if tally.classes or tally.skipped:
-                self._parts[k] = tally
-                if not there:
-                    insort(self._keys, k)
-            elif there:
-                del self._parts[k]
-                self._keys.remove(k)
-            for level in levels:
-                self._nodes.pop((level, k >> level), None)
-
     # ---- sums
 
     def window(self, start: Any = None, end: Any = None) -> Tally:
@@ -264,13 +247,8 @@ class Windows:
         """
         life, most = _whole(half_life, "half_life"), _whole(halvings, "halvings")
         stop = self._end(end)
-        total: Tally | None = None
-        oldest = max(stop - life * most, self._keys[0] if self._keys else stop)
-        for back in reversed(range(-(-(stop - oldest) // life))):
-            part = self.between(stop - life * (back + 1), stop - life * back, keep=False)
-            part = part.without_receipts()
-            total = part if total is None else part + total.halved()
-        return Tally.zero(self.schema).without_receipts() if total is None else total
+        found = self._sums.decayed(stop, life, most)
+        return without_receipts(Tally.zero(self.schema)) if found is None else found
 
     def model(
         self, settings: SettingsLike = None, *, start: Any = None, end: Any = None,
@@ -294,11 +272,11 @@ class Windows:
     def _end(self, end: Any) -> int:
         if end is not None:
             return self.number(end)
-        return self._keys[-1] + 1 if self._keys else 0
+        return self._sums.keys[-1] + 1 if self._sums.keys else 0
 
     def _bounds(self, start: Any, end: Any) -> tuple[int, int]:
         stop = self._end(end)
-        begin = self.number(start) if start is not None else min(self._keys[0], stop) if self._keys else stop
+        begin = self.number(start) if start is not None else min(self._sums.keys[0], stop) if self._sums.keys else stop
         if begin > stop:
             raise SettingsError(
                 f"a window from {self.name(begin)} to {self.name(stop)}", hint="it begins before it ends."
@@ -307,36 +285,8 @@ class Windows:
 
     def between(self, start: int, stop: int, *, keep: bool = True) -> Tally:
         """The tally of the periods of these numbers; `keep` it as what the next window is likely to begin with."""
-        keys = self._keys[bisect_left(self._keys, start) : bisect_left(self._keys, stop)]
-        parts = {k: self._parts[k] for k in keys}
-        terms = self._moved_on(parts)
-        if terms is None:
-            terms = [t for level, i in cover(start, stop) if (t := self._node(level, i)) is not None]
-        total = add_tallies(terms) if terms else Tally.zero(self.schema)
-        if keep:
-            self._asked = parts, total
-        return total
-
-    def _moved_on(self, parts: Mapping[int, Tally]) -> list[Tally] | None:
-        """The window before, what has come since and what has left; None where the tree has less to add."""
-        if self._asked is None:
-            return None
-        before, total = self._asked
-        come = [t for k, t in parts.items() if before.get(k) is not t]
-        left = [t for k, t in before.items() if parts.get(k) is not t]
-        if len(come) + len(left) > min(len(parts), 2 * max(len(parts), 1).bit_length()) / 2:
-            return None
-        return [total, *come, *(-t for t in left)]
-
-    def _node(self, level: int, index: int) -> Tally | None:
-        """The sum of 2^level periods; None where none has rows."""
-        start, stop = (bisect_left(self._keys, i << level) for i in (index, index + 1))
-        if stop - start <= 1:
-            return self._parts[self._keys[start]] if stop > start else None
-        if (level, index) not in self._nodes:
-            halves = [self._node(level - 1, 2 * index + half) for half in (0, 1)]
-            self._nodes[level, index] = add_tallies([t for t in halves if t is not None])
-        return self._nodes[level, index]
+        found = self._sums.between(start, stop, keep=keep)
+        return Tally.zero(self.schema) if found is None else found
 
     # ---- files
 
@@ -359,7 +309,7 @@ class Windows:
     def __repr__(self) -> str:
         each = f"{self.by:,} rows" if isinstance(self.by, int) else str(self.by)
         by = f"by {each}" + (f" of {canon.printable(self.time, 40)}" if self.time else "")
-        return f"Windows: {canon.many(len(self), 'period')} {by}" + (f" · {self._span()}" if self._keys else "")
+        return f"Windows: {canon.many(len(self), 'period')} {by}" + (f" · {self._span()}" if self._sums.keys else "")
 
 
 def _time_column(schema: Schema, by: str, time: str | None) -> str:
@@ -379,17 +329,3 @@ def _whole(given: Any, name: str) -> int:
     if isinstance(given, bool) or not isinstance(given, (int, np.integer)) or given < 1:
         raise SettingsError(f"{name}={given!r}", hint="take a whole number of periods, at least 1.")
     return int(given)
-
-
-def cover(start: int, stop: int) -> Iterator[tuple[int, int]]:
-    """The fewest nodes (level, index) of the tree that hold the periods from start up to stop, and no others.
-
-    >>> list(cover(3, 9))
-    [(0, 3), (2, 1), (0, 8)]
-    """
-    while start < stop:
-        level = (stop - start).bit_length() - 1
-        if start:
-            level = min(level, (start & -start).bit_length() - 1)
-        yield level, start >> level
-        start += 1 << level

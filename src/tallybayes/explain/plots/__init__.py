@@ -18,11 +18,11 @@ from .beliefs import BetaDisplay, DirichletDisplay
 from .columns import CategoryDisplay, NumberDisplay, VectorDisplay, WordsDisplay, column_display, register_picture
 from .evidence import NomogramDisplay, Scale, WaterfallDisplay, nomogram
 from .lessons import DensitiesDisplay, JointTableDisplay, RegionsDisplay
-from .over_time import PeriodsDisplay
 from .scores import (
     ConfusionDisplay,
     Display,
     FigureCurveDisplay,
+    PeriodsDisplay,
     PrecisionRecallDisplay,
     ReliabilityDisplay,
     RocDisplay,

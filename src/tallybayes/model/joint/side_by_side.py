@@ -50,7 +50,7 @@ class SideBySide:
 
     def missing(self, table: Floats) -> Floats:
         """One more slot for a table: the rows that have no value."""
-        return np.maximum(self.weights - table.sum(axis=1), 0.0)[:, None]
+        return np.asarray(np.maximum(self.weights - table.sum(axis=1), 0.0)[:, None])
 
 
 def _singly(table: Floats, slot: int) -> Floats:

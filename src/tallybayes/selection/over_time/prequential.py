@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedPeriod:
     """How the rows of one period were answered by the model of those before."""
 
     period: str
@@ -42,10 +42,10 @@ class Prequential(Shown):
     """What `tb.prequential` found, period by period. Print it."""
 
     model: str  # of which periods the models are
-    periods: tuple[Judged, ...]
-    total: Judged
+    periods: tuple[JudgedPeriod, ...]
+    total: JudgedPeriod
 
-    def __iter__(self) -> Iterator[Judged]:
+    def __iter__(self) -> Iterator[JudgedPeriod]:
         return iter(self.periods)
 
     def plot(self, ax: Any = None) -> PeriodsDisplay:
@@ -109,9 +109,9 @@ class _Sums:
         for name, value in vars(other).items():
             setattr(self, name, getattr(self, name) + value)
 
-    def judged(self, period: str) -> Judged:
+    def judged(self, period: str) -> JudgedPeriod:
         loss = self.loss / self.known if self.known else float("nan")
-        return Judged(period, self.rows, loss, self.right / self.weight, self.new_labels)
+        return JudgedPeriod(period, self.rows, loss, self.right / self.weight, self.new_labels)
 
 
 class _Judge:

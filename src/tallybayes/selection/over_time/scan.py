@@ -224,7 +224,7 @@ def combined(p: Floats) -> Floats:
     """
     mean = np.mean(1 / np.tan(np.pi * np.clip(p, _LEAST, _MOST)), axis=0)
     with np.errstate(divide="ignore"):
-        return np.where(mean > 0, np.arctan(1 / mean) / np.pi, 0.5 - np.arctan(mean) / np.pi)
+        return np.asarray(np.where(mean > 0, np.arctan(1 / mean) / np.pi, 0.5 - np.arctan(mean) / np.pi))
 
 
 def _likeliest(p: Floats, table: Floats) -> int:
