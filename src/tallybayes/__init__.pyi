@@ -78,6 +78,10 @@ from .selection.measure.figure_curves import validation_curve as validation_curv
 from .selection.measure.saved import ModelComparison as ModelComparison
 from .selection.measure.saved import compare_models as compare_models
 from .selection.measure.saved import evaluate as evaluate
+from .selection.over_time.prequential import Prequential as Prequential
+from .selection.over_time.prequential import prequential as prequential
+from .selection.over_time.scan import Changes as Changes
+from .selection.over_time.scan import change as change
 from .selection.parts import split as split
 from .selection.rivals.compare import Comparison as Comparison
 from .selection.rivals.compare import compare as compare
@@ -94,6 +98,7 @@ from .store.sealed import load_sealed as load_sealed
 from .store.share import SharedCopy as SharedCopy
 from .tally.tally import Tally as Tally
 from .tally.unlabelled import count_unlabelled as count_unlabelled
+from .tally.windows import Windows as Windows
 
 __version__: str
 __all__: list[str]

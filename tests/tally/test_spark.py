@@ -99,6 +99,19 @@ def test_a_cluster_counts_what_one_machine_counts(frame, schema, local):
         tb.count(frame, schema, engine="duckdb")
 
 
+def test_a_cluster_counts_by_period_what_one_machine_counts(spark, frame, table, schema):
+    local, there = (tb.Windows(schema.with_column("whole", kind="ignore"), by="number", time="whole") for _ in range(2))
+    keep = pc.is_valid(table["whole"])
+    local.add(table.filter(keep))
+    there.add(frame.dropna(subset=["whole"]))
+    assert len(local) > 1 and there.periods == local.periods
+    assert [t.digest for _, t in there] == [t.digest for _, t in local]
+    with pytest.raises(tb.DataError, match=r"partition .* no time, so it belongs to no period"):
+        there.add(frame)
+    with pytest.raises(tb.DataError, match="no order in which 100 rows at a time"):
+        tb.Windows(schema, by=100).add(frame)
+
+
 def test_categories_alone_are_grouped_by_spark(spark, frame, table, schema, monkeypatch):
     plain = tb.Schema([c for c in schema.counted if c.name in ("A", "whole", "flag")], target="label")
     plain = plain.with_column("again", kind="category", source="A", missing=("v1",)).with_column(

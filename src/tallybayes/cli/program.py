@@ -16,6 +16,7 @@ from .pages import export, report, share, show_
 from .reference import reference_
 from .running import NobodyReads
 from .serving import serve
+from .windows import change, windows
 
 
 class _InOrder(click.Group):
@@ -41,6 +42,6 @@ def tallybayes() -> None:
 
 for _command in (
     fit, predict, evaluate, explain, importance, show_, report, tune, compare, suspicious, sources, update, forget,
-    merge, subtract, recalibrate, sets, shift, export, share, serve, mail, reference_,
+    merge, subtract, recalibrate, sets, shift, windows, change, export, share, serve, mail, reference_,
 ):  # fmt: skip
     tallybayes.add_command(_command)

@@ -72,6 +72,15 @@ _WORDS = {
     "or give format=": "or give --format ",
     "tb.load(path, trusted=True) reads a file you know to be right": "take it anew from where it came",
     ": tb.load(path, like='model.tb.parquet')": " (in Python, like=)",
+    "name it: tb.Windows(schema, by, time='…')": "name it: --time COLUMN",
+    "windows.save(path) writes such a folder": "tallybayes windows add FOLDER DATA --by day --time COLUMN --target "
+    "COLUMN makes one",
+    "time='…' names": "--time names",
+    "'number' (time= names a column of whole numbers)": "'number' (--time names a column of whole numbers)",
+    "say so: forget(rows, period=3)": "say so: --period 3",
+    "rows are numbered as they come: leave time out": "rows are numbered as they come: leave --time out",
+    "a window begins at start, or has the last periods": "take one of --start, --last and --half-life",
+    "load the folder again, and repeat what was changed": "repeat the command",
     "add files with tb.load(path, like=model) instead": "merge models that were fitted with one --schema",
 }
 Tell = Callable[..., None]  # (rows read, share done or None, and what is being done)

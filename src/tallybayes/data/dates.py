@@ -5,6 +5,8 @@ Whole numbers reach from the first to the last time that any type holds; times w
 
 from __future__ import annotations
 
+import datetime as dt
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -52,6 +54,61 @@ def plain_part(value: Any, part: str, marks: frozenset[str]) -> float | str | No
     if part == "month":
         return _MONTHS[int(_numbers(np.array([day]), np.array([clock]), part)[0])]
     return _WEEKDAYS[(day + 3) % 7] if part == "weekday" else str(clock * 24 // DAY)
+
+
+UNITS = ("hour", "day", "week", "month")  # stretches of time that have a number: so many since 1970, weeks from Monday
+_OF_UNIT = {"hour": "M8[h]", "day": "M8[D]", "month": "M8[M]"}  # NumPy's types
+_MONTH = re.compile(r"-?[0-9]{4,}-[0-9]{2}")
+
+
+def unit_numbers(raw: Any, unit: str, where: Where, missing: Sequence[str]) -> tuple[Ints, Bools]:
+    """Which hour, day, week or month (of `UNITS`) each date lies in, in UTC; and which dates are there."""
+    day, clock, there = _instants(raw, where, missing)
+    return _unit_numbers(day, clock, unit), there
+
+
+def _unit_numbers(day: Ints, clock: Ints, unit: str) -> Ints:
+    out: Ints
+    if unit == "hour":
+        out = day * 24 + clock // (DAY // 24)
+    elif unit == "month":
+        out = day.astype("M8[D]").astype("M8[M]").astype(np.int64)
+    else:
+        out = (day + 3) // 7 if unit == "week" else day
+    return out
+
+
+def unit_name(number: int, unit: str) -> str:
+    """How a stretch of time is called, as ISO 8601 does.
+
+    >>> unit_name(477_000, "hour"), unit_name(19_874, "day"), unit_name(2_839, "week"), unit_name(652, "month")
+    ('2024-06-01T00', '2024-05-31', '2024-W22', '2024-05')
+    """
+    if unit != "week":
+        return str(np.array(number).astype(_OF_UNIT[unit]))
+    monday = np.datetime64(number * 7 - 3, "D")
+    try:
+        year, week, _ = monday.astype(dt.date).isocalendar()
+    except (AttributeError, ValueError):  # a year that Python does not have
+        return str(monday)
+    return f"{year:04}-W{week:02}"
+
+
+def unit_number(value: Any, unit: str) -> int | None:
+    """The number of the stretch that begins at a date or is called so; None where it begins within one.
+
+    >>> unit_number("2024-W22", "week"), unit_number("2024-05", "month"), unit_number("2024-05-31T12:30", "hour")
+    (2839, 652, None)
+    """
+    if isinstance(value, str) and _MONTH.fullmatch(value):
+        value = np.datetime64(value, "M")
+    found = canon.instant(value)
+    if found is None:
+        raise ValueError("missing")
+    day, clock = (np.array([part]) for part in found)
+    number = _unit_numbers(day, clock, unit)
+    before = _unit_numbers(day - (clock == 0), (clock - 1) % DAY, unit)
+    return int(number[0]) if number[0] != before[0] else None
 
 
 def dates_with(parts: Mapping[str, Any]) -> Any:

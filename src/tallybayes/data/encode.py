@@ -20,7 +20,7 @@ from ..base.errors import DataError, did_you_mean, excerpt, unknown, warn
 from .batch import one_row
 from .blocks import Block, Codes, Numbers
 from .columns import with_points
-from .dates import date_part
+from .dates import date_part, unit_numbers
 from .matrices import whole_columns
 from .pairs import PairColumn, paired
 from .schema import Column, Schema, column_of
@@ -289,6 +289,32 @@ def weights(schema: Schema, batch: Batch) -> Floats | None:
             "multiply all weights by one factor so that the smallest is above 1e-13.",
         )
     return kept
+
+
+def periods(schema: Schema, batch: Batch, time: str, by: str) -> Ints:
+    """The period of each row: the hour, day, week or month that a column of times says, or its whole numbers."""
+    if time not in batch:
+        hint = "time='…' names the column that says when a row was."
+        raise unknown(DataError, f"there is no column {time!r} of times", time, batch.names(), hint)
+    rows, where = BatchContext(batch, schema.missing), Where(time, batch.start, batch.place)
+    like = next((c for c in schema.columns if c.reads == time), Column(time, "ignore"))
+    raw, marks = batch[time], (*schema.missing, *like.missing)
+    check_flat(raw, where)
+    if like.spelling is not None and (like.part or like.like == "number"):
+        raw = rows._spelled(like, raw)
+    if by == "number":
+        given = number(raw, where, marks)
+        there = np.isfinite(given)
+        if len(odd := np.flatnonzero(there & ((given != np.rint(given)) | (np.abs(given) >= 2.0**53)))):
+            row = int(odd[0])
+            raise where.error(row, f"{given[row]:g} is no whole number below 2^53", "number the periods 1, 2, 3, ….")
+        found = np.where(there, given, 0.0).astype(np.int64)
+    else:
+        found, there = unit_numbers(raw, by, where, marks)
+    if not there.all():
+        row = int(np.argmin(there))
+        raise where.error(row, "no time, so it belongs to no period", "fill it in, or leave such rows out.")
+    return found
 
 
 def is_row(schema: Schema, given: Mapping[Any, Any]) -> bool:

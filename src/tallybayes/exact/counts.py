@@ -54,6 +54,10 @@ class Counts(Record):
         sheets = {name: sheet.regroup(new) for name, sheet in self.sheets.items()}
         return Counts({name: sheet for name, sheet in sheets.items() if sheet})
 
+    def halved(self, times: int, but: Sequence[str] = ()) -> Counts:
+        """All amounts times 2^−times, those named in `but` as they are."""
+        return Counts({name: sheet.halved(times, but) for name, sheet in self.sheets.items()})
+
     def without(self, name: str) -> Counts:
         """The counts less one sheet."""
         return Counts({n: s for n, s in self.sheets.items() if n != name})

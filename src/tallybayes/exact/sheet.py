@@ -135,6 +135,9 @@ class Sheet(Record):
         """The same entries with class i put into new[i], left out where that is −1; classes put together are added."""
         label = new[self.label]
         kept = label >= 0
+        places = new[new >= 0]
+        if bool(np.all(places[1:] > places[:-1])):  # classes leave and none are put together: nothing is to be added
+            return self.only(kept).relabel(new)
         return _collect(self.amounts, self.slots, self.slot[kept], self.limb[kept], label[kept], self.amount[kept])
 
     def rename(self, new: Callable[[str], str]) -> Sheet:
@@ -143,6 +146,22 @@ class Sheet(Record):
         number = {name: i for i, name in enumerate(dict.fromkeys(names))}
         slot = np.array([number[name] for name in names], dtype=np.int64)[self.slot]
         return _collect(self.amounts, array(list(number), pa.string()), slot, self.limb, self.label, self.amount)
+
+    def halved(self, times: int, but: Sequence[str] = ()) -> Sheet:
+        """Every amount times 2^−times, those named in `but` as they are: bits move, limbs below one take them, exactly.
+
+        >>> sheet = Sheet.sorted(("n",), array(["a"], pa.string()), *np.array([[0], [0]]), np.array([[3]]))
+        >>> sheet.halved(1).table("n", 1).tolist(), sheet.halved(40).halved(-40) == sheet
+        ([[1.5]], True)
+        """
+        down = -(-times // 32)  # whole limbs; the rest of the way is back up, by fewer than 32 bits
+        moved = np.array([name not in but for name in self.amounts])
+        entries = [(self.limb - down, (self.amount << (32 * down - times)) * moved)]
+        if not moved.all():
+            entries.append((self.limb, self.amount * ~moved))
+        limb, amount = (np.concatenate(each) for each in zip(*entries, strict=True))
+        slot, label = (np.tile(each, len(entries)) for each in (self.slot, self.label))
+        return _collect(self.amounts, self.slots, slot, limb, label, amount)
 
     def only(self, kept: Bools) -> Sheet:
         """The sheet of some of its entries."""

@@ -1,6 +1,7 @@
 """What is kept and what is given away: the model file, sealed files, JSON, ONNX and SQL.
 
 Imports `model` and the rooms below. Begin with `model_file`; `parquet` has the checks that come before a byte is
-believed. A *sealed* model answers and holds no counts; `json`, `onnx` and `sql` write what it says in other languages.
+believed, `windows` keeps a folder of tallies. A *sealed* model answers and holds no counts; `json`, `onnx` and `sql`
+write what it says in other languages.
 Nothing here loads code from a file.
 """

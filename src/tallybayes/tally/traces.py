@@ -73,6 +73,16 @@ def renewed(before: Tally | None, after: Tally) -> Tally:
     return replace(after, schema=schema._with(columns=tuple(columns.values())), columns=counts)
 
 
+def by_renewed(tally: Tally, schema: Schema) -> Tally:
+    """A part of a tally under the schema that the whole has after `renewed`, which took out nothing the part has."""
+    counts = dict(tally.columns)
+    for column in tally.schema.counted:
+        old, new = column.of, schema[column.name].of
+        if old is not None and new is not None and old != new:
+            counts[column.name] = _regrouped(counts[column.name], old, new)
+    return replace(tally, schema=schema, columns=counts)
+
+
 def _counted_as(schema: Schema, side: PairColumn) -> Column | None:
     """The column that counts by itself what is one side of a pair."""
     return next((c for c in schema.counted if c.of is None and (c.reads, c.part) == (side.source, side.part)), None)

@@ -1,11 +1,11 @@
-"""Pictures of how good answers are: reliability, confusion, ROC, precision against recall.
+"""Pictures of how good answers are: reliability, confusion, ROC, precision against recall, and from period to period.
 
 Each has `from_predictions(labels, p, classes)` and `.plot(ax)`, and then `.figure_` and `.ax_`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -21,6 +21,7 @@ from .paper import axes, bare, class_colours, colour, label, legend_above, lette
 _MOST_CURVES = 6
 _LOG_FROM = 20.0  # the largest value over the smallest, from which a scale is logarithmic
 _MOST_NUMBERS = 12  # classes of a confusion table whose counts are written
+_MOST_PERIODS, _LONGEST_NAME = 8, 24  # names of periods that have room; characters of one
 
 
 def class_numbers(labels: Any, classes: Sequence[Any]) -> Ints:
@@ -243,3 +244,42 @@ class PrecisionRecallDisplay(CurvesDisplay):
     def plot(self, ax: Any = None) -> PrecisionRecallDisplay:
         """Draw it."""
         return self._plot(ax, False, "lower left")
+
+
+@dataclass
+class PeriodsDisplay(Display):
+    """Curves over periods, in their order; a level, and what changed when."""
+
+    periods: Sequence[str]
+    curves: Mapping[str, tuple[Sequence[str], Sequence[float]]]  # name → (periods, values)
+    what: str
+    level: float | None = None
+    marks: Sequence[tuple[str, str]] = ()  # (curve, period)
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Width and height in inches where no axes are given."""
+        return 6.4, 3.6
+
+    def plot(self, ax: Any = None) -> PeriodsDisplay:
+        """Draw it."""
+        ax = axes(ax, *self.size)
+        place = {period: i for i, period in enumerate(self.periods)}
+        numbers = {name: i for i, name in enumerate(self.curves)}
+        for name, (periods, values) in self.curves.items():
+            x = [place[p] for p in periods]
+            style = {"marker": "o", "markersize": 3} if len(x) <= 2 * _MOST_PERIODS else {}
+            ax.plot(x, values, color=colour(numbers[name]), linewidth=1.2, label=label(name, _LONGEST_NAME), **style)
+        for name, period in self.marks:
+            ax.axvline(place[period] - 0.5, color=colour(numbers[name]), linewidth=1, linestyle="--", zorder=0)
+        if self.level is not None:
+            ax.axhline(self.level, color="#7d8590", linewidth=1, linestyle=":", label="level")
+        step = max(-(-len(self.periods) // _MOST_PERIODS), 1)
+        ticks = range(0, len(self.periods), step)
+        ax.set_xticks(
+            ticks, [label(self.periods[i], _LONGEST_NAME) for i in ticks], rotation=30, ha="right", fontsize=8
+        )
+        ax.set(ylabel=self.what, xlim=(-0.5, len(self.periods) - 0.5))
+        legend_above(ax)
+        bare(ax, grid="y")
+        return self._drawn(ax)

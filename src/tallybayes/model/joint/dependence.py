@@ -207,17 +207,23 @@ def _from_zero(s: Ints, codes: Ints) -> Ints:
 
 def by_moments(rows: Floats, sides: Sequence[Floats], x2: float) -> float:
     """p of X² by the gamma curve with the mean, variance and skewness of all deals."""
+    return float(by_moments_each(rows, sides, np.zeros(len(rows), dtype=np.int64), np.array([x2]))[0])
+
+
+def by_moments_each(rows: Floats, sides: Sequence[Floats], question: Ints, x2: Floats) -> Floats:
+    """The same for several questions, to each of which some of the strata belong."""
     first, second, third = chance(rows, *sides)
-    scale = rows - 1
-    mean, variance = float(scale @ first), float(scale**2 @ (second - first**2))
-    if variance <= 1e-9 * mean**2 / len(rows):  # every deal looks the same
-        return 1.0
-    cubed = float(scale**3 @ (third - 3 * second * first + 2 * first**3))
-    skewness, far = cubed / variance**1.5, (x2 - mean) / math.sqrt(variance)
-    if skewness < 1e-3:  # a curve that leans left would end somewhere, and call what lies beyond impossible
-        return float(ndtr(-far))
-    shape = 4 / skewness**2
-    return float(scipy.special.gammaincc(shape, max(shape + far * math.sqrt(shape), 0.0)))
+    scale, size = rows - 1, len(x2)
+    mean, variance = (sum_by(question, w, size) for w in (scale * first, scale**2 * (second - first**2)))
+    cubed = sum_by(question, scale**3 * (third - 3 * second * first + 2 * first**3), size)
+    strata = np.bincount(question, minlength=size)
+    varies = variance > 1e-9 * mean**2 / np.maximum(strata, 1)  # else every deal looks the same
+    spread = np.where(varies, variance, 1.0)
+    skewness, far = cubed / spread**1.5, (x2 - mean) / np.sqrt(spread)
+    leans = skewness >= 1e-3  # a curve that leans left would end somewhere, and call what lies beyond impossible
+    shape = 4 / np.where(leans, skewness, 1.0) ** 2
+    gamma = scipy.special.gammaincc(shape, np.maximum(shape + far * np.sqrt(shape), 0.0))
+    return np.where(varies, np.where(leans, gamma, ndtr(-far)), 1.0)
 
 
 # What a sum over rows x, y, … of a product of w_xy (which rows hold the same value, centred: `invariants`) is, by the

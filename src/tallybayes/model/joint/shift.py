@@ -21,18 +21,16 @@ from ...data import encode
 from ...data.kinds import KINDS
 from ...data.schema import Schema
 from ...data.sources import open_source
-from ...exact.cells import Cells
 from ...families.forms import distance
 from ...families.moments import read_moments
 from ...tally.tally import Tally
-from ...tally.unlabelled import OTHERS, count_unlabelled, is_unlabelled
+from ...tally.unlabelled import count_unlabelled, is_unlabelled
 from .dependence import LEVEL, holm
 from .mixture import Explained
+from .side_by_side import FINE, SideBySide
 from .two_samples import chance_of
 
 _BINS = 10  # cells of about equal frequency that a number's cells are coarsened to at most, for a divergence
-_FINE = 64  # for p, which asks of them in their order
-_MOST_SINGLE = 1 << 16  # rows of values whose names were not kept, each taken for a value of its own
 _UNITS = "(Divergence in nats, 0.693 is nothing in common; mean difference in standard deviations.)"
 _VISIBLE = 0.01  # of the share of a class: less is the same figure before and after
 _APART = math.log(2) - 1e-9  # the divergence of distributions that have nothing in common
@@ -177,7 +175,7 @@ def shift(a: Any, b: Any) -> Shifts:
     a = _tally_of(a, None)
     b = _tally_of(b, a.schema)
     for tally in (a, b):
-        if wrong := tally.impossible() if tally.rows else "it has none":
+        if wrong := tally.impossible() if tally.rows else "it has no rows":
             raise CannotEstimate(f"a tally is no tally of rows: {wrong}", hint="compare tallies of counted rows.")
     kinds = {c.name: c.kind for c in a.schema.counted}
     common = [c.name for c in b.schema.counted if kinds.get(c.name) == c.kind]
@@ -234,19 +232,11 @@ def _both(p: float | None, within: float | None) -> float | None:
     return p if p is None or within is None else min(2 * min(p, within), 1.0)
 
 
-class _Two:
-    """Two tallies side by side, with their classes in one numbering."""
+class _Two(SideBySide):
+    """Two tallies side by side."""
 
     def __init__(self, a: Tally, b: Tally) -> None:
-        self.tallies = (a, b)
-        self.classes = sorted({*a.classes, *b.classes})
-        self.place = [[self.classes.index(c) for c in t.classes] for t in self.tallies]
-        self.weights = np.zeros((2, len(self.classes)))
-        for i, t in enumerate(self.tallies):
-            self.weights[i, self.place[i]] = t.class_weights()
-        self.whole_rows = all(
-            np.array_equal(w, np.rint(w)) and w.sum() == t.rows for w, t in zip(self.weights, self.tallies, strict=True)
-        )
+        super().__init__((a, b))
         self.unlabelled = is_unlabelled(a) or is_unlabelled(b)
         self._tables: dict[str, Floats] = {}  # the counts of columns that were tested, tallies × slots × classes
         shared = zip(self.classes, self.weights.T, strict=True)
@@ -260,7 +250,7 @@ class _Two:
 
     def column(self, name: str, kind: str) -> Shift:
         """The shift of one column."""
-        table = self._table(name, kind)
+        table = self.table(name, kind, _BINS)
         means = self._mean_differences(name) if KINDS[kind].moments else {}
         gaps = {}
         for c in self.shared:
@@ -273,9 +263,9 @@ class _Two:
         p = p_within = None
         new = None if table is None else self._new(name, kind, table.sum(axis=2))
         if table is not None and not KINDS[kind].words:
-            missing = np.maximum(self.weights - table.sum(axis=1), 0.0)[:, None]
+            missing = self.missing(table)
             self._tables[name] = np.concatenate([table, missing], axis=1)
-            table = self._table(name, kind, _FINE)
+            table = self.table(name, kind, FINE)
             assert table is not None
             on_line = table.shape[1] if KINDS[kind].like == "number" else 0
             table = np.concatenate([table, missing], axis=1)
@@ -306,23 +296,6 @@ class _Two:
         learnt = {name: table[0][:, at] for name, table in self._tables.items()}
         seen = {name: table[1].sum(axis=1) for name, table in self._tables.items()}
         return Explained(learnt, seen, self.tallies[0].class_weights())
-
-    def _table(self, name: str, kind: str, bins: int = _BINS) -> Floats | None:
-        """Counts, tallies × slots × classes: values, words or coarse cells."""
-        sheet = {"category": "values", "bag": "words", "text": "words", "number": "cells"}.get(KINDS[kind].like)
-        cells = [t.schema[name].cells for t in self.tallies]
-        if sheet is None or (sheet == "cells" and (cells[0] is None or cells[0] != cells[1])):
-            return None
-        sheets = [t.columns[name].sheet(sheet, ("n",)) for t in self.tallies]
-        slots = sorted({*sheets[0].slot_names, *sheets[1].slot_names})
-        at = {s: i for i, s in enumerate(slots)}
-        out = np.zeros((2, len(slots), len(self.classes)))
-        for i, (s, t) in enumerate(zip(sheets, self.tallies, strict=True)):
-            rows = [at[name] for name in s.slot_names]
-            out[i][np.ix_(rows, self.place[i])] = s.table("n", len(t.classes))
-        if cells[0] is not None:
-            out = _coarse(out, slots, cells[0], bins)
-        return _singly(out, at[OTHERS]) if sheet == "values" and OTHERS in at else out
 
     def _mean_differences(self, name: str) -> dict[str | None, float]:
         """The standardised mean difference by class, and over all (None); of a vector the largest in size."""
@@ -360,16 +333,6 @@ def _new(counts: Floats) -> float | None:
     return float(counts[1, counts[0] == 0].sum() / counts[1].sum()) if counts[1].any() else None
 
 
-def _singly(table: Floats, slot: int) -> Floats:
-    """The counts with the rows of one slot as so many slots of one row each."""
-    rows = np.argwhere(table[:, slot] >= 1)
-    each = [(i, c) for i, c in rows.tolist() for _ in range(int(min(table[i, slot, c], _MOST_SINGLE)))]
-    single = np.zeros((table.shape[0], len(each), table.shape[2]))
-    for k, (i, c) in enumerate(each):
-        single[i, k, c] = 1.0
-    return np.concatenate([np.delete(table, slot, axis=1), single], axis=1)
-
-
 def _divergence(counts: Floats) -> float | None:
     """Jensen–Shannon divergence of two rows of counts, in nats; None if one is empty.
 
@@ -381,20 +344,3 @@ def _divergence(counts: Floats) -> float | None:
         return None
     share = counts / totals  # what the value tells about the tally, were both equally frequent
     return max(float(log_ratio_sum(share, 2.0, 1.0, share.sum(axis=0))) / 2, 0.0)
-
-
-def _coarse(table: Floats, slots: Sequence[str], cells: Cells, bins: int) -> Floats:
-    """The counts of cells added up to at most so many of about equal frequency, in the order of the line."""
-    codes = cells.slot_codes(slots)
-    low, high = cells.edges(codes)
-    with np.errstate(invalid="ignore"):
-        order = np.lexsort((high, low))
-    pooled = table.sum(axis=(0, 2))[order]
-    total = float(pooled.sum())
-    if total == 0:
-        return table
-    group = np.minimum((bins * (np.cumsum(pooled) - pooled / 2) / total).astype(np.int64), bins - 1)
-    out = np.zeros((table.shape[0], bins, table.shape[2]))
-    for old, new in zip(order.tolist(), group.tolist(), strict=True):
-        out[:, new] += table[:, old]
-    return out[:, out.any(axis=(0, 2))]

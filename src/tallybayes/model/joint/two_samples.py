@@ -20,7 +20,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...base.arrays import Floats
-from .dependence import DEALS, FEW_ROWS, UNSURE, by_moments, dependence, invariants
+from .dependence import DEALS, FEW_ROWS, UNSURE, by_moments, by_moments_each, dependence, invariants, sum_by
 
 MOST_SLOTS = 512  # a kernel of so many is made at most; of more values Pearson's is asked
 _PEARSON = 0.4  # of its kernel beside that of Anderson and Darling, whose first eigenvalue is 1
@@ -48,6 +48,35 @@ def chance_of(table: Floats, ordered: int = 0) -> float:
     return p
 
 
+def chances_along(table: Floats, ordered: int = 0) -> Floats:
+    """`chance_of` the tallies before and after every place between two of many, those in their order.
+
+    The kernel of a stratum and its sums rest on all rows together, which are the same wherever they are parted.
+    """
+    before = np.cumsum(table, axis=0)[:-1]
+    total = table.sum(axis=0)
+    used = total > 0
+    if used.sum(axis=0).max(initial=0) <= 2 or len(used) > MOST_SLOTS or total.sum() <= FEW_ROWS:
+        return np.array([chance_of(np.stack([first, total - first]), ordered) for first in before])
+    place, rows, found, graphs, parted = [], [], [], [], []
+    for s in np.flatnonzero(used.sum(axis=0) > 1).tolist():
+        stratum = _Stratum(np.stack([total[:, s], 0 * total[:, s]]), ordered)
+        first = before[:, used[:, s], s]
+        n = first.sum(axis=1)
+        at = np.flatnonzero((n > 0) & (n < stratum.rows))
+        place.append(at)
+        rows.append(np.full(len(at), stratum.rows))
+        parted.append(np.stack([n[at], stratum.rows - n[at]]))
+        found.append(stratum.statistic(first[at], n[at]))
+        graphs.append(np.repeat(stratum.graphs()[:, None], len(at), axis=1))
+    if not place:
+        return np.ones(len(before))
+    every, question = np.concatenate(rows), np.concatenate(place)
+    sides = invariants(np.concatenate(parted, axis=1).ravel(), np.tile(np.arange(len(every)), 2), every)
+    statistic = sum_by(question, np.concatenate(found), len(before))
+    return by_moments_each(every, [sides, np.concatenate(graphs, axis=1)], question, statistic)
+
+
 def _is_asked(counts: Floats) -> bool:
     """Whether anything can be dealt out anew: rows in both tallies, and values that differ."""
     return bool((counts.sum(axis=1) > 0).all() and np.count_nonzero(counts.any(axis=0)) > 1)
@@ -68,10 +97,10 @@ class _Stratum:
         mean = kernel @ self.n / self.rows
         self.kernel = (kernel - mean[:, None] - mean + self.n @ mean / self.rows) / self.rows
 
-    def statistic(self, first: Floats) -> Floats:
-        """(N − 1) · Σ aᵀGa/n, where `first` has the counts of the first tally, in any number of deals."""
-        n = float(self.counts[0].sum())
-        form = np.einsum("...i,ij,...j->...", first, self.kernel, first)  # the second has the rest, and Σ G·n = 0
+    def statistic(self, first: Floats, n: Floats | None = None) -> Floats:
+        """(N − 1) · Σ aᵀGa/n, where `first` has the counts of the first tally, in any number of deals; n: its rows."""
+        n = self.counts[0].sum() if n is None else n
+        form = ((first @ self.kernel) * first).sum(axis=-1)  # the second has the rest, and Σ G·n = 0
         return np.asarray((self.rows - 1) * form * (1 / n + 1 / (self.rows - n)))
 
     def tallies(self) -> Floats:

@@ -20,9 +20,11 @@ import pyarrow as pa
 
 from ...base import canon
 from ...base.errors import TallybayesError, TallybayesWarning
+from ...data import encode
 from ...data.batch import BATCH_ROWS, Batch
 from ...data.columns import plain
 from ...data.schema import Schema
+from ..by_period import Mixed, count_mixed, sum_by_period
 from ..table import from_ipc, to_ipc
 from ..tally import Tally, sum_tallies
 
@@ -127,6 +129,59 @@ class AddPartition:
             yield _part(part, None, problem)
         elif total is not None:
             yield _part(part, to_ipc(total), None)
+
+
+@dataclass(frozen=True)
+class CountPeriods:
+    """Rows → a partial tally per period, in the place of `part`; or what is wrong with them."""
+
+    schema: str
+    names: tuple[str, ...]
+    by: str
+    time: str
+
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        """The partition's tallies as bytes."""
+        return quietly(lambda: self._count(batches))
+
+    def _count(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        schema = Schema.from_dict(json.loads(self.schema))
+        part, start = _partition(), 0
+
+        def mixed() -> Iterator[Mixed]:
+            nonlocal start
+            for pieces in gathered(batches):
+                batch = read(pieces, self.names, start)
+                start += batch.rows
+                yield count_mixed(schema, batch, encode.periods(schema, batch, self.time, self.by))
+
+        try:
+            found = sum_by_period(mixed(), schema)
+        except TallybayesError as error:
+            yield _part(0, None, json.dumps([type(error).__name__, f"partition {part}: {error.found}", error.hint]))
+            return
+        for period, tally in found.items():
+            yield _part(period, to_ipc(tally), None)
+
+
+@dataclass(frozen=True)
+class AddPeriods:
+    """Partial tallies by period → the sum of each. A problem is passed on in place of them."""
+
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        """The sums as bytes."""
+        return quietly(lambda: self._add(batches))
+
+    def _add(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        sums: dict[int, Tally] = {}
+        for row in (row for batch in batches for row in batch.to_pylist()):
+            if row["problem"] is not None:
+                yield _part(row["part"], None, row["problem"])
+                return
+            period, tally = row["part"], from_ipc(row["tally"])
+            sums[period] = sums[period] + tally if period in sums else tally
+        for period, tally in sums.items():
+            yield _part(period, to_ipc(tally), None)
 
 
 def _part(part: int, tally: bytes | None, problem: str | None) -> pa.RecordBatch:

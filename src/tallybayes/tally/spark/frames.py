@@ -50,13 +50,7 @@ class SparkRows:
 
     def count(self, schema: Schema) -> Tally:
         """The tally of all rows: bit for bit that of the same rows in one place."""
-        empty = self._empty()
-        encode.labels(schema, empty)
-        encode.weights(schema, empty)
-        if schema.counted:
-            encode.check_columns(schema, empty)
-        wanted = [schema.target, schema.weights, *(n for c in schema.counted for n in c.inputs)]
-        names = tuple(n for n in dict.fromkeys(wanted) if n is not None and n in empty)
+        names = self._wanted(schema)
         types = {n: self.frame.schema.fields[self._names().index(n)].dataType.simpleString() for n in names}
         if grouped.groupable(schema, types):
             return self._grouped(schema, names)
@@ -67,6 +61,26 @@ class SparkRows:
             parts = near.mapInArrow(executor.AddPartition(most), executor.PARTS)
         zero = Tally.zero(schema)  # whose schema is the one that was given, not one that has travelled
         return zero + (sum_tallies(map(_received, parts.collect())) or zero)
+
+    def count_periods(self, schema: Schema, by: str, time: str) -> dict[int, Tally]:
+        """The tally of each period that a column of times or whole numbers says, by its number."""
+        names = tuple(dict.fromkeys((*self._wanted(schema), time)))
+        encode.periods(schema, self._empty(), time, by)  # refuses a column that is not there
+        written = json.dumps(schema.to_dict())
+        parts = self._read(names).mapInArrow(executor.CountPeriods(written, names, by, time), executor.PARTS)
+        parts = parts.repartition(parts["part"]).mapInArrow(executor.AddPeriods(), executor.PARTS)
+        zero = Tally.zero(schema)
+        return {row["part"]: zero + _received(row) for row in parts.collect()}
+
+    def _wanted(self, schema: Schema) -> tuple[str, ...]:
+        """The columns that a schema counts and the frame has, after every check of their names."""
+        empty = self._empty()
+        encode.labels(schema, empty)
+        encode.weights(schema, empty)
+        if schema.counted:
+            encode.check_columns(schema, empty)
+        wanted = [schema.target, schema.weights, *(n for c in schema.counted for n in c.inputs)]
+        return tuple(n for n in dict.fromkeys(wanted) if n is not None and n in empty)
 
     def _grouped(self, schema: Schema, names: Sequence[str]) -> Tally:
         """The tally of categories alone, grouped by Spark."""

@@ -1,0 +1,137 @@
+"""Change over time: found, named and dated; level and power; each period judged by the model before it."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from strategies import ALL
+
+import tallybayes as tb
+from tallybayes.model.joint.two_samples import chance_of, chances_along
+from tallybayes.selection.over_time import scan
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
+
+import windows as benchmark
+
+
+@pytest.mark.parametrize(("ordered", "shape"), [(30, (9, 31, 3)), (0, (9, 7, 2)), (0, (5, 2, 3)), (12, (4, 12, 1))])
+def test_all_times_at_once_are_each_by_itself(ordered, shape):
+    rng = np.random.default_rng(3)
+    table = rng.poisson(4, shape).astype(np.float64)
+    table[:2, :, -1] = 0  # a class that comes late
+    before = np.cumsum(table, axis=0)[:-1]
+    each = [chance_of(np.stack([first, table.sum(axis=0) - first]), ordered) for first in before]
+    np.testing.assert_allclose(chances_along(table, ordered), each, rtol=1e-9, atol=1e-13)
+
+
+def test_a_change_is_found_named_and_dated():
+    changes, at = benchmark.scanned(np.random.default_rng(0), 6, 400, 0.5)
+    first = changes.columns[0]
+    assert (first.column, first.when, first.after) == ("number 3", str(at), str(at - 1))
+    assert [c.column for c in changes.changed] == ["number 3"] and changes["number 3"] is first
+    assert first.gap.mean_difference == pytest.approx(0.5, abs=0.1)
+    assert changes.summary == f"Changed: number 3 with {at}."
+    assert "no sign of a change" in repr(changes) and "+0." in repr(changes)
+    assert changes["y"].kind == "class" and len(changes.columns) == 21
+    with pytest.raises(KeyError):
+        changes["nothing"]
+
+
+def test_a_change_within_the_classes_that_leaves_the_whole_as_it_was():
+    rng = np.random.default_rng(2)
+    n = 4000
+    y, late = rng.random(n) < 0.5, np.arange(n) >= n // 2
+    rows = {
+        "x": rng.normal(size=n) + np.where(y ^ late, 0.4, -0.4),
+        "y": np.where(y, "p", "q"),
+        "t": np.arange(n) // 500,
+    }
+    windows = tb.Windows(tb.infer(rows, "y", kinds={"t": "ignore"}), by="number", time="t")
+    windows.add(rows)
+    found = tb.change(windows)["x"]
+    assert found.verdict == "changed" and found.within and found.when == "4"
+
+
+def test_of_many_periods_some_times_are_asked_and_the_right_one_is_named():
+    rng = np.random.default_rng(5)
+    day = np.sort(rng.integers(0, 400, 8000))
+    rows = {"x": rng.normal(size=8000) + 2.0 * (day >= 271), "y": rng.choice(["p", "q"], 8000), "t": day}
+    windows = tb.Windows(tb.infer(rows, "y", kinds={"t": "ignore"}), by="number", time="t")
+    windows.add(rows)
+    found = tb.change(windows)["x"]
+    assert found.when == "271" and len(found.times) <= scan._MOST_TIMES
+    assert tb.change(windows, end=271)["x"].verdict == "no sign of a change"
+
+
+def test_what_cannot_be_tested_says_so():
+    rows = {"x": ["one word", "two words"] * 30, "y": ["p", "q"] * 30, "t": [1, 1, 2, 2] * 15}
+    windows = tb.Windows(tb.Schema([tb.Column("x", "text")], target="y"), by="number", time="t")
+    windows.add(rows)
+    assert tb.change(windows)["x"].verdict == "not tested" and "not tested" in repr(tb.change(windows))
+    windows.add(rows, weights=[0.5] * 60)
+    assert tb.change(windows)["y"].p_value is None
+    with pytest.raises(tb.CannotEstimate, match="1 period with rows"):
+        tb.change(windows, end=2)
+
+
+def test_combined_p_values_are_between_the_smallest_and_bonferronis():
+    rng = np.random.default_rng(0)
+    p = rng.random((7, 400)) ** 4
+    p = p[:, p.min(axis=0) < 0.01]
+    found = scan.combined(p)
+    assert p.shape[1] > 200 and (found <= 1.2 * 7 * p.min(axis=0)).all() and (found >= 0.99 * p.min(axis=0)).all()
+    assert np.isfinite(scan.combined(np.array([[0.0], [1.0]]))).all()
+    assert scan.combined(np.array([[0.0], [0.0]]))[0] < 1e-290
+
+
+def test_a_picture_has_the_columns_and_the_time():
+    changes, at = benchmark.scanned(np.random.default_rng(0), 5, 200, 0.8)
+    drawn = changes.plot()
+    assert isinstance(drawn, tb.plots.PeriodsDisplay) and drawn.marks == [("number 3", str(at))]
+    assert len(drawn.ax_.lines) == 6 + 1 + 1
+
+
+def test_each_period_is_judged_by_the_model_before_it():
+    rng = np.random.default_rng(1)
+    n = 1200
+    y, t = rng.random(n) < 0.4, np.arange(n) // 200
+    rows = {"x": rng.normal(size=n) + y, "c": rng.choice(list("ab"), n), "y": np.where(y, "p", "q"), "t": t}
+    schema = tb.infer(rows, "y", kinds={"t": "ignore"})
+    windows = tb.Windows(schema, by="number", time="t")
+    windows.add(rows)
+    for how in ({}, {"last": 2}, {"half_life": 2}):
+        found = tb.prequential(windows, rows, **how)
+        assert [j.period for j in found] == ["1", "2", "3", "4", "5"] and found.total.rows == 1000
+        for judged in found:
+            k = int(judged.period)
+            inside = (t < k) & (t >= k - how.get("last", 99))
+            weights = 2.0 ** -((k - 1 - t[inside]) // how["half_life"]).astype(float) if "half_life" in how else None
+            model = tb.Tally.of(schema, {c: v[inside] for c, v in rows.items()}, weights=weights).model()
+            own = {c: v[t == k] for c, v in rows.items()}
+            log = model.predict_log_proba(own)
+            label = (own["y"] == "q").astype(int)
+            assert judged.log_loss == pytest.approx(-log[np.arange(200), label].mean())
+            assert judged.accuracy == pytest.approx((log.argmax(axis=1) == label).mean())
+    assert "the model of the 2 before it" in repr(tb.prequential(windows, rows, last=2))
+    assert len(tb.prequential(windows, rows).plot().ax_.lines) == 1
+    new = {c: v[-3:].copy() for c, v in rows.items()}
+    new["y"] = np.array(["r", "p", "q"])
+    assert tb.prequential(windows, new).total.new_labels == 1
+    with pytest.raises(tb.CannotEstimate, match="no row has a period before it"):
+        tb.prequential(windows, {c: v[:5] for c, v in rows.items()})
+
+
+@pytest.mark.skipif(not ALL, reason="a thousand runs")
+@pytest.mark.parametrize(("periods", "each"), [(2, 1000), (12, 500)])
+def test_the_level_is_kept_and_a_change_is_found(periods, each):
+    assert 0.03 <= benchmark.level(1000, periods, each) <= 0.07
+    found, right = benchmark.power(200, periods, each)
+    assert found >= 0.9 and right >= 0.9
+
+
+@pytest.mark.skipif(not ALL, reason="a thousand windows, a hundred kills")
+def test_windows_are_exact_and_survive():
+    assert benchmark.exact(1000) == 0
+    assert benchmark.kill(20)[0] == 0
