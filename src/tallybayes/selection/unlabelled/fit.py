@@ -102,7 +102,7 @@ def fit_with_unlabelled(
     found = trial.run(reading)
     tally = Tally.of(schema, open_source(rows.labelled)) + rows.shared(schema, found.shares, reading.weight)
     base = asked.settings or Settings()
-    settings = _settings(schema, base, trial, reading, scored, len(rows.known.classes))
+    settings = _settings(schema, base, trial, reading, scored, rows.known.classes)
     note = f"{many(rows.unlabelled.rows, 'row')} without a label count at weight {reading.weight:g}: on {judged}"
     settings = replace(settings if asked.choosing else base, calibrated=judged.calibrated(note))
     return replace(tally.model(settings), history=History.begun(names))
@@ -294,7 +294,7 @@ def gain(before: Floats, after: Floats) -> float:
 
 
 def _settings(
-    schema: Schema, base: Settings, trial: Trial, reading: Reading, scored: Scored, n_classes: int
+    schema: Schema, base: Settings, trial: Trial, reading: Reading, scored: Scored, classes: tuple[str, ...]
 ) -> Settings:  # fmt: skip
     """How the counts of the last step are believed: as they were judged, unless the settings say otherwise."""
     families: dict[str, Family] = {}
@@ -313,7 +313,7 @@ def _settings(
         weights[name] = scored.temperature
         if column.about.words:
             weights[name], lengths[name] = scored.temperature * EVIDENCE, GROWTH - 1.0
-            families[name] = (Multinomial if n_classes == 2 else Complement)(presence=True, select=select)
+            families[name] = (Multinomial if len(classes) == 2 else Complement)(presence=True, select=select)
             smoothing[name] = Laplace(reading.alpha)
         elif name in amounts:
             smoothing[name] = Dirichlet(amounts[name])
@@ -322,7 +322,11 @@ def _settings(
         told = smoothing
     elif isinstance(told, dict):
         told = {**smoothing, **told}
+    known = trial.mixture.counted(np.ones(trial.mixture.known, dtype=bool))[0]
+    prior = base.prior
+    if len(classes) > 2 and prior == "counted":
+        prior = dict(zip(classes, (known / known.sum()).tolist(), strict=True))
     return replace(
-        base, families={**families, **base.families} if isinstance(base.families, dict) else base.families,
+        base, prior=prior, families={**families, **base.families} if isinstance(base.families, dict) else base.families,
         smoothing=told, weights=weights, lengths=lengths,
     )  # fmt: skip

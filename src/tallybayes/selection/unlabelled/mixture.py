@@ -5,7 +5,8 @@ M:  P(v | y) = (n_vy + m·P(v)) / (N_y + m)                   n: labelled rows, 
 
 P(v) is how frequent a value or a word is among all rows, labelled or not: what few labels cannot tell is drawn to what
 is known without them, so a frequent word does not speak for the one class in which it was met. Without that the shares
-follow whatever the first few rows had in common. Words count by `Places.reach`, since the words of a text repeat each
+follow whatever the first few rows had in common. P(y) is counted with the shares where there are two classes; of more
+it stays that of the labels, since a class that has drawn few rows would draw fewer and fewer. Words count by `Places.reach`, since the words of a text repeat each
 other, and unlabelled rows would otherwise be taken for sure at once.
 """
 
@@ -89,7 +90,7 @@ class Mixture:
             shares /= total
             likelihood.append(float(self.weights[self.known :] @ (best + np.log(total))[:, 0]))
             added = heavy * shares
-            prior = known + added.sum(axis=0)
+            prior = known + added.sum(axis=0) if self.n_classes == 2 else known
             now = tuple(n + t @ added for n, t in zip(counts, self.turned, strict=True))
             if step > 1 and likelihood[-1] - likelihood[-2] <= ENOUGH * abs(likelihood[-2]):
                 break
