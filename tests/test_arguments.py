@@ -43,6 +43,7 @@ MEANING = {
     "prior": "P(class)",
     "known": "families that were estimated before",
     "weights": "a column's name or a number for each row",
+    "unlabelled": "more rows, without labels",
     "receipts": "also count a hash of each row",
     "keep_leaks": "count columns that give the label away",
     "calibrate": "choose by held-out rows",

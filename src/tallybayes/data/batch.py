@@ -25,6 +25,8 @@ BATCH_ROWS = 1 << 18
 BATCH_CELLS = 1 << 23  # of a batch, a matrix counted by its positions: 64 MB of float64
 _SHARES = 2  # a long batch is cut into a multiple of so many pieces for each thread
 WEIGHTS = "\0weights"  # weights given beside the data; the columns of a frame have other names
+SHARES, ROW = "\0shares", "\0row"  # of rows that belong to several classes: the share, and which row it is of
+HIDDEN = (WEIGHTS, SHARES, ROW)
 MATRIX = "x"  # a matrix is one column of this name, and its columns are also x0, x1, …
 
 _MATRIX_COLUMN = re.compile(rf"{MATRIX}(0|[1-9]\d*)\Z")
@@ -82,7 +84,7 @@ class Batch:
         for name, column in self.columns.items():
             if name == MATRIX and isinstance(column, np.ndarray) and column.ndim == 2:
                 out += [f"{MATRIX}{j}" for j in range(column.shape[1])]
-            elif name != WEIGHTS:
+            elif name not in HIDDEN:
                 out.append(name)
         return out
 

@@ -7,7 +7,7 @@ the data is looked at at all, and how one row is told from a table.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ from .dates import date_part, unit_numbers
 from .matrices import whole_columns
 from .pairs import PairColumn, paired
 from .schema import Column, Schema, column_of
-from .sources import MATRIX, WEIGHTS, Batch, Wanted
+from .sources import MATRIX, SHARES, WEIGHTS, Batch, Wanted
 from .spelling import Spelling, folded, spelled
 from .texts import Texts
 from .values import NotPlain, Where, category, check_flat, number
@@ -257,8 +257,14 @@ def _used(given: Codes) -> Codes:
 def weights(schema: Schema, batch: Batch) -> Floats | None:
     """The weight of each row in whole units, or None where every row weighs one.
 
-    The unit is 2⁻³², the first limb below one; a row that weighs less than 2⁻¹² is counted in the next, 2⁻⁶⁴.
+    The unit is 2⁻³², the first limb below one; a row that weighs less than 2⁻¹² is counted in the next, 2⁻⁶⁴. A row
+    that is shared out among classes is rounded to units of 2⁻³², and to nothing if it is lighter.
     """
+    shares = batch.columns.get(SHARES)
+    if shares is not None:
+        alone = replace(batch, columns={n: c for n, c in batch.columns.items() if n != SHARES})
+        whole = weights(schema, alone)
+        return np.ldexp(np.rint(np.ldexp(shares if whole is None else shares * whole, 32)), -32)
     if WEIGHTS in batch.columns:
         raw, name = batch.columns[WEIGHTS], "weights"
     elif schema.weights is None:

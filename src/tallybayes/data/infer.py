@@ -20,7 +20,7 @@ from .guess import Reading, typed
 from .look import gives_away, look_alike, read_ahead
 from .propose import Proposals, with_commas
 from .schema import Column, Schema
-from .sources import LABELS, MATRIX, WEIGHTS, Batch, Source, on_engine, open_source
+from .sources import HIDDEN, LABELS, MATRIX, Batch, Source, on_engine, open_source
 from .spelling import MARKS, OddCells, Spelling, are_few, is_mark, marks_among
 from .values import Where, number
 
@@ -231,7 +231,7 @@ def _columns_of(look: Batch, skip: Iterable[str | None]) -> list[str]:
     matrix = look.columns.get(MATRIX)
     wide = isinstance(matrix, np.ndarray) and matrix.ndim == 2 and matrix.shape[1] > MATRIX_COLUMNS
     names = list(look.columns) if wide else look.names()
-    return [n for n in names if n not in skip and n != WEIGHTS]
+    return [n for n in names if n not in skip and n not in HIDDEN]
 
 
 def _target(look: Batch, name: str, reading: Reading) -> tuple[Codes, str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from glob import has_magic
 from importlib import import_module
@@ -24,7 +24,10 @@ from ..base.errors import DataError, SettingsError, unknown
 from ..base.lazy import scipy
 from .batch import (
     BATCH_ROWS,
+    HIDDEN,
     MATRIX,
+    ROW,
+    SHARES,
     WEIGHTS,
     Batch,
     Source,
@@ -36,7 +39,10 @@ from .batch import (
 )
 from .columns import as_column, odd_in_polars
 
-__all__ = ["LABELS", "MATRIX", "WEIGHTS", "Batch", "Source", "Wanted", "example", "on_engine", "open_source", "read"]
+__all__ = [
+    "HIDDEN", "LABELS", "MATRIX", "ROW", "SHARES", "WEIGHTS", "Batch", "Source", "Wanted", "example", "on_engine",
+    "open_source", "read", "shared_out",
+]  # fmt: skip
 
 _EXAMPLES = ("examples", "../../examples")  # beside the package's files once it is installed, else those of a checkout
 LABELS = "y"  # labels given beside the data are a column of this name unless the caller names another
@@ -45,6 +51,8 @@ _MANY_CELLS = 1 << 20  # of a frame: converting so many takes longer than starti
 
 def open_source(data: Any, y: Any = None, *, weights: Any = None, target: str | None = None) -> Source:
     """The source behind any accepted data; labels and weights may stand beside it.
+
+    Labels may be a table of weights, {class: one number per row}: a row counts for each class by its weight there.
 
     >>> batch = next(open_source({"a": [1, 2], "b": ["u", None]}).batches())
     >>> batch.rows, batch.names()
@@ -58,11 +66,12 @@ def open_source(data: Any, y: Any = None, *, weights: Any = None, target: str | 
             f"labels or weights were given beside a {type(data).__name__} whose rows live elsewhere",
             hint="make them columns of the frame and name these: target='…', weights='…'.",
         )
-    beside: dict[str, Any] = {}
+    name = LABELS if target is None else target
+    beside: dict[str, Any] = {} if weights is None else {WEIGHTS: weights}
+    if y is not None and _is_table_of_weights(y):
+        return _by_weights(_beside(source, beside) if beside else source, name, y)
     if y is not None:
-        beside[LABELS if target is None else target] = y
-    if weights is not None:
-        beside[WEIGHTS] = weights
+        beside[name] = y
     return _beside(source, beside)
 
 
@@ -247,10 +256,7 @@ def _beside(source: Source, extra: Mapping[str, Any]) -> Source:
         for batch in batches:
             clash = [n for n in columns if n in batch.columns]
             if clash:
-                raise DataError(
-                    f"the data have a column {clash[0]!r} and labels were given beside them under that name",
-                    hint="name the labels' column with target=…, or leave y away and give target='…' alone.",
-                )
+                raise _twice(clash[0])
             stop = seen + batch.rows
             more = {n: c[seen:stop] for n, c in columns.items()}
             for n, c in columns.items():
@@ -264,6 +270,84 @@ def _beside(source: Source, extra: Mapping[str, Any]) -> Source:
 
     together = Source(lambda: joined(source.batches()), source.once, source.arrow, home=source.home, rows=source.rows)
     return replace(together, files=source.files)
+
+
+def _is_table_of_weights(y: Any) -> bool:
+    """Whether labels are a table, classes × rows, rather than one label per row; a single column is such labels."""
+    if isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] > 1:
+        raise DataError(
+            f"labels of {y.shape[1]} columns, whose classes have no names",
+            hint="give a weight for each class by its name, y={'yes': [0.7, 1.0], 'no': [0.3, 0.0]}, or a frame of such.",
+        )
+    names = getattr(y, "column_names", getattr(y, "columns", None))  # of Arrow, or of pandas and polars
+    return isinstance(y, Mapping) or (isinstance(names, Iterable) and len([*names]) > 1)
+
+
+def _by_weights(source: Source, target: str, y: Any) -> Source:
+    """Each row once for every class that it has a weight in; a row that has none keeps its missing label."""
+    classes = list(y) if isinstance(y, Mapping) else [*getattr(y, "column_names", y.columns)]
+    columns = [_weights_of(c, y[c]) for c in classes]
+    if len({len(c) for c in columns}) > 1:
+        each = ", ".join(f"{c!r} has {len(w)}" for c, w in list(zip(classes, columns, strict=True))[:8])
+        raise DataError(f"weights of different lengths: {each}", hint="give every class one weight per row.")
+    table = np.stack(columns, axis=1) if columns else np.zeros((0, 0))
+    return Source(
+        lambda: shared_out(source.batches(), target, classes, table), source.once, home=source.home, files=source.files
+    )
+
+
+def _weights_of(label: Any, given: Any) -> np.ndarray[Any, Any]:
+    """What each row weighs in one class; refuses what is no weight."""
+    hint = f"a weight is a number of at least 0; 0 where a row is not of class {label!r}."
+    try:
+        out = np.asarray(given, dtype=np.float64).ravel()
+    except (TypeError, ValueError):
+        raise DataError(f"the weights of class {label!r} are no numbers", hint=hint) from None
+    bad = np.flatnonzero(~((out >= 0) & (out < 2.0**31)))
+    if len(bad):
+        found = f"the weight of row {int(bad[0])} (the first is row 0) in class {label!r} is {out[bad[0]]:g}"
+        raise DataError(found, hint=hint)
+    return out
+
+
+def shared_out(
+    batches: Iterable[Batch], target: str, classes: Sequence[Any], table: np.ndarray[Any, Any]
+) -> Iterator[Batch]:
+    """Batches whose rows stand once for each class that they have a weight in, by rows × classes of weights.
+
+    >>> rows = Batch({"sky": as_column(["grey", "blue"])}, 2)
+    >>> two = next(shared_out([rows], "rain", ["no", "yes"], np.array([[0.25, 0.75], [1.0, 0.0]])))
+    >>> two["sky"].to_pylist(), two["rain"].to_pylist(), two.columns[SHARES].tolist()
+    (['grey', 'grey', 'blue'], ['no', 'yes', 'no'], [0.25, 0.75, 1.0])
+    """
+    names, seen = as_column([*classes]), 0
+    for batch in batches:
+        own = table[seen : seen + batch.rows]
+        if len(own) < batch.rows:
+            raise _uneven(target, len(table), f"at least {seen + batch.rows}")
+        if target in batch.columns:
+            raise _twice(target)
+        none = own.sum(axis=1, keepdims=True) == 0
+        row, label = np.nonzero(np.concatenate([own, none], axis=1))
+        share = np.concatenate([own, none], axis=1)[row, label]
+        known = label < len(classes)
+        if isinstance(names, pa.Array):
+            given: Any = names.take(pa.array(label, mask=~known))
+        else:
+            given = [names[i] if i < len(classes) else None for i in label.tolist()]
+        more = {target: given, SHARES: share, ROW: row + seen}
+        taken = batch.take(row)
+        seen += batch.rows
+        yield replace(taken, columns={**taken.columns, **more})
+    if len(table) != seen:
+        raise _uneven(target, len(table), str(seen))
+
+
+def _twice(name: str) -> DataError:
+    return DataError(
+        f"the data have a column {name!r} and labels were given beside them under that name",
+        hint="name the labels' column with target=…, or leave y away and give target='…' alone.",
+    )
 
 
 def _flat(values: Any) -> Any:

@@ -17,7 +17,7 @@ from ...base.arrays import Bools, Floats, Ints
 from ...base.errors import SettingsError
 from ...data.blocks import Block, Codes, Numbers, Vectors
 from ...data.encode import Labelled
-from ...data.sources import Batch, open_source
+from ...data.sources import ROW, Batch, open_source
 from .. import splits
 from ..parts import column_codes, times
 from ..splits import Hashes, of_class
@@ -58,6 +58,8 @@ def dealt(rows: Labelled, look: Batch, folds: int, groups: str | None = None, or
         fold = splits.grouped(members[rows.rows], folds)
     elif order:
         fold = stretches(times(open_source(look), order, look.rows)[rows.rows], folds)
+    elif ROW in look.columns:  # rows shared out among classes
+        fold = splits.grouped(look.columns[ROW][rows.rows], folds)
     elif (alike := runs_test(rows, hashes)) is not None:
         fold, note = in_blocks(rows, folds, hashes), str(alike)
     else:

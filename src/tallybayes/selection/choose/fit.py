@@ -43,7 +43,8 @@ def count(
     """The tally of some rows: exact, and ready to be added to others that were counted under the same schema.
 
     Without a schema one is inferred, as `fit` does; count other rows under `tally.schema` then.
-    `weights` is one number per row or the name of a column; a schema may name that column, too. The engine follows
+    `weights` is one number per row or the name of a column; a schema may name that column, too. Labels that are not
+    certain are a table of weights, y={"yes": [0.7, 1], "no": [0.3, 0]}: a row counts for each class. The engine follows
     from the data; `engine="local"` brings the rows of a Spark frame here, "duckdb" and "spark" insist on being right.
 
     >>> import tallybayes as tb
@@ -85,6 +86,7 @@ def fit(
     kinds: Mapping[str, str] | None = None,
     settings: SettingsLike = None,
     weights: Any = None,
+    unlabelled: Any = None,
     receipts: bool = False,
     calibrate: bool | str | None = None,
     pairs: Pairs = "auto",
@@ -103,7 +105,9 @@ def fit(
 
     `target` names the column to predict; with a matrix give the labels instead, `fit(X, y)`. `schema` says what every
     column is, `kinds` what some are: {"zip": "category", "note": "text"}. `weights` is a column's name or one number
-    per row. `receipts=True` also counts a hash per row, so that `forget` knows every row.
+    per row. `unlabelled` are more rows, whose labels nobody knows, or "missing": those of the data without a label;
+    held-out labels decide whether and how much they count (see docs/unlabelled.md). `y` may be a table of weights,
+    {class: one number per row}, where labels are not certain. `receipts=True` also counts a hash per row, so that `forget` knows every row.
     `settings` are tb.Settings(…) or a dict of them, {"families": "gaussian", "smoothing": 1}.
     `calibrate=False`, or settings of your own, leave the choosing out; `calibrate=True` fits weights to your settings;
     "temperature", "weights" or "isotonic" (for two classes) ask for one form.
@@ -134,6 +138,18 @@ def fit(
         raise SettingsError(
             "pairs=True without calibrate", hint="pairs are chosen by held-out rows; name those to count: [('a', 'b')]."
         )
+    if unlabelled is not None:
+        from ..unlabelled.fit import Asked, fit_with_unlabelled
+
+        def alone(rows: Source, found: Schema) -> Model:
+            return fit(
+                rows, schema=found, settings=settings, calibrate=calibrate, pairs=pairs, gaps=gaps, effort=effort,
+                groups=groups, order=order, progress=False,
+            )  # fmt: skip
+
+        what = Asked(name, schema, column, receipts, reading, settings, bool(choosing), groups, order)
+        with progress_line(progress) as tell:
+            return fit_with_unlabelled(source, unlabelled, what, alone, tell)
     deciding = [groups] if groups is not None else []
 
     def proposed(look: Batch | None) -> Schema:
