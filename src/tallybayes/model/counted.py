@@ -5,9 +5,9 @@ Beside N(cell, class) a tally can hold G(cell, cell), how many rows have any two
 
     β_y = (W + ρ · diag(m(1 − m)))⁻¹ (μ_y − m)        L_y(x) = β_y · x − ½ β_y · (μ_y + m)
 
-is the linear discriminant of the cells. A row's score is log P(y) + w · what its columns' counts say + a · L_y, and both
-belong to columns cell by cell: they are corrections, made anew from each tally. So forgetting rows gives the bits of
-never having seen them.
+is the linear discriminant of the cells. A row's score is log P(y) + w · what its columns' counts say + a · L_y, and
+both belong to columns cell by cell: they are corrections, made anew from each tally. So forgetting rows gives the bits
+of never having seen them.
 
 ρ, w and a are chosen by the tally, too. Its folds are left out one after the other; what the rest believes of the rows
 left out is linear in their cells, so that N and G of the fold say its mean and variance in each class exactly, though
@@ -21,14 +21,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
 
 from ..base.arrays import Floats, Ints
+from ..base.canon import many
 from ..base.threads import one_blas_thread
 from ..data.pairs import stretch_names
+from ..data.schema import Schema
 from ..exact.counts import Counts
 from ..families.calibration import Correction
 from ..families.settings import Settings
@@ -46,7 +47,7 @@ MARGIN = 0.25  # a gain has to exceed this over the square root of the rows
 MOST_CLASSES = 64  # with more of them the counts are believed as they are
 _ROOM = 1 << 24  # numbers in G by fold and class
 _DRAWS = 32  # points of the bell, and as many on the other side
-_NONE = 1e-12  # variance of a cell that every row has, or none
+_NONE = 1e-9  # variance of a cell that every row has, or none
 
 
 class Choice(NamedTuple):
@@ -55,6 +56,19 @@ class Choice(NamedTuple):
     counts: float = 1.0
     term: float = 0.0
     ridge: float = RIDGES[-1]
+
+
+def told(schema: Schema, settings: Settings) -> str:
+    """Where the weights of a model come from, if they are counted; empty if not."""
+    both = together(schema)
+    if both is None:
+        return ""
+    own = [c.name for c in own_columns(schema, both) if c is not None]
+    by = next((settings.corrections[n].weight for n in own if n in settings.corrections), None)
+    pairs = many(len(own) * (len(own) - 1) // 2, "pair")
+    if by is None:
+        return f"worked out of counts ({pairs} of columns): the counts are believed as they are"
+    return f"worked out of counts ({pairs} of columns), and anew whenever rows come or go"
 
 
 def with_counted_weights(settings: Settings, tally: Tally, names: Sequence[str], number: Ints) -> Settings:
@@ -181,7 +195,9 @@ def held_out_moments(counts: CellCounts, ridge: float) -> tuple[Floats, Floats]:
     first, second = np.zeros((k, 2 * k)), np.zeros((k, 2 * k, 2 * k))
     for fold in np.flatnonzero(counts.rows.sum(axis=1)).tolist():
         left, own = rows - counts.rows[fold], n - counts.n[fold]
-        beta, middle = discriminant(left, own, pairs - counts.pairs[fold].sum(axis=0), ridge) if left.any() else (0 * n, n)
+        beta, middle = (
+            discriminant(left, own, pairs - counts.pairs[fold].sum(axis=0), ridge) if left.any() else (0 * n, n)
+        )
         said = np.vstack([log_ratios(own, column), beta])
         start = np.concatenate([np.zeros(k), -(beta * middle).sum(axis=1)])
         for y in np.flatnonzero(counts.rows[fold]).tolist():
@@ -202,6 +218,8 @@ def held_out_moments(counts: CellCounts, ridge: float) -> tuple[Floats, Floats]:
 @lru_cache(maxsize=MOST_CLASSES)
 def points(dimensions: int) -> tuple[tuple[float, ...], ...]:
     """Points of a bell with Student's tails, evenly spread by the square roots of primes, and their mirror images."""
+    from statistics import NormalDist
+
     primes = [p for p in range(2, 400) if all(p % d for d in range(2, int(p**0.5) + 1))][: dimensions + 1]
     normal, out = NormalDist(), []
     for i in range(1, _DRAWS + 1):

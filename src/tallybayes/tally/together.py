@@ -15,7 +15,7 @@ was counted. A value that is missing has no cell.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import combinations
@@ -44,7 +44,15 @@ def together(schema: Schema) -> Column | None:
 
 def without_together(schema: Schema) -> Schema:
     """The schema that counts no cells together."""
-    return schema if together(schema) is None else schema._with(columns=[c for c in schema.columns if c.kind != TOGETHER])
+    rest = [c for c in schema.columns if c.kind != TOGETHER]
+    return schema if len(rest) == len(schema.columns) else schema._with(columns=rest)
+
+
+def of_columns(schema: Schema, names: Collection[str]) -> Schema:
+    """The schema of some of its columns; cells are counted together where all are asked."""
+    every = set(schema.names) <= set(names)
+    kept = ("ignore", TOGETHER) if every else ("ignore",)
+    return schema._with(columns=[c for c in schema.columns if c.name in names or c.kind in kept])
 
 
 def own_columns(schema: Schema, both: Column) -> list[Column | None]:
