@@ -14,6 +14,7 @@ from strategies import ALL
 from threadpoolctl import threadpool_limits
 
 import tallybayes as tb
+from tallybayes.data.pairs import stretch_names
 from tallybayes.model import counted
 from tallybayes.selection.leave_one_out import leave_one_out
 from tallybayes.tally.spark import executor, grouped
@@ -67,7 +68,7 @@ def model(table: pa.Table) -> tb.Model:
 @pytest.mark.filterwarnings("ignore::tallybayes.TallybayesWarning")
 def test_forgetting_gives_the_tally_and_the_coefficients_of_never_having_seen_the_rows():
     taken = 0
-    for seed in range(1_000 if ALL else 12):
+    for seed in range(1_000 if ALL else 6):
         rng = np.random.default_rng(seed)
         rows = drawn(rng, int(rng.integers(30, 160)))
         model = tb.fit(rows, "y", calibrate="counted")
@@ -130,7 +131,7 @@ def test_cells_are_counted_as_by_hand(model, table):
     for i, side in enumerate(both.of):
         for r, value in enumerate(table[side.source].to_pylist()):
             if value is not None:
-                cell = value if not side.cuts else tb.data.pairs.stretch_names(side.cuts)[sum(c <= value for c in side.cuts)]
+                cell = stretch_names(side.cuts)[sum(c <= value for c in side.cuts)] if side.cuts else value
                 rows[r].add((i, cell))
     labels = table["y"].to_pylist()
     at = {cell: k for k, cell in enumerate(counts.cells)}
@@ -229,16 +230,16 @@ def test_it_is_saved_sealed_exported_and_explained_like_any_other(model, table, 
         found = connection.sql(str(model.to_sql("rows", "duckdb", keep=["id"]))).fetchall()
     assert np.abs(np.array([r[2:] for r in sorted(found)], dtype=float) - p).max() < 1e-9
     for number in (0, 5):
-        told = model.explain(table.slice(number, 1))
-        assert np.allclose(np.exp(told.scores - np.logaddexp.reduce(told.scores)), p[number]) if hasattr(told, "scores") else str(told)
+        lines = model.explain(table.slice(number, 1)).contributions
+        assert np.allclose(sum(line.parts for line in lines), model.log_joint(table)[number])
     assert "cell pair" in str(model.reveals()) and "anew whenever rows come or go" in repr(model)
 
 
 def test_folds_and_rows_left_out_are_scored_by_weights_of_the_others(model, table):
-    small = table.slice(0, 60)
+    small = table.slice(0, 34)
     tally = tb.count(small, schema=model.schema)
     left = leave_one_out(tally, small).proba()
-    for row in (0, 31):
+    for row in (0, 31):  # of 33 rows, above the fewest
         alone = tally.forget(small.slice(row, 1)).model()
         assert np.allclose(left[row], alone.predict_proba(small.slice(row, 1))[0], atol=1e-12)
     found = tb.cross_validate(table, schema=model.schema, settings=tb.Settings(), folds=4)
