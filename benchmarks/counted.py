@@ -2,10 +2,10 @@
 
     python benchmarks/counted.py [--seeds 3] [--names tic_tac_toe nursery …] [--few 20] [--forget 100]
 
-Each data set is shuffled and cut, 70 % to fit. "counts" is calibrate=False, "counted" calibrate="counted", "default" what
-`tb.fit` does. `--few N` draws 30, 50 and 90 rows N times from each data set and measures on up to 2,000 others: the mean
-difference of counted to counts, and its standard error. Rows of a class that was not drawn are left out. `--forget N`
-times forgetting 1 % of the rows beside counting and fitting the others anew, and checks that both are equal. Needs
+Each data set is shuffled and cut, 70 % to fit. "counts" is calibrate=False, "counted" calibrate="counted", "default"
+what `tb.fit` does. `--few N` draws 30, 50 and 90 rows N times from each data set and measures on up to 2,000 others:
+the mean difference of counted to counts, and its standard error. Rows of a class that was not drawn are left out.
+`--forget N` times forgetting 1 % of the rows beside counting the others anew, and checks that both are equal. Needs
 pandas.
 """
 
@@ -84,7 +84,8 @@ def of_few(name: str, times: int) -> Iterator[str]:
             alone.append(counts)
         if apart:
             error = np.std(apart, ddof=1) / len(apart) ** 0.5 if len(apart) > 1 else np.nan
-            yield f"| {name} | {size} | {np.mean(alone):.3f} | {np.mean(apart):+.3f} ± {error:.3f} | {max(apart):+.3f} |"
+            mean = f"{np.mean(apart):+.3f} ± {error:.3f}"
+            yield f"| {name} | {size} | {np.mean(alone):.3f} | {mean} | {max(apart):+.3f} |"
 
 
 def forgotten(name: str, times: int) -> Iterator[str]:

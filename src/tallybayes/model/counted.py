@@ -50,7 +50,7 @@ _DRAWS = 32  # points of the bell, and as many on the other side
 _NONE = 1e-9  # variance of a cell that every row has, or none
 
 
-class Choice(NamedTuple):
+class Strengths(NamedTuple):
     """What the counts are multiplied by, the term, and the pull on its coefficients."""
 
     counts: float = 1.0
@@ -96,7 +96,7 @@ class CountedTerm:
 
     cells: list[tuple[int, str]]
     added: Floats  # cells × classes
-    choice: Choice
+    choice: Strengths
 
     def correction(self, column: int, classes: tuple[str, ...], cuts: tuple[float, ...]) -> Correction:
         """What one of the columns is corrected by; a stretch of a number that has no rows gets nothing."""
@@ -142,7 +142,7 @@ def log_ratios(n: Floats, column: Ints) -> Floats:
     return np.asarray(np.log((n + 1.0) / (total + size)[:, column]))
 
 
-def chosen(counts: CellCounts) -> Choice | None:
+def chosen(counts: CellCounts) -> Strengths | None:
     """What the rows left out support, fold by fold; None where it is not clearly better than the counts alone."""
     grid = [(w, a) for a in TERMS for w in COUNTS]
     loss = np.array([expected_losses(counts, ridge, np.array(grid)) for ridge in RIDGES])
@@ -151,7 +151,7 @@ def chosen(counts: CellCounts) -> Choice | None:
     alone = loss[0, grid.index((1.0, 0.0))]
     if not alone - loss[at, best] > MARGIN / total**0.5:
         return None
-    return Choice(*grid[int(best)], RIDGES[int(at)])
+    return Strengths(*grid[int(best)], RIDGES[int(at)])
 
 
 def expected_losses(counts: CellCounts, ridge: float, grid: Floats) -> Floats:
