@@ -43,6 +43,9 @@ JSON = click.option("--json", "as_json", is_flag=True, help="Print the figures a
 @click.option(
     "--no-calibrate", is_flag=True, help="Believe the counts as they are: choose no weights on held-out rows."
 )
+@click.option(
+    "--counted-weights", is_flag=True, help="Work weights out of counts alone, so that forget renews them, too."
+)
 @click.option("--pairs", multiple=True, metavar="auto|no|A:B", help="Columns counted together where that helps (auto).")
 @click.option("--no-gaps", is_flag=True, help="Do not count whether a value is missing as evidence.")
 @WEIGHTS
@@ -68,6 +71,7 @@ def fit(
     smoothing: Sequence[str],
     prior: str | None,
     no_calibrate: bool,
+    counted_weights: bool,
     pairs: Sequence[str],
     no_gaps: bool,
     weights: str | None,
@@ -95,6 +99,17 @@ def fit(
     check_effort(effort)
     choices = Choices.of(sets, smoothing, prior)
     wanted = parse_pairs(pairs)
+    others = {
+        "--no-calibrate": no_calibrate,
+        "--groups": groups,
+        "--order": order,
+        "--pairs": wanted not in ("auto", False),
+    }
+    if counted_weights and (clash := [name for name, given in others.items() if given]):
+        raise click.UsageError(
+            f"{clash[0]} with --counted-weights, which holds out no rows and counts every two columns together: leave "
+            "one of them out"
+        )
     settings = choices.settings
     with data.open("looking", hidden=no_progress) as source:
         _there(source, groups, "which holds the groups")
@@ -120,9 +135,11 @@ def fit(
 
     tell(f"{data.name}: what is counted, and why", schema_page(schema))
 
+    calibrate = "counted" if counted_weights else not no_calibrate
+
     def fitted(rows: Source, progress: Any = False) -> Model:
         return fit_rows(
-            rows, schema=schema, settings=settings, calibrate=not no_calibrate, pairs=wanted, effort=effort,
+            rows, schema=schema, settings=settings, calibrate=calibrate, pairs=wanted, effort=effort,
             groups=groups, order=order == "yes" or order, progress=progress, gaps=not no_gaps,
         )  # fmt: skip
 
@@ -218,6 +235,7 @@ def _what_was_chosen(model: Model, schema: Schema) -> list[Any]:
     """How many rows, and which families, weights and pairs held-out rows support."""
     from ..base.canon import many
     from ..base.wording import visible
+    from ..model.counted import told
 
     tally = model.tally
     assert tally is not None
@@ -229,6 +247,8 @@ def _what_was_chosen(model: Model, schema: Schema) -> list[Any]:
     if model.settings.calibrated is not None:
         out.append(f"chosen on held-out rows: {model.settings.calibrated}")
         out += [model.settings.calibrated.note] if model.settings.calibrated.note else []
+    elif counted := told(model.schema, model.settings):
+        out.append(f"weights: {counted}")
     for kind, what in (("pair", "counted together"), ("gap", "whether a value is missing is counted")):
         added = [c.inputs[0] if kind == "gap" else c.name for c in model.schema.counted if c.kind == kind]
         if added := [name for name in added if kind == "gap" or name not in schema.names]:

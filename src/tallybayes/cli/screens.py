@@ -342,6 +342,8 @@ def reveals_page(of: Revealed, most: int) -> Iterator[Any]:
 
 def model_page(model: Model, top: int) -> Iterator[Any]:
     """The pieces of the page about a model: classes, columns, tables, odds."""
+    from ..model.counted import told
+
     yield heading("Classes")
     yield classes_page(model)
     if model.beliefs:
@@ -351,6 +353,8 @@ def model_page(model: Model, top: int) -> Iterator[Any]:
         yield f"Weights: {model.settings.calibrated}"
         if model.settings.calibrated.note:
             yield f"Noticed: {model.settings.calibrated.note}"
+    elif counted := told(model.schema, model.settings):
+        yield f"Weights: {counted}"
     left = [(c.name, c.reason) for c in model.schema.columns if c.kind == "ignore"]
     if left:
         yield heading("Left out")

@@ -47,7 +47,7 @@ class Kind:
     sheets:     the names of the sheets that its blocks add
     each:       those of them in which every slot may hold all rows of a class; else slots share out the rows
     fields:     the fields of a `Column` that only some kinds have: values, cells, text, levels, width, of
-    of:         how many other columns it is made of
+    of:         how many other columns it is made of; ANY: two or more
     plain:      one value in plain Python, as text or number, None for missing; it may refuse with `NotPlain`
     lists:      whether one value is itself a list, an array or a dict
     read_as:    what files, databases and other programs may read it as; empty: only `encode` can
@@ -112,6 +112,7 @@ def kept(reason: str) -> str:
     return reason.kept if isinstance(reason, Reason) else reason
 
 
+ANY = -1  # two columns or more
 KINDS: dict[str, Kind] = {}
 EACH: set[str] = set()  # sheets, of whatever kind, in which every slot may hold all rows of a class
 
@@ -171,11 +172,12 @@ def check_fields(column: Column) -> None:
         )
     if column.text is not None and "text" not in may:
         raise SchemaError(f"column {name!r} is a {kind} and has a tokeniser", hint="take kind='text' for it.")
-    if len(column.of or ()) != KINDS[kind].of:
+    of, wanted = len(column.of or ()), KINDS[kind].of
+    if of < 2 if wanted == ANY else of != wanted:
         raise SchemaError(
-            f"column {name!r} is a {kind} of {len(column.of or ())} columns",
+            f"column {name!r} is a {kind} of {of} columns",
             hint="a pair names two: Column('a × b', 'pair', of=(tb.PairColumn('a'), tb.PairColumn('b'))); a gap names "
-            "one, whose missing values it counts; other kinds name none.",
+            "one, whose missing values it counts; cells together name two or more; other kinds name none.",
         )
 
 
@@ -284,5 +286,6 @@ for _kind in (
     Kind("gap", _gap, like="category", of=1, plain=_plain_gap, read_as="gap"),
     Kind("date", parts={"days": "number", "weekday": "category", "month": "category", "hour": "category"}),
     Kind("ignore"),
+    Kind("together", of=ANY),  # no column that is asked: it says whose cells are counted two by two, beside the labels
 ):  # fmt: skip
     register_kind(_kind)

@@ -89,7 +89,7 @@ def pair_values(slot: str) -> tuple[str, str]:
 
 def paired(one: Codes | Numbers, other: Codes | Numbers, sides: tuple[PairColumn, ...]) -> Codes:
     """Both columns as one; missing where either is."""
-    u, v = (_codes(block, side) for block, side in zip((one, other), sides, strict=True))
+    u, v = (coded(block, side) for block, side in zip((one, other), sides, strict=True))
     there = u.present() & v.present()
     both = u.codes * len(v.slots) + v.codes
     used, code = np.unique(both[there], return_inverse=True)
@@ -99,7 +99,8 @@ def paired(one: Codes | Numbers, other: Codes | Numbers, sides: tuple[PairColumn
     return Codes(slots, codes)
 
 
-def _codes(block: Codes | Numbers, side: PairColumn) -> Codes:
+def coded(block: Codes | Numbers, side: PairColumn) -> Codes:
+    """A column in the cells of its side: values, groups of them, or stretches between cuts."""
     if isinstance(block, Codes):
         return _grouped(block, side) if side.groups else block
     there = block.present()

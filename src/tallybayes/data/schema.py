@@ -47,7 +47,7 @@ class Column:
     width: int | None = None  # vector: how many positions
     source: str | None = None  # the column of the data, if it has another name
     part: str | None = None  # of a date: days, weekday, month or hour
-    of: tuple[PairColumn, ...] | None = None  # pair: the two columns counted together; gap: the one with gaps
+    of: tuple[PairColumn, ...] | None = None  # pair, together: the columns counted so; gap: the one with gaps
     missing: str | tuple[str, ...] = ()  # further texts that mean "missing" in this column
     reason: str = field(default="", compare=False)  # why `infer` chose this
     spelling: Spelling | None = None  # how its texts are read, if not as plain numbers, ISO dates or as they stand
@@ -277,7 +277,7 @@ class Schema(Record):
         for what in ("target", "weights", "missing", "receipts", "fold"):
             if getattr(self, what) != getattr(other, what):
                 raise _apart(f"{what}={getattr(self, what)!r} here and {getattr(other, what)!r} there")
-        mine, yours = {c.name: c for c in self.counted}, {c.name: c for c in other.counted}
+        mine, yours = ({c.name: c for c in s.columns if c.about.encode or c.of} for s in (self, other))
         only = sorted(set(mine) ^ set(yours))
         if only:
             raise _apart(f"only one of them counts {excerpt(only)}")

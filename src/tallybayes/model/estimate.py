@@ -19,6 +19,7 @@ from ..families.plain import corrected
 from ..families.settings import Settings, SettingsLike
 from ..families.smoothing import Dirichlet
 from ..tally.tally import Tally
+from .counted import with_counted_weights
 from .model import Model
 from .prior import class_prior, class_totals, natural_order
 
@@ -44,6 +45,7 @@ def estimate(tally: Tally, settings: SettingsLike = None, *, known: Mapping[str,
     totals = class_totals(tally, names)
     number = np.array([names.index(c) for c in tally.classes], dtype=np.int64)
     counts = {c.name: tally.columns[c.name].relabel(number) for c in schema.counted}
+    settings = with_counted_weights(settings, tally, names, number)
     largest = _largest_deviation(schema, counts, settings, len(names))
     beliefs: dict[str, Belief] = {}
     families: dict[str, Family] = {}

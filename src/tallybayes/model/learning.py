@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self, cast
 
-from ..base.errors import CannotEstimate, warn
+from ..base.errors import CannotEstimate, SettingsError, warn
 from ..data import encode
 from ..data.schema import Schema
 from ..data.sources import open_source
 from ..families.settings import Settings
 from ..tally.tally import Tally
+from ..tally.together import together
 from ..tally.traces import renewed_schema
 from ..tally.waiting import Pending
 from .provenance import History, names_of
@@ -96,6 +97,11 @@ class Learning:
         """
         from ..selection.choose.chosen import recalibrated
 
+        if together(self.schema) is not None:
+            raise SettingsError(
+                "the weights of this model are worked out of its counts, and no rows can fit them",
+                hint="update and forget renew them; for fitted weights leave calibrate='counted' away in tb.fit.",
+            )
         source = open_source(data, y, weights=weights, target=self.schema.target).repeatable()
         settings = recalibrated(source, self.schema, self.settings, effort=effort, groups=groups, order=order)
         fitted: Any = self._tally("recalibrated").model(settings)
@@ -145,6 +151,7 @@ class Learning:
         """Where a row that can wait would wait; None for rows that are counted at once."""
         plain = y is None and weights is None and self.schema.weights is None and not self.schema.receipts
         plain = plain and NOTE not in self.notes  # of sets, each row has its score
+        plain = plain and together(self.schema) is None
         if not (plain and isinstance(data, Mapping) and encode.is_row(self.schema, data)):
             return None
         pending: Pending | None = self.__dict__.get("_pending")

@@ -23,7 +23,9 @@ from ..families import Belief, Family
 from ..families.base import Table
 from ..families.settings import Settings
 from ..tally.tally import Tally
+from ..tally.together import together
 from . import one_row, posterior
+from .counted import told
 from .generative import Generative
 from .graph import Graph, model_html
 from .learning import Learning
@@ -370,11 +372,13 @@ class Model(Learning, Generative, Scoring):
         page = Page(title, [[canon.printable(name, 40), what] for name, what in self._described()], left=2, indent=2)
         calibrated = self.settings.calibrated
         if calibrated is None:
-            return str(page)
+            counted = told(self.schema, self.settings)
+            return f"{page}\nweights: {counted}" if counted else str(page)
         noticed = f"\n{calibrated.note}" if calibrated.note else ""
         return f"{page}\nweights: {calibrated}{noticed}"
 
     def _described(self) -> Iterator[tuple[str, str]]:
+        counted = together(self.schema) is not None
         for name, belief in self.beliefs.items():
             family = self.families[name].describe() if name in self.families else "written"
             own = self.settings.corrections.get(name)
@@ -384,9 +388,11 @@ class Model(Learning, Generative, Scoring):
             size = f", {count} {table.unit if count != 1 else table.unit[:-1]}" if table.unit else ""
             length = self.settings.lengths.get(name)
             by = f", weight {self.settings.weight_of(name):.3g}" if weighted else ""
-            corrected = "" if own is None else f" and {np.count_nonzero(own.added):,} corrections"
+            term = "numbers of the counted term" if counted else "corrections"
+            corrected = "" if own is None else f" and {np.count_nonzero(own.added):,} {term}"
             if self.settings.weight_of(name) == 0:  # whatever the family, it is not asked
-                yield name, "not used" if own is None else f"counts not used{by}{corrected}"
+                alone = "by itself not used" if counted else "counts not used"
+                yield name, "not used" if own is None else f"{alone}{by}{corrected}"
                 continue
             yield name, family + size + by + ("" if not length else f" × tokens^{length:.2f}") + corrected
 

@@ -26,6 +26,7 @@ from ..families.smoothing import Dirichlet
 from ..model import posterior
 from ..model.prior import natural_order
 from ..tally.tally import Tally, count_rows, refuse_empty, sum_tallies
+from ..tally.together import of_columns
 from .settings_at_once import Answer, Asked, FoldScorer
 from .word_grid import TrainingWords, WordGrid
 
@@ -112,11 +113,8 @@ class Folds:
         return self._known_labels[k]
 
     def _training(self, k: int, columns: Sequence[str]) -> Tally:
-        schema = self.schema._with(columns=[c for c in self.schema.columns if c.name in columns or c.kind == "ignore"])
-        cells = Tally(
-            schema, self.cells.classes, self.cells.labels, {n: self.cells.columns[n] for n in columns},
-            self.cells.skipped,
-        )  # fmt: skip
+        schema, kept = of_columns(self.schema, columns), {n: self.cells.columns[n] for n in columns}
+        cells = Tally(schema, self.cells.classes, self.cells.labels, kept, self.cells.skipped)
         return cells.regroup([label if (fold < k if self.past else fold != k) else None for label, fold in self.names])
 
     def part_of(self, column: str, counted: Bools) -> Tally:

@@ -35,6 +35,7 @@ from ..families.smoothing import Laplace
 from ..model import posterior
 from ..model.prior import natural_order
 from ..tally.tally import Tally, count_rows
+from ..tally.together import of_columns
 from .folds import HeldOut
 from .settings_at_once import for_column, separable
 from .splits import row_hashes
@@ -106,7 +107,7 @@ class LeftOutRows:
         names = sorted(self.tally.classes, key=lambda c: natural_order(from_text(c, label_type)))
         order = [self.number[c] for c in names]
         rows = len(self.labels)
-        if separable([self.settings]):
+        if separable([self.settings], self.tally.schema):
             parts = {name: self._column(name) for name in self.tally.schema.names}
             log_prior = self._each({}, (), lambda model, blocks: np.tile(model.log_prior, (1, 1)), fill=-np.inf)
         else:
@@ -154,7 +155,7 @@ class LeftOutRows:
         What is asked for are so many `pieces` of a number per class.
         """
         settings = settings or Settings(prior=self.settings.prior)
-        schema = self.tally.schema._with(columns=[self.tally.schema[n] for n in names])
+        schema = of_columns(self.tally.schema, names)
         whole = Tally(schema, self.tally.classes, self.tally.labels, {n: self.tally.columns[n] for n in names})
         weights = np.ones(len(self.labels)) if self.read.weights is None else self.read.weights
         key = np.stack([row_hashes(blocks, len(self.labels)), self.labels.astype(np.uint64), weights.view(np.uint64)])

@@ -18,6 +18,7 @@ from ..families.smoothing import Dirichlet
 from ..model import posterior
 from ..model.model import Model
 from ..tally.tally import Tally
+from ..tally.together import together
 from .word_grid import TrainingWords, WordRows, reading
 
 Answer = tuple[Floats, Floats, dict[str, Floats]]  # log prior, log joint, what each column says
@@ -32,7 +33,7 @@ class Asked:
             schema[name]  # an unknown name is an error with a hint, not a setting without effect
         self.schema, self.settings, self.classes = schema, settings, classes
         self.names = [c.name for c in schema.counted]
-        self.apart = separable(settings)
+        self.apart = separable(settings, schema)
         self.priors, self.prior = _distinct(
             [Settings(prior=s.prior, offsets=s.offsets) if self.apart else s for s in settings]
         )
@@ -136,9 +137,9 @@ class _Said:
     classes: dict[int, Ints] = field(default_factory=dict)  # the columns of the classes under each prior
 
 
-def separable(settings: Sequence[Settings]) -> bool:
+def separable(settings: Sequence[Settings], schema: Schema) -> bool:
     """Whether each column can be believed without looking at the others."""
-    return all(s.floor.kind != "global" for s in settings)
+    return together(schema) is None and all(s.floor.kind != "global" for s in settings)
 
 
 def for_column(settings: Settings, column: str) -> Settings:

@@ -14,6 +14,7 @@ from ..data.kinds import kept
 from ..model.model import Model
 from ..model.sets import told_notes
 from ..tally.tally import Tally
+from ..tally.together import together
 from .json import scorer_json
 from .onnx import onnx_bytes
 from .sealed import check_sealed, seal, sealed_to_bytes
@@ -85,7 +86,9 @@ def _revealed(model: Model, tally: Tally | None) -> list[str]:
         "probabilities, and for Student-t columns how many values each class had."
     )
     out.append("- Rows can be taken out again: `model.forget(rows)` leaves no trace of them in the counts.")
-    if model.settings.corrections:
+    if together(model.schema) is not None:
+        out.append("- Weights are worked out of the counts, and anew whenever rows are added or forgotten.")
+    elif model.settings.corrections:
         out.append(
             "- Weights and corrections were fitted to rows and are no counts: they stay as they are when rows are "
             "forgotten, until `model.recalibrate(rows)` fits them anew."

@@ -7,6 +7,7 @@ corrections) is listed, too.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -34,6 +35,7 @@ from ..model.model import Model
 from ..model.sets import told_notes
 from ..tally.guard import how_often
 from ..tally.tally import Tally
+from ..tally.together import TOGETHER, together
 from ..tally.traces import weighted
 
 _MOST_LINES = 5  # of each column on a page
@@ -146,11 +148,27 @@ class _Reader:
         hashes = self.tally.labels.sheets.get("receipts")
         if hashes is not None:
             summary.append(f"{len(hashes.slots):,} hashes of rows: whoever guesses a whole row can check the guess")
+        if pairs := self._together():
+            summary.append(self._sentence("cell pair", np.array([line.rows for line in pairs])))
+            lines += [line for line in pairs if line.rows is not None and line.rows < self.below]
         if weighted(self.tally):
             summary.append("the rows have weights: what is called rows here are sums of weights")
         if self.tally.skipped:
             summary.append(f"{canon.many(self.tally.skipped, 'row')} had no label")
         return Revealed(self.schema.target, tuple(summary), _sorted(lines))
+
+    def _together(self) -> list[RevealedLine]:
+        """Two cells that were counted together, and how many rows of a fold have both."""
+        both, sheet = together(self.schema), None if self.tally is None else self.tally.labels.sheets.get(TOGETHER)
+        if both is None or sheet is None:
+            return []
+        names = [side.source if side.part is None else f"{side.source}.{side.part}" for side in both.of or ()]
+        slots = zip(map(json.loads, sheet.slot_names), sheet.by_slot("n").tolist(), strict=True)
+        return [
+            RevealedLine("cell pair", f"{names[s[1]]}: {s[2]} and {names[s[3]]}: {s[4]}", n)
+            for s, n in slots
+            if len(s) == 5
+        ]
 
     def column(self, column: Column, family: Family | None) -> Revealed:
         """One column: its counts, what the schema has learnt of it, what the settings say of it."""

@@ -26,14 +26,15 @@ from ..exact.moments import MOMENTS
 from ..exact.sheet import Sheet
 from .guard import ROWS
 from .tally import Tally, without_empty_classes
+from .together import TOGETHER
 
 KEYS = ("column", "sheet", "slot", "class", "limb")
 AMOUNTS = ("n", "x", "xx", "documents", "rows")  # always there, empty where a sheet has no such amount
 LABELS = "labels"  # the sheet, under the target's name, of the rows of each class
 SKIPPED = "skipped"  # likewise, how many rows had no label
-_OF_TARGET = {LABELS: "rows", "receipts": "receipts"}  # sheet in the file → sheet of Tally.labels
+_OF_TARGET = {LABELS: "rows", "receipts": "receipts", TOGETHER: TOGETHER}  # sheet in the file → sheet of Tally.labels
 _AMOUNTS_OF = {  # of the sheets that kinds of this package add; those of other kinds say it in the file
-    LABELS: ROWS, "receipts": N, SKIPPED: N, "values": N, "cells": N, "levels": N, "rows": N,
+    LABELS: ROWS, "receipts": N, TOGETHER: N, SKIPPED: N, "values": N, "cells": N, "levels": N, "rows": N,
     "words": WORDS, "moments": MOMENTS,
 }  # fmt: skip
 _FURTHEST = 256  # limbs: a product of two weights and two float64 values stays below 2^(32·200)

@@ -33,6 +33,7 @@ from ..exact.sheet import Sheet
 from ..exact.sums import exact_sums
 from . import guard
 from .guard import ROWS, class_weights, why_impossible
+from .together import TOGETHER, together, together_sheet
 from .traces import in_common, renewed, with_least
 
 if TYPE_CHECKING:
@@ -336,6 +337,7 @@ def _counting(schema: Schema) -> dict[str, Any]:
             c.name: {**c.counting(), "missing": sorted({*schema.missing, *c.missing}), "cells": _cells(c)}
             for c in schema.counted
         },
+        **({} if (both := together(schema)) is None else {"together": both.counting()}),
     }
 
 
@@ -372,6 +374,8 @@ def count_rows(
     }
     if schema.receipts:
         sheets["receipts"] = guard.sheet(blocks, groups)
+    if (both := together(schema)) is not None:
+        sheets[TOGETHER] = together_sheet(schema, both, blocks, groups)
     numbers = {name: block for name, block in blocks.items() if isinstance(block, Numbers)}
     sums = dict(zip(numbers, sum_numbers(list(numbers.values()), groups), strict=True))
     columns = {name: _counts(sums.get(name) or block.sum_by(groups)) for name, block in blocks.items()}

@@ -19,6 +19,7 @@ from ..data.pairs import PairColumn, group_names, pair_slot, pair_values
 from ..data.schema import Column, Schema
 from ..exact.counts import Counts
 from .guard import ROWS, how_often
+from .together import TOGETHER, without_together
 
 if TYPE_CHECKING:
     from .tally import Tally
@@ -251,8 +252,8 @@ def with_least(tally: Tally, rows: int) -> Tally:
     kept = tally.regroup([None if small else name for small, name in zip(few.tolist(), tally.classes, strict=True)])
     after = replace(
         kept,
-        schema=kept.schema._with(receipts=False),
-        labels=kept.labels.without("receipts"),
+        schema=without_together(kept.schema)._with(receipts=False),
+        labels=kept.labels.without("receipts").without(TOGETHER),
         columns={name: _with_least(counts, rows, len(kept.classes)) for name, counts in kept.columns.items()},
         skipped=kept.skipped if kept.skipped >= rows else 0,
         least_rows=max(int(rows), tally.least_rows),

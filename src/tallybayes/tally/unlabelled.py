@@ -19,6 +19,7 @@ from ..data.blocks import Block, Groups
 from ..data.schema import Schema
 from ..data.sources import open_source
 from .tally import Tally, count_rows, sum_tallies
+from .together import without_together
 
 NO_LABEL = "(no label)"  # the target of a schema for rows without labels
 OTHERS = "(other new values)"  # the slot of values that were never learnt, once there are too many to keep by name
@@ -27,7 +28,8 @@ _EVERY = "all rows"  # their one class
 
 def unlabelled_schema(schema: Schema) -> Schema:
     """The schema that counts the same columns of rows without labels and weights."""
-    return schema._with(target=NO_LABEL, weights=None, receipts=False, label_type="text", fold=False)
+    known = without_together(schema)
+    return known._with(target=NO_LABEL, weights=None, receipts=False, label_type="text", fold=False)
 
 
 def is_unlabelled(tally: Tally) -> bool:

@@ -38,7 +38,8 @@ from .words import LEAST_WORDS, read_texts, row_lengths, thinned
 from .written import READ_BY, Written, curve_of, figures
 
 FEWEST = 10  # rows; below, the counts are believed as they are
-FORMS = ("auto", "temperature", "weights", "isotonic")
+FORMS = ("auto", "temperature", "weights", "isotonic")  # fitted to rows
+COUNTED = "counted"  # and one that is worked out of counts alone
 EFFORTS = ("quick", "default", "thorough")
 CURVE = "isotonic curve"
 _MOST_WORK = 40_000_000  # rows × columns × classes; of more rows some are taken, evenly over folds, classes and hashes
@@ -89,8 +90,11 @@ def check_effort(effort: str, calibrate: object = None, pairs: Pairs = "auto") -
     """Refuses an effort, a form of calibration or pairs that there are not."""
     _one_of("effort", effort, EFFORTS)
     if not (calibrate is None or isinstance(calibrate, bool)):
-        _one_of("calibrate", calibrate, FORMS)
-    _each_pair(pairs)
+        _one_of("calibrate", calibrate, (*FORMS, COUNTED))
+    if (_each_pair(pairs) or pairs is True) and calibrate == COUNTED:
+        raise SettingsError(
+            f"pairs={pairs!r} with calibrate='counted'", hint="it counts every two columns together: leave pairs out."
+        )
 
 
 def _one_of(name: str, given: object, known: Sequence[str]) -> None:

@@ -19,8 +19,9 @@ from ...model.model import Model
 from ...model.provenance import History, names_of
 from ...tally.tally import Tally, refuse_empty
 from ..parts import apart, by_target, without_columns
-from .chosen import Pairs, check_effort, choose, with_pairs
+from .chosen import COUNTED, Pairs, check_effort, choose, with_pairs
 from .ladder import CORRECTIONS, OF_COLUMNS, OF_PAIRS, OF_WEIGHTS, PAIRS, WEIGHTS
+from .pairs import with_cells_together
 
 Counted = TypeVar("Counted", Tally, Model)
 
@@ -110,7 +111,8 @@ def fit(
     {class: one number per row}, where labels are not certain. `receipts=True` also counts a hash per row, so that `forget` knows every row.
     `settings` are tb.Settings(…) or a dict of them, {"families": "gaussian", "smoothing": 1}.
     `calibrate=False`, or settings of your own, leave the choosing out; `calibrate=True` fits weights to your settings;
-    "temperature", "weights" or "isotonic" (for two classes) ask for one form.
+    "temperature", "weights" or "isotonic" (for two classes) ask for one form. "counted" works weights out of counts
+    alone, so that `forget` gives those of never having seen a row: see docs/counted.md.
     `pairs` are columns counted together where that helps: "auto", False, or a list of two names each.
     `gaps=False` does not ask whether a value being missing tells something. `engine` is as for `count`.
 
@@ -137,6 +139,11 @@ def fit(
     if pairs is True and not choosing:
         raise SettingsError(
             "pairs=True without calibrate", hint="pairs are chosen by held-out rows; name those to count: [('a', 'b')]."
+        )
+    if choosing == COUNTED and (groups is not None or order is not None):
+        raise SettingsError(
+            "groups or order with calibrate='counted'",
+            hint="counted weights hold no rows out; leave both away, or let calibrate be True.",
         )
     if unlabelled is not None:
         from ..unlabelled.fit import Asked, fit_with_unlabelled
@@ -173,6 +180,8 @@ def fit(
             return found, settings
         if not choosing:
             return with_pairs(found, look, pairs), settings
+        if choosing == COUNTED:
+            return with_cells_together(found, look), settings
         form = "auto" if isinstance(choosing, bool) else choosing
         base = settings or Settings()
         return choose(look, found, base, pairs, form, effort=effort, groups=groups, order=order, watch=share, gaps=gaps)

@@ -22,12 +22,15 @@ from typing import Any
 import numpy as np
 
 from ...base.arrays import Bools, Floats, Ints, log_ratio_sum
-from ...base.errors import SettingsError
+from ...base.errors import SettingsError, warn
+from ...data import encode
 from ...data.blocks import Block, Codes, Numbers
-from ...data.pairs import PairColumn, coarse_cuts, group_names, pair_slot, stretch_names
-from ...data.schema import Column
+from ...data.pairs import PairColumn, coarse_cuts, coded, group_names, pair_slot, stretch_names
+from ...data.schema import Column, Schema
+from ...data.sources import Batch
 from ...exact.kernels import gate
 from ...families.smoothing import BackOff
+from ...tally.together import TOGETHER, together
 from .columns import Category, DealtRows, Number, Small, back_off
 from .joint import Joint, Solution
 from .placed import Summand
@@ -44,6 +47,8 @@ _LEVEL = 0.3  # of the pull on jumps between neighbouring cells also holds their
 _EQUAL = 2.0**30
 _PULL = 10.0  # λ of the step that is imagined
 _FEW = 5  # stretches of a number in a pair that somebody asks for
+_MOST_TOGETHER = 64  # values of a category whose cells are counted together with those of others,
+_MOST_SIDES = 40  # and columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,13 +263,51 @@ def pair_of(a: str, b: str, columns: Mapping[str, Column], blocks: Mapping[str, 
     return Column(f"{a} × {b}", "pair", of=(one, other), reason="asked for")
 
 
-def _side(column: Column, block: Block) -> PairColumn | None:
+def _side(column: Column, block: Block, most: int = _FEW) -> PairColumn | None:
     cuts: tuple[float, ...] = ()
     if column.of is not None:
         return None
     if isinstance(block, Numbers):
         there = block.present()
-        cuts = coarse_cuts(block.values[there], _FEW) if there.any() else ()
+        cuts = coarse_cuts(block.values[there], most) if there.any() else ()
     known = len(cuts) > 0 or (isinstance(block, Codes) and column.like == "category" and len(block.slots) > 1)
     marks = tuple(column.missing)
     return PairColumn(column.reads, column.kind, column.part, marks, cuts, (), column.spelling) if known else None
+
+
+# ---- all pairs of cells
+
+
+def with_cells_together(schema: Schema, look: Batch) -> Schema:
+    """The schema that also counts the cells of its columns two by two, which counted weights are made of.
+
+    Numbers are cut where a first look says; the cuts are part of the schema, so that counts add. A category with many
+    values takes no part, and of many columns those that say most by themselves do.
+    """
+    if together(schema) is not None:
+        return schema
+    rows = encode.labelled(schema, look, first=True)
+    found: list[tuple[float, PairColumn]] = []
+    for column in schema.counted:
+        block = rows.blocks[column.name]
+        side = _side(column, block, STRETCHES // 2)
+        if side is None or not isinstance(block, (Codes, Numbers)):
+            continue
+        cells = coded(block, side)
+        if len(cells.slots) <= _MOST_TOGETHER:
+            there = cells.codes >= 0
+            n = np.zeros((len(cells.slots), len(rows.classes)))
+            np.add.at(n, (cells.codes[there], rows.labels[there]), 1.0)
+            found.append((information(n), side))
+    if len(found) < 2:
+        warn(
+            f"calibrate='counted' needs two columns of numbers or of at most {_MOST_TOGETHER} values, and there are "
+            f"{len(found)}: the counts are believed as they are. Hint: leave calibrate away."
+        )
+        return schema
+    kept = sorted(sorted(range(len(found)), key=lambda i: -found[i][0])[:_MOST_SIDES])
+    name = "cells together"
+    while name in {c.name for c in schema.columns}:
+        name += " "
+    both = Column(name, TOGETHER, of=tuple(found[i][1] for i in kept), reason="asked for")
+    return schema._with(columns=[*schema.columns, both])

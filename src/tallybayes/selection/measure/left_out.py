@@ -23,6 +23,7 @@ from ...families.settings import Settings
 from ...model import posterior
 from ...model.estimate import estimate
 from ...model.model import Model
+from ...tally.together import together
 from ..choose.chosen import recalibrated
 from ..folds import Assign, count_folds
 from ..parts import Plan
@@ -202,7 +203,12 @@ def pieces(source: Source) -> Iterator[Batch]:
 
 def folds_for(model: Model) -> int:
     """Corrections are as many as counts and have seen all rows, so they are fitted anew for each of a few folds."""
-    return REFITTED if model.settings.corrections else FOLDS
+    return REFITTED if _fitted(model) else FOLDS
+
+
+def _fitted(model: Model) -> bool:
+    """Whether there are corrections that rows have fitted; those of counted weights are made anew of any counts."""
+    return bool(model.settings.corrections) and together(model.schema) is None
 
 
 def _mostly_repeated(source: Source, schema: Schema) -> bool:
@@ -225,7 +231,7 @@ def _numbered(source: Source) -> Iterator[tuple[int, Batch]]:
 def _settings_by_fold(
     model: Model, source: Source, schema: Schema, assign: Assign, folds: Sequence[int]
 ) -> Iterator[tuple[int, Settings]]:
-    if not model.settings.corrections:
+    if not _fitted(model):
         yield from ((k, model.settings) for k in folds)
         return
     truth = Truth.of(source, schema)

@@ -19,6 +19,7 @@ from ...exact.counts import Counts
 from ...exact.sheet import Sheet
 from ...exact.sums import exact_sums
 from ..tally import Tally, without_empty_classes
+from ..together import together
 
 ROWS = -1  # the number of the column that every row has
 PLAIN = ("string", "tinyint", "smallint", "int", "bigint", "boolean")  # whose text is the canonical one, in Spark too
@@ -31,6 +32,7 @@ def groupable(schema: Schema, types: Mapping[str, str]) -> bool:
         plain
         and bool(schema.counted)
         and not schema.receipts
+        and together(schema) is None
         and schema.weights is None
         and not schema.fold
         and all(c.spelling is None for c in schema.counted)

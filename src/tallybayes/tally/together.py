@@ -1,0 +1,146 @@
+"""Cells counted two by two: how many rows of a class have a cell of one column and a cell of another, fold by fold.
+
+A column of kind "together" names columns, numbers with the cuts between their stretches. No model asks it anything: it
+says that a sheet of that name is counted beside the rows of each class. Its slots are
+
+    [fold]                      rows of the fold
+    [fold, i, "u"]              those whose i-th column is in the cell u
+    [fold, i, "u", j, "v"]      and whose j-th is in v, i < j
+
+From them comes the matrix G of any two cells, by class and fold, as sums of whole numbers: they merge and subtract like
+all counts. A row's fold is a pure function of its cells, so that equal rows share one and a row is forgotten where it
+was counted. A value that is missing has no cell.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
+from hashlib import blake2b
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+
+from ..base.arrays import Floats, Ints
+from ..data.blocks import Block, Codes, Groups, N, Numbers
+from ..data.kinds import KINDS
+from ..data.pairs import PairColumn, coded
+from ..data.schema import Column, Schema
+from ..exact.counts import Counts
+from ..exact.sheet import Sheet, add_sheets
+from ..exact.sums import code_sums
+
+TOGETHER = "together"  # the kind of the column, and the sheet beside the rows of each class
+FOLDS = 5
+_MIX = np.uint64(0x9E3779B97F4A7C15)  # the odd number nearest to 2⁶⁴ over the golden ratio: spreads bits upwards
+
+
+def together(schema: Schema) -> Column | None:
+    """The column that says whose cells are counted together; None where none are."""
+    return next((c for c in schema.columns if c.kind == TOGETHER), None)
+
+
+def without_together(schema: Schema) -> Schema:
+    """The schema that counts no cells together."""
+    rest = [c for c in schema.columns if c.kind != TOGETHER]
+    return schema if len(rest) == len(schema.columns) else schema._with(columns=rest)
+
+
+def of_columns(schema: Schema, names: Collection[str]) -> Schema:
+    """The schema of some of its columns; cells are counted together where all are asked."""
+    every = set(schema.names) <= set(names)
+    kept = ("ignore", TOGETHER) if every else ("ignore",)
+    return schema._with(columns=[c for c in schema.columns if c.name in names or c.kind in kept])
+
+
+def own_columns(schema: Schema, both: Column) -> list[Column | None]:
+    """For each of the columns counted together, the one that counts it by itself; None where there is none."""
+    known = {(c.reads, c.part, c.like): c for c in schema.counted if c.of is None}
+    return [known.get((s.source, s.part, KINDS[s.kind].like)) for s in both.of or ()]
+
+
+def together_sheet(schema: Schema, both: Column, blocks: Mapping[str, Block], groups: Groups) -> Sheet:
+    """What the rows of some blocks add, class by class."""
+    own = zip(both.of or (), own_columns(schema, both), strict=True)
+    cells = [_cells(side, None if c is None else blocks.get(c.name), len(groups.labels)) for side, c in own]
+    fold = _folds(cells, len(groups.labels))
+    sheets = [_sheet(fold, [(f,) for f in range(FOLDS)], groups)]
+    for i, one in enumerate(cells):
+        size = len(one.slots)
+        code = np.where(one.codes >= 0, fold * size + one.codes, -1)
+        sheets.append(_sheet(code, [(f, i, u) for f in range(FOLDS) for u in one.slots], groups))
+    for (i, one), (j, other) in combinations(enumerate(cells), 2):
+        there = (one.codes >= 0) & (other.codes >= 0)
+        code = np.where(there, (fold * len(one.slots) + one.codes) * len(other.slots) + other.codes, -1)
+        used, place = np.unique(code[there], return_inverse=True)  # most pairs of rare cells never meet
+        code[there] = place
+        f, u, v = np.unravel_index(used, (FOLDS, max(len(one.slots), 1), max(len(other.slots), 1)))
+        names = [
+            (a, i, one.slots[b], j, other.slots[c]) for a, b, c in zip(f.tolist(), u.tolist(), v.tolist(), strict=True)
+        ]
+        sheets.append(_sheet(code, names, groups))
+    return add_sheets(sheets)
+
+
+def _sheet(code: Ints, names: Sequence[tuple[object, ...]], groups: Groups) -> Sheet:
+    sums = code_sums(code, len(names), groups.labels, groups.n_labels, groups.weights)
+    return Sheet.dense([json.dumps(n, ensure_ascii=False) for n in names], groups.n_labels, {"n": sums})
+
+
+def _cells(side: PairColumn, block: Block | None, rows: int) -> Codes:
+    """The cell of every row."""
+    if isinstance(block, (Codes, Numbers)):
+        return coded(block, side)
+    return Codes([], np.full(rows, -1, dtype=np.int64))
+
+
+def _folds(cells: Sequence[Codes], rows: int) -> Ints:
+    """The fold of every row: a hash of its cells, whatever their order."""
+    total = np.zeros(rows, dtype=np.uint64)
+    for i, one in enumerate(cells):
+        each = np.array([*(_hash(i, slot) for slot in one.slots), 0], dtype=np.uint64)
+        total += each[one.codes]  # modulo 2⁶⁴
+    mixed = (total ^ (total >> np.uint64(29))) * _MIX
+    return ((mixed >> np.uint64(33)) % np.uint64(FOLDS)).astype(np.int64)
+
+
+@lru_cache(maxsize=1 << 14)
+def _hash(side: int, slot: str) -> int:
+    raw = json.dumps([side, slot]).encode()
+    return int.from_bytes(blake2b(raw, digest_size=8).digest(), "little")
+
+
+class CellCounts(NamedTuple):
+    """The same as arrays, cells in the order of columns, and within one by name: equal counts give equal arrays."""
+
+    cells: list[tuple[int, str]]  # column, cell
+    rows: Floats  # folds × classes
+    n: Floats  # folds × classes × cells
+    pairs: Floats  # folds × classes × cells × cells, symmetric
+
+
+def cell_counts(labels: Counts, n_classes: int, most: int) -> CellCounts:
+    """The cells of a tally, of many those that most rows have, and how many rows have any two of them."""
+    sheet = labels.sheet(TOGETHER, N)
+    slots, table = [json.loads(s) for s in sheet.slot_names], sheet.table("n", n_classes)
+    often: dict[tuple[int, str], float] = {}
+    for slot, n in zip(slots, table.sum(axis=1).tolist(), strict=True):
+        if len(slot) == 3:
+            often[slot[1], slot[2]] = often.get((slot[1], slot[2]), 0.0) + n
+    kept = sorted(sorted(often, key=lambda cell: (-often[cell], cell))[:most])
+    at = {cell: k for k, cell in enumerate(kept)}
+    rows, n = np.zeros((FOLDS, n_classes)), np.zeros((FOLDS, n_classes, len(kept)))
+    pairs = np.zeros((FOLDS, n_classes, len(kept), len(kept)))
+    for (fold, *cells), amounts in zip(slots, table, strict=True):
+        if not cells:
+            rows[fold] = amounts
+            continue
+        a, b = at.get((cells[0], cells[1])), at.get((cells[-2], cells[-1]))
+        if a is None or b is None:
+            continue
+        pairs[fold, :, a, b] = pairs[fold, :, b, a] = amounts
+        if len(cells) == 2:
+            n[fold, :, a] = amounts
+    return CellCounts(kept, rows, n, pairs)
