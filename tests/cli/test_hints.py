@@ -38,6 +38,8 @@ IN_PYTHON_ALONE = {
     "selection/measure/metrics.py": ["give model.predict_proba(rows)"],
     "selection/measure/saved.py": ["give at least two; tb.evaluate", "give a model, tb.load"],  # models are files there
     "selection/rivals/nearest.py": ["take a whole number of neighbours"],
+    "selection/sets/calibrate.py": ["leave out folds=, or say relearn"],
+    "selection/sets/full.py": ["leave out exact="],
     "sklearn/mixed.py": ["give a tb.Schema"],
 }
 FILLED = {"format": "'csv'", "kind": "'mbox'"}  # texts whose quotes come with what is filled in

@@ -35,6 +35,7 @@ _WORDS = {
     "leave calibrate away": "leave --counted-weights away",
     "let tb.infer make the schema (it looks at the data for cells)": "leave --schema out (fit looks at the data)",
     "give them to tb.infer, which makes the schema": "make the schema with them (--save-schema FILE)",
+    "model = model.with_sets(rows)": "tallybayes sets MODEL DATA",
     "model.recalibrate(rows) fits weights without it": "tallybayes fit chooses weights without it",
     "take 'counted', 'uniform', {class: probability} or Dirichlet({class: rows})": "--prior is counted, uniform or "
     "CLASS=PROBABILITY,…",

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 NOTE = "prediction sets"  # where the notes of a model keep them
 LEVELS = (0.8, 0.9, 0.95, 0.99)  # coverages of which the mean size is told
 MOST = 4096  # scores that are kept of a class; of more rows several share the strangest of theirs
-_END = 1e300  # JSON has no infinity
-_TIE = 1e-9  # two ways to the same sum differ by rounding alone
+END = 1e300  # JSON has no infinity
+TIE = 1e-9  # two ways to the same sum differ by rounding alone
 _HINT = "calibrate the sets again: model = model.with_sets(rows)."
 
 
@@ -45,7 +45,7 @@ def strangeness(joint: Floats, log_prior: Floats) -> Floats:
         log_p = joint - log_sum_exp(joint)[:, None]
         out = np.log1p(-np.exp(log_p)) - log_p
         out[rows, best] = (log_sum_exp(others) if joint.shape[1] > 1 else -np.inf) - joint[rows, best]
-    return np.asarray(np.clip(np.nan_to_num(out, nan=_END, posinf=_END, neginf=-_END), -_END, _END))
+    return np.asarray(np.clip(np.nan_to_num(out, nan=END, posinf=END, neginf=-END), -END, END))
 
 
 def _thinned(scores: Floats) -> tuple[Floats, Ints]:
@@ -95,7 +95,7 @@ class PredictionSets(Shown):
         for i in range(strange.shape[1]):
             values, below = self._below[i] if by_class else self._below[-1]
             p = strange[:, i]
-            reach = _TIE * np.maximum(np.abs(p), 1.0)
+            reach = TIE * np.maximum(np.abs(p), 1.0)
             total = below[-1]
             at_least = total - below[np.searchsorted(values, p - reach, "left")]
             more = total - below[np.searchsorted(values, p + reach, "right")]

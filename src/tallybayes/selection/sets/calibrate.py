@@ -25,7 +25,7 @@ from ...data.schema import Schema
 from ...data.sources import Source, open_source
 from ...families.settings import Settings
 from ...model.model import Model
-from ...model.sets import PredictionSets, strangeness
+from ...model.sets import END, PredictionSets, strangeness
 from ...tally.overlap import NO_SIGN, NONE, overlap
 from ...tally.tally import Tally
 from ..choose.fit import fit
@@ -93,7 +93,7 @@ def _in_classes(strange: Floats, labels: Ints, classes: Sequence[Any], wanted: S
     """The same in the order of other classes; a class that the rows' models lack is as strange as can be."""
     number = {str(canon.text(c)): i for i, c in enumerate(wanted)}
     at = np.array([number[str(canon.text(c))] for c in classes], dtype=np.int64)
-    out = np.full((len(strange), len(wanted)), np.finfo(np.float64).max ** 0.97)
+    out = np.full((len(strange), len(wanted)), END)
     out[:, at] = strange
     return out, at[labels]
 

@@ -21,7 +21,7 @@ from ...data.blocks import Groups
 from ...data.encode import Labelled
 from ...data.sources import Source, open_source
 from ...model.model import Model
-from ...model.sets import _TIE, smoothed, strangeness
+from ...model.sets import TIE, smoothed, strangeness
 from ...tally.tally import Tally, count_rows
 from ..leave_one_out import LeftOutRows
 
@@ -53,7 +53,7 @@ def full_p_values(
                 one = count_rows(schema, [name], Groups(np.zeros(1, dtype=np.int64), 1, None), row)
                 scores, labels = _left_out(tally + one, reads, model)
                 own = scores[labels == j] if by_class else scores
-                s, reach = strange[at, j], _TIE * max(abs(strange[at, j]), 1.0)
+                s, reach = strange[at, j], TIE * max(abs(strange[at, j]), 1.0)
                 at_least, more = np.count_nonzero(own >= s - reach), np.count_nonzero(own > s + reach)
                 counts = np.array([at_least]), np.array([more])
                 out[at, j] = smoothed(len(own), *counts, None if u is None else u[at : at + 1])[0]
