@@ -81,10 +81,10 @@ def suspicious(
         save_bytes(output, _bytes_of(table, form))
         written = f"{output}: {table.num_rows:,} rows to review"
     if as_json:
-        by_class = found.by_class().to_pylist()
-        figures: dict[str, Any] = {"labels": len(found.rows), "flagged": found.flagged, "expected_wrong": found.expected}
-        figures |= {"p_value": found.noise.p_value, "unjudged": found.unjudged, "rows": found.flagged_rows}
-        show_json({**figures, "by_class": by_class})
+        figures: dict[str, Any] = {"labels": len(found.rows), "unjudged": found.unjudged, "flagged": found.flagged}
+        figures |= {"contradicted": found.contradicted, "expected_wrong": found.expected}
+        figures |= {"p_value": found.noise.p_value, "rows": found.flagged_rows}
+        show_json({**figures, "by_class": found.by_class().to_pylist()})
     elif output != "-":
         show(found)
     if written is not None:
