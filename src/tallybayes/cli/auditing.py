@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,7 +20,7 @@ _EFFORT = click.option(
 )
 
 
-def _confidence(default: float, help: str) -> Any:
+def _confidence(default: float, help: str) -> Callable[[Any], Any]:
     return click.option(
         "--confidence",
         type=click.FloatRange(0, 1, min_open=True, max_open=True),
@@ -80,10 +81,10 @@ def suspicious(
         save_bytes(output, _bytes_of(table, form))
         written = f"{output}: {table.num_rows:,} rows to review"
     if as_json:
-        by_class = found.by_class().to_pylist()
-        figures = {"labels": len(found.rows), "flagged": found.flagged, "expected_wrong": found.expected}
-        figures |= {"p_value": found.noise.p_value, "unjudged": found.unjudged, "rows": found.flagged_rows}
-        show_json({**figures, "by_class": by_class})
+        figures: dict[str, Any] = {"labels": len(found.rows), "unjudged": found.unjudged, "flagged": found.flagged}
+        figures |= {"contradicted": found.contradicted, "expected_wrong": found.expected}
+        figures |= {"p_value": found.noise.p_value, "rows": found.flagged_rows}
+        show_json({**figures, "by_class": found.by_class().to_pylist()})
     elif output != "-":
         show(found)
     if written is not None:

@@ -174,6 +174,8 @@ class Suspicious(Shown):
         left = ""
         if self.unjudged:
             left = f" {many(self.unjudged, 'row')} of a class that no other rows have were not judged."
+        if not self.flagged and not self.contradicted:
+            return f"None of {judged} is contradicted by the other rows.{left} The least likely are"
         if not self.flagged:
             verb = "is" if self.contradicted == 1 else "are"
             return (
