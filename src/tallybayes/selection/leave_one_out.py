@@ -249,7 +249,7 @@ class LeftOutRows:
 def has_closed_forms(tally: Tally, settings: Settings) -> bool:
     """Whether leaving out every row is one pass, and no column has to be believed anew for each of them."""
     each = (_closed_form(column, for_column(settings, column.name)) for column in tally.schema.counted)
-    return tally.schema.weights is None and separable([settings]) and all(each)
+    return tally.schema.weights is None and separable([settings], tally.schema) and all(each)
 
 
 def _closed_form(column: Column, own: Settings) -> str | None:
