@@ -222,9 +222,11 @@ def combined(p: Floats) -> Floats:
     >>> combined(np.array([[0.01], [0.01]])).round(6).tolist(), combined(np.array([[0.01], [0.5]])).round(3).tolist()
     ([0.01], [0.02])
     """
+    least = p.min(axis=0)
     mean = np.mean(1 / np.tan(np.pi * np.clip(p, _LEAST, _MOST)), axis=0)
     with np.errstate(divide="ignore"):
-        return np.asarray(np.where(mean > 0, np.arctan(1 / mean) / np.pi, 0.5 - np.arctan(mean) / np.pi))
+        found = np.where(mean > 0, np.arctan(1 / mean) / np.pi, 0.5 - np.arctan(mean) / np.pi)
+    return np.asarray(np.where(least > _MOST, least, found))
 
 
 def _likeliest(p: Floats, table: Floats) -> int:
