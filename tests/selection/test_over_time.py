@@ -65,6 +65,13 @@ def test_of_many_periods_some_times_are_asked_and_the_right_one_is_named():
     assert tb.change(windows, end=271)["x"].verdict == "no sign of a change"
 
 
+def test_time_itself_is_not_asked_whether_it_changed():
+    rows = {"t": [f"2024-05-{1 + i // 9:02}" for i in range(180)], "x": list("ab") * 90, "y": ["p", "q", "q"] * 60}
+    windows = tb.Windows(tb.infer(rows, "y"), by="day")
+    windows.add(rows)
+    assert len(windows.schema.counted) > 1 and [c.column for c in tb.change(windows)] in (["x", "y"], ["y", "x"])
+
+
 def test_what_cannot_be_tested_says_so():
     rows = {"x": ["one word", "two words"] * 30, "y": ["p", "q"] * 30, "t": [1, 1, 2, 2] * 15}
     windows = tb.Windows(tb.Schema([tb.Column("x", "text")], target="y"), by="number", time="t")
