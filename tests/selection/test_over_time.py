@@ -65,6 +65,13 @@ def test_of_many_periods_some_times_are_asked_and_the_right_one_is_named():
     assert tb.change(windows, end=271)["x"].verdict == "no sign of a change"
 
 
+def test_time_itself_is_not_asked_whether_it_changed():
+    rows = {"t": [f"2024-05-{1 + i // 9:02}" for i in range(180)], "x": list("ab") * 90, "y": ["p", "q", "q"] * 60}
+    windows = tb.Windows(tb.infer(rows, "y"), by="day")
+    windows.add(rows)
+    assert len(windows.schema.counted) > 1 and [c.column for c in tb.change(windows)] in (["x", "y"], ["y", "x"])
+
+
 def test_what_cannot_be_tested_says_so():
     rows = {"x": ["one word", "two words"] * 30, "y": ["p", "q"] * 30, "t": [1, 1, 2, 2] * 15}
     windows = tb.Windows(tb.Schema([tb.Column("x", "text")], target="y"), by="number", time="t")
@@ -83,7 +90,7 @@ def test_combined_p_values_are_between_the_smallest_and_bonferronis():
     found = scan.combined(p)
     assert p.shape[1] > 200 and (found <= 1.2 * 7 * p.min(axis=0)).all() and (found >= 0.99 * p.min(axis=0)).all()
     assert np.isfinite(scan.combined(np.array([[0.0], [1.0]]))).all()
-    assert scan.combined(np.array([[0.0], [0.0]]))[0] < 1e-290
+    assert scan.combined(np.array([[0.0], [0.0]]))[0] < 1e-290 and scan.combined(np.ones((3, 1)))[0] == 1.0
 
 
 def test_a_picture_has_the_columns_and_the_time():
@@ -119,6 +126,8 @@ def test_each_period_is_judged_by_the_model_before_it():
     new = {c: v[-3:].copy() for c, v in rows.items()}
     new["y"] = np.array(["r", "p", "q"])
     assert tb.prequential(windows, new).total.new_labels == 1
+    alone = repr(tb.prequential(windows, {c: v[:1] for c, v in new.items()}))
+    assert "new labels" in alone and "nan" not in alone
     with pytest.raises(tb.CannotEstimate, match="no row has a period before it"):
         tb.prequential(windows, {c: v[:5] for c, v in rows.items()})
 

@@ -169,11 +169,11 @@ def test_what_cannot_be_is_refused():
     assert windows.window() == windows.last(3) == windows.decayed(2) == tb.Tally.zero(SCHEMA)
     windows.add({"x": [1.0], "c": ["a"], "y": ["p"], "t": ["2024-05-31"]})
     for call, said in [
-        (lambda: tb.Windows(SCHEMA, by="fortnight", time="t"), "by='fortnight'"),
+        (lambda: tb.Windows(SCHEMA, by="fortnight", time="t"), "'fortnight' is no period"),
         (lambda: tb.Windows(SCHEMA, by="days", time="t"), "did you mean 'day'"),
-        (lambda: tb.Windows(SCHEMA, by=0), "by=0 rows"),
+        (lambda: tb.Windows(SCHEMA, by=0), "periods of 0 rows"),
         (lambda: tb.Windows(SCHEMA, by=10, time="t"), "leave time out"),
-        (lambda: tb.Windows(SCHEMA, by="hour"), "without the column that says the period"),
+        (lambda: tb.Windows(SCHEMA, by="hour"), "without the column that says them"),
         (lambda: windows.window("2024-05-31T12:00"), "lies within a day"),
         (lambda: windows.window("soon"), "'soon' is no time"),
         (lambda: windows.window("2024-06-02", "2024-06-01"), "begins before it ends"),

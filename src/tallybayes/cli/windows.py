@@ -31,7 +31,7 @@ def _stretch(command: Callable[..., Any]) -> Callable[..., Any]:
     return click.option("--last", type=click.IntRange(1), metavar="N", help="Only the last N periods.")(life(command))
 
 
-@click.group()
+@click.group(short_help="Counts by period, for any stretch of time.")
 def windows() -> None:
     """Counts by period, in a folder: a model of any stretch of time without reading its rows again.
 

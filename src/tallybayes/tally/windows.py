@@ -60,17 +60,18 @@ class Windows:
         """
         rows = isinstance(by, (int, np.integer)) and not isinstance(by, bool)
         if rows and int(by) < 1:
-            raise SettingsError(f"by={by!r} rows in each period", hint="take a whole number of at least 1.")
+            raise SettingsError(f"periods of {by} rows", hint="take a whole number of at least 1.")
         if not rows and by not in (*UNITS, NUMBER):
             near = did_you_mean(str(by), (*UNITS, NUMBER))
             raise SettingsError(
-                f"by={by!r}",
+                f"{by!r} is no period",
                 hint=f"{near}take 'hour', 'day', 'week', 'month', 'number' (time= names a column of whole numbers) or "
                 "a number of rows.",
             )
         if rows and time is not None:
             raise SettingsError(
-                f"by={by!r} rows beside time={time!r}", hint="rows are numbered as they come: leave time out."
+                f"periods of {by} rows beside {time!r}, a column of times",
+                hint="rows are numbered as they come: leave time out.",
             )
         self.by: str | int = int(by) if rows else str(by)
         self.time = time if rows else _time_column(schema, str(by), time)
@@ -171,7 +172,7 @@ class Windows:
         self._renew(before)
 
     def drop(self, before: Any) -> None:
-        """Leave out all periods before one, as if their rows had never come."""
+        """Leave out all periods before one; the schema keeps what it learnt from them, as `tally - part` does."""
         end = bisect_left(self._sums.keys, self.number(before))
         self._sums.put({k: Tally.zero(self.schema) for k in self._sums.keys[:end]})
 
@@ -181,7 +182,7 @@ class Windows:
             return
         after = self.window()
         new = renewed(before, after).schema
-        if new is after.schema or not self._sums.keys:
+        if new is after.schema:
             return
         self.schema = new.cut_by(None)
         self._sums.put({k: by_renewed(self._sums.parts[k], new) for k in self._sums.keys})
@@ -321,7 +322,7 @@ def _time_column(schema: Schema, by: str, time: str | None) -> str:
         return dates[0]
     found = f"; the schema reads dates of {canon.printable(', '.join(dates), 80)}" if dates else ""
     raise SettingsError(
-        f"by={by!r} without the column that says the period{found}", hint="name it: tb.Windows(schema, by, time='…')."
+        f"periods by {by} without the column that says them{found}", hint="name it: tb.Windows(schema, by, time='…')."
     )
 
 

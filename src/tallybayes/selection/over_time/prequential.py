@@ -6,6 +6,7 @@ and a window's length or a half-life is chosen by what it would have been worth.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -61,7 +62,13 @@ class Prequential(Shown):
     def _page(self, without: tuple[int, ...] = ()) -> Page:
         lines = [["period", "rows", "log loss", "accuracy", "new labels"]]
         lines += [
-            [j.period, f"{j.rows:,}", f"{j.log_loss:.4f}", f"{j.accuracy:.1%}", f"{j.new_labels:,}"]
+            [
+                j.period,
+                f"{j.rows:,}",
+                "-" if math.isnan(j.log_loss) else f"{j.log_loss:.4f}",
+                f"{j.accuracy:.1%}",
+                f"{j.new_labels:,}",
+            ]
             for j in (*self.periods, self.total)
         ]
         kept = [i for i in range(5) if i not in without and (i < 4 or self.total.new_labels)]

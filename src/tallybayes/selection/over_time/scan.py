@@ -129,7 +129,7 @@ def change(windows: Windows, *, start: Any = None, end: Any = None) -> Changes:
 
     Every column is asked at every time, over all classes and within each; p and p_corrected count all of that. It is
     assumed that rows come independently of each other: those of one customer, or of one bad hour, are fewer than they
-    look. Bags and texts have no p, nor have weighted rows.
+    look. Bags and texts have no p, nor have weighted rows; what is read of the time itself is not asked.
     """
     first, stop = windows._bounds(start, end)
     numbers = [k for k in windows.numbers if first <= k < stop]
@@ -139,7 +139,8 @@ def change(windows: Windows, *, start: Any = None, end: Any = None) -> Changes:
             hint="give windows of at least two periods, or tell shorter ones apart.",
         )
     each = _Scan(windows, numbers)
-    found = [each.target(), *(each.column(c.name, c.kind) for c in windows.schema.counted)]
+    asked = [c for c in windows.schema.counted if windows.time not in c.inputs]
+    found = [each.target(), *(each.column(c.name, c.kind) for c in asked)]
     corrected = holm([c.p_value for c in found])
     found = [replace(c, p_corrected=p) for c, p in zip(found, corrected, strict=True)]
     found = [each.with_size(c) if c.verdict == "changed" else c for c in found]
@@ -222,9 +223,11 @@ def combined(p: Floats) -> Floats:
     >>> combined(np.array([[0.01], [0.01]])).round(6).tolist(), combined(np.array([[0.01], [0.5]])).round(3).tolist()
     ([0.01], [0.02])
     """
+    least = p.min(axis=0)
     mean = np.mean(1 / np.tan(np.pi * np.clip(p, _LEAST, _MOST)), axis=0)
     with np.errstate(divide="ignore"):
-        return np.asarray(np.where(mean > 0, np.arctan(1 / mean) / np.pi, 0.5 - np.arctan(mean) / np.pi))
+        found = np.where(mean > 0, np.arctan(1 / mean) / np.pi, 0.5 - np.arctan(mean) / np.pi)
+    return np.asarray(np.where(least > _MOST, least, found))
 
 
 def _likeliest(p: Floats, table: Floats) -> int:
