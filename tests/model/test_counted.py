@@ -76,9 +76,12 @@ def test_forgetting_gives_the_tally_and_the_coefficients_of_never_having_seen_th
         gone[int(rng.integers(len(rows)))] = True
         some, rest = rows.filter(pa.array(gone)), rows.filter(pa.array(~gone))
         less = model.forget(some)
-        again = tb.count(rest, schema=model.schema).model(model.settings)
+        again = tb.count(rest, schema=less.schema).model(model.settings)  # without points that only `some` had
         assert same(less, again, rows), seed
-        assert same(less.update(some, new_classes="allow"), model, rows), seed
+        assert less.tally.labels == (model.tally - tb.count(some, schema=model.schema)).labels, seed
+        back = less.update(some, new_classes="allow")
+        assert back.tally.labels == model.tally.labels, seed
+        assert back.settings.corrections == model.settings.corrections, seed
         taken += bool(less.settings.corrections)
     assert taken > seed / 3  # in many cases there was something to be made anew
 
@@ -245,6 +248,15 @@ def test_folds_and_rows_left_out_are_scored_by_weights_of_the_others(model, tabl
     found = tb.cross_validate(table, schema=model.schema, settings=tb.Settings(), folds=4)
     plain = tb.cross_validate(table, schema=without_together(model.schema), settings=tb.Settings(), folds=4)
     assert found["log_loss"] < plain["log_loss"]
+
+
+def test_what_rows_fit_and_what_counts_alone_say_know_nothing_of_the_term(model, table):
+    plain = tb.fit(table, schema=without_together(model.schema), calibrate=False)
+    assert np.array_equal(model.counted.log_joint(table), plain.log_joint(table))
+    assert len(model.generative.sample(3, seed=0)) == 3
+    fitted = tb.fit(table, schema=model.schema)
+    assert together(fitted.schema) is None
+    assert fitted.settings == tb.fit(table, schema=without_together(model.schema)).settings
 
 
 def test_what_cannot_be_is_refused(model, table):

@@ -312,7 +312,7 @@ def test_the_page_names_every_field_of_a_file_and_no_other() -> None:
     words = {"added", "forgotten", "taken", "out", "merged", "recalibrated", "calibrated"}
     assert documented("field of the provenance") - words == keys(replace(history, held_out=held).to_dict(), 3)
     sheets = {line["sheet"] for line in pq.read_table(io.BytesIO(to_bytes(tally.model()))).to_pylist()}
-    assert sheets | {"receipts", "skipped"} == documented("sheet") - {
+    assert sheets | {"receipts", "skipped", "together"} == documented("sheet") - {
         "=3",
         "receipts=True",
         "n",

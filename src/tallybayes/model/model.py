@@ -23,7 +23,7 @@ from ..families import Belief, Family
 from ..families.base import Table
 from ..families.settings import Settings
 from ..tally.tally import Tally
-from ..tally.together import together
+from ..tally.together import TOGETHER, together
 from . import one_row, posterior
 from .counted import told
 from .generative import Generative
@@ -323,8 +323,8 @@ class Model(Learning, Generative, Scoring):
     def counted(self) -> Model:
         """The model by its counts alone: the same tally and families, and nothing that was fitted to held-out rows.
 
-        No weights, corrections, offsets or curves; and no pair of columns whose counts are not asked anyway, since a
-        correction of weight 0 is all it says.
+        No weights, corrections, offsets or curves, no cells counted together; and no pair of columns whose counts are
+        not asked anyway, since a correction of weight 0 is all it says.
         """
         from .estimate import estimate
 
@@ -333,10 +333,12 @@ class Model(Learning, Generative, Scoring):
             return replace(self, settings=settings)
         own = self.settings.corrections
         gone = {c.name for c in self.schema.counted if c.of and c.name in own and own[c.name].weight == 0}
+        gone |= {c.name for c in self.schema.columns if c.kind == TOGETHER}
         tally = self.tally
         if gone:
             schema = self.schema._with(columns=[c for c in self.schema.columns if c.name not in gone])
-            tally = replace(tally, schema=schema, columns={n: c for n, c in tally.columns.items() if n not in gone})
+            columns = {n: c for n, c in tally.columns.items() if n not in gone}
+            tally = replace(tally, schema=schema, columns=columns, labels=tally.labels.without(TOGETHER))
             settings = settings.about(schema.names)
         return replace(estimate(tally, settings, known=self.families), notes=self.notes, history=self.history)
 

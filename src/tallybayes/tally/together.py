@@ -34,6 +34,7 @@ from ..exact.sums import code_sums
 
 TOGETHER = "together"  # the kind of the column, and the sheet beside the rows of each class
 FOLDS = 5
+_AT_ONCE = 1 << 22  # codes of rows that are added up at once
 _MIX = np.uint64(0x9E3779B97F4A7C15)  # the odd number nearest to 2⁶⁴ over the golden ratio: spreads bits upwards
 
 
@@ -66,27 +67,32 @@ def together_sheet(schema: Schema, both: Column, blocks: Mapping[str, Block], gr
     own = zip(both.of or (), own_columns(schema, both), strict=True)
     cells = [_cells(side, None if c is None else blocks.get(c.name), len(groups.labels)) for side, c in own]
     fold = _folds(cells, len(groups.labels))
-    sheets = [_sheet(fold, [(f,) for f in range(FOLDS)], groups)]
+    texts = [[json.dumps(slot, ensure_ascii=False) for slot in one.slots] for one in cells]
+    codes, names, sheets = [fold], [f"[{f}]" for f in range(FOLDS)], []
     for i, one in enumerate(cells):
-        size = len(one.slots)
-        code = np.where(one.codes >= 0, fold * size + one.codes, -1)
-        sheets.append(_sheet(code, [(f, i, u) for f in range(FOLDS) for u in one.slots], groups))
+        codes.append(np.where(one.codes >= 0, len(names) + fold * len(one.slots) + one.codes, -1))
+        names += [f"[{f}, {i}, {u}]" for f in range(FOLDS) for u in texts[i]]
     for (i, one), (j, other) in combinations(enumerate(cells), 2):
+        if len(codes) * len(fold) > _AT_ONCE:
+            sheets.append(_sheet(codes, names, groups))
+            codes, names = [], []
         there = (one.codes >= 0) & (other.codes >= 0)
         code = np.where(there, (fold * len(one.slots) + one.codes) * len(other.slots) + other.codes, -1)
         used, place = np.unique(code[there], return_inverse=True)  # most pairs of rare cells never meet
-        code[there] = place
+        code[there] = len(names) + place
+        codes.append(code)
         f, u, v = np.unravel_index(used, (FOLDS, max(len(one.slots), 1), max(len(other.slots), 1)))
-        names = [
-            (a, i, one.slots[b], j, other.slots[c]) for a, b, c in zip(f.tolist(), u.tolist(), v.tolist(), strict=True)
-        ]
-        sheets.append(_sheet(code, names, groups))
-    return add_sheets(sheets)
+        each = zip(f.tolist(), u.tolist(), v.tolist(), strict=True)
+        names += [f"[{a}, {i}, {texts[i][b]}, {j}, {texts[j][c]}]" for a, b, c in each]
+    return add_sheets([*sheets, _sheet(codes, names, groups)])
 
 
-def _sheet(code: Ints, names: Sequence[tuple[object, ...]], groups: Groups) -> Sheet:
-    sums = code_sums(code, len(names), groups.labels, groups.n_labels, groups.weights)
-    return Sheet.dense([json.dumps(n, ensure_ascii=False) for n in names], groups.n_labels, {"n": sums})
+def _sheet(codes: Sequence[Ints], names: Sequence[str], groups: Groups) -> Sheet:
+    """Several codes of every row, none of them of one slot, added up at once."""
+    labels = np.tile(groups.labels, len(codes))
+    weights = None if groups.weights is None else np.tile(groups.weights, len(codes))
+    sums = code_sums(np.concatenate(codes), len(names), labels, groups.n_labels, weights)
+    return Sheet.dense(names, groups.n_labels, {"n": sums})
 
 
 def _cells(side: PairColumn, block: Block | None, rows: int) -> Codes:
@@ -124,23 +130,20 @@ class CellCounts(NamedTuple):
 def cell_counts(labels: Counts, n_classes: int, most: int) -> CellCounts:
     """The cells of a tally, of many those that most rows have, and how many rows have any two of them."""
     sheet = labels.sheet(TOGETHER, N)
-    slots, table = [json.loads(s) for s in sheet.slot_names], sheet.table("n", n_classes)
+    slots, table = json.loads(f"[{','.join(sheet.slot_names)}]"), sheet.table("n", n_classes)
     often: dict[tuple[int, str], float] = {}
-    for slot, n in zip(slots, table.sum(axis=1).tolist(), strict=True):
+    for slot, amount in zip(slots, table.sum(axis=1).tolist(), strict=True):
         if len(slot) == 3:
-            often[slot[1], slot[2]] = often.get((slot[1], slot[2]), 0.0) + n
+            often[slot[1], slot[2]] = often.get((slot[1], slot[2]), 0.0) + amount
     kept = sorted(sorted(often, key=lambda cell: (-often[cell], cell))[:most])
     at = {cell: k for k, cell in enumerate(kept)}
     rows, n = np.zeros((FOLDS, n_classes)), np.zeros((FOLDS, n_classes, len(kept)))
     pairs = np.zeros((FOLDS, n_classes, len(kept), len(kept)))
-    for (fold, *cells), amounts in zip(slots, table, strict=True):
-        if not cells:
-            rows[fold] = amounts
-            continue
-        a, b = at.get((cells[0], cells[1])), at.get((cells[-2], cells[-1]))
-        if a is None or b is None:
-            continue
-        pairs[fold, :, a, b] = pairs[fold, :, b, a] = amounts
-        if len(cells) == 2:
-            n[fold, :, a] = amounts
+    sizes, fold = np.array([len(s) for s in slots], dtype=np.int64), np.array([s[0] for s in slots], dtype=np.int64)
+    a, b = (np.array([at.get((s[i - 1], s[i]), -1) if len(s) > 1 else -1 for s in slots]) for i in (2, -1))
+    alone, cells = sizes == 1, (a >= 0) & (b >= 0)
+    rows[fold[alone]] = table[alone]
+    pairs[fold[cells], :, a[cells], b[cells]] = pairs[fold[cells], :, b[cells], a[cells]] = table[cells]
+    single = cells & (sizes == 3)
+    n[fold[single], :, a[single]] = table[single]
     return CellCounts(kept, rows, n, pairs)

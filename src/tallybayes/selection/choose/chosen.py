@@ -26,6 +26,7 @@ from ...families.blend import READERS
 from ...families.calibration import Calibrated
 from ...families.settings import Settings
 from ...families.smoothing import BackOff, Laplace
+from ...tally.together import without_together
 from ..folds import Folds, count_folds
 from ..settings_at_once import for_column
 from .columns import AskedColumn, Category, Coded, DealtRows, Number, cells_for
@@ -65,7 +66,7 @@ def choose(
     check_effort(effort)
     look = thinned(look, schema)
     base = Settings.of(base, schema)
-    schema = with_pairs(schema, look, pairs)
+    schema = with_pairs(without_together(schema), look, pairs)
     rows = encode.labelled(schema, look, first=True)
     if gaps and form == "auto" and effort != "quick":
         schema = with_gaps(schema, rows)
