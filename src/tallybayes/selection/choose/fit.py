@@ -103,11 +103,11 @@ def fit(
 ) -> Model:
     """A model of some rows: infer the schema, choose families and weights on held-out rows, count. Prints nothing.
 
-    `target` names the column to predict; with a matrix give the labels instead, `fit(X, y)`. `schema` says what every
-    column is, `kinds` what some are: {"zip": "category", "note": "text"}. `weights` is a column's name or one number
-    per row. `unlabelled` are more rows, whose labels nobody knows, or "missing": those of the data without a label;
-    held-out labels decide whether and how much they count (see docs/unlabelled.md). `y` may be a table of weights,
-    {class: one number per row}, where labels are not certain. `receipts=True` also counts a hash per row, so that `forget` knows every row.
+    `target` names the column to predict; with a matrix give the labels instead, `fit(X, y)`; labels that are not
+    certain are a table of weights, as for `count`. `schema` says what every column is, `kinds` what some are:
+    {"zip": "category", "note": "text"}. `weights` is a column's name or one number per row. `unlabelled` are more rows,
+    whose labels nobody knows, or "missing": those of the data without a label; held-out labels decide whether and how
+    much they count. `receipts=True` also counts a hash per row, so that `forget` knows every row.
     `settings` are tb.Settings(…) or a dict of them, {"families": "gaussian", "smoothing": 1}.
     `calibrate=False`, or settings of your own, leave the choosing out; `calibrate=True` fits weights to your settings;
     "temperature", "weights" or "isotonic" (for two classes) ask for one form.

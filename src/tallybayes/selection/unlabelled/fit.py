@@ -8,14 +8,13 @@ classes times one weight, in whole units. Where held-out labels gain nothing it 
 
 from __future__ import annotations
 
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from ...base.arrays import Bools, Floats, Ints
+from ...base.arrays import Floats, Ints
 from ...base.canon import many
 from ...base.canon import text as label_text
 from ...base.errors import DataError, SettingsError, warn
@@ -40,7 +39,7 @@ from ..choose.deal import dealt
 from ..measure import metrics
 from ..parts import apart
 from .judge import Reading, Scored, Trial
-from .mixture import Found, Mixture
+from .mixture import Mixture
 from .places import EVIDENCE, GROWTH, places
 
 MISSING = "missing"  # unlabelled="missing": rows of the data without a label
@@ -122,26 +121,29 @@ def _left_out(model: Model, rows: _Rows, why: str) -> Model:
 # ---- rows
 
 
-def _proposed(source: Source, extra: Source | None, asked: Asked) -> Schema:
-    """The schema that labelled and unlabelled rows propose together; cells that nobody foresaw mend it."""
+def joined(source: Source, extra: Source | None, target: str) -> Source:
+    """Labelled rows and then unlabelled ones, whose target is missing; the first alone if not written alike."""
 
     def both() -> Iterator[Batch]:
         yield from source.batches()
         for batch in () if extra is None else extra.batches():
-            yield _without(batch, asked.target)
+            yield _without(batch, target)
 
-    joined = source if extra is None or not _alike(source, extra) else Source(both, files=source.files)
-    aside = [asked.groups] if asked.groups is not None else []
-    schema, odd = looked_at(first_look(joined), asked.target, asked.weights, asked.receipts, asked.reading)
+    return source if extra is None or not _alike(source, extra) else Source(both, files=source.files)
+
+
+def _proposed(source: Source, extra: Source | None, asked: Asked) -> Schema:
+    """The schema that labelled and unlabelled rows propose together; cells that nobody foresaw mend it."""
+    rows, aside = joined(source, extra, asked.target), [asked.groups] if asked.groups is not None else []
+    schema, _ = looked_at(first_look(rows), asked.target, asked.weights, asked.receipts, asked.reading)
     schema = apart(schema, aside)
     try:
-        for batch in joined.batches():
+        for batch in rows.batches():
             encode.blocks(schema, batch)
     except DataError as error:
         if not error.unreadable:
             raise
-        schema = mended(schema, joined, asked.reading.strict)
-    odd.warn()
+        schema = mended(schema, rows, asked.reading.strict)
     return schema
 
 
@@ -212,8 +214,7 @@ class _Rows:
         for k in range(int(folds.max()) + 1):
             model = alone(open_source(self.labelled.take(self.known.rows[folds != k])), schema)
             said = model.predict_proba(self.labelled.take(self.known.rows[folds == k]))
-            columns = [at[str(label_text(c))] for c in model.classes]
-            out[np.ix_(np.flatnonzero(folds == k), columns)] = said
+            out[np.flatnonzero(folds == k)[:, None], [at[str(label_text(c))] for c in model.classes]] = said
         return out
 
     def shared(self, schema: Schema, shares: Floats, weight: float) -> Tally:
@@ -302,7 +303,7 @@ def _settings(
     weights, lengths = {}, {}
     select = Selection(min_rows=1.5 * reading.weight)  # a word in one unlabelled row says nothing
     mix = trial.mixture
-    amounts: dict[str, dict[str, float]] = {}
+    amounts: dict[str, dict[object, object]] = {}
     for p, usual in zip(mix.where, mix.usual, strict=True):
         for (name, slots), start in zip(p.slots, p.starts.tolist(), strict=True):
             if slots:

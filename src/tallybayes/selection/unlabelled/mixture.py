@@ -6,8 +6,8 @@ M:  P(v | y) = (n_vy + m·P(v)) / (N_y + m)                   n: labelled rows, 
 P(v) is how frequent a value or a word is among all rows, labelled or not: what few labels cannot tell is drawn to what
 is known without them, so a frequent word does not speak for the one class in which it was met. Without that the shares
 follow whatever the first few rows had in common. P(y) is counted with the shares where there are two classes; of more
-it stays that of the labels, since a class that has drawn few rows would draw fewer and fewer. Words count by `Places.reach`, since the words of a text repeat each
-other, and unlabelled rows would otherwise be taken for sure at once.
+it stays that of the labels, since a class that has drawn few rows would draw fewer and fewer. Words count by
+`Places.reach`, since the words of a text repeat each other, and unlabelled rows would be taken for sure at once.
 """
 
 from __future__ import annotations
