@@ -15,7 +15,7 @@ from command_line import run
 import tallybayes as tb
 from tallybayes.data import encode
 from tallybayes.data.sources import Batch
-from tallybayes.selection.unlabelled.fit import Judged
+from tallybayes.selection.unlabelled.fit import PairedJudgement
 from tallybayes.selection.unlabelled.judge import tempered
 from tallybayes.selection.unlabelled.mixture import Mixture
 from tallybayes.selection.unlabelled.places import EVIDENCE, GROWTH, places
@@ -70,8 +70,7 @@ def test_weights_of_rows_multiply_and_rows_without_any_class_are_skipped():
     y = {"yes": [1.0, 0.0, 0.5], "no": [0.0, 0.0, 0.5]}
     tally = tb.count(ROWS, SCHEMA, y=y, weights=[2.0, 1.0, 3.0])
     assert tally.skipped == 1 and tally.class_weights().tolist() == [1.5, 3.5]
-    numbers = tb.count(ROWS, SCHEMA, y={1: [1, 0, 0], 2: [0, 1, 1]}).model()
-    assert numbers.predict({"sky": ["grey"], "wind": [1.5], "said": ["wet"]}).tolist() == [1]
+    assert tb.count({"wind": [1.5, 2.0, -3.0]}, y={1: [1, 0, 0], 2: [0, 1, 1]}).model().classes == (1, 2)
 
 
 @pytest.mark.parametrize(
@@ -157,7 +156,7 @@ def test_steps_make_the_rows_likelier_and_end():
 
 
 @pytest.mark.parametrize("classes", ["ab", "abc"])
-def test_unlabelled_texts_help_and_the_model_is_an_exact_tally(classes):
+def test_unlabelled_texts_help_and_the_model_is_an_exact_tally(classes, tmp_path):
     n = 6 * len(classes)
     table, test = notes(360, 3, classes), notes(400, 4, classes)
     known, others = first(table, n), rest(table, n)
@@ -167,8 +166,9 @@ def test_unlabelled_texts_help_and_the_model_is_an_exact_tally(classes):
     assert f"{360 - n} rows without a label count at weight" in model.settings.calibrated.note
     assert model.tally.class_weights().sum() > n + 1
     assert model.update(test).forget(test).tally == model.tally
-    again = tb.Model.from_bytes(model.to_bytes()) if hasattr(model, "to_bytes") else model
-    assert again.tally.digest == model.tally.digest
+    model.save(tmp_path / "notes.tb")
+    again = tb.load(tmp_path / "notes.tb")
+    assert again.tally == model.tally and np.array_equal(again.predict_proba(others), model.predict_proba(others))
     blanks = {"note": table["note"], "about": [*table["about"][:n], *[None] * (360 - n)]}
     assert tb.fit(blanks, "about", unlabelled="missing").tally.class_weights().tolist() == pytest.approx(
         model.tally.class_weights().tolist()
@@ -186,7 +186,7 @@ def test_what_does_not_pay_is_left_out_with_a_line():
     alone = tb.fit(table, schema=model.schema, settings=model.settings)
     assert alone.tally == model.tally
     with pytest.warns(tb.TallybayesWarning, match="6 labels of 2 classes are too few to judge by"):
-        few = tb.fit({n: v[:6] for n, v in table.items()} | {"y": ["a", "b"] * 3}, "y", unlabelled={"x0": x[40:, 0]})
+        few = tb.fit({"x": x[:6, 0], "y": ["a", "b"] * 3}, "y", unlabelled={"x": x[40:, 0]})
     assert few.tally.rows == 6
     with pytest.warns(tb.TallybayesWarning, match="no rows without labels"):
         tb.fit(table, "y", unlabelled="missing")
@@ -196,15 +196,15 @@ def test_the_gate_asks_more_of_tables_than_of_texts():
     labels = np.array([0, 1] * 10)
     truth = np.eye(2)[labels]
     guess, good = np.full((20, 2), 0.5), 0.8 * truth + 0.1
-    better = Judged.of(labels, guess, tempered(np.zeros((20, 2)), np.log(good), labels))
+    better = PairedJudgement.of(labels, guess, tempered(np.zeros((20, 2)), np.log(good), labels))
     assert better.pays(words=True)  # surer, and no more answers wrong
-    assert Judged.of(labels, good[:, ::-1], tempered(np.zeros((20, 2)), np.log(good), labels)).wrong[0].all()
-    worse = Judged.of(labels, good, tempered(np.zeros((20, 2)), np.log(good[:, ::-1]), labels))
+    assert PairedJudgement.of(labels, good[:, ::-1], tempered(np.zeros((20, 2)), np.log(good), labels)).wrong[0].all()
+    worse = PairedJudgement.of(labels, good, tempered(np.zeros((20, 2)), np.log(good[:, ::-1]), labels))
     assert not worse.pays(words=True) and not worse.pays(words=False)
     some = guess.copy()
     some[:3] = good[:3, ::-1]
     some[3:] = good[3:]
-    by_three = Judged.of(labels, some, tempered(np.zeros((20, 2)), np.log(good), labels))
+    by_three = PairedJudgement.of(labels, some, tempered(np.zeros((20, 2)), np.log(good), labels))
     assert by_three.pays(words=True) and not by_three.pays(words=False)
 
 
@@ -214,4 +214,4 @@ def test_the_command_line_takes_a_file_or_the_rows_without_labels(tmp_path):
     pd.DataFrame(first(table, 12)).to_csv(known, index=False)
     pd.DataFrame(rest(table, 12)).to_csv(others, index=False)
     out = run("fit", known, "--target", "about", "--unlabelled", others)
-    assert "188 rows without a label count at weight" in " ".join(str(out).split())
+    assert "188 rows without a label count at weight" in " ".join(out.out.split())

@@ -139,7 +139,7 @@ def fit(
             "pairs=True without calibrate", hint="pairs are chosen by held-out rows; name those to count: [('a', 'b')]."
         )
     if unlabelled is not None:
-        from ..unlabelled.fit import Asked, fit_with_unlabelled
+        from ..unlabelled.fit import FitAsked, fit_with_unlabelled
 
         def alone(rows: Source, found: Schema) -> Model:
             return fit(
@@ -147,7 +147,7 @@ def fit(
                 groups=groups, order=order, progress=False,
             )  # fmt: skip
 
-        what = Asked(name, schema, column, receipts, reading, settings, bool(choosing), groups, order)
+        what = FitAsked(name, schema, column, receipts, reading, settings, bool(choosing), groups, order)
         with progress_line(progress) as tell:
             return fit_with_unlabelled(source, unlabelled, what, alone, tell)
     deciding = [groups] if groups is not None else []

@@ -26,7 +26,7 @@ _HALF = 0.5  # a row, for a value that no row has
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class FoundShares:
     """What EM found: the shares of the unlabelled rows, and what was counted with them."""
 
     shares: Floats  # unlabelled rows × classes
@@ -76,7 +76,7 @@ class Mixture:
             out += own if p.reach is None else p.reach[rows, None] * own
         return out
 
-    def run(self, training: Bools, weight: float, rows: Sequence[float], steps: int = STEPS) -> Found:
+    def run(self, training: Bools, weight: float, rows: Sequence[float], steps: int = STEPS) -> FoundShares:
         """EM from some of the labelled rows, the unlabelled ones counted at a weight, in at most so many steps."""
         known, counts = self.counted(training)
         prior, now = known, counts
@@ -94,4 +94,4 @@ class Mixture:
             now = tuple(n + t @ added for n, t in zip(counts, self.turned, strict=True))
             if step > 1 and likelihood[-1] - likelihood[-2] <= ENOUGH * abs(likelihood[-2]):
                 break
-        return Found(shares, prior, now, step, tuple(likelihood))
+        return FoundShares(shares, prior, now, step, tuple(likelihood))
