@@ -4,8 +4,8 @@
 
 For each set and seed, so many labels of each class are drawn and all other training rows lose theirs (at most 12,000).
 Wrong answers to test rows that nobody has seen, mean of the seeds: `tb.fit` of the labels alone, `tb.fit` with
-`unlabelled=`, MultinomialNB of the labels alone, and SelfTrainingClassifier around it, both on the words of texts and on
-categories and tenths of numbers as words. Needs the sets in the folder TALLYBAYES_DATA, and scikit-learn.
+`unlabelled=`, MultinomialNB of the labels alone, and SelfTrainingClassifier around it, both on the words of texts, and
+on categories and tenths of numbers as words. Needs the sets in the folder TALLYBAYES_DATA, and scikit-learn.
 """
 
 from __future__ import annotations
@@ -99,7 +99,9 @@ def main() -> None:
     ask.add_argument("--each", action="store_true", help="a line for each seed as well")
     args = ask.parse_args()
     warnings.simplefilter("ignore")
-    print("| set | labels a class | labels alone | with the others | counted in | self-training: alone | with | seconds |")
+    print(
+        "| set | labels a class | labels alone | with the others | counted in | self-training: alone | with | seconds |"
+    )
     print("|---|---|---|---|---|---|---|---|")
     for name in args.names:
         for labels in map(int, args.labels.split(",")):
@@ -113,11 +115,17 @@ def main() -> None:
                 model = tb.fit(known, "target", unlabelled=others)
                 took = time.process_time() - begun
                 counted = model.tally.rows > len(known)
-                lines.append((alone, float((model.predict(rows) != truth).mean()), counted, *peers(known, others, test), took))
+                lines.append(
+                    (alone, float((model.predict(rows) != truth).mean()), counted, *peers(known, others, test), took)
+                )
                 if args.each:
                     print("   ", name, labels, seed, np.round(lines[-1], 4), flush=True)
             a, b, n, c, d, s = np.mean(lines, axis=0)
-            print(f"| {name} | {labels} | {a:.1%} | {b:.1%} | {n * len(lines):.0f} of {len(lines)} | {c:.1%} | {d:.1%} | {s:.1f} |", flush=True)
+            print(
+                f"| {name} | {labels} | {a:.1%} | {b:.1%} | {n * len(lines):.0f} of {len(lines)} "
+                f"| {c:.1%} | {d:.1%} | {s:.1f} |",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

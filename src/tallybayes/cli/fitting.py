@@ -49,6 +49,9 @@ JSON = click.option("--json", "as_json", is_flag=True, help="Print the figures a
 @click.option("--pairs", multiple=True, metavar="auto|no|A:B", help="Columns counted together where that helps (auto).")
 @click.option("--no-gaps", is_flag=True, help="Do not count whether a value is missing as evidence.")
 @WEIGHTS
+@click.option(
+    "--unlabelled", metavar="FILE|missing", help="More rows, without labels, or those of DATA that have none."
+)
 @click.option("--receipts", is_flag=True, help="Count a hash of each row, so that forget knows every row.")
 @click.option(
     "--folds", type=int, metavar="N", help="Fit anew on N folds for the figures, N times the work; 0 for no figures."
@@ -75,6 +78,7 @@ def fit(
     pairs: Sequence[str],
     no_gaps: bool,
     weights: str | None,
+    unlabelled: str | None,
     receipts: bool,
     folds: int | None,
     effort: str,
@@ -117,7 +121,13 @@ def fit(
         deciding = [groups] if groups is not None else []
         if groups is not None and groups == target:
             raise by_target(groups)
-        looked = without_columns(source, deciding)
+        looked = source
+        if unlabelled not in (None, "missing") and target is not None:
+            from ..data.sources import read
+            from ..selection.unlabelled.fit import joined
+
+            looked = joined(source, read(unlabelled), target)
+        looked = without_columns(looked, deciding)
         schema = choices.applied(
             apart(schema_of(looked, schema_file, target, choices.read(reading), weights, receipts, True), deciding)
         )
@@ -140,7 +150,7 @@ def fit(
     def fitted(rows: Source, progress: Any = False) -> Model:
         return fit_rows(
             rows, schema=schema, settings=settings, calibrate=calibrate, pairs=wanted, effort=effort,
-            groups=groups, order=order == "yes" or order, progress=progress, gaps=not no_gaps,
+            groups=groups, order=order == "yes" or order, progress=progress, gaps=not no_gaps, unlabelled=unlabelled,
         )  # fmt: skip
 
     def attempt(found: Schema) -> Model:

@@ -264,7 +264,8 @@ def weights(schema: Schema, batch: Batch) -> Floats | None:
     if shares is not None:
         alone = replace(batch, columns={n: c for n, c in batch.columns.items() if n != SHARES})
         whole = weights(schema, alone)
-        return np.ldexp(np.rint(np.ldexp(shares if whole is None else shares * whole, 32)), -32)
+        heavy: Floats = shares if whole is None else shares * whole
+        return np.asarray(np.ldexp(np.rint(np.ldexp(heavy, 32)), -32))
     if WEIGHTS in batch.columns:
         raw, name = batch.columns[WEIGHTS], "weights"
     elif schema.weights is None:

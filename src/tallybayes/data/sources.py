@@ -277,7 +277,7 @@ def _is_table_of_weights(y: Any) -> bool:
     if isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] > 1:
         raise DataError(
             f"labels of {y.shape[1]} columns, whose classes have no names",
-            hint="give a weight for each class by its name, y={'yes': [0.7, 1.0], 'no': [0.3, 0.0]}, or a frame of such.",
+            hint="give a weight for each class by its name, y={'yes': [0.7, 1], 'no': [0.3, 0]}, or a frame of such.",
         )
     names = getattr(y, "column_names", getattr(y, "columns", None))  # of Arrow, or of pandas and polars
     return isinstance(y, Mapping) or (isinstance(names, Iterable) and len([*names]) > 1)

@@ -104,11 +104,11 @@ def fit(
 ) -> Model:
     """A model of some rows: infer the schema, choose families and weights on held-out rows, count. Prints nothing.
 
-    `target` names the column to predict; with a matrix give the labels instead, `fit(X, y)`. `schema` says what every
-    column is, `kinds` what some are: {"zip": "category", "note": "text"}. `weights` is a column's name or one number
-    per row. `unlabelled` are more rows, whose labels nobody knows, or "missing": those of the data without a label;
-    held-out labels decide whether and how much they count (see docs/unlabelled.md). `y` may be a table of weights,
-    {class: one number per row}, where labels are not certain. `receipts=True` also counts a hash per row, so that `forget` knows every row.
+    `target` names the column to predict; with a matrix give the labels instead, `fit(X, y)`; labels that are not
+    certain are a table of weights, as for `count`. `schema` says what every column is, `kinds` what some are:
+    {"zip": "category", "note": "text"}. `weights` is a column's name or one number per row. `unlabelled` are more rows,
+    whose labels nobody knows, or "missing": those of the data without a label; held-out labels decide whether and how
+    much they count. `receipts=True` also counts a hash per row, so that `forget` knows every row.
     `settings` are tb.Settings(…) or a dict of them, {"families": "gaussian", "smoothing": 1}.
     `calibrate=False`, or settings of your own, leave the choosing out; `calibrate=True` fits weights to your settings;
     "temperature", "weights" or "isotonic" (for two classes) ask for one form. "counted" works weights out of counts
@@ -146,7 +146,7 @@ def fit(
             hint="counted weights hold no rows out; leave both away, or let calibrate be True.",
         )
     if unlabelled is not None:
-        from ..unlabelled.fit import Asked, fit_with_unlabelled
+        from ..unlabelled.fit import FitAsked, fit_with_unlabelled
 
         def alone(rows: Source, found: Schema) -> Model:
             return fit(
@@ -154,7 +154,7 @@ def fit(
                 groups=groups, order=order, progress=False,
             )  # fmt: skip
 
-        what = Asked(name, schema, column, receipts, reading, settings, bool(choosing), groups, order)
+        what = FitAsked(name, schema, column, receipts, reading, settings, bool(choosing), groups, order)
         with progress_line(progress) as tell:
             return fit_with_unlabelled(source, unlabelled, what, alone, tell)
     deciding = [groups] if groups is not None else []

@@ -8,14 +8,13 @@ classes times one weight, in whole units. Where held-out labels gain nothing it 
 
 from __future__ import annotations
 
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from ...base.arrays import Bools, Floats, Ints
+from ...base.arrays import Floats, Ints
 from ...base.canon import many
 from ...base.canon import text as label_text
 from ...base.errors import DataError, SettingsError, warn
@@ -39,8 +38,8 @@ from ...tally.tally import Tally, count_rows, refuse_empty
 from ..choose.deal import dealt
 from ..measure import metrics
 from ..parts import apart
-from .judge import Reading, Scored, Trial
-from .mixture import Found, Mixture
+from .judge import TemperedRows, UnlabelledReading, UnlabelledTrial
+from .mixture import Mixture
 from .places import EVIDENCE, GROWTH, places
 
 MISSING = "missing"  # unlabelled="missing": rows of the data without a label
@@ -53,7 +52,7 @@ NOTHING = "rows without labels"
 
 
 @dataclass(frozen=True)
-class Asked:
+class FitAsked:
     """What `tb.fit` was asked for that matters here."""
 
     target: str
@@ -68,7 +67,7 @@ class Asked:
 
 
 def fit_with_unlabelled(
-    source: Source, unlabelled: Any, asked: Asked, alone: Callable[[Source, Schema], Model],
+    source: Source, unlabelled: Any, asked: FitAsked, alone: Callable[[Source, Schema], Model],
     tell: Callable[[str, float], None] = lambda what, done: None,
 ) -> Model:  # fmt: skip
     """The model of labelled rows and of others; `alone` makes that of labelled rows under a schema."""
@@ -82,7 +81,7 @@ def fit_with_unlabelled(
         extra = open_source(unlabelled).repeatable()
     schema = asked.schema or _proposed(source, extra, asked)
     schema = schema.with_receipts() if asked.receipts and not schema.receipts else schema
-    rows = _Rows.read(source, extra, schema, asked)
+    rows = _RowsInMemory.read(source, extra, schema, asked)
     tell("labels alone", 0.1)
     model = alone(open_source(rows.labelled), schema)
     names = dict.fromkeys((*names_of(source), *(() if extra is None else names_of(extra))))
@@ -95,7 +94,7 @@ def fit_with_unlabelled(
     by_labels = rows.by_labels(trial.folds, schema, alone)
     tell(NOTHING, 0.4)
     reading, scored = trial.best(lambda: tell(NOTHING, 0.6))
-    judged = Judged.of(trial.mixture.labels, by_labels, scored)
+    judged = PairedJudgement.of(trial.mixture.labels, by_labels, scored)
     if not judged.pays(any(p.words for p in trial.mixture.where)):
         return _left_out(model, rows, f"on {judged} they do not pay")
     tell("counting", 0.9)
@@ -108,7 +107,7 @@ def fit_with_unlabelled(
     return replace(tally.model(settings), history=History.begun(names))
 
 
-def _left_out(model: Model, rows: _Rows, why: str) -> Model:
+def _left_out(model: Model, rows: _RowsInMemory, why: str) -> Model:
     """The model of the labels alone, with a line that says so."""
     note = f"{many(rows.unlabelled.rows, 'row')} without a label were left out: {why}"
     warn(f"{note}. Hint: the model is that of the labels alone; more labels may show that the others help.")
@@ -122,26 +121,29 @@ def _left_out(model: Model, rows: _Rows, why: str) -> Model:
 # ---- rows
 
 
-def _proposed(source: Source, extra: Source | None, asked: Asked) -> Schema:
-    """The schema that labelled and unlabelled rows propose together; cells that nobody foresaw mend it."""
+def joined(source: Source, extra: Source | None, target: str) -> Source:
+    """Labelled rows and then unlabelled ones, whose target is missing; the first alone if not written alike."""
 
     def both() -> Iterator[Batch]:
         yield from source.batches()
         for batch in () if extra is None else extra.batches():
-            yield _without(batch, asked.target)
+            yield _without(batch, target)
 
-    joined = source if extra is None or not _alike(source, extra) else Source(both, files=source.files)
-    aside = [asked.groups] if asked.groups is not None else []
-    schema, odd = looked_at(first_look(joined), asked.target, asked.weights, asked.receipts, asked.reading)
+    return source if extra is None or not _alike(source, extra) else Source(both, files=source.files)
+
+
+def _proposed(source: Source, extra: Source | None, asked: FitAsked) -> Schema:
+    """The schema that labelled and unlabelled rows propose together; cells that nobody foresaw mend it."""
+    rows, aside = joined(source, extra, asked.target), [asked.groups] if asked.groups is not None else []
+    schema, _ = looked_at(first_look(rows), asked.target, asked.weights, asked.receipts, asked.reading)
     schema = apart(schema, aside)
     try:
-        for batch in joined.batches():
+        for batch in rows.batches():
             encode.blocks(schema, batch)
     except DataError as error:
         if not error.unreadable:
             raise
-        schema = mended(schema, joined, asked.reading.strict)
-    odd.warn()
+        schema = mended(schema, rows, asked.reading.strict)
     return schema
 
 
@@ -156,7 +158,7 @@ def _without(batch: Batch, column: str) -> Batch:
 
 
 @dataclass(frozen=True, eq=False)
-class _Rows:
+class _RowsInMemory:
     """The rows in memory, those with labels and those without."""
 
     labelled: Batch
@@ -166,7 +168,7 @@ class _Rows:
     weights: Floats  # of the unlabelled ones
 
     @classmethod
-    def read(cls, source: Source, extra: Source | None, schema: Schema, asked: Asked) -> _Rows:
+    def read(cls, source: Source, extra: Source | None, schema: Schema, asked: FitAsked) -> _RowsInMemory:
         """All rows; those without a label are unlabelled where no others were given, and skipped where some were."""
         odd = OddCells()
         data = one_batch(list(odd.watching(source).batches()))
@@ -189,7 +191,7 @@ class _Rows:
             np.ones(rest.rows) if weights is None else weights,
         )  # fmt: skip
 
-    def trial(self, schema: Schema, asked: Asked) -> tuple[Trial | None, str]:
+    def trial(self, schema: Schema, asked: FitAsked) -> tuple[UnlabelledTrial | None, str]:
         """All rows as EM sees them, the labelled ones in folds; or why there is nothing to judge by."""
         labels, n_classes = self.known.labels, len(self.known.classes)
         fewest = int(np.bincount(labels, minlength=n_classes).min())
@@ -203,7 +205,7 @@ class _Rows:
         folds = np.empty(len(labels), dtype=np.int64)
         folds[np.searchsorted(self.known.rows, deal.order)] = deal.folds
         own = np.ones(len(labels)) if self.known.weights is None else self.known.weights
-        return Trial(Mixture(where, labels, np.concatenate([own, self.weights]), n_classes), folds), ""
+        return UnlabelledTrial(Mixture(where, labels, np.concatenate([own, self.weights]), n_classes), folds), ""
 
     def by_labels(self, folds: Ints, schema: Schema, alone: Callable[[Source, Schema], Model]) -> Floats:
         """P(class) of every labelled row by the model of the labels of the other folds."""
@@ -212,8 +214,7 @@ class _Rows:
         for k in range(int(folds.max()) + 1):
             model = alone(open_source(self.labelled.take(self.known.rows[folds != k])), schema)
             said = model.predict_proba(self.labelled.take(self.known.rows[folds == k]))
-            columns = [at[str(label_text(c))] for c in model.classes]
-            out[np.ix_(np.flatnonzero(folds == k), columns)] = said
+            out[np.flatnonzero(folds == k)[:, None], [at[str(label_text(c))] for c in model.classes]] = said
         return out
 
     def shared(self, schema: Schema, shares: Floats, weight: float) -> Tally:
@@ -231,7 +232,7 @@ class _Rows:
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class PairedJudgement:
     """The labelled rows by the labels of other folds alone, and with unlabelled rows besides."""
 
     losses: tuple[Floats, Floats]  # −log P(right class) of each row: alone, with
@@ -240,7 +241,7 @@ class Judged:
     calibration: float
 
     @classmethod
-    def of(cls, labels: Ints, alone: Floats, scored: Scored) -> Judged:
+    def of(cls, labels: Ints, alone: Floats, scored: TemperedRows) -> PairedJudgement:
         """From probabilities, rows × classes."""
         at, truth = np.arange(len(labels)), np.eye(alone.shape[1])[labels]
         both = (alone, scored.p)
@@ -294,7 +295,8 @@ def gain(before: Floats, after: Floats) -> float:
 
 
 def _settings(
-    schema: Schema, base: Settings, trial: Trial, reading: Reading, scored: Scored, classes: tuple[str, ...]
+    schema: Schema, base: Settings, trial: UnlabelledTrial, reading: UnlabelledReading, scored: TemperedRows,
+    classes: tuple[str, ...],
 ) -> Settings:  # fmt: skip
     """How the counts of the last step are believed: as they were judged, unless the settings say otherwise."""
     families: dict[str, Family] = {}
@@ -302,7 +304,7 @@ def _settings(
     weights, lengths = {}, {}
     select = Selection(min_rows=1.5 * reading.weight)  # a word in one unlabelled row says nothing
     mix = trial.mixture
-    amounts: dict[str, dict[str, float]] = {}
+    amounts: dict[str, dict[object, object]] = {}
     for p, usual in zip(mix.where, mix.usual, strict=True):
         for (name, slots), start in zip(p.slots, p.starts.tolist(), strict=True):
             if slots:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...base.arrays import Bools, Floats, Ints
-from .mixture import Found, Mixture
+from .mixture import FoundShares, Mixture
 
 LAMBDAS = (0.3, 1.0, 0.1, 0.03, 0.01)  # the first is where the search begins
 PULLS = ((10.0, 30.0), (30.0, 100.0))  # rows that values, and texts that words, are drawn to what is usual by
@@ -24,7 +24,7 @@ _STEPS = 4  # of EM, to judge by: what is gained by then tells
 _TEMPERATURES = np.exp(np.linspace(np.log(0.02), np.log(30.0), 60))
 
 
-class Reading(NamedTuple):
+class UnlabelledReading(NamedTuple):
     """How unlabelled rows are counted, and words are believed."""
 
     weight: float
@@ -32,7 +32,7 @@ class Reading(NamedTuple):
     alpha: float = ALPHAS[0]
 
 
-class Scored(NamedTuple):
+class TemperedRows(NamedTuple):
     """The labelled rows, each scored without its label."""
 
     loss: float  # the mean of −log P(right class), and what a temperature far from 1 costs
@@ -41,7 +41,7 @@ class Scored(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Trial:
+class UnlabelledTrial:
     """The labelled rows in folds, and all rows as EM sees them."""
 
     mixture: Mixture
@@ -52,9 +52,9 @@ class Trial:
         """How many there are."""
         return int(self.folds.max()) + 1
 
-    def best(self, tell: Callable[[], None] = lambda: None) -> tuple[Reading, Scored]:
+    def best(self, tell: Callable[[], None] = lambda: None) -> tuple[UnlabelledReading, TemperedRows]:
         """The reading that loses least: how strongly counts are drawn to what is usual first, then the weight."""
-        found: dict[Reading, Scored] = {}
+        found: dict[UnlabelledReading, TemperedRows] = {}
         for pull in PULLS:
             found |= self.scored(LAMBDAS[0], pull)
             tell()
@@ -67,7 +67,7 @@ class Trial:
             tell()
         return best, found[best]
 
-    def scored(self, weight: float, pull: tuple[float, float]) -> dict[Reading, Scored]:
+    def scored(self, weight: float, pull: tuple[float, float]) -> dict[UnlabelledReading, TemperedRows]:
         """Every labelled row by what was counted without its fold, for each α of the words."""
         mix = self.mixture
         alphas = ALPHAS if any(p.words for p in mix.where) else ALPHAS[:1]
@@ -78,10 +78,10 @@ class Trial:
             held = np.flatnonzero(self.folds == k)
             prior[held] = np.log(found.prior / found.prior.sum())
             for i, alpha in enumerate(alphas):
-                said[i, held] = self.final(found, Reading(weight, pull, alpha), held)
-        return {Reading(weight, pull, a): tempered(prior, said[i], mix.labels) for i, a in enumerate(alphas)}
+                said[i, held] = self.final(found, UnlabelledReading(weight, pull, alpha), held)
+        return {UnlabelledReading(weight, pull, a): tempered(prior, said[i], mix.labels) for i, a in enumerate(alphas)}
 
-    def final(self, found: Found, reading: Reading, rows: Ints) -> Floats:
+    def final(self, found: FoundShares, reading: UnlabelledReading, rows: Ints) -> Floats:
         """What the columns of some labelled rows say under the model that is made in the end."""
         mix = self.mixture
         out = np.zeros((len(rows), mix.n_classes))
@@ -95,7 +95,7 @@ class Trial:
         """The pull on each of the places."""
         return [pull[1] if p.words else pull[0] for p in self.mixture.where]
 
-    def run(self, reading: Reading) -> Found:
+    def run(self, reading: UnlabelledReading) -> FoundShares:
         """EM from all labels."""
         every: Bools = np.ones(self.mixture.known, dtype=bool)
         return self.mixture.run(every, reading.weight, self.rows(reading.pull))
@@ -110,7 +110,7 @@ def word_logs(n: Floats, alpha: float) -> Floats:
     return np.asarray(-np.log(others / others.sum(axis=0)))
 
 
-def tempered(prior: Floats, said: Floats, labels: Ints) -> Scored:
+def tempered(prior: Floats, said: Floats, labels: Ints) -> TemperedRows:
     """The rows under the temperature that loses least; one that few rows ask for is drawn to 1."""
     at, best = np.arange(len(labels)), None
     for t in _TEMPERATURES.tolist():
@@ -120,6 +120,6 @@ def tempered(prior: Floats, said: Floats, labels: Ints) -> Scored:
         p /= p.sum(axis=1, keepdims=True)
         loss = float(-np.log(np.maximum(p[at, labels], 1e-300)).mean()) + 0.5 * np.log(t) ** 2 / len(labels)
         if best is None or loss < best.loss:
-            best = Scored(loss, t, p)
+            best = TemperedRows(loss, t, p)
     assert best is not None
     return best

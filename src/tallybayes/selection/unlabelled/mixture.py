@@ -6,8 +6,8 @@ M:  P(v | y) = (n_vy + m·P(v)) / (N_y + m)                   n: labelled rows, 
 P(v) is how frequent a value or a word is among all rows, labelled or not: what few labels cannot tell is drawn to what
 is known without them, so a frequent word does not speak for the one class in which it was met. Without that the shares
 follow whatever the first few rows had in common. P(y) is counted with the shares where there are two classes; of more
-it stays that of the labels, since a class that has drawn few rows would draw fewer and fewer. Words count by `Places.reach`, since the words of a text repeat each
-other, and unlabelled rows would otherwise be taken for sure at once.
+it stays that of the labels, since a class that has drawn few rows would draw fewer and fewer. Words count by
+`Places.reach`, since the words of a text repeat each other, and unlabelled rows would be taken for sure at once.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _HALF = 0.5  # a row, for a value that no row has
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class FoundShares:
     """What EM found: the shares of the unlabelled rows, and what was counted with them."""
 
     shares: Floats  # unlabelled rows × classes
@@ -76,7 +76,7 @@ class Mixture:
             out += own if p.reach is None else p.reach[rows, None] * own
         return out
 
-    def run(self, training: Bools, weight: float, rows: Sequence[float], steps: int = STEPS) -> Found:
+    def run(self, training: Bools, weight: float, rows: Sequence[float], steps: int = STEPS) -> FoundShares:
         """EM from some of the labelled rows, the unlabelled ones counted at a weight, in at most so many steps."""
         known, counts = self.counted(training)
         prior, now = known, counts
@@ -94,4 +94,4 @@ class Mixture:
             now = tuple(n + t @ added for n, t in zip(counts, self.turned, strict=True))
             if step > 1 and likelihood[-1] - likelihood[-2] <= ENOUGH * abs(likelihood[-2]):
                 break
-        return Found(shares, prior, now, step, tuple(likelihood))
+        return FoundShares(shares, prior, now, step, tuple(likelihood))
