@@ -152,10 +152,9 @@ class Model(Learning, Generative, Scoring):
     ) -> PredictedSets:  # fmt: skip
         """For each row a set of classes that holds the right one as often as `coverage` says; see `with_sets`.
 
-        `by_class` keeps the promise for every class by itself. The likeliest class is always in, unless sets may be
-        `empty`; `smoothed` draws lots (by `seed`) among ties, so that such sets cover no more often than asked.
-        `calibration` are the rows to go by where the model has no sets, and `exact=True` looks at all of them again
-        for every row and class: full conformal prediction.
+        `by_class` keeps the promise for every class by itself. The likeliest class is always in, unless `empty`;
+        `smoothed` draws lots (by `seed`) among ties. `calibration` are the rows to go by where the model has no sets,
+        all of which `exact=True` looks at again for every row and class: full conformal prediction.
         """
         from .sets import predicted_sets
 
@@ -374,8 +373,7 @@ class Model(Learning, Generative, Scoring):
         page = Page(title, [[canon.printable(name, 40), what] for name, what in self._described()], left=2, indent=2)
         calibrated = self.settings.calibrated
         if calibrated is None:
-            counted = told(self.schema, self.settings)
-            return f"{page}\nweights: {counted}" if counted else str(page)
+            return f"{page}\nweights: {counted}" if (counted := told(self.schema, self.settings)) else str(page)
         noticed = f"\n{calibrated.note}" if calibrated.note else ""
         return f"{page}\nweights: {calibrated}{noticed}"
 
