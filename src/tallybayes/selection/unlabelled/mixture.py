@@ -7,7 +7,7 @@ P(v) is how frequent a value or a word is among all rows, labelled or not: what 
 is known without them, so a frequent word does not speak for the one class in which it was met. Without that the shares
 follow whatever the first few rows had in common. P(y) is counted with the shares where there are two classes; of more
 it stays that of the labels, since a class that has drawn few rows would draw fewer and fewer. Words count by
-`Places.reach`, since the words of a text repeat each other, and unlabelled rows would be taken for sure at once.
+`ColumnPlaces.reach`, since the words of a text repeat each other, and unlabelled rows would be taken for sure at once.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...base.arrays import Bools, Floats, Ints
-from .places import Places
+from .places import ColumnPlaces
 
 STEPS = 8  # at most
 ENOUGH = 1e-4  # of the log likelihood of the unlabelled rows: less gained by a step, and it was the last
@@ -39,7 +39,7 @@ class FoundShares:
 class Mixture:
     """Labelled rows, then unlabelled ones, in the places of their columns."""
 
-    def __init__(self, where: Sequence[Places], labels: Ints, weights: Floats, n_classes: int) -> None:
+    def __init__(self, where: Sequence[ColumnPlaces], labels: Ints, weights: Floats, n_classes: int) -> None:
         """`labels` are those of the first rows; `weights` of all rows."""
         self.where, self.labels, self.n_classes = where, labels, n_classes
         self.known, self.others = len(labels), len(weights) - len(labels)

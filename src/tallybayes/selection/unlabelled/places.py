@@ -21,7 +21,7 @@ EVIDENCE, GROWTH = 10.0, 0.25  # a text of n words says as much as 10 · n^(1/4)
 
 
 @dataclass(frozen=True, eq=False)
-class Places:
+class ColumnPlaces:
     """One or more columns of all rows: rows × places, the columns one after the other."""
 
     matrix: Any  # a scipy.sparse.csr_array of ones
@@ -40,9 +40,9 @@ class Places:
         return np.asarray(np.repeat(sums, np.diff([*self.starts, len(counts)]), axis=0))
 
 
-def places(first: Mapping[str, Block], second: Mapping[str, Block]) -> list[Places]:
+def places(first: Mapping[str, Block], second: Mapping[str, Block]) -> list[ColumnPlaces]:
     """The places of the columns of two tables, the rows of the second after those of the first."""
-    out: list[Places] = []
+    out: list[ColumnPlaces] = []
     codes: list[tuple[str, tuple[str, ...], Ints, int]] = []
     for name, block in first.items():
         other = second[name]
@@ -73,7 +73,7 @@ def _cut(values: Floats) -> tuple[Ints, int]:
     return np.where(there, np.searchsorted(cuts, values, side="right"), -1), len(cuts) + 1
 
 
-def _beside(codes: Sequence[tuple[str, tuple[str, ...], Ints, int]]) -> Places:
+def _beside(codes: Sequence[tuple[str, tuple[str, ...], Ints, int]]) -> ColumnPlaces:
     """Columns of one value each as one matrix."""
     starts = np.cumsum([0, *(each[-1] for each in codes)])
     table = np.stack([each[2] for each in codes], axis=1)
@@ -82,10 +82,10 @@ def _beside(codes: Sequence[tuple[str, tuple[str, ...], Ints, int]]) -> Places:
     at = table[there] + starts[column]
     indptr = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
     matrix = scipy.sparse.csr_array((np.ones(len(row)), at, indptr), shape=(len(table), int(starts[-1])))
-    return Places(matrix, starts[:-1], slots=tuple(each[:2] for each in codes))
+    return ColumnPlaces(matrix, starts[:-1], slots=tuple(each[:2] for each in codes))
 
 
-def _worded(name: str, block: Bag, other: Bag) -> list[Places]:
+def _worded(name: str, block: Bag, other: Bag) -> list[ColumnPlaces]:
     """The words of a column, each once in a row; nothing where no word is in two rows."""
     at = {slot: i for i, slot in enumerate(block.slots)}
     new = np.array([at.setdefault(slot, len(at)) for slot in other.slots] or [0], dtype=np.int64)
@@ -102,4 +102,4 @@ def _worded(name: str, block: Bag, other: Bag) -> list[Places]:
     matrix = whole[:, held].tocsr()
     matrix.data = np.ones(matrix.nnz)
     length = np.maximum(np.diff(matrix.indptr), 1)
-    return [Places(matrix, np.zeros(1, dtype=np.int64), EVIDENCE * length ** (GROWTH - 1.0), ((name, ()),))]
+    return [ColumnPlaces(matrix, np.zeros(1, dtype=np.int64), EVIDENCE * length ** (GROWTH - 1.0), ((name, ()),))]
