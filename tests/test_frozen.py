@@ -88,6 +88,7 @@ MEANT = {
     "tb.cross_validate": _SCHEMA,
     "tb.leave_one_out": {"settings = None": "y = None", "y = None": "settings = None"},
     "tb.logistic_twin": _SCHEMA,
+    "tb.report": {"data": "data = None"},
     "tb.tune": {**_SCHEMA, "* priors = ('counted',)": "* prior = ('counted',)"},
 }
 

@@ -25,7 +25,7 @@ from tallybayes.serve.app import make_app
 from tallybayes.serve.desk import Desk
 from tallybayes.serve.guard import ServeLimits
 from tallybayes.serve.looking import TableChoices, TableLook
-from tallybayes.serve.pages.frame import Asked, Frame
+from tallybayes.serve.pages.frame import Frame, PageRequest
 from tallybayes.serve.place import Place
 
 CSV = "sky,wind,play\n" + "sunny,3,yes\nrainy,9,no\nsunny,4,yes\ngrey,8,no\ngrey,7,\n" * 6
@@ -310,7 +310,7 @@ def test_a_request_has_one_model_to_its_end(here: Place) -> None:
     for name in ("a", "b"):
         Desk.begin(here.path_of(f"{name}.tb.parquet"), [{"a": 1, "y": "u"}, {"a": 2, "y": "v"}], target="y").close()
     here.open_model("a.tb.parquet")
-    asked = Asked(Frame(here), {}, {})
+    asked = PageRequest(Frame(here), {}, {})
     before = asked.desk
     here.open_model("b.tb.parquet")
     assert asked.desk is before

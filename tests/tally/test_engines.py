@@ -291,7 +291,7 @@ def test_an_engine_may_be_named(table: pa.Table, schema: tb.Schema, tally: tb.Ta
     assert kept == tally and tb.infer(table, TARGET, engine="local").target == TARGET
     with pytest.raises(tb.SettingsError, match=r"(?s)engine='spark', but .*t\.csv would be read by 'duckdb'.*parquet"):
         tb.count(path, schema, engine="spark")
-    with pytest.raises(tb.SettingsError, match=r"(?s)engine='duckdb', but data would be .*from_arrow"):
+    with pytest.raises(tb.SettingsError, match=r"(?s)engine='duckdb', but the data would be .*from_arrow"):
         tb.fit(table, TARGET, engine="duckdb")
     with pytest.raises(tb.SettingsError, match=r"(?s)engine='duck'.*did you mean 'duckdb'"):
         tb.infer(table, TARGET, engine="duck")

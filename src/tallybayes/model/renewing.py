@@ -33,10 +33,13 @@ def known_slots(settings: Settings, tally: Tally) -> dict[str, Collection[str]]:
     return out
 
 
-def without_traces(settings: Settings, before: Tally, after: Tally, *, copied: bool = False) -> Settings:
+def without_traces(
+    settings: Settings, before: Tally, after: Tally, *, copied: bool = False, erased: bool = False
+) -> Settings:
     """The settings without the classes and the cells of corrections that only the forgotten rows had.
 
-    In a copy for others nothing stays by name that it has not counted.
+    In a copy for others nothing stays by name that it has not counted. Where rows are erased for good, a cut beside a
+    cell that they alone had goes, too; otherwise what is forgotten as it was added leaves the settings as they were.
     """
     lost = {*before.classes} - {*after.classes}
     if copied:
@@ -46,7 +49,7 @@ def without_traces(settings: Settings, before: Tally, after: Tally, *, copied: b
     corrections = {
         name: _of_slots(name, _of_classes(correction, lost, after.classes), before, after, copied)
         if not correction.cuts
-        else _of_stretches(name, _of_classes(correction, lost, after.classes), before, after, copied)
+        else _of_stretches(name, _of_classes(correction, lost, after.classes), before, after, erased)
         for name, correction in settings.corrections.items()
     }
     if offsets == settings.offsets and corrections == settings.corrections:
@@ -190,18 +193,16 @@ class _Occupied:
         return np.diff(np.concatenate(([0.0], np.cumsum(self.rows)))[[0, *map(self.before, cuts), len(self.rows)]])
 
 
-def _of_stretches(name: str, correction: Correction, before: Tally, after: Tally, copied: bool) -> Correction:
+def _of_stretches(name: str, correction: Correction, before: Tally, after: Tally, erased: bool) -> Correction:
     """The correction of a number whose cuts say nothing of a cell that has lost its last row.
 
-    A cut beside such a cell may be half-way to its value, and is placed anew between the cells that are left, or goes.
-    A copy loses many cells at once: there it is done to cuts in wide gaps, `with_wide_stretches` has moved the others.
+    A cut half-way between such a cell and the next is placed anew between the cells that are left, or goes. Of rows that
+    are erased it is done to every cut beside such a cell: rows that came since the cuts were made may hide the middle.
     """
     old, new = (_Occupied.of(tally, name) for tally in (before, after))
     if old is None or new is None or not (gone := {*old.slots} - {*new.slots}):
         return correction
-    told = [
-        not gone.isdisjoint(old.neighbours(cut)) and (not copied or old.is_half_way(cut)) for cut in correction.cuts
-    ]
+    told = [not gone.isdisjoint(old.neighbours(cut)) and (erased or old.is_half_way(cut)) for cut in correction.cuts]
     if not any(told):
         return correction
     placed = [new.between(cut) if is_told else cut for cut, is_told in zip(correction.cuts, told, strict=True)]

@@ -104,7 +104,7 @@ class Served:
         before = add_tallies([self.tally, every, -now])
         after = before.forget(every)
         _refuse_empty(after)
-        settings = without_traces(self.model.settings, before, after)
+        settings = without_traces(self.model.settings, before, after, erased=True)
         settings = aged(settings, self.tally, after, forgot=True)
         history = self.model.history.after("forgotten", now.rows) if now.rows else self.model.history
         return Served(self.model._changed(after, settings, history), after, version, RowReader(after.schema))
