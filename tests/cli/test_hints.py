@@ -17,7 +17,8 @@ IN_PYTHON_ALONE = {
     "data/kinds.py": ["a pair names two"],  # columns made one by one
     "data/pairs.py": ["give each value of a category once"],
     "data/schema.py": ["give a list of tb.Column"],
-    "data/sources.py": ["make them columns of the frame", "name the labels' column"],  # labels beside the data
+    # labels beside the data
+    "data/sources.py": ["make them columns of the frame", "name the labels' column", "give a weight for each class"],
     "explain/plots/beliefs.py": ["take --smoothing laplace:ALPHA, tb.Dirichlet"],  # pictures of lectures
     "explain/plots/lessons.py": ["draw plot.column(name)"],
     "families/__init__.py": ["{…} reads {…} columns; name families by column"],  # one family for all columns

@@ -196,7 +196,7 @@ class _Occupied:
 def _of_stretches(name: str, correction: Correction, before: Tally, after: Tally, erased: bool) -> Correction:
     """The correction of a number whose cuts say nothing of a cell that has lost its last row.
 
-    A cut half-way between such a cell and the next is placed anew between the cells that are left, or goes. Of rows that
+    A cut half-way between such a cell and the next is placed anew between the cells that are left, or goes. Where rows
     are erased it is done to every cut beside such a cell: rows that came since the cuts were made may hide the middle.
     """
     old, new = (_Occupied.of(tally, name) for tally in (before, after))
