@@ -34,13 +34,14 @@ IN_PYTHON_ALONE = {
     "model/written.py": ["save models that come from"],
     "selection/choose/fit.py": ["pairs are chosen by held-out rows"],
     "selection/choose/tune.py": ["tune first, then fit them anew"],  # fitted settings
-    "selection/measure/cross_validate.py": ["give settings=tb", "give tb.Settings(…), a list"],
+    "selection/measure/cross_validate.py": ["give tb.Settings(…), a list"],
     "selection/measure/figure_curves.py": ["give numbers: values="],
     "selection/measure/metrics.py": ["give model.predict_proba(rows)"],
     "selection/measure/saved.py": ["give at least two; tb.evaluate", "give a model, tb.load"],  # models are files there
     "selection/rivals/nearest.py": ["take a whole number of neighbours"],
     "selection/sets/calibrate.py": ["leave out folds=, or say relearn"],
     "selection/sets/full.py": ["leave out exact="],
+    "selection/unlabelled/fit.py": ["engine='local' brings"],  # data of a cluster are no file
     "sklearn/mixed.py": ["give a tb.Schema"],
 }
 FILLED = {"format": "'csv'", "kind": "'mbox'"}  # texts whose quotes come with what is filled in

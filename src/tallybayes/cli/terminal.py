@@ -69,6 +69,8 @@ _WORDS = {
     "missing=[…]": "--missing TEXT",
     "fold=True makes": "--fold makes",
     "take odd cells as missing: strict=False": "leave out --strict, which takes odd cells as missing",
+    'say which column tells them: by="site"': "say which column tells them: --by site",
+    "give settings=tb.Settings(…), or folds=10": "take --textbook, or --folds 10",
     "mend date_format": "mend --date-format",
     "in the order of model.classes": "in the order of the classes",
     ": tb.Model.written(prior, tables, strength=100)": " (in Python)",
