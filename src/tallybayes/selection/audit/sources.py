@@ -126,6 +126,8 @@ class SourceEffects(Shown):
 
 
 def _with_reach(figure: Figure) -> str:
+    if figure[2] != figure[2]:  # rows of which the others know nothing
+        return "–"
     return f"{signed(figure[0], 3)} ± {figure[2] - figure[0]:.3f}"
 
 

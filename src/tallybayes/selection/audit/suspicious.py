@@ -185,7 +185,7 @@ class Suspicious(Shown):
         verb = "is" if self.flagged == 1 else "are"
         return (
             f"{self.flagged:,} of {judged} {verb} contradicted by the other rows; at most {1 - self.confidence:.0%} of "
-            f"these are expected to be right. About {self.expected:,.0f} labels are wrong in all.{left}"
+            f"these are expected to be right. About {_labels(self.expected)} wrong in all.{left}"
         )
 
 
@@ -355,3 +355,8 @@ def _ranked(
         said, source,
         lambda place: model_of(int(judged[order[place]])), schema.target,
     )  # fmt: skip
+
+
+def _labels(expected: float) -> str:
+    n = round(expected)
+    return f"{many(n, 'label')} {'is' if n == 1 else 'are'}"
