@@ -55,6 +55,7 @@ def test_pages_have_a_policy_without_inline_scripts_and_show_the_state(place: Pl
     assert "12 rows" in page
     assert " style=" not in page
     assert page.count("<script") == 1
+    assert ask(make_app(place), "GET", "/favicon.ico").headers["location"] == "/static/icon.svg"
     for name, start in (("page.css", b":root"), ("page.js", b"//"), ("icon.svg", b"<svg")):
         assert ask(make_app(place), "GET", f"/static/{name}").body.lstrip().startswith(start)
 

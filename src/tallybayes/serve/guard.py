@@ -23,7 +23,8 @@ from ..base.errors import SettingsError
 from .problems import ApiProblem
 
 COOKIE = "tallybayes_token"
-OPEN = ("/health", "/enter", "/static/page.css", "/static/page.js", "/static/icon.svg")  # tell nothing of a model
+_STATIC = ("/favicon.ico", "/static/page.css", "/static/page.js", "/static/icon.svg")
+OPEN = ("/health", "/enter", *_STATIC)  # tell nothing of a model
 UPLOAD = "/start/upload"  # the one address that takes a file; its body goes to the disk piece by piece
 LEAST_TOKEN = 16  # characters
 EVERYWHERE = ("0.0.0.0", "::")  # bound to these, a server is asked by any number, and by the names it was given
