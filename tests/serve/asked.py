@@ -58,3 +58,13 @@ async def asked(app: Any, method: str, address: str, *pieces: bytes, gap: float 
     told = {name.decode(): value.decode("latin-1") for name, value in start["headers"]}
     cookies = [value.decode("latin-1") for name, value in start["headers"] if name == b"set-cookie"]
     return Answer(start["status"], told, b"".join(each.get("body", b"") for each in rest), cookies)
+
+
+def page_at(app: Any, address: str) -> str:
+    """A page as it must be: there, with the one script that is ours and no style of its own."""
+    found = ask(app, "GET", address)
+    assert found.status == 200
+    said = found.body.decode()
+    assert said.count("<script") == 1
+    assert " style=" not in said
+    return said

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("starlette", reason="needs the extra serve")
-from asked import Answer, ask
+from asked import Answer, ask, page_at
 
 import tallybayes as tb
 from tallybayes.serve.app import make_app
@@ -52,17 +52,8 @@ def form(app: Any, address: str) -> Answer:
     return ask(app, "POST", address, pieces=[body], content_type="application/x-www-form-urlencoded")
 
 
-def page(app: Any, address: str) -> str:
-    found = ask(app, "GET", address)
-    assert found.status == 200
-    said = found.body.decode()
-    assert said.count("<script") == 1
-    assert " style=" not in said
-    return said
-
-
 def test_the_page_tells_of_the_model_and_escapes_what_is_from_outside(place: Place) -> None:
-    said = page(make_app(place), "/model")
+    said = page_at(make_app(place), "/model")
     for section in ("figures", "columns", "nomogram", "origin", "settings"):
         assert f'id="{section}"' in said
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in said
@@ -80,12 +71,12 @@ def test_pictures_are_of_the_state_that_is_served(place: Place) -> None:
         assert each.body.startswith(b"<svg ")
         assert b"prefers-color-scheme:dark" in each.body
         assert b"currentColor" in each.body
-    assert "?v=1" in page(app, "/model")
+    assert "?v=1" in page_at(app, "/model")
     at = next(i for i in numbers if place.desk.model.schema.counted[i].name == EVIL)
     assert ask(app, "GET", f"/model/picture/column/{at}").body == before[at].body
     place.desk.learn([{EVIL: "z", "temp": 99.0, "note": "hail", "play": "yes"}] * 40)
     assert ask(app, "GET", f"/model/picture/column/{at}").body != before[at].body
-    assert "?v=2" in page(app, "/model")
+    assert "?v=2" in page_at(app, "/model")
     assert ask(app, "GET", "/model/picture/nomogram?for=yes").body.startswith(b"<svg ")
 
 
@@ -97,12 +88,12 @@ def test_a_column_that_is_not_there_is_refused(place: Place, number: str) -> Non
 def test_every_column_has_a_page_with_its_table(place: Place) -> None:
     app, model = make_app(place), place.desk.model
     for i, column in enumerate(model.schema.counted):
-        said = page(app, f"/model/column/{i}")
+        said = page_at(app, f"/model/column/{i}")
         for value in model.table(column.name).rows[:3] if column.kind == "category" else ():
             assert f"<bdi>{value}</bdi>" in said or "\ufffd" in said
     words = next(i for i, c in enumerate(model.schema.counted) if c.name == "note")
-    assert "<bdi>cold</bdi>" in page(app, f"/model/column/{words}?class=yes")
-    assert "No value contains that" in page(app, f"/model/column/{words}?find=nothing-of-the-kind")
+    assert "<bdi>cold</bdi>" in page_at(app, f"/model/column/{words}?class=yes")
+    assert "No value contains that" in page_at(app, f"/model/column/{words}?find=nothing-of-the-kind")
 
 
 def test_columns_are_found_by_name_and_come_in_pages(tmp_path: Path) -> None:
@@ -110,10 +101,10 @@ def test_columns_are_found_by_name_and_come_in_pages(tmp_path: Path) -> None:
     data = [{**{f"c{i}": dice.choice("ab") for i in range(45)}, "y": dice.choice(["no", "yes"])} for _ in range(40)]
     with Desk.begin(tmp_path / "wide.tb.parquet", data, target="y", calibrate=False) as desk:
         app = make_app(desk)
-        said = page(app, "/model?page=3")
+        said = page_at(app, "/model?page=3")
         assert "41 to 45 of 45" in said
         assert said.count('loading="lazy"') == 5 + 1  # and the nomogram
-        found = page(app, "/model?find=C44")
+        found = page_at(app, "/model?find=C44")
         assert "<bdi>c44</bdi></a>" in found
         assert "<bdi>c43</bdi></a>" not in found
         assert ask(app, "GET", "/model?page=x").status == 422
@@ -121,7 +112,7 @@ def test_columns_are_found_by_name_and_come_in_pages(tmp_path: Path) -> None:
 
 def test_figures_are_worked_out_in_the_background_and_say_of_which_state(place: Place) -> None:
     app = make_app(place)
-    assert 'id="judge"' in page(app, "/model")
+    assert 'id="judge"' in page_at(app, "/model")
     assert form(app, "/model/judge").headers["location"] == "/model#figures"
     place.api.judging.wait()
     said = ask(app, "GET", "/model/figures").body.decode()
@@ -129,10 +120,10 @@ def test_figures_are_worked_out_in_the_background_and_say_of_which_state(place: 
     assert "data-poll" not in said
     assert ask(app, "GET", "/model/picture/reliability").body.startswith(b"<svg ")
     place.desk.learn(rows(1, seed=5))
-    assert "These are of operation 1; the model is at operation 2 now." in page(app, "/model")
+    assert "These are of operation 1; the model is at operation 2 now." in page_at(app, "/model")
     form(app, "/model/judge")
     place.api.judging.wait()
-    assert "These are of operation 2, which is the last one." in page(app, "/model")
+    assert "These are of operation 2, which is the last one." in page_at(app, "/model")
 
 
 def test_a_journal_of_few_rows_is_not_judged(tmp_path: Path) -> None:
@@ -142,7 +133,7 @@ def test_a_journal_of_few_rows_is_not_judged(tmp_path: Path) -> None:
         app = make_app(place)
         form(app, "/model/judge")
         place.api.judging.wait()
-        assert "The journal holds 0 rows of 0 classes with a label." in page(app, "/model")
+        assert "The journal holds 0 rows of 0 classes with a label." in page_at(app, "/model")
         found = ask(app, "GET", "/model/report")
         assert b"No rows were given" in found.body
 

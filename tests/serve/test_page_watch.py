@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("starlette", reason="needs the extra serve")
-from asked import ask
+from asked import ask, page_at
 from strategies import ALL
 
 import tallybayes as tb
@@ -60,17 +60,8 @@ def asked(api: Api, given: list[dict[str, Any]], *, at: float = 0.0, every: floa
         clock[0] += every
 
 
-def page(app: Any, address: str) -> str:
-    found = ask(app, "GET", address)
-    assert found.status == 200
-    said = found.body.decode()
-    assert said.count("<script") == 1
-    assert " style=" not in said
-    return said
-
-
 def test_before_anything_has_come_the_page_says_so(place: Place) -> None:
-    said = page(make_app(place), "/watch")
+    said = page_at(make_app(place), "/watch")
     for told in ("too few to tell", "Nothing has been asked yet", "No label has come"):
         assert told in said
 
@@ -131,7 +122,7 @@ def test_drift_is_named_and_its_level_held(place: Place) -> None:
     assert calm is not None
     assert calm.summary == "No sign of a shift."
     app = make_app(place)
-    assert "No sign of a shift" in page(app, "/watch")
+    assert "No sign of a shift" in page_at(app, "/watch")
     asked(place.api, rows(1_100, 5, moved=1.0), at=9e3, every=1.0)
     found = place.api.lately.drift(place.desk.served)
     assert found is not None
@@ -141,7 +132,7 @@ def test_drift_is_named_and_its_level_held(place: Place) -> None:
     assert [c["column"] for c in told["drift"]["columns"] if c["verdict"] == "shifted"] == ["temp"]
     assert told["rows"] == 1_400
     assert sum(s["rows"] for s in told["slices"]) == 1_400
-    assert "shifted" in page(app, "/watch?rows=all")
+    assert "shifted" in page_at(app, "/watch?rows=all")
 
 
 @pytest.mark.skipif(not ALL, reason="hundreds of models; TALLYBAYES_TESTS=all")
@@ -204,7 +195,7 @@ def test_what_was_said_before_a_label_came_is_held_against_it(place: Place) -> N
     later = place.api.lately.later()
     assert later is not None
     assert (later.rows, later.unknown) == (81, 1)
-    said = page(make_app(place), "/watch")
+    said = page_at(make_app(place), "/watch")
     assert "81 rows, since the server began. 1 more row had a class" in said
     assert ask(make_app(place), "GET", "/api/watch").json["labelled"]["rows"] == 81
 
@@ -216,7 +207,7 @@ def test_a_model_that_is_too_sure_is_told_so(place: Place) -> None:
     assert found is not None
     assert not found.log_loss.kept
     assert not found.accuracy.kept
-    assert "surer than it should be" in page(make_app(place), "/watch")
+    assert "surer than it should be" in page_at(make_app(place), "/watch")
 
 
 def test_the_range_that_chance_leaves_is_that_of_labels_drawn_by_the_promise() -> None:
@@ -241,5 +232,5 @@ def test_what_cannot_be_tested_is_said(tmp_path: Path, weighted: bool) -> None:
     with Desk.begin(tmp_path / "m.tb.parquet", data, target="play", calibrate=False, **how) as desk:
         place = Place.of(desk)
         place.api._predict(rows=without_label(data))
-        said = page(make_app(place), "/watch")
+        said = page_at(make_app(place), "/watch")
         assert ("Nothing could be tested" if weighted else "the model reads neither") in said
