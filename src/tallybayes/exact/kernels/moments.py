@@ -22,7 +22,7 @@ from .llvm import eight, slice_sums, slice_sums_of_some, trailing_zeros
 
 # The lowest limb of Σx and how many there are; twice that for Σx². Most numbers are between 2^-192 and 2^192, down to
 # their last bit; 2^(−34·32) lies below the smallest subnormal, 2^−1074
-_NEAR, _ANY = (-6, 12), (-34, 68)
+NEAR, _ANY = (-6, 12), (-34, 68)
 
 _ROWS = 1536  # of a block: a stretch is never longer, and its sums stay whole
 _LANES = 8  # columns that are added up at a time
@@ -62,19 +62,25 @@ def moments(labels: Ints, n_labels: int, x: Floats) -> tuple[Limbs, Limbs, Limbs
 
 def _summed(labels: Ints, n_labels: int, x: Floats) -> tuple[bool, int, Ints, Ints, Ints]:
     """Whether all is finite, the lowest limb of Σx, how many, and the limbs of Σx and Σx²."""
-    width, groups, eights = x.shape[1], x.shape[1] * n_labels, -(-x.shape[1] // _LANES)
-    height = min(max(_CELLS // min(eights * _LANES, _STRIP), _FEWEST), _ROWS)
-    for lowest, limbs in (_NEAR, _ANY):
-        out = np.zeros(groups, np.int64), np.zeros((groups, limbs), np.int64), np.zeros((groups, 2 * limbs), np.int64)
-        rows = np.empty(height, np.uint64), np.empty(height, np.int64), np.zeros(height + 8, np.uint8)
-        room = np.empty((2, n_labels + 1), np.int64), np.empty(width, np.int64)
-        # Of each eight columns and class, what has been added up and not yet been carried into limbs
-        whole, tops = np.zeros((eights, n_labels, 7, _LANES), np.int64), np.full(eights * _LANES, _NONE)
-        units = np.full(eights * _LANES, np.inf), np.ones((eights, 2, _LANES))  # with which nothing fits
-        found = _moments(labels, n_labels, x, -32 * lowest, *out, *rows, *room, whole, tops, *units)
+    for lowest, limbs in (NEAR, _ANY):
+        out, room = room_for(n_labels, x, limbs)
+        found = _moments(labels, n_labels, x, -32 * lowest, *out, *room)
         if found != _BEYOND:
             break
     return found == _ADDED, lowest, *out
+
+
+def room_for(n_labels: int, x: Floats, limbs: int) -> tuple[tuple[Ints, Ints, Ints], tuple[Any, ...]]:
+    """What `_moments` adds to, and room for it to work."""
+    width, groups, eights = x.shape[1], x.shape[1] * n_labels, -(-x.shape[1] // _LANES)
+    height = min(max(_CELLS // min(eights * _LANES, _STRIP), _FEWEST), _ROWS)
+    out = np.zeros(groups, np.int64), np.zeros((groups, limbs), np.int64), np.zeros((groups, 2 * limbs), np.int64)
+    rows = np.zeros(height, np.uint64), np.zeros(height, np.int64), np.zeros(height + 8, np.uint8)
+    room = np.zeros((2, n_labels + 1), np.int64), np.zeros(width, np.int64)
+    # Of each eight columns and class, what has been added up and not yet been carried into limbs
+    whole, tops = np.zeros((eights, n_labels, 7, _LANES), np.int64), np.full(eights * _LANES, _NONE)
+    units = np.full(eights * _LANES, np.inf), np.ones((eights, 2, _LANES))  # with which nothing fits
+    return out, (*rows, *room, whole, tops, *units)
 
 
 def _trimmed(lowest: int, array: Ints) -> Limbs:

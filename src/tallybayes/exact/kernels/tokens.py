@@ -37,8 +37,8 @@ def add_up(numbers: Any, start: Any, stop: Any, tally: Any, touched: Any, seen: 
     return seen
 
 
-@kernel
-def flush(entries: Any, filled: Any, label: Any, tally: Any, touched: Any, seen: Any) -> Any:
+@helper
+def write_class(entries: Any, filled: Any, label: Any, tally: Any, touched: Any, seen: Any) -> Any:
     """Write down the tokens of a class, and set its counts back to zero; returns how many entries there are then.
 
     An entry is the class, the number of the token, how often it occurs, and in how many texts.
@@ -51,6 +51,12 @@ def flush(entries: Any, filled: Any, label: Any, tally: Any, touched: Any, seen:
         entries[e, 0], entries[e, 1] = label, t
         entries[e, 2], entries[e, 3] = both & np.uint64(0xFFFFFFFF), both >> np.uint64(32)
     return filled + seen
+
+
+@kernel
+def flush(entries: Any, filled: Any, label: Any, tally: Any, touched: Any, seen: Any) -> Any:
+    """The same for Python to call; see `write_class`."""
+    return write_class(entries, filled, label, tally, touched, seen)
 
 
 @kernel
@@ -68,7 +74,7 @@ def by_group(
         if labels[d] != label and seen > ZERO:
             done = filled + np.int64(seen) <= entries.shape[0]
             if done:
-                filled = flush(entries, filled, label, tally, touched, np.int64(seen))
+                filled = write_class(entries, filled, label, tally, touched, np.int64(seen))
                 seen = ZERO
         if done:
             label = labels[d]

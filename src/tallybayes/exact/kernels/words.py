@@ -14,7 +14,7 @@ import numpy as np
 from .compiling import helper, kernel
 from .llvm import add_table_rows, fold_block, ones, trailing_zeros
 from .strings import ONE, ZERO, Keys, code_point, has_room, key_them, learn, look_up
-from .tokens import FILLED, LABEL, SEEN, TEXT, add_up, flush
+from .tokens import FILLED, LABEL, SEEN, TEXT, add_up, write_class
 
 _BLOCKS = np.int64(32)  # of 64 bytes, whose words are handled together: they and their keys stay in the nearest cache
 MOST = 64 * int(_BLOCKS) // 2 + 4  # words that these can have, and a few to spare
@@ -168,7 +168,7 @@ def count(
                 if filled + np.int64(seen) > entries.shape[0]:
                     lacks = LACKS_ENTRIES
                     break
-                filled = flush(entries, filled, label, table.keys, touched, np.int64(seen))
+                filled = write_class(entries, filled, label, table.keys, touched, np.int64(seen))
                 seen = ZERO
             label = labels[d]
             blocks = _words(texts, d, lower, is_word, desk)
