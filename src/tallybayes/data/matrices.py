@@ -41,18 +41,23 @@ class WholeMatrix:
 
     def __init__(self, matrix: Ints, kernels: ModuleType) -> None:
         self.matrix = np.ascontiguousarray(matrix)
-        self._kernels = kernels
+        self._kernels: ModuleType | None = kernels
         self._counted: tuple[Ints, Ints, Bools] | None = None
 
     @cached_property
+    @gate.guarded
     def turned(self) -> tuple[Any, Ints, Ints]:
         """The columns one after the other in int32, and the smallest and largest value of each."""
         rows, width = self.matrix.shape
         out = np.empty((width, rows), dtype=np.int32)
         low, high = np.full(width, np.iinfo(np.int64).max), np.full(width, np.iinfo(np.int64).min)
+        if self._kernels is None:
+            out[:] = self.matrix.T.astype(np.int32)
+            return out, np.minimum.reduce(self.matrix, initial=low[0]), np.maximum.reduce(self.matrix, initial=high[0])
         self._kernels.turned(self.matrix, out, low, high)
         return out, low, high
 
+    @gate.guarded
     def counts(self, column: int, groups: Groups) -> Ints | None:
         """Values × classes of one column; None where a value has no place, or all places would be too many."""
         width = self.matrix.shape[1]
@@ -61,7 +66,11 @@ class WholeMatrix:
         if self._counted is None or self._counted[0] is not groups.labels:
             table = np.zeros((width, _VALUES, groups.n_labels), dtype=np.int64)
             outside = np.zeros(width, dtype=np.uint64)
-            self._kernels.count_matrix(self.matrix, groups.labels, table.reshape(-1), groups.n_labels, outside)
+            if self._kernels is None:
+                np.add.at(table, (np.arange(width), self.matrix & (_VALUES - 1), groups.labels[:, None]), 1)
+                outside[:] = (self.matrix // _VALUES != 0).any(axis=0)
+            else:
+                self._kernels.count_matrix(self.matrix, groups.labels, table.reshape(-1), groups.n_labels, outside)
             self._counted = (groups.labels, table, outside == 0)
         _, table, whole = self._counted
         return table[column] if whole[column] else None

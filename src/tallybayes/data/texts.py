@@ -84,6 +84,7 @@ class Texts:
         return tokenised(self.texts, self.tokeniser)
 
     @cached_property
+    @gate.guarded
     def bag(self) -> Bag:
         """The same as a bag, ready to be scored."""
         found = self.tokens
@@ -103,6 +104,7 @@ class Texts:
         matrix = scipy.sparse.csr_array((amounts, indices, indptr), shape=(self.rows, width))
         return Bag(found.words.to_pylist(), matrix, self.present(), self.levels, found)
 
+    @gate.guarded
     def sum_by(self, groups: Groups) -> dict[str, Sheet]:
         """Occurrences and texts under each token, and a one for the row."""
         plain = groups.weights is None and self.levels is None and self.tokeniser.plain
@@ -122,6 +124,7 @@ class Texts:
             "rows": Sheet.dense([""], groups.n_labels, dict(zip(N, [count], strict=True))),
         }
 
+    @gate.guarded
     def dot(self, belief: Any) -> Floats | None:
         """Σ weights of each text's words, as the belief has them, without a bag; None where that is no quicker.
 

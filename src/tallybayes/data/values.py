@@ -127,6 +127,7 @@ def category(raw: Any, missing: Sequence[str] = (), *, written: bool = False) ->
     return Codes(list(slots), codes if len(slots) == len(spelled) else new[codes])
 
 
+@gate.guarded
 def _numbered(raw: Any) -> tuple[list[str | None], Any] | None:
     """The different texts of a column in the order in which they come, and which of them each row has, −1 for null.
 

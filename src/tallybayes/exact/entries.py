@@ -45,6 +45,7 @@ class _Crowded(Exception):
     """Amounts are so large that cells are carried more often than that repays itself."""
 
 
+@gate.guarded
 def is_plain(matrix: Any) -> bool:
     """Whether all amounts of a sparse matrix are whole and small and no index is twice in a row.
 
@@ -92,6 +93,7 @@ def row_shares(matrix: Any) -> list[tuple[int, int]]:
     return list(pairwise([0, *inner, matrix.shape[0]]))
 
 
+@gate.guarded
 def bag_sums(matrix: Any, labels: Ints, n_labels: int) -> BagSums | None:
     """Classes × slots of a sparse matrix, and the sums of each class.
 
@@ -182,14 +184,18 @@ def slot_shares(table: Ints) -> list[slice]:
     return [slice(a, b) for a, b in pairwise(table.shape[1] * i // count for i in range(count + 1))]
 
 
+@gate.guarded
 def bag_table(
     sums: Ints, documents: bool, at: Ints, label: Ints, out: Floats, more: float = 0.0, total: Floats | None = None
 ) -> Floats:
     """(n + more) / total for one amount n that `bag_sums` has summed: slot i in row at[i], class i in label[i]."""
-    from .kernels import entries as entrykernels  # which has made the sums
-
-    by = np.ones(len(sums)) if total is None else total
-    spread = partial(entrykernels.spread, sums, 0 if documents else 32)
+    by, shift = np.ones(len(sums)) if total is None else total, 0 if documents else 32
+    kernels = gate.kernels("entries", sums.size)
+    if kernels is None:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            out[np.ix_(at, label)] = ((((sums >> shift) & 0xFFFFFFFF) + more) / by[:, None]).T
+        return out
+    spread = partial(kernels.spread, sums, shift)
     parallel([partial(spread, s.start, s.stop, at, label, more, by, out) for s in slot_shares(sums)])
     return out
 
@@ -203,6 +209,7 @@ class SparseSums(NamedTuple):
     both: Ints  # Σ of the amounts, and how many
 
 
+@gate.guarded
 def sparse_sums(matrix: Any, labels: Ints, n_labels: int) -> SparseSums:
     """The sums of any whole amounts where few places have one."""
     kernels = _kernels(matrix)

@@ -86,6 +86,7 @@ def _deposit(groups: Ints, n_groups: int, term: Floats, shift: Ints) -> Limbs:
     return Limbs(lowest, sums.reshape(n_groups, width))
 
 
+@gate.guarded
 def code_sums(codes: Ints, n_codes: int, labels: Ints, n_labels: int, weights: Floats | None) -> Limbs:
     """How many rows (or their weight) have each code and class: group code · n_labels + class; −1 adds nothing."""
     if weights is None and (fast := gate.kernels("codes", len(codes))) is not None:
@@ -97,6 +98,7 @@ def code_sums(codes: Ints, n_codes: int, labels: Ints, n_labels: int, weights: F
     return exact_sums(key, n_codes * n_labels, [] if weights is None else [weights[some]])
 
 
+@gate.guarded
 def cell_sums(values: Floats, labels: Ints, n_labels: int, cells: Cells) -> tuple[Ints, Limbs] | None:
     """The codes of the cells that hold any of the values, and how many of each class; NaN is left out.
 
@@ -128,6 +130,7 @@ def _stacked(pieces: Sequence[Limbs]) -> Limbs:
     return Limbs(lowest, out)
 
 
+@gate.guarded
 def moments(labels: Ints, n_labels: int, x: Floats, weights: Floats | None) -> tuple[Limbs, Limbs, Limbs] | None:
     """Σ w, Σ w·x and Σ w·x² for each position of a matrix, exactly: group position · n_labels + class.
 

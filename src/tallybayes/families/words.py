@@ -111,6 +111,7 @@ def shares_of(n: Floats) -> Floats:
     return np.asarray(n / np.maximum(n.sum(axis=0), 1e-300))
 
 
+@gate.guarded
 def product(matrix: Any, table: Floats) -> Floats:
     """A sparse matrix times a table, its rows shared out among the threads where there are many."""
     kernels = gate.kernels("scores", matrix.nnz) if matrix.nnz >= _ENTRIES else None

@@ -118,6 +118,7 @@ def log_posterior(joint: Floats, log_prior: Floats) -> Floats:
     return out
 
 
+@gate.guarded
 def best(joint: Floats) -> Ints:
     """The number of the most probable class of each row, the first of equal ones; −1 where none is possible."""
     kernels = gate.kernels("scores", joint.size) if len(joint) > 64 else None

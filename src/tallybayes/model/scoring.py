@@ -18,6 +18,7 @@ from ..data.batch import one_row
 from ..data.blocks import Block, Vectors
 from ..data.schema import Schema
 from ..data.sources import Batch, open_source
+from ..exact.kernels import gate
 from ..families import Belief
 from ..families.forms import BellForm
 from ..families.settings import Settings
@@ -109,6 +110,7 @@ class Scoring(Record):
         source = open_source(self.table_of(rows))
         return threads.each(of_batch, enumerate(source.batches(encode.wanted(self.schema, labelled=False))))
 
+    @gate.guarded
     def _scores(self, blocks: Mapping[str, Block], rows: int, start: Floats) -> Floats:
         """start + Σ weight · part, bent where the settings say so."""
         adders = fast.adders(self.beliefs, blocks, self.settings.weights)
@@ -118,6 +120,7 @@ class Scoring(Record):
             return joint
         return posterior.calibrated(self.settings, joint, posterior.prior_shift(start, self.start))
 
+    @gate.guarded
     def _best(self, blocks: Mapping[str, Block], rows: int, start: Floats) -> Ints:
         """The number of the most probable class of each row; where the kernels know all columns no scores are kept."""
         if not self.settings.curves:

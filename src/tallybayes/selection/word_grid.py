@@ -36,6 +36,7 @@ _TABLE = 8192  # logarithms held per α; a larger count takes its own
 _SEVERAL = 3  # α for which going through the words once repays itself
 
 
+@gate.guarded
 def products(rows: Any, n: Ints, alphas: tuple[float, ...]) -> Floats:
     """Σ_w x_w·log(n_wy + α), α × rows × classes, for a sparse matrix x and counts n."""
     codes, tables = n.astype(np.int32, order="C"), _logarithms(alphas)
@@ -112,6 +113,7 @@ class Entries:
         """A stretch of them."""
         return Entries(self.slot[first:last], self.label[first:last], [a[first:last] for a in self.amounts])
 
+    @gate.guarded
     def add(self, column: int, times: int, row: Ints, table: Ints) -> None:
         """Add an amount, so many times, to table[row of the word, class]; a row of −1 is left out.
 

@@ -35,6 +35,7 @@ class Tokens:
         return out
 
 
+@gate.guarded
 def tokenised(texts: pa.Array, tokeniser: Tokeniser) -> Tokens:
     """The tokens of an Arrow array of strings; a null text has none."""
     kernels = gate.kernels("texts", texts.nbytes) if tokeniser.plain else None

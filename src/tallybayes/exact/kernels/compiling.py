@@ -46,7 +46,7 @@ def helper(function: Callable[..., Any]) -> Any:
     return compiled(function, no_cpython_wrapper=True)
 
 
-class Kernel:
+class LazyKernel:
     """A function that Python calls, compiled or read from the cache, and checked, at the first call.
 
     It has fixed signatures, or that of the numbers it is checked with. Each has a compiled function of its own, which
@@ -123,18 +123,18 @@ def _read_only(array: re.Match[str]) -> str:
     return f"Array({array[1]}, {array[2].count(':') + 1}, 'C', True)"
 
 
-def kernel(function: Callable[..., Any]) -> Kernel:
+def kernel(function: Callable[..., Any]) -> LazyKernel:
     """Make a kernel of a function that Python calls with arguments of one kind: those it is checked with."""
-    return Kernel(function)
+    return LazyKernel(function)
 
 
-def lazy(signature: str, **kinds: Sequence[str]) -> Callable[[Callable[..., Any]], Kernel]:
+def lazy(signature: str, **kinds: Sequence[str]) -> Callable[[Callable[..., Any]], LazyKernel]:
     """Make a kernel of a function that is called from Python only, never from another kernel.
 
     A signature is Numba's; `const` is for arrays that are only read, and `{i}` for each of the kinds i=("int32", …).
     """
     each = [dict(zip(kinds, some, strict=True)) for some in product(*kinds.values())]
-    return lambda function: Kernel(function, [signature.format(**some) for some in each])
+    return lambda function: LazyKernel(function, [signature.format(**some) for some in each])
 
 
 class Checked:

@@ -98,14 +98,35 @@ def _sum_entries() -> Iterator[Given]:
     indptr, indices, data = _sparse()
     labels, width = _ints(3, 12), 20
     for order in (np.arange(12), np.array([11, 3, 4, 5, 0, 9, 1, 10, 2, 7, 6, 8])):
-        for spoilt, rows, most in ((None, 15, 20), (0.5, 15, 20), (-1.0, 15, 20), (np.nan, 15, 20), (None, 2, 20), (None, 9, 2)):
+        for spoilt, rows, most in (
+            (None, 15, 20),
+            (0.5, 15, 20),
+            (-1.0, 15, 20),
+            (np.nan, 15, 20),
+            (None, 2, 20),
+            (None, 9, 2),
+        ):
             amounts = data.copy()
             if spoilt is not None:
                 amounts[7] = spoilt
             left = np.tile(np.array([rows, 2**12, 0]), (3, 1))
             given = (indptr, indices, amounts, order, 0, labels, 0, width, most, 8)
             yield *given, _counts(3, width), left, _counts(64)
-    yield indptr, indices, data, np.arange(12), 0, labels, 0, width - 1, 31, 0, _counts(0, 0), _counts(0, 3), _counts(64)
+    yield (
+        indptr,
+        indices,
+        data,
+        np.arange(12),
+        0,
+        labels,
+        0,
+        width - 1,
+        31,
+        0,
+        _counts(0, 0),
+        _counts(0, 3),
+        _counts(64),
+    )
 
 
 def _entries() -> dict[str, Callable[[], Iterator[Given]]]:
@@ -166,7 +187,9 @@ def _cells(width: int, rows: int = 23, terms: int = 6, size: int = 9) -> tuple[A
 
 
 def _joint() -> dict[str, Callable[[], Iterator[Given]]]:
-    spans = np.array([[0, 4, 0, 5, 0], [4, 9, 5, 2, 20]])  # entries from, to; first reader, how many; where its logs are
+    spans = np.array(
+        [[0, 4, 0, 5, 0], [4, 9, 5, 2, 20]]
+    )  # entries from, to; first reader, how many; where its logs are
 
     def add_cells() -> Iterator[Given]:
         for width in _WIDTHS:

@@ -20,7 +20,15 @@ from .words import MOST, TextBytes, new_bench
 
 Given = tuple[Any, ...]
 _LONG = " ".join(f"Word{i % 37} number_{i}" for i in range(40)) + " a sesquipedalian-antidisestablishmentarianism"
-_PLAIN = ("The cat sat on the CAT", "", "a b c", "on, the mat: the_mat 42!", _LONG, "x" * 63 + " yy", "end of the buffer")
+_PLAIN = (
+    "The cat sat on the CAT",
+    "",
+    "a b c",
+    "on, the mat: the_mat 42!",
+    _LONG,
+    "x" * 63 + " yy",
+    "end of the buffer",
+)
 _BEYOND = ("straße é üb é", "日本語 the 日 x", "€ 5 ½½ naïve")
 
 
@@ -180,7 +188,12 @@ def _count() -> Iterator[Given]:
     texts = _texts()
     labels = np.array([0, 1, 1, 0, 2, 2, 0, 1, 2, 0])
     order = np.argsort(labels, kind="stable")
-    for lower, keep, room, entries in ((True, True, 6000, 200), (False, False, 6000, 200), (True, False, 20, 200), (True, False, 6000, 8)):
+    for lower, keep, room, entries in (
+        (True, True, 6000, 200),
+        (False, False, 6000, 200),
+        (True, False, 20, 200),
+        (True, False, 6000, 8),
+    ):
         table, state = _table((), room, beside=2), np.zeros(words.STATES, np.int64)
         state[tokens.LABEL] = -1
         yield (

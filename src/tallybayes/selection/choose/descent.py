@@ -50,6 +50,7 @@ def descend(
     return x
 
 
+@gate.guarded
 def _newton(slope: Floats, curvature: Floats | None, steps: deque[tuple[Floats, Floats, float]]) -> Floats:
     """Minus the inverse curvature, as the last steps have met it, times the slope."""
     way, shares = -slope, []

@@ -157,6 +157,7 @@ class Joint:
         fitting = np.concatenate([np.arange(s.start, s.stop) for s in self.fitting])
         return self._matrix[fitting].T, fitting
 
+    @gate.guarded
     def _table(self, x: Solution) -> Floats:
         """All tables as one: what a row of each fold hears in each cell."""
         if self._kernels is not None:
@@ -172,6 +173,7 @@ class Joint:
                 told[start:stop] += x.weights[first + r] * self.logs[here : here + stop - start]
         return told
 
+    @gate.guarded
     def heard(self, sums: Floats, square: bool = False) -> Floats:
         """Σ sums · logs for each reader: how much the loss changes with its weight."""
         out = np.zeros(self.readers)
@@ -184,6 +186,7 @@ class Joint:
             out[first : first + count] = np.add.accumulate(each, axis=1)[:, -1] if stop > start else 0.0
         return out
 
+    @gate.guarded
     def scores(self, x: Solution, some_rows: Sequence[slice] | None = None, out: Floats | None = None) -> Floats:
         """rows × width of all rows, or of some stretches of them; the others hold nothing."""
         out = np.empty((self.n, self.width)) if out is None else out
@@ -208,6 +211,7 @@ class Joint:
             return np.full(some.stop - some.start, weight)
         return np.asarray(weight * np.exp(x.exponents[self.lengths.index(i)] * length[some]))
 
+    @gate.guarded
     def sums(self, residual: Floats) -> Floats:
         """Residuals of the rows that fit, by cell."""
         if self.terms and self._kernels is None:
@@ -237,6 +241,7 @@ class Joint:
             self._sorted[some.start] = (order, cells[:count].copy(), ends[:count].copy()) if long else None
         return self._sorted[some.start]
 
+    @gate.guarded
     def whole(self, residual: Floats) -> Floats:
         """Residuals of all rows, by class."""
         if self._row_kernels is None or self.width == 1:
@@ -245,6 +250,7 @@ class Joint:
         self._row_kernels.add_up(residual, out)
         return out
 
+    @gate.guarded
     def pulled_at(self, i: int, residual: Floats) -> Floats:
         """Σ_y residual · part of a dense column, row by row."""
         if self._row_kernels is None:
@@ -253,6 +259,7 @@ class Joint:
         self._row_kernels.products(residual, self.dense[i].by_row, out)
         return out
 
+    @gate.guarded
     def add_rows(self, out: Floats, at: Small, amounts: Floats) -> None:
         """out[at] += amounts, where places may repeat."""
         if self._kernels is not None:
@@ -262,6 +269,7 @@ class Joint:
         else:
             np.add.at(out, at, amounts)
 
+    @gate.guarded
     def pulled(self, added: Floats, ridge: Floats, strength: Floats, out: Floats) -> float:
         """Σ ridge · δ² + Σ strength · jump² between neighbouring δ; the slopes are added to out."""
         a, b, _ = self.placed.edges
@@ -299,12 +307,14 @@ class Joint:
         curved[self.held[0] : self.held[1]] = 0.0
         return residual, curved
 
+    @gate.guarded
     def loss(self, scores: Floats) -> tuple[float, Floats]:
         """Σ −log P(own class) over the rows that fit, and P − 1[own class] of each, times the row's weight.
 
         The latter takes the place of the scores.
         """
         total, labels = 0.0, self.labels
+        gate.sure(self._row_kernels, *(("odds_to_residuals",) if self.width == 1 else ("below_largest", "to_residuals")))
         for some in self.fitting:
             here, weight = scores[some], self.weight[some]
             if self._row_kernels is None:

@@ -216,6 +216,7 @@ def possible(found: Sequence[Half], taken: Sequence[Column]) -> list[ColumnPair]
     return [p for p in every if p.name not in names and frozenset((p.one.side, p.other.side)) not in known]
 
 
+@gate.guarded
 def best_pairs(pairs: Sequence[ColumnPair], joint: Joint, fitted: Solution, most: int = MOST_PAIRS) -> list[ColumnPair]:
     """The pairs that explain most of what a fit has left over, the best first; only the rows that fit are asked."""
     known = {h: h.under(joint.training) for p in pairs for h in (p.one, p.other)}

@@ -39,6 +39,7 @@ class TextScores:
         """For what each column says, for residuals, and for the same scaled: made once, since a fit looks often."""
         return np.empty((len(self.parts) + 2, *self.rest.shape))
 
+    @gate.guarded
     def scores(
         self, weights: Floats, told: Sequence[Floats], factors: Sequence[Floats], offsets: Floats
     ) -> tuple[Floats, Floats]:
@@ -63,6 +64,7 @@ class TextScores:
             kernels.add_said(said, self.rest, offsets, out)
         return said, np.asarray(out)
 
+    @gate.guarded
     def left_over(self, scores: Floats) -> tuple[Floats, Floats]:
         """−log P(own class) of each row, and P − 1[own class] times its weight."""
         residual = self._room[-2]
@@ -83,6 +85,7 @@ class TextScores:
         residual *= self.weights[:, None]
         return log_total - scores[index, self.labels], residual
 
+    @gate.guarded
     def scaled(self, residual: Floats, by: Floats) -> Floats:
         """Residuals times the factor of each row."""
         out: Floats = self._room[-1]
@@ -92,6 +95,7 @@ class TextScores:
         self._kernels.say(residual, residual[:0], 1.0, by, out)
         return out
 
+    @gate.guarded
     def whole(self, residual: Floats) -> Floats:
         """Their sum over all rows, by class."""
         if self._kernels is None:
@@ -127,6 +131,7 @@ class Shared:
     def _by_word(self) -> Any:
         return self.rows.T.tocsr()
 
+    @gate.guarded
     def told(self, added: Floats) -> Floats:
         """Rows × classes."""
         if self._kernels is None:
@@ -144,6 +149,7 @@ class Shared:
         """The same of their curvatures."""
         return self._summed(unsure[:, 1:] if self.classes == 2 else unsure)
 
+    @gate.guarded
     def _summed(self, of_rows: Floats) -> Floats:
         if self._kernels is None:
             return np.asarray(self._by_word @ of_rows)
