@@ -453,7 +453,10 @@ def test_memory_is_bounded(write) -> None:
     """A file several times as large as the limit: the process grows by little more than the limit."""
     code = f"""
         import resource, sys, numpy as np, tallybayes as tb
-        from tallybayes.exact.kernels import moments
+        try:  # what it weighs is not that of the file
+            from tallybayes.exact.kernels import moments
+        except ImportError:
+            pass
         rng = np.random.default_rng(0)
         block = "".join(
             f"{{a}},{{b:.6f}},{{'some words'}} {{c}},{{'uv'[a % 2]}}\\n"

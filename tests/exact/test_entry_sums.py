@@ -10,8 +10,11 @@ import scipy.sparse
 
 import tallybayes as tb
 from tallybayes.exact import entries
-from tallybayes.exact.kernels import entries as kernels
 from tallybayes.families import Multinomial
+
+pytest.importorskip("numba", reason="without Numba there are no kernels to compare with")
+
+from tallybayes.exact.kernels import entries as kernels
 
 pytestmark = pytest.mark.filterwarnings("error")
 

@@ -16,9 +16,12 @@ from tallybayes.data import values as reading
 from tallybayes.data.blocks import Groups
 from tallybayes.exact import dense, entries, sums
 from tallybayes.exact.cells import MIDDLE, REACH
-from tallybayes.exact.kernels import moments
 from tallybayes.exact.limbs import canonical, whole_numbers
 from tallybayes.exact.sums import exact_sums
+
+pytest.importorskip("numba", reason="without Numba there are no kernels to compare with")
+
+from tallybayes.exact.kernels import moments
 
 pytestmark = pytest.mark.filterwarnings("error")
 

@@ -33,8 +33,8 @@ def twin(function: Callable[..., Any]) -> Callable[..., Any]:
             names[name] = llvm_twins
         elif value is not None and value is getattr(llvm, name, None) and not isinstance(value, (ModuleType, type)):
             names[name] = getattr(llvm_twins, name)
-        elif callable(getattr(value, "py_func", None)):
-            names[name] = twin(value.py_func)
+        elif (own := getattr(value, "py_func", None)) is not None:
+            names[name] = twin(own)
     return FunctionType(function.__code__, names, function.__name__, function.__defaults__)
 
 

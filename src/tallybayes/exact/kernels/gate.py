@@ -20,12 +20,13 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any, ParamSpec, TypeVar
 
-P, T = ParamSpec("P"), TypeVar("T")
+P = ParamSpec("P")
+T = TypeVar("T")
 log = logging.getLogger("tallybayes")
 
 # Importing Numba and loading a cached kernel costs about as much as NumPy needs for this many cells
 BREAK_EVEN = 2_000_000
-# Those the tests of the kernels have passed with; with any other, what is found on disk is checked in every process, too
+# Those with which the tests of the kernels pass; with any other, what is found on disk is checked in every process
 TRIED = ("0.68",)
 FASTER = "pip install 'tallybayes[fast]'"
 _CELLS = {"texts": 0.5, "tokens": 2}  # what a byte of text and a token are worth; everything else is worth one

@@ -314,7 +314,8 @@ class Joint:
         The latter takes the place of the scores.
         """
         total, labels = 0.0, self.labels
-        gate.sure(self._row_kernels, *(("odds_to_residuals",) if self.width == 1 else ("below_largest", "to_residuals")))
+        in_place = ("odds_to_residuals",) if self.width == 1 else ("below_largest", "to_residuals")
+        gate.sure(self._row_kernels, *in_place)
         for some in self.fitting:
             here, weight = scores[some], self.weight[some]
             if self._row_kernels is None:
