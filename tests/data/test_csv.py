@@ -78,13 +78,13 @@ def test_two_parsers_never_disagree(tmp_path_factory, body: str, end: str) -> No
 @given(bodies, st.integers(1, 9), st.integers(1, 30), st.sampled_from(["error", "skip"]), st.sampled_from([1, 2]))
 @examples(150)
 def test_rows_are_the_same_however_a_file_is_cut(body: str, chunk: int, block: int, bad_lines: str, width: int) -> None:
-    """Arrow gets pieces of a file and refuses some of them; the rows and the places of faults are those of plain
+    """Arrow gets pieces of a file and refuses some of them; the rows and the faults are those of plain
     Python, which gets the file at once.
     """
     raw = body.encode()
     plain = CarefulReader(",", width).read(raw, last=True, skips=bad_lines == "skip")
     columns = plain.columns(range(width))
-    expected = [c.to_pylist() for c in columns], plain.faults
+    expected = [c.to_pylist() for c in columns], [fault for _, fault in plain.faults]
     header = ("a,b"[: 2 * width - 1] + "\n").encode()
     layout = CsvLayout(("a", "b")[:width], ",", 0, 10.0)
     options = Options(bad_lines=bad_lines)
@@ -96,8 +96,9 @@ def test_rows_are_the_same_however_a_file_is_cut(body: str, chunk: int, block: i
         for piece in Pieces(layout, options, range(width), [pa.string()] * width).read(chunks):
             for column, more in zip(found[0], piece.columns, strict=bool(piece.columns)):
                 column += more.to_pylist()
-            found[1].extend((at - len(header), fault) for at, fault in piece.faults)
+            found[1].extend(fault for _, fault in piece.faults)
             if piece.faults and bad_lines == "error":
+                assert piece.faults[0][0] - len(header) == plain.faults[0][0]
                 break
     assert found == expected
 
@@ -130,3 +131,11 @@ def test_lines_are_numbered_whatever_ends_them(write, end: str) -> None:
 
 def rows_of(pieces: Any) -> list[tuple]:
     return [row for p in pieces for row in zip(p["a"].to_pylist(), p["b"].to_pylist(), strict=True)]
+
+
+def test_the_first_bad_line_is_named_whoever_found_it(write: Any) -> None:
+    text = "age,city,y\n1,a,u\n" + "\n2,b,v" * 30_000 + "\n3\n4,c,u,\n5,d,u,x\n"
+    path = write("t.csv", text + "6,e,v\n" * 100_000 + "7\n" * 5)
+    with pytest.warns(tb.TallybayesWarning, match=r"t\.csv: 7 bad lines were skipped, the first is line 30004"):
+        tally = tb.count(tb.read(path, bad_lines="skip", memory_limit="32MiB"), SCHEMA)
+    assert tally.rows == 1 + 30_000 + 1 + 100_000

@@ -34,6 +34,7 @@ class CsvFile:
         self._delimiters = delimiters
         self._text: str | None = None if _is_utf8(file.options.encoding) else _as_utf8(self, file)
         self.dialect = self._look()
+        self._careful = CarefulReader(self.dialect.delimiter, len(self.dialect.names))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -55,7 +56,7 @@ class CsvFile:
             for at, fault in piece.faults:
                 if self.file.options.bad_lines == "error" or fault == NOT_UTF8:
                     raise self._explained(at, fault)
-                first = first if skipped else at
+                first = first if skipped else self._first_fault(piece, at)
                 skipped += 1
             if piece.columns:
                 yield dict(zip((self.names[i] for i in chosen), piece.columns, strict=True))
@@ -64,6 +65,11 @@ class CsvFile:
 
     def _read(self, chosen: list[int], types: list[Any]) -> Iterator[Piece]:
         return Pieces(self.dialect, self.file.options, chosen, types).read(self._chunks())
+
+    def _first_fault(self, piece: Piece, at: int) -> int:
+        """Where the first row with a fault begins, exactly."""
+        found = self._careful.read(piece.block, last=True).faults if at == piece.offset else []
+        return piece.offset + found[0][0] if found else at
 
     def stretches(self, rows: float) -> dict[str, Any] | None:
         """The columns, as texts, of about so many rows from all over the file; None where it must be read whole."""
@@ -110,12 +116,11 @@ class CsvFile:
 
     def place(self, row: int) -> str:
         """Where a row stands: the file and the number of the line it begins on."""
-        careful = CarefulReader(self.dialect.delimiter, len(self.names))
         before = 0
         for piece in self._read([0], [TEXT]):
             rows = len(piece.columns[0]) if piece.columns else 0
             if before + rows > row:
-                start = careful.read(piece.block, last=True).starts[row - before]
+                start = self._careful.read(piece.block, last=True).starts[row - before]
                 return f"{self.file.path}, line {self._line_at(piece.offset + start)}"
             before += rows
         return f"{self.file.path}, row {row}"

@@ -22,6 +22,7 @@ from .careful_csv import TOO_LONG, CarefulReader, line_end
 from .file import Options
 
 _STEP = 1 << 20  # bytes that are read row by row before Arrow is tried again
+_SPACE = ord(" ")
 _STRETCH = 1 << 14  # bytes of a file that are read in one place, at least
 _STRETCH_LINES = 16  # and lines
 _SHARE = 4  # of the memory that reading may take, for the bytes of all stretches
@@ -46,13 +47,15 @@ class CsvLayout:
 
 @dataclass(frozen=True)
 class Piece:
-    """Some whole rows of a file: where they begin, their bytes, the chosen columns, the places and faults of rows."""
+    """Some whole rows of a file: where they begin, their bytes, the chosen columns, and the faults of rows with the
+    places where these begin, or where all of it does.
+    """
 
     offset: int
     block: bytes
     columns: list[Any] = field(default_factory=list)
     faults: Sequence[tuple[int, int]] = ()
-    clean: bool = False  # nothing has been read yet, and Arrow may
+    clean: bytes = b""  # for Arrow to read, where nothing has been read yet
 
 
 class Pieces:
@@ -81,9 +84,18 @@ class Pieces:
         """The piece with its columns."""
         if not piece.clean:
             return piece
-        types = self._types
+        types, faults = self._types, []
+
+        def left_out(row: Any) -> str:
+            """Rows of another width are left out by Arrow itself, but for those that may have empty fields too many."""
+            if row.actual_columns > row.expected_columns and row.text.endswith(('"', self._layout.delimiter)):
+                return "error"
+            faults.append((piece.offset, int(row.actual_columns)))
+            return "skip"
+
         try:
-            return replace(piece, columns=_parsed(piece.block, self._layout, self._chosen, types))
+            columns = _parsed(piece.clean, self._layout, self._chosen, types, left_out if self._skips else None)
+            return replace(piece, columns=columns, faults=faults)
         except pa.ArrowInvalid as error:
             if "conversion error to double" not in str(error):
                 return self._read(piece.offset, piece.block, last=True)
@@ -130,9 +142,10 @@ class Pieces:
         if not self._begun:
             piece = self._header(offset, block, last)
             self._begun = piece is not None
-        elif end := whole_rows(block, self._careful.delimiter, last):
-            return Piece(offset, block[:end], clean=True)
         else:
+            end, clean = whole_rows(block, self._careful.delimiter, last)
+            if end:
+                return Piece(offset, block[:end], clean=clean)
             piece = self._read(offset, block, last, _STEP)
         if piece is not None and piece.block:
             return piece
@@ -152,29 +165,42 @@ class Pieces:
         return Piece(offset, block[: row.end], faults=[(offset + at, row.fault)] if row.fault else [])
 
 
-def whole_rows(block: bytes, delimiter: bytes, last: bool) -> int:
-    """How many bytes are whole rows whose quotes all stand at the ends of fields or are doubled within: 0 if none."""
+def whole_rows(block: bytes, delimiter: bytes, last: bool) -> tuple[int, bytes]:
+    """How many bytes are whole rows whose quotes all stand at the ends of fields or are doubled within (0 if none), and
+    those rows without the spaces between quotes and the ends of fields.
+    """
     if len(delimiter) > 1:
-        return 0
+        return 0, b""
     if b'"' not in block:
-        return len(block) if last else _last_line_end(block, len(block))
-    signs = np.frombuffer(block, np.uint8)
+        end = len(block) if last else _last_line_end(block, len(block))
+        return end, block[:end]
+    signs = np.frombuffer(b"\n" + block + b"\n\n", np.uint8)  # so that every quote has one sign before and two behind
     quotes = np.flatnonzero(signs == ord('"'))
-    bounds = np.zeros(256, bool)
-    bounds[list(b'"\r\n' + delimiter)] = True
+    ends = np.zeros(256, bool)
+    ends[list(b"\r\n" + delimiter)] = True
+    doubled = ends.copy()
+    doubled[ord('"')] = True
     # In turns a quote opens and closes; one that is doubled closes and opens again
     opens, closes = quotes[::2], quotes[1::2]
-    wrong = [quotes[-1:]] if len(quotes) % 2 else []
-    wrong.append(opens[~bounds[signs[opens - 1]] & (opens > 0)])
-    behind = closes[closes + 1 < len(block)]
-    wrong += [behind[~bounds[signs[behind + 1]]], closes[len(behind) :] if not last else closes[:0]]
-    bad = np.concatenate(wrong)
-    if last and not len(bad):
-        return len(block)
-    end = _last_line_end(block, int(bad.min()) if len(bad) else len(block))
-    while end and (before := int(np.searchsorted(quotes, end))) % 2:  # within quotes
-        end = _last_line_end(block, int(quotes[before - 1]))
-    return end
+    fine = np.empty(len(quotes), bool)
+    fine[::2], fine[1::2] = doubled[signs[opens - 1]], doubled[signs[closes + 1]]
+    spaces = quotes[:0]
+    if delimiter != b" " and not fine.all():
+        before = opens[(signs[opens - 1] == _SPACE) & ends[signs[opens - 2]]]
+        behind = closes[(signs[closes + 1] == _SPACE) & ends[signs[closes + 2]]]
+        fine[np.searchsorted(quotes, np.concatenate([before, behind]))] = True
+        spaces = np.concatenate([before - 1, behind + 1])
+    if len(quotes) % 2 or not last:
+        fine[len(quotes) - 1 if len(quotes) % 2 else np.searchsorted(quotes, len(block) - 1) :] = False
+    bad = len(block) if fine.all() else int(quotes[fine.argmin()]) - 1
+    end = bad if last and fine.all() else _last_line_end(block, bad)
+    while end and (seen := int(np.searchsorted(quotes, end + 1))) % 2:  # within quotes
+        end = _last_line_end(block, int(quotes[seen - 1]) - 1)
+    if not len(spaces):
+        return end, block[:end]
+    kept = np.ones(end, bool)
+    kept[spaces[spaces <= end] - 1] = False
+    return end, signs[1 : end + 1][kept].tobytes()
 
 
 def _last_line_end(block: bytes, before: int) -> int:
@@ -182,10 +208,12 @@ def _last_line_end(block: bytes, before: int) -> int:
     return block.rfind(b"\n", 0, before) + 1 or block.rfind(b"\r", 0, min(before, len(block) - 1)) + 1
 
 
-def _parsed(block: bytes, dialect: CsvLayout, chosen: Sequence[int], types: Sequence[Any]) -> list[pa.Array]:
+def _parsed(
+    block: bytes, dialect: CsvLayout, chosen: Sequence[int], types: Sequence[Any], ragged: Any = None
+) -> list[pa.Array]:
     """The chosen columns of some whole lines, by Arrow; pa.ArrowInvalid where a line or a value is not as it should be.
 
-    Columns are numbered, so that Arrow need not know their names.
+    Columns are numbered, so that Arrow need not know their names; `ragged` says what to do with rows of another width.
     """
     names = [f"c{i}" for i in chosen]
     table = pa.csv.read_csv(
@@ -196,7 +224,10 @@ def _parsed(block: bytes, dialect: CsvLayout, chosen: Sequence[int], types: Sequ
             use_threads=False,
         ),
         pa.csv.ParseOptions(
-            delimiter=dialect.delimiter, newlines_in_values=b'"' in block, ignore_empty_lines=len(dialect.names) > 1
+            delimiter=dialect.delimiter,
+            newlines_in_values=b'"' in block,
+            ignore_empty_lines=len(dialect.names) > 1,
+            invalid_row_handler=ragged,
         ),
         pa.csv.ConvertOptions(
             column_types=dict(zip(names, types, strict=True)),
