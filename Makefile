@@ -27,8 +27,9 @@ $(VENV)/.run: $(VENV)/bin/python requirements/run.txt pyproject.toml
 	$(PIP) install --no-deps --no-build-isolation -e .
 	@touch $@
 
-$(VENV)/.test: $(VENV)/.run requirements/test.txt requirements/spark.txt requirements/browser.txt
+$(VENV)/.test: $(VENV)/.run requirements/test.txt requirements/neighbours.txt requirements/spark.txt requirements/browser.txt
 	$(PIP) install --require-hashes --no-deps -r requirements/test.txt
+	$(PIP) install --require-hashes --no-deps -r requirements/neighbours.txt
 	@if java -version >/dev/null 2>&1; then $(PIP) install --require-hashes --no-deps -r requirements/spark.txt; \
 	else echo "no Java found: the Spark tests will be skipped"; fi
 	@if command -v chromium >/dev/null; then $(PIP) install --require-hashes --no-deps -r requirements/browser.txt; \
@@ -67,19 +68,18 @@ coverage: $(VENV)/.test
 	$(VENV)/bin/coverage combine -q
 	$(VENV)/bin/coverage report --skip-empty
 
-# Pins with hashes, for every supported Python; needs uv. No index or download address is written.
+# Pins with hashes, for every supported Python and system; needs uv. No index or download address is written.
+COMPILE = uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
+  --no-emit-index-url --no-emit-find-links --no-emit-package tallybayes pyproject.toml
 requirements:
-	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
-	  --no-emit-index-url --no-emit-find-links --extra build --extra plot pyproject.toml -o requirements/run.txt
-	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
-	  --no-emit-index-url --no-emit-find-links --extra build --extra test --extra check pyproject.toml \
-	  -c requirements/run.txt -o requirements/test.txt
-	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
-	  --no-emit-index-url --no-emit-find-links --extra spark pyproject.toml \
-	  -c requirements/test.txt -o requirements/spark.txt
-	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
-	  --no-emit-index-url --no-emit-find-links --extra browser pyproject.toml \
-	  -c requirements/test.txt -o requirements/browser.txt
+	$(COMPILE) --extra build --extra all -o requirements/run.txt
+	$(COMPILE) --extra build --extra all --extra test --extra check -c requirements/run.txt -o requirements/test.txt
+	$(COMPILE) --extra neighbours --extra mlflow --extra skl2onnx -c requirements/test.txt -o requirements/neighbours.txt
+	$(COMPILE) --extra spark -c requirements/test.txt -o requirements/spark.txt
+	$(COMPILE) --extra browser -c requirements/test.txt -o requirements/browser.txt
+	$(COMPILE) --extra docs -c requirements/test.txt -o requirements/docs.txt
+	$(COMPILE) --extra release -c requirements/test.txt -o requirements/release.txt
+	$(COMPILE) --extra wheelhouse -c requirements/test.txt -o requirements/wheelhouse.txt
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage*
