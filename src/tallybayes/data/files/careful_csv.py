@@ -30,7 +30,7 @@ class Row:
 
 
 @dataclass
-class Rows:
+class CarefulRows:
     """Rows that were read, as many as could be, and the places and faults of those that are none."""
 
     rows: list[list[bytes]] = field(default_factory=list)
@@ -95,9 +95,9 @@ class CarefulReader:
             return None
         return Row(start, stop, fields, fault)
 
-    def read(self, block: bytes, last: bool, most: int | None = None, skips: bool = True) -> Rows:
+    def read(self, block: bytes, last: bool, most: int | None = None, skips: bool = True) -> CarefulRows:
         """The rows of the block, up to the first that begins at byte `most` or, unless it skips them, has a fault."""
-        out, width = Rows(), self.width
+        out, width = CarefulRows(), self.width
         most = len(block) if most is None else min(most, len(block))
         while out.end < most and (row := self.row(block, out.end, last)) is not None:
             fields, out.end = row.fields, row.end
