@@ -6,7 +6,7 @@ SOAK_MINUTES ?= 60
 SOAK_SEED ?= 0
 PIP = $(VENV)/bin/pip --disable-pip-version-check --quiet
 
-.PHONY: bench help demo test test-all soak check coverage requirements clean
+.PHONY: bench wheelhouse help demo test test-all soak check coverage requirements clean
 
 help:
 	@echo "make demo       install, fit a model on an example and show it"
@@ -14,6 +14,7 @@ help:
 	@echo "make test-all   the same with full counts of random cases"
 	@echo "make soak       one model under load for an hour (SOAK_MINUTES=60): digests right, memory flat"
 	@echo "make bench      every benchmark beside its peer (about two minutes); renews docs/benchmarks.md"
+	@echo "make wheelhouse installed as others do: empty environments, every Python here, pip, uv and pipx (half an hour)"
 	@echo "make check      ruff, mypy, import-linter"
 	@echo "make coverage   tests with branch coverage of the core"
 
@@ -55,6 +56,13 @@ test-all: $(VENV)/.test
 
 soak: $(VENV)/.test
 	$(RUN) tests/soak.py --minutes $(SOAK_MINUTES) --seed $(SOAK_SEED)
+
+$(VENV)/.wheelhouse: $(VENV)/.test requirements/wheelhouse.txt
+	$(PIP) install --require-hashes --no-deps -r requirements/wheelhouse.txt
+	@touch $@
+
+wheelhouse: $(VENV)/.wheelhouse
+	PATH="$(abspath $(VENV))/bin:$$PATH" $(RUN) tests/wheelhouse.py
 
 check: $(VENV)/.test
 	$(VENV)/bin/ruff format --check .
