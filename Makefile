@@ -6,7 +6,7 @@ SOAK_MINUTES ?= 60
 SOAK_SEED ?= 0
 PIP = $(VENV)/bin/pip --disable-pip-version-check --quiet
 
-.PHONY: bench help demo test test-all soak check coverage requirements clean
+.PHONY: bench wheelhouse help demo test test-all soak check coverage requirements clean
 
 help:
 	@echo "make demo       install, fit a model on an example and show it"
@@ -14,6 +14,7 @@ help:
 	@echo "make test-all   the same with full counts of random cases"
 	@echo "make soak       one model under load for an hour (SOAK_MINUTES=60): digests right, memory flat"
 	@echo "make bench      every benchmark beside its peer (about two minutes); renews docs/benchmarks.md"
+	@echo "make wheelhouse installed as others do: empty environments, every Python here, pip, uv and pipx (half an hour)"
 	@echo "make check      ruff, mypy, import-linter"
 	@echo "make coverage   tests with branch coverage of the core"
 
@@ -27,8 +28,9 @@ $(VENV)/.run: $(VENV)/bin/python requirements/run.txt pyproject.toml
 	$(PIP) install --no-deps --no-build-isolation -e .
 	@touch $@
 
-$(VENV)/.test: $(VENV)/.run requirements/test.txt requirements/spark.txt requirements/browser.txt
+$(VENV)/.test: $(VENV)/.run requirements/test.txt requirements/neighbours.txt requirements/spark.txt requirements/browser.txt
 	$(PIP) install --require-hashes --no-deps -r requirements/test.txt
+	$(PIP) install --require-hashes --no-deps -r requirements/neighbours.txt
 	@if java -version >/dev/null 2>&1; then $(PIP) install --require-hashes --no-deps -r requirements/spark.txt; \
 	else echo "no Java found: the Spark tests will be skipped"; fi
 	@if command -v chromium >/dev/null; then $(PIP) install --require-hashes --no-deps -r requirements/browser.txt; \
@@ -55,6 +57,13 @@ test-all: $(VENV)/.test
 soak: $(VENV)/.test
 	$(RUN) tests/soak.py --minutes $(SOAK_MINUTES) --seed $(SOAK_SEED)
 
+$(VENV)/.wheelhouse: $(VENV)/.test requirements/wheelhouse.txt
+	$(PIP) install --require-hashes --no-deps -r requirements/wheelhouse.txt
+	@touch $@
+
+wheelhouse: $(VENV)/.wheelhouse
+	PATH="$(abspath $(VENV))/bin:$$PATH" $(RUN) tests/wheelhouse.py
+
 check: $(VENV)/.test
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
@@ -67,19 +76,18 @@ coverage: $(VENV)/.test
 	$(VENV)/bin/coverage combine -q
 	$(VENV)/bin/coverage report --skip-empty
 
-# Pins with hashes, for every supported Python; needs uv. No index or download address is written.
+# Pins with hashes, for every supported Python and system; needs uv. No index or download address is written.
+COMPILE = uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
+  --no-emit-index-url --no-emit-find-links --no-emit-package tallybayes pyproject.toml
 requirements:
-	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
-	  --no-emit-index-url --no-emit-find-links --extra build --extra plot pyproject.toml -o requirements/run.txt
-	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
-	  --no-emit-index-url --no-emit-find-links --extra build --extra test --extra check pyproject.toml \
-	  -c requirements/run.txt -o requirements/test.txt
-	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
-	  --no-emit-index-url --no-emit-find-links --extra spark pyproject.toml \
-	  -c requirements/test.txt -o requirements/spark.txt
-	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
-	  --no-emit-index-url --no-emit-find-links --extra browser pyproject.toml \
-	  -c requirements/test.txt -o requirements/browser.txt
+	$(COMPILE) --extra build --extra all -o requirements/run.txt
+	$(COMPILE) --extra build --extra all --extra test --extra check -c requirements/run.txt -o requirements/test.txt
+	$(COMPILE) --extra neighbours --extra mlflow --extra skl2onnx -c requirements/test.txt -o requirements/neighbours.txt
+	$(COMPILE) --extra spark -c requirements/test.txt -o requirements/spark.txt
+	$(COMPILE) --extra browser -c requirements/test.txt -o requirements/browser.txt
+	$(COMPILE) --extra docs -c requirements/test.txt -o requirements/docs.txt
+	$(COMPILE) --extra release -c requirements/test.txt -o requirements/release.txt
+	$(COMPILE) --extra wheelhouse -c requirements/test.txt -o requirements/wheelhouse.txt
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage*

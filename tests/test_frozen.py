@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import command_line
-import duckdb
 import frozen
 import numpy as np
+import optional
 import pyarrow as pa
 import pytest
 
@@ -263,7 +263,7 @@ def test_the_onnx_graph_answers_as_the_model_did(name: str) -> None:
 
 
 def in_duckdb(table: pa.Table, scorer: Any) -> list[Any]:
-    with duckdb.connect() as connection:
+    with optional.package("duckdb").connect() as connection:
         connection.register("rows", table)
         for statement in scorer.setup:
             connection.execute(statement)

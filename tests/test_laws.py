@@ -7,10 +7,8 @@ import math
 import random
 from decimal import Decimal
 
-import duckdb
 import numpy as np
-import pandas as pd
-import polars as pl
+import optional
 import pyarrow as pa
 import pytest
 import scipy.sparse
@@ -21,6 +19,7 @@ from strategies import KINDS, SCHEMA, TARGET, Rows, examples, fresh_digest, sche
 import tallybayes as tb
 
 pytestmark = pytest.mark.core
+duckdb, pd, pl = map(optional.package, ("duckdb", "pandas", "polars"))
 
 KIND = pytest.mark.parametrize("kind", KINDS)
 
@@ -229,7 +228,7 @@ def test_a_class_leaves_when_its_count_returns_to_zero():
     assert (less - less).classes == ()
 
 
-@pytest.mark.parametrize("missing", [None, math.nan, "", pd.NA, pd.NaT, np.nan])
+@pytest.mark.parametrize("missing", [None, math.nan, "", *optional.values("pandas", "NA", "NaT"), np.nan])
 def test_rows_without_a_label_are_skipped_and_counted(missing):
     under = tb.Schema([tb.Column("c", "category")], target="y")
     tally = tb.count([{"c": "u", "y": "p"}, {"c": "v", "y": missing}, {"c": "w", "y": missing}], under)

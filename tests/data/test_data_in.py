@@ -5,10 +5,8 @@ from __future__ import annotations
 import datetime as dt
 import math
 
-import duckdb
 import numpy as np
-import pandas as pd
-import polars as pl
+import optional
 import pyarrow as pa
 import pytest
 import scipy.sparse
@@ -16,6 +14,7 @@ import scipy.sparse
 import tallybayes as tb
 
 pytestmark = pytest.mark.core
+duckdb, pd, pl = map(optional.package, ("duckdb", "pandas", "polars"))
 N = 500
 RNG = np.random.default_rng(40)
 
@@ -199,7 +198,7 @@ def test_a_name_with_a_nul_is_the_whole_name() -> None:
         assert tb.count(data, schema) == expected  # polars itself would end the process
 
 
-@pytest.mark.parametrize("missing", [math.nan, np.nan, pd.NA, pd.NaT, None])
+@pytest.mark.parametrize("missing", [math.nan, np.nan, *optional.values("pandas", "NA", "NaT"), None])
 def test_a_missing_bag_or_vector_is_missing_in_a_row_as_in_a_frame(missing: object) -> None:
     lists, points = [["u", "v"], missing, ["u"]], [[1.0, 2.0], missing, [0.5, 1.0]]
     frame = pd.DataFrame({"b": lists, "v": points, "y": ["p", "q", "p"]})

@@ -28,9 +28,6 @@ from hypothesis import strategies as st
 from strategies import ALL, examples
 
 import tallybayes as tb
-from tallybayes.data.files import duckdb as duck
-from tallybayes.data.files.csv import CsvFile
-from tallybayes.data.files.file import File, Options
 
 GOOD = "age,city,y\n" + "".join(f"{20 + i % 7},{'Bonn' if i % 3 else 'Köln'},{'ab'[i % 2]}\n" for i in range(40))
 SCHEMA = tb.Schema([tb.Column("age", "number"), tb.Column("city", "category")], target="y")
@@ -118,39 +115,6 @@ def test_what_the_csv_module_writes_is_read_back(tmp_path_factory, rows, delimit
 
     columns["a"] = [None if v is None else canon.written(v) for v in columns["a"]]
     assert tb.count(tb.read(path, delimiter=delimiter), schema) == tb.count(columns, schema)
-
-
-@pytest.fixture(scope="module")
-def con():
-    made = duck.Lazy(Options())
-    yield made
-    made.close()
-
-
-PIECES = ["a", "b", ",", ",", '"', '"', "\n", "\n", " ", "1", '"\n', '",', '""', "\r\n", ', "']
-
-
-@given(st.lists(st.sampled_from(PIECES), min_size=1, max_size=14).map("".join))
-@examples(60)
-def test_two_parsers_never_disagree(tmp_path_factory, con: duck.Lazy, body: str) -> None:
-    """What the strict parser reads the quick one reads the same; what it refuses is refused, or read as Python does."""
-    path = tmp_path_factory.mktemp("csv") / "t.csv"
-    path.write_bytes(b"a,b\n" + body.encode())
-    reader = CsvFile(File(str(path), Options()))
-    try:
-        strict = rows_of(reader._strict(con, {"c0": "a", "c1": "b"}))
-    except tb.DataError:
-        strict = None
-    try:
-        found = rows_of(reader.pieces(con, None))
-    except tb.DataError:
-        found = None
-    python = [tuple(v or None for v in row) for row in csv.reader(io.StringIO(body, newline="")) if row]
-    assert found == strict if strict is not None else found is None or found == python
-
-
-def rows_of(pieces: Any) -> list[tuple]:
-    return [row for p in pieces for row in zip(p["a"].to_pylist(), p["b"].to_pylist(), strict=True)]
 
 
 SPELLINGS = [

@@ -7,6 +7,7 @@ To add an engine, add an opener to ENGINES: it gets the table as an Arrow table 
 from __future__ import annotations
 
 import csv
+import datetime as dt
 import gzip
 import json
 import sqlite3
@@ -15,10 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import cluster
-import duckdb
 import numpy as np
-import pandas as pd
-import polars as pl
+import optional
 import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet as pq
@@ -29,6 +28,7 @@ from tallybayes.data import encode
 from tallybayes.data.sources import Batch, open_source
 from tallybayes.selection.splits import by_hash
 
+duckdb, pl = map(optional.package, ("duckdb", "polars"))
 ROWS = 700
 TARGET = "label"
 WORDS = ["offer", "meeting", "Straße", "naïve", "prize", "lunch", "the", "of", "and", "免费", "it's", "e-mail"]
@@ -44,7 +44,7 @@ def mixed_table(rows: int = ROWS, seed: int = 5) -> pa.Table:
     tricky = ["plain", 'say "hi"', "a,b", "x;y", "two\nlines", " spaced ", "01234", "-1", "ü", "'; DROP TABLE t; --"]
     ends = rng.choice(["", "", "", "\nP.S. ok, bye"], rows)
     texts = [" ".join(rng.choice(WORDS, rng.integers(1, 9))) + str(end) for end in ends]
-    days = [pd.Timestamp("2024-01-01") + pd.Timedelta(hours=int(h)) for h in rng.integers(0, 9999, rows)]
+    days = [dt.datetime(2024, 1, 1) + dt.timedelta(hours=int(h)) for h in rng.integers(0, 9999, rows)]
     label = some([str(v) for v in rng.choice(["spam", "ham", "news, other"], rows)], 0.05)
     return pa.table(
         {
@@ -90,8 +90,13 @@ def as_csv(table: pa.Table, folder: Path) -> str:
     return str(written_csv(folder / "t.csv", table))
 
 
+def as_pandas(table: pa.Table, folder: Path) -> Any:
+    pytest.importorskip("pandas")
+    return table.to_pandas()
+
+
 def as_pandas_csv(table: pa.Table, folder: Path) -> Path:
-    table.to_pandas().to_csv(folder / "p.csv", index=False)  # writes 3 as 3.0 where a column has holes, and True
+    as_pandas(table, folder).to_csv(folder / "p.csv", index=False)  # writes 3 as 3.0 where a column has holes, and True
     return folder / "p.csv"
 
 
@@ -166,7 +171,7 @@ def as_sqlite(table: pa.Table, folder: Path) -> Any:
 
 
 ENGINES: list[tuple[str, Opener]] = [
-    ("pandas", lambda table, folder: table.to_pandas()),
+    ("pandas", as_pandas),
     ("polars", lambda table, folder: pl.from_arrow(table)),
     ("arrow", lambda table, folder: table),
     ("arrow stream", lambda table, folder: table.to_reader(max_chunksize=64)),
@@ -190,7 +195,10 @@ ENGINES: list[tuple[str, Opener]] = [
 ]
 every_engine = pytest.mark.parametrize(
     "opener",
-    [*(pytest.param(o, id=n) for n, o in ENGINES), pytest.param(None, id="spark", marks=cluster.marks)],
+    [
+        *(pytest.param(o, id=n, marks=pytest.mark.core) for n, o in ENGINES),
+        pytest.param(None, id="spark", marks=cluster.marks),
+    ],
     indirect=True,
 )
 

@@ -106,7 +106,7 @@ def read(
     - `progress`: called with the rows read so far and the share of the whole, or None where that is not known
     """
     from .files.file import Options
-    from .files.reader import open_rows  # brings DuckDB, which is loaded only where a file is read
+    from .files.reader import open_rows
 
     options = Options(format, delimiter, encoding, decimal, bad_lines, memory_limit, progress, table, query)
     return open_rows(data, connection, options)

@@ -14,7 +14,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 from urllib.parse import quote
 
-import duckdb
 import pyarrow as pa
 
 from ...base.disk import stamp
@@ -250,7 +249,7 @@ class DuckdbFile(_Database):
 
     @contextlib.contextmanager
     def _connected(self) -> Iterator[Any]:
-        options = self.file.options
+        options, duckdb = self.file.options, duck.package()
         config: dict[str, Any] = {
             "threads": threads(), "memory_limit": f"{options.memory}B", "enable_external_access": False,
             "autoinstall_known_extensions": False, "autoload_known_extensions": False, "lock_configuration": True,

@@ -1,13 +1,18 @@
-"""DuckDB as a reader: a connection that keeps to itself, and results as a stream of batches of bounded size."""
+"""DuckDB, which the extra `files` installs: its databases, its relations, and queries of its connections.
+
+A connection keeps to itself, and results come as a stream of batches of bounded size. Nothing here loads DuckDB before
+it is needed, and without it every other source is read as it is with it.
+"""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 
+from ...base.errors import MissingExtra
 from ...base.threads import threads
 from ..batch import BATCH_ROWS
 from .file import Options
@@ -15,9 +20,24 @@ from .file import Options
 _STEP = 1 << 13  # rows that DuckDB hands over at once; joined until they are worth a batch
 
 
+def package() -> Any:
+    """DuckDB itself; refused where it is not installed, with what installs it."""
+    try:
+        import duckdb
+    except ImportError:
+        raise MissingExtra("reading from DuckDB needs duckdb", hint="pip install 'tallybayes[files]'") from None
+    return duckdb
+
+
+def is_a(thing: Any, kind: str) -> bool:
+    """Whether something is DuckDB's "DuckDBPyRelation" or "DuckDBPyConnection"; only what is can have loaded DuckDB."""
+    duckdb = sys.modules.get("duckdb")
+    return duckdb is not None and isinstance(thing, getattr(duckdb, kind))
+
+
 def connect(options: Options) -> Any:
     """A DuckDB of its own in memory: nothing is written to disk, nothing loaded from the network."""
-    con = duckdb.connect(
+    con = package().connect(
         ":memory:",
         config={
             "memory_limit": f"{options.memory}B",

@@ -117,7 +117,7 @@ class Options:
 
     @property
     def longest_line(self) -> int:
-        """How many bytes a line of a CSV may have; DuckDB holds several times as much for each thread."""
+        """How many bytes a line of a CSV may have, at least; a block of it is held besides."""
         return min(max(self.memory // 64, 1 << 20), 64 << 20)
 
 
@@ -293,12 +293,3 @@ def table_of(named_in_path: str | None, options: Options) -> str | None:
             hint="say it once: 'path#table', table='…' or query='SELECT …'.",
         )
     return options.table or named_in_path
-
-
-def out_of_memory(file: File) -> DataError:
-    """The error of a limit that is too small for the file."""
-    return file.error(
-        f"reading needs more than the limit of {file.options.memory >> 20} MiB",
-        "raise it: tb.read(path, memory_limit='1GB') or TALLYBAYES_MEMORY=1GB; or take fewer threads: "
-        "TALLYBAYES_THREADS=1.",
-    )

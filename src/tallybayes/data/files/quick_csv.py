@@ -1,20 +1,28 @@
-"""The quick way through a CSV file without faults: Arrow's parser, fed by hand so that it cannot be fooled."""
+"""The quick way through a CSV file: Arrow's parser, fed by hand so that it cannot be fooled.
+
+Rows that it refuses, or that parsers disagree about, go the careful way.
+"""
 
 from __future__ import annotations
 
+import codecs
 import csv
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 
 from ...base.threads import each
+from .careful_csv import TOO_LONG, CarefulReader, line_end
 from .file import Options
 
+_STEP = 1 << 20  # bytes that are read row by row before Arrow is tried again
+_SPACE = ord(" ")
 _STRETCH = 1 << 14  # bytes of a file that are read in one place, at least
 _STRETCH_LINES = 16  # and lines
 _SHARE = 4  # of the memory that reading may take, for the bytes of all stretches
@@ -33,40 +41,200 @@ class CsvLayout:
 
     @property
     def plain(self) -> bool:
-        """Whether the quick way can be gone: an empty line means nothing, and the header is one line."""
+        """Whether some lines can be looked at alone: an empty one means nothing, and the header is one line."""
         return len(self.names) > 1 and "\n" not in "".join(self.names)
 
 
-def quick_pieces(
-    chunks: Iterator[bytes], dialect: CsvLayout, chosen: dict[str, str], types: dict[str, Any], options: Options
-) -> Iterator[dict[str, Any]]:
-    """The chosen columns, {number: name}, of each batch; pa.ArrowInvalid where a line or value is not as it should be.
-
-    Rows that have been given are right even then. Arrow's own reader of streams holds 32 blocks ahead, however large;
-    here whole lines go to its parser block by block, a few at a time.
+@dataclass(frozen=True)
+class Piece:
+    """Some whole rows of a file: where they begin, their bytes, the chosen columns, and the faults of rows with the
+    places where these begin, or where all of it does.
     """
 
-    def parsed(numbered: tuple[int, bytes]) -> dict[str, Any]:
-        number, block = numbered
-        skipped = 0 if number else dialect.skip + 1
-        table = _parsed(block, dialect, list(chosen), {**dict.fromkeys(chosen, TEXT), **types}, skipped)
-        return dict(zip(chosen.values(), table, strict=True))
-
-    yield from each(parsed, enumerate(_blocks(chunks, options)))
+    offset: int
+    block: bytes
+    columns: list[Any] = field(default_factory=list)
+    faults: Sequence[tuple[int, int]] = ()
+    clean: bytes = b""  # for Arrow to read, where nothing has been read yet
 
 
-def _parsed(block: bytes, dialect: CsvLayout, chosen: list[str], types: dict[str, Any], skipped: int) -> list[pa.Array]:
-    """The chosen columns of some whole lines, but for the first so many."""
+class Pieces:
+    """The rows of a CSV file piece by piece: by Arrow, and one by one where Arrow refuses or might misread them.
+
+    Rows with faults are left out; where `bad_lines` is "error" a piece ends with the first of them. Arrow's own reader
+    of streams holds 32 blocks ahead, however large; here whole rows go to its parser block by block, a few at a time.
+    """
+
+    def __init__(self, layout: CsvLayout, options: Options, chosen: Sequence[int], types: Sequence[Any]) -> None:
+        self._layout, self._options, self._chosen, self._types = layout, options, list(chosen), list(types)
+        self._careful = CarefulReader(layout.delimiter, len(layout.names))
+        self._skips = options.bad_lines == "skip"
+        self._begun = self._dropping = False  # the header is behind us; the end of a line that is too long is not
+
+    def read(self, chunks: Iterator[bytes]) -> Iterator[Piece]:
+        """The pieces of the bytes of a file, once; one without rows if there are none."""
+        some = False
+        for piece in each(self._parsed, self._cut(chunks)):
+            some = True
+            yield piece
+        if not some:
+            yield Piece(0, b"", [pa.array([], TEXT) for _ in self._chosen])
+
+    def _parsed(self, piece: Piece) -> Piece:
+        """The piece with its columns."""
+        if not piece.clean:
+            return piece
+        types, faults = self._types, []
+
+        def left_out(row: Any) -> str:
+            """Rows of another width are left out by Arrow itself, but for those that may have empty fields too many."""
+            if row.actual_columns > row.expected_columns and row.text.endswith(('"', self._layout.delimiter)):
+                return "error"
+            faults.append((piece.offset, int(row.actual_columns)))
+            return "skip"
+
+        try:
+            columns = _parsed(piece.clean, self._layout, self._chosen, types, left_out if self._skips else None)
+            return replace(piece, columns=columns, faults=faults)
+        except pa.ArrowInvalid as error:
+            if "conversion error to double" not in str(error):
+                return self._read(piece.offset, piece.block, last=True)
+        # numbers that Arrow does not know get their meaning where all texts do: here, and in what follows
+        self._types = [TEXT if kind == NUMBER else kind for kind in types]
+        return self._parsed(piece)
+
+    def _read(self, offset: int, block: bytes, last: bool, most: int | None = None) -> Piece:
+        """The rows of a block one by one, up to the last that ends in it."""
+        found = self._careful.read(block, last, most, self._skips)
+        columns = found.columns(self._chosen)  # or one more fault
+        return Piece(offset, block[: found.end], columns, [(offset + at, fault) for at, fault in found.faults])
+
+    def _cut(self, chunks: Iterator[bytes]) -> Iterator[Piece]:
+        """The bytes of a file behind its header, in whole rows, some megabytes at a time."""
+        parts: list[bytes] = []
+        have = offset = 0
+        for chunk in chain(chunks, [b""]):
+            parts.append(chunk)
+            have += len(chunk)
+            if chunk and have < self._options.block_bytes:
+                continue
+            block = b"".join(parts)
+            while block and (not chunk or len(block) >= self._options.block_bytes):
+                piece = self._next(offset, block, not chunk)
+                if piece is None:
+                    break
+                if piece.clean or piece.columns or piece.faults:
+                    yield piece
+                offset += len(piece.block)
+                block = block[len(piece.block) :]
+            parts, have = [block], len(block)
+
+    def _next(self, offset: int, block: bytes, last: bool) -> Piece | None:
+        """The piece that the block begins with; None if that takes more bytes.
+
+        Rows are left to Arrow where all quotes stand as they should. Where they do not, parsers disagree, and only
+        reading the rows tells where one ends.
+        """
+        if self._dropping:
+            end = block.find(b"\n") + 1
+            self._dropping = not end
+            return Piece(offset, block[: end or len(block)])
+        if not self._begun:
+            piece = self._header(offset, block, last)
+            self._begun = piece is not None
+        else:
+            end, clean = whole_rows(block, self._careful.delimiter, last)
+            if end:
+                return Piece(offset, block[:end], clean=clean)
+            piece = self._read(offset, block, last, _STEP)
+        if piece is not None and piece.block:
+            return piece
+        if len(block) < self._options.block_bytes + self._options.longest_line:
+            return None
+        self._begun = self._dropping = True
+        return Piece(offset, block, faults=[(offset, TOO_LONG)])
+
+    def _header(self, offset: int, block: bytes, last: bool) -> Piece | None:
+        """The empty lines at the beginning, and the header."""
+        at = len(codecs.BOM_UTF8) if block.startswith(codecs.BOM_UTF8) else 0
+        for _ in range(self._layout.skip):
+            at = line_end(block, at)
+        row = self._careful.row(block, at, last)
+        if row is None:
+            return None
+        return Piece(offset, block[: row.end], faults=[(offset + at, row.fault)] if row.fault else [])
+
+
+def whole_rows(block: bytes, delimiter: bytes, last: bool) -> tuple[int, bytes]:
+    """How many bytes are whole rows whose quotes all stand at the ends of fields or are doubled within (0 if none), and
+    those rows without the spaces between quotes and the ends of fields.
+    """
+    if len(delimiter) > 1:
+        return 0, b""
+    if b'"' not in block:
+        end = len(block) if last else _last_line_end(block, len(block))
+        return end, block[:end]
+    signs = np.frombuffer(b"\n" + block + b"\n\n", np.uint8)  # so that every quote has one sign before and two behind
+    quotes = np.flatnonzero(signs == ord('"'))
+    ends = np.zeros(256, bool)
+    ends[list(b"\r\n" + delimiter)] = True
+    doubled = ends.copy()
+    doubled[ord('"')] = True
+    # In turns a quote opens and closes; one that is doubled closes and opens again
+    opens, closes = quotes[::2], quotes[1::2]
+    fine = np.empty(len(quotes), bool)
+    fine[::2], fine[1::2] = doubled[signs[opens - 1]], doubled[signs[closes + 1]]
+    spaces = quotes[:0]
+    if delimiter != b" " and not fine.all():
+        before = opens[(signs[opens - 1] == _SPACE) & ends[signs[opens - 2]]]
+        behind = closes[(signs[closes + 1] == _SPACE) & ends[signs[closes + 2]]]
+        fine[np.searchsorted(quotes, np.concatenate([before, behind]))] = True
+        spaces = np.concatenate([before - 1, behind + 1])
+    if len(quotes) % 2 or not last:
+        fine[len(quotes) - 1 if len(quotes) % 2 else np.searchsorted(quotes, len(block) - 1) :] = False
+    bad = len(block) if fine.all() else int(quotes[fine.argmin()]) - 1
+    end = bad if last and fine.all() else _last_line_end(block, bad)
+    while end and (seen := int(np.searchsorted(quotes, end + 1))) % 2:  # within quotes
+        end = _last_line_end(block, int(quotes[seen - 1]) - 1)
+    if not len(spaces):
+        return end, block[:end]
+    kept = np.ones(end, bool)
+    kept[spaces[spaces <= end] - 1] = False
+    return end, signs[1 : end + 1][kept].tobytes()
+
+
+def _last_line_end(block: bytes, before: int) -> int:
+    """Where the last line ends that does so before a byte."""
+    return block.rfind(b"\n", 0, before) + 1 or block.rfind(b"\r", 0, min(before, len(block) - 1)) + 1
+
+
+def _parsed(
+    block: bytes, dialect: CsvLayout, chosen: Sequence[int], types: Sequence[Any], ragged: Any = None
+) -> list[pa.Array]:
+    """The chosen columns of some whole lines, by Arrow; pa.ArrowInvalid where a line or a value is not as it should be.
+
+    Columns are numbered, so that Arrow need not know their names; `ragged` says what to do with rows of another width.
+    """
+    names = [f"c{i}" for i in chosen]
     table = pa.csv.read_csv(
         pa.BufferReader(block),
         pa.csv.ReadOptions(
             column_names=[f"c{i}" for i in range(len(dialect.names))],
-            skip_rows=skipped,
             block_size=max(len(block) + 1, 1 << 10),
             use_threads=False,
         ),
-        pa.csv.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=b'"' in block),
-        pa.csv.ConvertOptions(column_types=types, include_columns=chosen, strings_can_be_null=True, null_values=[""]),
+        pa.csv.ParseOptions(
+            delimiter=dialect.delimiter,
+            newlines_in_values=b'"' in block,
+            ignore_empty_lines=len(dialect.names) > 1,
+            invalid_row_handler=ragged,
+        ),
+        pa.csv.ConvertOptions(
+            column_types=dict(zip(names, types, strict=True)),
+            include_columns=names,
+            strings_can_be_null=True,
+            null_values=[""],
+        ),
     )
     return [
         column.chunk(0)
@@ -76,34 +244,6 @@ def _parsed(block: bytes, dialect: CsvLayout, chosen: list[str], types: dict[str
         else pa.array([], column.type)
         for column in table.columns
     ]
-
-
-def _blocks(chunks: Iterator[bytes], options: Options) -> Iterator[bytes]:
-    """The bytes of a file in whole lines, several megabytes at a time; no line ends within quotes.
-
-    It ends the quick way where a space stands beside a quote: whether the quote then opens a field or is part of it is
-    what parsers disagree about, and only one of them may decide.
-    """
-    parts: list[bytes] = []
-    have = 0
-    for chunk in chain(chunks, [b""]):
-        parts.append(chunk)
-        have += len(chunk)
-        if chunk and have < options.block_bytes:
-            continue
-        block = b"".join(parts)
-        quotes = b'"' in block
-        if quotes and (b' "' in block or b'" ' in block):
-            raise pa.ArrowInvalid("a space beside a quote")
-        end = len(block) if not chunk else block.rfind(b"\n") + 1
-        while quotes and end and block.count(b'"', 0, end) % 2:
-            end = block.rfind(b"\n", 0, block.rfind(b'"', 0, end)) + 1 if chunk else 0
-        if not end and block:
-            if not chunk or len(block) > options.block_bytes + options.longest_line:
-                raise pa.ArrowInvalid("a quote or a line that does not end")
-        elif block[:end].strip(b"\r\n"):
-            yield block[:end]
-        parts, have = [block[end:]], len(block) - end
 
 
 def some_rows(path: str, dialect: CsvLayout, rows: float, options: Options) -> list[pa.Array] | None:
@@ -134,9 +274,9 @@ def some_rows(path: str, dialect: CsvLayout, rows: float, options: Options) -> l
             if (i and not start) or not piece or _in_doubt(piece, dialect):
                 return None
             pieces.append(piece if piece.endswith(b"\n") else piece + b"\n")
-    names = [f"c{i}" for i in range(len(dialect.names))]
+    every = range(len(dialect.names))
     try:
-        return _parsed(b"".join(pieces), dialect, names, dict.fromkeys(names, TEXT), 0)
+        return _parsed(b"".join(pieces), dialect, every, [TEXT for _ in every])
     except pa.ArrowInvalid:
         return None
 

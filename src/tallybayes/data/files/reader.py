@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, Protocol
 
-import duckdb
 import pyarrow as pa
 
 from ...base.errors import DataError, SettingsError, excerpt
@@ -68,9 +67,9 @@ def open_rows(data: Any, connection: Any, options: Options) -> Source:
                 hint="give the query first: tb.read('SELECT …', connection=con).",
             )
         return _query(str(data), connection, options)
-    if isinstance(data, duckdb.DuckDBPyRelation):
+    if duck.is_a(data, "DuckDBPyRelation"):
         return Source(lambda: _streamed(data, options), name="the relation", home=_HOME)
-    if isinstance(data, duckdb.DuckDBPyConnection):
+    if duck.is_a(data, "DuckDBPyConnection"):
         raise DataError("a connection is no table", hint="give a query, too: tb.read('FROM people', connection=con).")
     return _Files([_opened(found, options) for found in find(data)], options).source()
 
@@ -171,7 +170,7 @@ class _Place:
 
 def _streamed(relation: Any, options: Options) -> Iterator[Batch]:
     start = 0
-    for piece in unbroken(duck.stream(relation, options), "the query", duckdb.Error):
+    for piece in unbroken(duck.stream(relation, options), "the query", duck.package().Error):
         for batch in arrow_batches(pa.RecordBatchReader.from_batches(piece.schema, [piece])):
             yield replace(batch, start=start + batch.start)
         start += piece.num_rows
@@ -181,7 +180,7 @@ def _streamed(relation: Any, options: Options) -> Iterator[Batch]:
 
 def _query(query: str, connection: Any, options: Options) -> Source:
     """The rows of a query: by Arrow from DuckDB, through a cursor from any other database."""
-    if isinstance(connection, duckdb.DuckDBPyConnection):
+    if duck.is_a(connection, "DuckDBPyConnection"):
         return Source(lambda: _streamed(_run(connection.sql, query), options), name="the query", home=_HOME)
     if not hasattr(connection, "cursor"):
         raise DataError(

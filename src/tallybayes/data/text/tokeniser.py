@@ -295,7 +295,7 @@ def stemmer(language: str) -> Callable[[str], str]:
     try:
         import Stemmer
     except ImportError:  # pragma: no cover - a hard dependency, but its absence should not be a riddle
-        raise MissingExtra("stemming needs PyStemmer", hint="pip install PyStemmer") from None
+        raise MissingExtra("stemming needs PyStemmer", hint="pip install 'tallybayes[stem]'") from None
     known: list[str] = Stemmer.algorithms()
     if language not in known:
         hint = f"there are stemmers for {', '.join(known)}."
