@@ -12,9 +12,6 @@ import csv
 import functools
 import os
 import re
-import shutil
-import tempfile
-import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -22,6 +19,7 @@ import duckdb
 import pyarrow as pa
 
 from ...base.errors import DataError
+from ...base.temporary import folder_of
 from ..batch import Wanted, refuse_repeated
 from . import duckdb as duck
 from .file import File, Format, out_of_memory
@@ -269,9 +267,7 @@ def _is_utf8(encoding: str) -> bool:
 
 def _as_utf8(owner: object, file: File) -> str:
     """A temporary copy in UTF-8, deleted with its owner."""
-    folder = tempfile.mkdtemp(prefix="tallybayes-")
-    weakref.finalize(owner, shutil.rmtree, folder, ignore_errors=True)
-    path = os.path.join(folder, "utf8.csv")
+    path = os.path.join(folder_of(owner), "utf8.csv")
     decoder = codecs.getincrementaldecoder(file.options.encoding)()
     with open(path, "wb") as out:
         try:
