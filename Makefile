@@ -6,16 +6,23 @@ SOAK_MINUTES ?= 60
 SOAK_SEED ?= 0
 PIP = $(VENV)/bin/pip --disable-pip-version-check --quiet
 
-.PHONY: bench help demo test test-all soak check coverage requirements clean
+.PHONY: bench help demo test test-all soak check portable coverage docs workflows dist requirements clean
 
 help:
-	@echo "make demo       install, fit a model on an example and show it"
-	@echo "make test       install what tests need and run them (a few minutes)"
-	@echo "make test-all   the same with full counts of random cases"
-	@echo "make soak       one model under load for an hour (SOAK_MINUTES=60): digests right, memory flat"
-	@echo "make bench      every benchmark beside its peer (about two minutes); renews docs/benchmarks.md"
-	@echo "make check      ruff, mypy, import-linter"
-	@echo "make coverage   tests with branch coverage of the core"
+	@echo "make demo          install, fit a model on an example and show it"
+	@echo "make test          install what tests need and run them (a few minutes)"
+	@echo "make test-all      the same with full counts of random cases"
+	@echo "make soak          one model under load for an hour (SOAK_MINUTES=60): digests right, memory flat"
+	@echo "make bench         every benchmark beside its peer (about two minutes); renews docs/benchmarks.md"
+	@echo "make check         ruff, mypy, import-linter"
+	@echo "make portable      mypy as on Windows, macOS and the newest Python"
+	@echo "make coverage      tests with branch coverage of the core"
+	@echo "make docs          every page, with its code executed"
+	@echo "make workflows     GitHub workflows, templates and the citation, each against its schema"
+	@echo "make dist          archive and wheel, built twice with the same bytes and checked"
+	@echo "make requirements  pin all packages anew, with hashes (needs uv)"
+	@echo "make clean         remove the environment and every cache"
+	@echo "make help          these lines"
 
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "tallybayes needs Python 3.11 or newer")'
@@ -61,11 +68,38 @@ check: $(VENV)/.test
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
 
+# What the standard library lacks there is known to mypy
+portable: $(VENV)/.test
+	$(VENV)/bin/mypy --platform win32 --cache-dir .mypy_cache/windows
+	$(VENV)/bin/mypy --platform darwin --cache-dir .mypy_cache/macos
+	$(VENV)/bin/mypy --python-version 3.14 --cache-dir .mypy_cache/newest
+
 coverage: $(VENV)/.test
 	$(VENV)/bin/coverage erase
 	TALLYBAYES_KERNELS=off $(VENV)/bin/coverage run -m pytest
 	$(VENV)/bin/coverage combine -q
 	$(VENV)/bin/coverage report --skip-empty
+
+docs: $(VENV)/.test
+	$(RUN) -m pytest tests/test_docs.py
+
+$(VENV)/.release: $(VENV)/.run $(wildcard requirements/release.txt)
+	@if [ -f requirements/release.txt ]; then $(PIP) install --require-hashes --no-deps -r requirements/release.txt; \
+	else $(PIP) install -e '.[release]'; fi
+	@touch $@
+
+SCHEMA = $(VENV)/bin/check-jsonschema --quiet --builtin-schema
+workflows: $(VENV)/.release
+	$(SCHEMA) vendor.github-workflows .github/workflows/*.yml
+	$(SCHEMA) custom.github-workflows-require-timeout .github/workflows/*.yml
+	$(SCHEMA) vendor.github-issue-forms $(filter-out %/config.yml,$(wildcard .github/ISSUE_TEMPLATE/*.yml))
+	$(SCHEMA) vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
+	$(SCHEMA) vendor.dependabot .github/dependabot.yml
+	$(SCHEMA) vendor.citation-file-format CITATION.cff
+	$(VENV)/bin/zizmor --quiet --offline --no-progress --config .github/zizmor.yml .github
+
+dist: $(VENV)/.release
+	$(RUN) tools/make_dist.py
 
 # Pins with hashes, for every supported Python; needs uv. No index or download address is written.
 requirements:
@@ -82,4 +116,4 @@ requirements:
 	  -c requirements/test.txt -o requirements/browser.txt
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage*
+	rm -rf $(VENV) dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage*
