@@ -6,17 +6,24 @@ SOAK_MINUTES ?= 60
 SOAK_SEED ?= 0
 PIP = $(VENV)/bin/pip --disable-pip-version-check --quiet
 
-.PHONY: bench wheelhouse help demo test test-all soak check coverage requirements clean
+.PHONY: bench wheelhouse help demo test test-all soak check portable coverage docs workflows dist requirements clean
 
 help:
-	@echo "make demo       install, fit a model on an example and show it"
-	@echo "make test       install what tests need and run them (a few minutes)"
-	@echo "make test-all   the same with full counts of random cases"
-	@echo "make soak       one model under load for an hour (SOAK_MINUTES=60): digests right, memory flat"
-	@echo "make bench      every benchmark beside its peer (about two minutes); renews docs/benchmarks.md"
-	@echo "make wheelhouse installed as others do: empty environments, every Python here, pip, uv and pipx (half an hour)"
-	@echo "make check      ruff, mypy, import-linter"
-	@echo "make coverage   tests with branch coverage of the core"
+	@echo "make demo          install, fit a model on an example and show it"
+	@echo "make test          install what tests need and run them (a few minutes)"
+	@echo "make test-all      the same with full counts of random cases"
+	@echo "make soak          one model under load for an hour (SOAK_MINUTES=60): digests right, memory flat"
+	@echo "make bench         every benchmark beside its peer (about two minutes); renews docs/benchmarks.md"
+	@echo "make wheelhouse    installed as others do: empty environments, every Python here, pip, uv and pipx (half an hour)"
+	@echo "make check         ruff, mypy, import-linter"
+	@echo "make portable      mypy as on Windows, macOS and the newest Python"
+	@echo "make coverage      tests with branch coverage of the core"
+	@echo "make docs          the site in build/site: every example run, every link followed, built twice to the same bytes"
+	@echo "make workflows     GitHub workflows, templates and the citation, each against its schema"
+	@echo "make dist          archive and wheel, built twice with the same bytes and checked"
+	@echo "make requirements  pin all packages anew, with hashes (needs uv)"
+	@echo "make clean         remove the environment and every cache"
+	@echo "make help          these lines"
 
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "tallybayes needs Python 3.11 or newer")'
@@ -70,11 +77,34 @@ check: $(VENV)/.test
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
 
+# What the standard library lacks there is known to mypy
+portable: $(VENV)/.test
+	$(VENV)/bin/mypy --platform win32 --cache-dir .mypy_cache/windows
+	$(VENV)/bin/mypy --platform darwin --cache-dir .mypy_cache/macos
+	$(VENV)/bin/mypy --python-version 3.14 --cache-dir .mypy_cache/newest
+
 coverage: $(VENV)/.test
 	$(VENV)/bin/coverage erase
 	TALLYBAYES_KERNELS=off $(VENV)/bin/coverage run -m pytest
 	$(VENV)/bin/coverage combine -q
 	$(VENV)/bin/coverage report --skip-empty
+
+$(VENV)/.release: $(VENV)/.run requirements/release.txt
+	$(PIP) install --require-hashes --no-deps -r requirements/release.txt
+	@touch $@
+
+SCHEMA = $(VENV)/bin/check-jsonschema --quiet --builtin-schema
+workflows: $(VENV)/.release
+	$(SCHEMA) vendor.github-workflows .github/workflows/*.yml
+	$(SCHEMA) custom.github-workflows-require-timeout .github/workflows/*.yml
+	$(SCHEMA) vendor.github-issue-forms $(filter-out %/config.yml,$(wildcard .github/ISSUE_TEMPLATE/*.yml))
+	$(SCHEMA) vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
+	$(SCHEMA) vendor.dependabot .github/dependabot.yml
+	$(SCHEMA) vendor.citation-file-format CITATION.cff
+	$(VENV)/bin/zizmor --quiet --offline --no-progress --config .github/zizmor.yml .github
+
+dist: $(VENV)/.release
+	$(RUN) tools/make_dist.py
 
 # Pins with hashes, for every supported Python and system; needs uv. No index or download address is written.
 COMPILE = uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
@@ -90,4 +120,4 @@ requirements:
 	$(COMPILE) --extra wheelhouse -c requirements/test.txt -o requirements/wheelhouse.txt
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage*
+	rm -rf $(VENV) dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage*

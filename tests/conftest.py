@@ -11,6 +11,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # Model files say when they were made; here always then, so that two of the same rows have the same bytes.
 os.environ.setdefault("SOURCE_DATE_EPOCH", "1717178400")
 
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,6 +22,15 @@ from hypothesis import HealthCheck, settings
 # A busy machine is slow, which is no fault of a test
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("busy")
+
+# Tests of what Windows has not: terminals, signals that end a process at once, limits, sockets in the file system
+UNIX_ONLY = [
+    "cli/test_commands.py", "mail/test_mail_filter.py", "mail/test_mail_serve.py", "selection/test_fit_limits.py",
+    "serve/browser", "serve/test_attacks.py", "serve/test_desk.py", "serve/test_real_server.py",
+    "store/test_full_disk.py", "store/test_model_file_damage.py", "tally/test_spark.py", "test_campaign.py",
+    "test_soak.py", "test_threads.py",
+]  # fmt: skip
+collect_ignore = UNIX_ONLY if sys.platform == "win32" else []
 
 
 @pytest.fixture(scope="session")

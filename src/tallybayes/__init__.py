@@ -49,6 +49,7 @@ _HOMES = {
     "ModelFileError": "base.errors",
     "Nearest": "selection.rivals.nearest",
     "Neighbours": "selection.rivals.nearest",
+    "OldNameWarning": "base.errors",
     "PairColumn": "data.pairs",
     "PredictedSets": "model.sets",
     "PredictionSets": "model.sets",
@@ -113,6 +114,9 @@ _HOMES = {
 # public as a whole
 _MODULES = {"families": "families", "metrics": "selection.measure.metrics", "plots": "explain.plots"}
 
+# Names that will go: what each is called now, and the release it goes with. docs/versions.md has the rules
+_GOING: dict[str, tuple[str, str]] = {}
+
 __all__ = sorted([*_HOMES, *_MODULES])
 
 
@@ -121,6 +125,9 @@ def __getattr__(name: str) -> Any:
         value = import_module(f".{_MODULES[name]}", __name__)
     elif name in _HOMES:
         value = getattr(import_module(f".{_HOMES[name]}", __name__), name)
+        if name in _GOING:
+            import_module(".base.errors", __name__).old_name(f"tb.{name}", f"tb.{_GOING[name][0]}", _GOING[name][1])
+            return value
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = value

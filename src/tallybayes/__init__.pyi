@@ -7,6 +7,7 @@ from .base.errors import DataError as DataError
 from .base.errors import FileError as FileError
 from .base.errors import MissingExtra as MissingExtra
 from .base.errors import ModelFileError as ModelFileError
+from .base.errors import OldNameWarning as OldNameWarning
 from .base.errors import SchemaError as SchemaError
 from .base.errors import SettingsError as SettingsError
 from .base.errors import TallybayesError as TallybayesError

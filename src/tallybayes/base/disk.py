@@ -9,6 +9,9 @@ killed while it writes leaves none either.
 A file that is read, changed and put back cannot carry its own lock, since putting it back gives its name to another
 file. So there is a file beside it, `.NAME.lock`, which the system locks for whoever has it open: a process that dies
 lets go of it at once, however it dies. It is taken away when nobody needs it any longer.
+
+Systems differ. Windows lets nobody replace a file that another has open, so such a step is tried again for a while;
+macOS brings a file to the disk only if it is asked twice; some systems have no locks, and none are taken there.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeVar
 
 from .errors import DataError, FileError, did_you_mean
 from .wording import printable
@@ -35,6 +38,14 @@ _PIECE = 1 << 24  # bytes written at once; a single write of more than 2^31 is c
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL)  # some network file systems
 _BUSY = (errno.EACCES, errno.EAGAIN, errno.EDEADLK)
 _OFTEN = 0.05  # seconds between two tries where the system cannot wait by itself
+_PATIENCE = 2.0  # seconds for which a file may be in somebody else's hands on Windows
+_LONGEST = 200  # bytes of a name that ours are made of; most systems have names of up to 255
+T = TypeVar("T")
+
+
+def on_windows() -> bool:
+    """Whether this is Windows, where a file that is open keeps its name and its place."""
+    return sys.platform == "win32"
 
 
 def named(path: str | os.PathLike[str]) -> str:
@@ -78,7 +89,7 @@ def stamp(status: os.stat_result) -> Stamp:
 
 def read_whole(path: str | os.PathLike[str]) -> bytes:
     """The bytes of a file, refused if it was written to meanwhile."""
-    with file_errors(path, "read"), open(named(path), "rb") as file:
+    with file_errors(path, "read"), _patiently(lambda: open(named(path), "rb")) as file:
         before = os.fstat(file.fileno())
         raw = file.read()
         same = stamp(os.fstat(file.fileno())) == stamp(before)
@@ -114,7 +125,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[int]:
     """
     target = os.path.realpath(named(path))
     folder, name = os.path.split(target)
-    temporary = os.path.join(folder, f".{name[:100]}.{os.urandom(8).hex()}.tmp")
+    temporary = _beside(folder, name, f"{os.urandom(8).hex()}.tmp")
     with file_errors(path, "written"):
         nameless = _nameless(folder)
         file = os.open(temporary, _NEW | os.O_CREAT | os.O_EXCL, _MODE) if nameless is None else nameless
@@ -124,20 +135,58 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[int]:
                 _keep_permissions(target, file)
             yield file
             with file_errors(path, "written"):
-                os.fsync(file)
+                _to_disk(file)
                 if file == nameless:  # given as a folder, too: only then does Python follow the link
                     os.link(f"{_OPEN_FILES}/{file}", temporary, src_dir_fd=file, follow_symlinks=True)
         finally:
             with file_errors(path, "written"):
                 os.close(file)
         with file_errors(path, "written"):
-            os.replace(temporary, target)
+            _patiently(lambda: os.replace(temporary, target))
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
     with file_errors(path, "brought to the disk, though it is in its place"):
         _sync_folder(folder)
+
+
+def _beside(folder: str, name: str, ending: str) -> str:
+    """A path for a file of ours beside the one of this name; letters may take several bytes each."""
+    name = name[:100]
+    while len(os.fsencode(name)) > _LONGEST:
+        name = name[:-1]
+    return os.path.join(folder, f".{name}.{ending}")
+
+
+def _patiently(act: Callable[[], T]) -> T:
+    """What an act on a file gives. Windows refuses it while another has the file open, which is soon over."""
+    until = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            return act()
+        except PermissionError:
+            if not on_windows() or time.monotonic() > until:
+                raise
+            time.sleep(_OFTEN)
+
+
+def _to_disk(file: int) -> None:
+    """Bring what was written to the disk; on macOS also out of the memory that the disk itself has."""
+    unix = _unix()
+    if hasattr(unix, "F_FULLFSYNC"):
+        with contextlib.suppress(OSError):  # not on this file system
+            unix.fcntl(file, unix.F_FULLFSYNC)
+            return
+    os.fsync(file)
+
+
+def _unix() -> Any:
+    """What Unix has for open files; None where there is no such thing."""
+    try:
+        return import_module("fcntl")
+    except ImportError:
+        return None
 
 
 def _nameless(folder: str) -> int | None:
@@ -157,7 +206,7 @@ def _keep_permissions(target: str, file: int) -> None:
         return
     if not stat.S_ISREG(old.st_mode):  # renaming over /dev/null would take it away from everybody
         raise OSError(errno.EINVAL, "not a regular file, so it cannot be replaced", target)
-    if hasattr(os, "fchown") and (old.st_uid, old.st_gid) != (os.geteuid(), os.getegid()):
+    if sys.platform != "win32" and (old.st_uid, old.st_gid) != (os.geteuid(), os.getegid()):
         with contextlib.suppress(OSError):  # only root may give a file away; it then belongs to whoever wrote it
             os.fchown(file, old.st_uid, old.st_gid)
     if hasattr(os, "fchmod"):
@@ -185,7 +234,7 @@ def locked(path: str | os.PathLike[str], waiting: Callable[[], None] = lambda: N
     Where the file system has no locks there is none, and the last of two processes to write wins.
     """
     folder, name = os.path.split(os.path.realpath(named(path)))
-    beside, told = os.path.join(folder, f".{name[:100]}.lock"), False
+    beside, told = _beside(folder, name, "lock"), False
     while True:
         file = _lock_file(beside)
         try:
@@ -203,18 +252,19 @@ def locked(path: str | os.PathLike[str], waiting: Callable[[], None] = lambda: N
     try:
         yield
     finally:
-        if sys.platform == "win32":
+        if on_windows():
+            _unlock(file)
             os.close(file)  # an open file cannot be taken away there
         with contextlib.suppress(OSError):
             os.unlink(beside)
-        if sys.platform != "win32":
+        if not on_windows():
             os.close(file)
 
 
 def _lock_file(path: str) -> int:
     """The lock file, open. A symbolic link of its name could make a file of somebody else's, and is not followed."""
     try:
-        return os.open(path, os.O_RDWR | os.O_CREAT | _OWN, _MODE)
+        return _patiently(lambda: os.open(path, os.O_RDWR | os.O_CREAT | _OWN, _MODE))
     except OSError as error:
         if error.errno != errno.ELOOP:
             raise
@@ -223,6 +273,8 @@ def _lock_file(path: str) -> int:
 
 def _is_at(file: int, path: str) -> bool:
     """Whether an open file is still the one of this name."""
+    if on_windows():  # which lets nobody take it away, and on some disks knows no two files apart
+        return True
     try:
         there = os.lstat(path)
     except FileNotFoundError:
@@ -243,18 +295,26 @@ def _taken(file: int, *, waiting: bool) -> bool:
 
 
 def _lock(file: int, waiting: bool) -> None:
-    if sys.platform == "win32":
+    if on_windows():
         windows: Any = import_module("msvcrt")
         while True:
             try:
                 windows.locking(file, windows.LK_NBLCK, 1)
                 return
-            except OSError:
-                if not waiting:
+            except OSError as error:
+                if not waiting or error.errno not in _BUSY:
                     raise
                 time.sleep(_OFTEN)
-    unix: Any = import_module("fcntl")
-    unix.flock(file, unix.LOCK_EX | (0 if waiting else unix.LOCK_NB))
+    unix = _unix()
+    if unix is not None:
+        unix.flock(file, unix.LOCK_EX | (0 if waiting else unix.LOCK_NB))
+
+
+def _unlock(file: int) -> None:
+    """Let go of a lock of Windows, which may be slow to do so for a file that is merely closed."""
+    windows: Any = import_module("msvcrt")
+    with contextlib.suppress(OSError):
+        windows.locking(file, windows.LK_UNLCK, 1)
 
 
 @contextlib.contextmanager

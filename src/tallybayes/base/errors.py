@@ -11,6 +11,7 @@
     └── MissingExtra (ImportError)    an optional package is needed
 
     TallybayesWarning (UserWarning)   the answer stands, but a person should know something about it
+    └── OldNameWarning (DeprecationWarning)   a name works and will go: the message has the new one
 
 Every message says what was found and where, then, after a blank line, ``Hint:`` and the call that mends it.
 """
@@ -33,6 +34,7 @@ __all__ = [
     "FileError",
     "MissingExtra",
     "ModelFileError",
+    "OldNameWarning",
     "SchemaError",
     "SettingsError",
     "TallybayesError",
@@ -41,6 +43,7 @@ __all__ = [
     "excerpt",
     "heard",
     "in_our_words",
+    "old_name",
     "unknown",
     "warn",
 ]
@@ -144,7 +147,11 @@ class TallybayesWarning(UserWarning):
     """The answer stands, but a person should know something about it."""
 
 
-for _public in (TallybayesWarning, TallybayesError, *TallybayesError.__subclasses__()):
+class OldNameWarning(TallybayesWarning, DeprecationWarning):
+    """A name works as it did and will go: the message has the new one, and the release that the old one goes with."""
+
+
+for _public in (TallybayesWarning, OldNameWarning, TallybayesError, *TallybayesError.__subclasses__()):
     _public.__module__ = "tallybayes"  # as users import them, so a traceback shows `tallybayes.CannotForget`
 
 
@@ -162,7 +169,7 @@ def heard() -> Iterator[list[str]]:
         _hearing.reset(before)
 
 
-def warn(message: str) -> None:
+def warn(message: str, kind: type[TallybayesWarning] = TallybayesWarning) -> None:
     """Issue a TallybayesWarning that points at the caller's own line, however deep the library is."""
     told = _hearing.get()
     if told is not None:
@@ -171,7 +178,12 @@ def warn(message: str) -> None:
     frame, depth = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "tallybayes":
         frame, depth = frame.f_back, depth + 1
-    warnings.warn(message, TallybayesWarning, stacklevel=depth)
+    warnings.warn(message, kind, stacklevel=depth)
+
+
+def old_name(before: str, now: str, goes: str) -> None:
+    """Say that something is called otherwise now, and with which release the old name goes."""
+    warn(f"{before} is called {now} now; the old name goes with release {goes}", OldNameWarning)
 
 
 E = TypeVar("E", bound=TallybayesError)

@@ -6,12 +6,16 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
+from .errors import old_name
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def renamed(**first: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def renamed(*, goes_with_release: str | None = None, **first: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Let a function also take arguments by their first names: renamed(first="now").
+
+    Where the first names will go, `goes_with_release` says when, and whoever uses them is warned.
 
     >>> @renamed(figures="metrics")
     ... def curve(metrics=()):
@@ -27,6 +31,8 @@ def renamed(**first: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
             for before in first.keys() & named.keys():
                 if first[before] in named:
                     raise TypeError(f"{function.__name__}() got {before} beside {first[before]}, which mean the same")
+                if goes_with_release is not None:
+                    old_name(f"{function.__name__}({before}=…)", f"{first[before]}=…", goes_with_release)
                 named[first[before]] = named.pop(before)
             return function(*args, **given)
 

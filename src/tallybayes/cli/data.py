@@ -8,7 +8,6 @@ import os
 import shlex
 import shutil
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -201,10 +200,11 @@ def _named(data: Data) -> Iterator[Data]:
     if data.path != "-":
         yield data
         return
+    from ..base.temporary import folder_for_now
     from ..data.files.file import PACKED, PACKED_MAGIC
     from ..data.files.reader import FORMATS
 
-    with tempfile.TemporaryDirectory(prefix="tallybayes-") as folder:
+    with folder_for_now() as folder:
         start = sys.stdin.buffer.read(1 << 16)
         packing = next((packing for magic, packing in PACKED_MAGIC.items() if start.startswith(magic)), "")
         packed = next((f".{end}" for end, name in PACKED.items() if name == packing), "")

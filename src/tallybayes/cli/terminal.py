@@ -145,6 +145,8 @@ def show(*pieces: Any) -> None:
     terminal = sys.stdout.isatty()
     width = None if terminal or os.environ.get("COLUMNS", "").isdigit() else _WIDE
     out = Console(file=sys.stdout, highlight=False, markup=False, emoji=False, width=width)
+    if out.legacy_windows:  # a console that would show the signs for colours
+        out = Console(file=sys.stdout, highlight=False, markup=False, emoji=False, width=width, color_system=None)
     for piece in pieces:
         with out.capture() as drawn:
             out.print(
@@ -164,12 +166,17 @@ def clean(text: Any, most: int = _LONGEST, style: str = "") -> Any:
 
 
 def show_json(value: Any) -> None:
-    """A value as JSON on standard output; what is no number is null, what has no end "Infinity" or "-Infinity"."""
+    """A value as JSON on standard output; what is no number is null, what has no end "Infinity" or "-Infinity".
+
+    JSON is UTF-8: where standard output is not, as in a pipe of Windows, letters beyond ASCII are escaped.
+    """
+    import codecs
     import json
 
     from ..base.wording import jsonable
 
-    echo(json.dumps(jsonable(value), ensure_ascii=False, indent=1, allow_nan=False, default=str) + "\n")
+    plain = codecs.lookup(getattr(sys.stdout, "encoding", None) or "utf-8").name != "utf-8"
+    echo(json.dumps(jsonable(value), ensure_ascii=plain, indent=1, allow_nan=False, default=str) + "\n")
 
 
 def heading(text: str) -> Any:

@@ -5,9 +5,6 @@ from __future__ import annotations
 import itertools
 import os
 import re
-import shutil
-import tempfile
-import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,8 +13,10 @@ import numpy as np
 import pyarrow as pa
 
 from ..base.arrow import array
+from ..base.disk import on_windows
 from ..base.errors import DataError, excerpt
 from ..base.lazy import scipy
+from ..base.temporary import folder_of
 from ..base.threads import threads
 from .columns import as_column, plain, with_points
 
@@ -244,20 +243,19 @@ def refuse_repeated(names: Sequence[str], where: str = "") -> None:
 
 def _spooled(batches: Iterator[Batch]) -> Source:
     """The same rows from a temporary Arrow file, deleted with the source."""
-    folder = tempfile.mkdtemp(prefix="tallybayes-")
-    path = os.path.join(folder, "rows.arrow")
+
+    def read() -> Iterator[Batch]:
+        with opened(path) as file, pa.ipc.open_stream(file) as reader:
+            yield from arrow_batches(reader)
+
+    source = Source(read)
+    path = os.path.join(folder_of(source), "rows.arrow")
+    opened = pa.OSFile if on_windows() else pa.memory_map  # where a file that is mapped could not be deleted
     pieces = (pa.RecordBatch.from_pydict(dict(batch.columns)) for batch in batches)
     first = next(pieces)
     with pa.ipc.new_stream(path, first.schema) as writer:
         for piece in itertools.chain([first], pieces):
             writer.write_batch(piece)
-
-    def read() -> Iterator[Batch]:
-        with pa.memory_map(path) as file, pa.ipc.open_stream(file) as reader:
-            yield from arrow_batches(reader)
-
-    source = Source(read)
-    weakref.finalize(source, shutil.rmtree, folder, ignore_errors=True)
     return source
 
 

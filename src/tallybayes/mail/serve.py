@@ -12,6 +12,7 @@ import queue
 import socket
 import socketserver
 import stat
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -35,9 +36,15 @@ from .spamd import (
 )
 from .state import LongWay, State
 
+if sys.platform == "win32":  # it has none for Python, as `MailServer` says to whoever makes one
+    from socketserver import TCPServer as _Server
+else:
+    from socketserver import UnixStreamServer as _Server
+
 if TYPE_CHECKING:
     from .filter import Filter
 
+_UNIX: Any = getattr(socket, "AF_UNIX", None)
 _PIECE_BYTES = 1 << 16
 _MOST_READY = 4  # connections that stay open: each remembers what it has read, and two processors need no more
 _LAST_SECONDS = 5.0  # for clients that are being answered when the server is to end
@@ -56,7 +63,7 @@ class Limits:
             raise SettingsError(f"{self}", hint="take at least one byte, one client, and more than no time.")
 
 
-class MailServer(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
+class MailServer(socketserver.ThreadingMixIn, _Server):
     """A server of one state file on one socket. `tell` lets clients learn and forget; `report` hears of failures."""
 
     daemon_threads = True
@@ -73,6 +80,11 @@ class MailServer(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
         mode: int = 0o600,
         report: Callable[[BaseException], None] = lambda error: None,
     ) -> None:
+        if _UNIX is None:
+            raise SettingsError(
+                "there are no Unix sockets for Python on this system",
+                hint="ask for one message at a time: tallybayes mail filter STATE, or tallybayes.mail.Filter(path).",
+            )
         self.path, self.tell, self.limits, self.report = path, tell, limits or Limits(), report
         self._place, self._mode, self._own = address, mode, (0, 0)
         self._ready: queue.LifoQueue[_Reader] = queue.LifoQueue()
@@ -81,7 +93,8 @@ class MailServer(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
         self._box_file = (0, 0)
         self._room = threading.BoundedSemaphore(self.limits.clients)
         State(path).close()  # a file that cannot be served is refused before anybody asks
-        super().__init__(address, _Client)
+        where: Any = address
+        super().__init__(where, _Client)
 
     def server_bind(self) -> None:
         """Take the address, for its owner alone; one that a server left behind is taken over."""
@@ -235,7 +248,7 @@ def _clear(place: str) -> None:
         return
     if not stat.S_ISSOCK(found.st_mode):
         raise SettingsError(f"{printable(place, 200)} is there, and is no socket", hint="name a path that is free.")
-    with socket.socket(socket.AF_UNIX) as probe:
+    with socket.socket(_UNIX) as probe:
         probe.settimeout(5)
         try:
             probe.connect(place)

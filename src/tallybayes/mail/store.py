@@ -89,7 +89,7 @@ class Store(State):
     def _begin(self) -> None:
         with self._explained():
             # EXTRA: an acknowledged change outlives a power cut; 64 MB: a batch locks readers out only at its end
-            for pragma in ("secure_delete = ON", "synchronous = EXTRA", "cache_size = -65536"):
+            for pragma in ("secure_delete = ON", "synchronous = EXTRA", "fullfsync = ON", "cache_size = -65536"):
                 self._db.execute(f"PRAGMA {pragma}")
         if self._is_new():
             self._create(*self._given)

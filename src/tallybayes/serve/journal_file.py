@@ -98,7 +98,8 @@ class JournalFile:
             if version > FORMAT:
                 found = f"{self.path} has the format {version}; this release reads up to format {FORMAT}"
                 raise JournalError(found, hint="update tallybayes: a newer release has written it. It is untouched.")
-            for pragma in ("secure_delete = ON", "synchronous = FULL", "foreign_keys = OFF"):
+            # fullfsync: macOS else leaves what was written in the memory that the disk itself has
+            for pragma in ("secure_delete = ON", "synchronous = FULL", "fullfsync = ON", "foreign_keys = OFF"):
                 self._db.execute(f"PRAGMA {pragma}")
             (mode,) = self._db.execute("PRAGMA journal_mode = WAL").fetchone()
             if mode != "wal":

@@ -9,13 +9,11 @@ import codecs
 import csv
 import functools
 import os
-import shutil
-import tempfile
-import weakref
 from collections.abc import Iterator
 from typing import Any
 
 from ...base.errors import DataError
+from ...base.temporary import folder_of
 from ..batch import Wanted, refuse_repeated
 from .careful_csv import NOT_UTF8, TOO_LONG, UNENDED, CarefulReader
 from .file import File, Format
@@ -187,9 +185,7 @@ def _is_utf8(encoding: str) -> bool:
 
 def _as_utf8(owner: object, file: File) -> str:
     """A temporary copy in UTF-8, deleted with its owner."""
-    folder = tempfile.mkdtemp(prefix="tallybayes-")
-    weakref.finalize(owner, shutil.rmtree, folder, ignore_errors=True)
-    path = os.path.join(folder, "utf8.csv")
+    path = os.path.join(folder_of(owner), "utf8.csv")
     decoder = codecs.getincrementaldecoder(file.options.encoding)()
     with open(path, "wb") as out:
         try:

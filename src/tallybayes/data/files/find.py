@@ -56,7 +56,7 @@ def find(given: Any) -> list[Found]:
     return [Found(_openable(p), format, table) for p in found]
 
 
-_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)", re.DOTALL)
+_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://(.*)", re.DOTALL)  # one letter is a drive of Windows
 _SECRET = re.compile(r"(?<=://).*@|\?[^#]*", re.DOTALL)
 
 

@@ -204,8 +204,8 @@ def forget_old(folder: Path) -> None:
     sources = (hashlib.sha256(path.read_bytes()).digest() for path in sorted(_HOME.glob("*.py")))
     stamp = hashlib.sha256(b"".join(sources)).hexdigest()
     kept = folder / _STAMP
-    if kept.exists() and kept.read_text() == stamp:
+    if kept.exists() and kept.read_bytes() == stamp.encode():
         return
     for index in (*folder.glob("*.nbi"), folder / _CHECKED):
         index.unlink(missing_ok=True)
-    kept.write_text(stamp)
+    kept.write_bytes(stamp.encode())

@@ -6,15 +6,14 @@ may be the name of a person.
 
 from __future__ import annotations
 
-import contextlib
 import os
-import shutil
-import tempfile
 from collections.abc import Callable
 from itertools import islice
 from typing import Any
 
 from ...base import canon
+from ...base.disk import on_windows, read_whole
+from ...base.temporary import folder_for_now
 from ..desk import Desk
 from ..journal import KeptRow, Operation
 from ..problems import ApiProblem
@@ -310,14 +309,12 @@ def copy(asked: PageRequest) -> PageAnswer:
 
 def _download(name: str, write: Callable[[str], None]) -> Download:
     """A file that is written now and has no name on the disk by the time it is sent."""
-    folder = tempfile.mkdtemp(prefix="tallybayes-")
-    try:
+    with folder_for_now() as folder:
         path = os.path.join(folder, "file.tb.parquet")
         write(path)
+        if on_windows():  # where a file that is open keeps its name
+            return Download(name, read_whole(path))
         return Download(name, file=open(path, "rb"))  # whoever sends it closes it
-    finally:
-        with contextlib.suppress(OSError):
-            shutil.rmtree(folder)
 
 
 def _name(desk: Desk) -> str:
