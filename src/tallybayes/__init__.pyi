@@ -91,6 +91,7 @@ from .selection.rivals.logistic_twin import logistic_twin as logistic_twin
 from .selection.rivals.nearest import Nearest as Nearest
 from .selection.rivals.nearest import Neighbours as Neighbours
 from .selection.sets.calibrate import prediction_sets as prediction_sets
+from .store import mlflow as mlflow
 from .store.model_file import load as load
 from .store.reveals import Reveals as Reveals
 from .store.sealed import Sealed as Sealed
