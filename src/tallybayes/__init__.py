@@ -80,6 +80,7 @@ _HOMES = {
     "compare": "selection.rivals.compare",
     "compare_models": "selection.measure.saved",
     "count": "selection.choose.fit",
+    "count_grouped": "tally.grouped",
     "count_unlabelled": "tally.unlabelled",
     "cross_validate": "selection.measure.cross_validate",
     "estimate": "model.estimate",
@@ -87,6 +88,7 @@ _HOMES = {
     "example": "data.sources",
     "fit": "selection.choose.fit",
     "forget_source": "selection.audit.sources",
+    "group_queries": "tally.grouped",
     "hopeless": "model.joint.check",  # the first name of check_joint_table
     "infer": "data.infer",
     "learning_curve": "selection.measure.figure_curves",

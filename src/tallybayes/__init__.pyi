@@ -97,6 +97,8 @@ from .store.reveals import Reveals as Reveals
 from .store.sealed import Sealed as Sealed
 from .store.sealed import load_sealed as load_sealed
 from .store.share import SharedCopy as SharedCopy
+from .tally.grouped import count_grouped as count_grouped
+from .tally.grouped import group_queries as group_queries
 from .tally.tally import Tally as Tally
 from .tally.unlabelled import count_unlabelled as count_unlabelled
 from .tally.windows import Windows as Windows

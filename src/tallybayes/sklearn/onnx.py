@@ -98,7 +98,8 @@ class _Columns:
             self.places += [(number, column) for column in range(width)]
         if len(self.places) != estimator.n_features_in_:
             raise DataError(
-                f"{len(self.places)} columns go into a {type(estimator).__name__} of {estimator.n_features_in_} features",
+                f"{len(self.places)} columns go into a {type(estimator).__name__} of {estimator.n_features_in_} "
+                "features",
                 hint="give skl2onnx the columns that the pipeline was fitted to, as X or initial_types.",
             )
 

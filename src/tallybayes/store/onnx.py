@@ -1,8 +1,8 @@
 """A scorer as an ONNX graph in float64, for number, category and vector columns, and for words counted in a matrix.
 
 Inputs are one tensor per column: strings for a category ("" for missing), doubles for a number (NaN for missing),
-rows × positions for a vector or for amounts of words. Outputs are `label` and `probabilities`, in this order, with an underscore behind a name
-that a column has. Only standard operators are used.
+rows × positions for a vector or for amounts of words. Outputs are `label` and `probabilities`, in this order, with an
+underscore behind a name that a column has. Only standard operators are used.
 """
 
 from __future__ import annotations
