@@ -37,6 +37,8 @@ WHERE = {  # third parties and the only rooms that import them
     "python_calamine": ("data.files",),
     "matplotlib": ("explain.plots",),
     "onnx": ("store",),
+    "mlflow": ("store",),
+    "skl2onnx": ("sklearn",),
     "pyspark": ("tally.spark",),
     "click": ("cli",),
     "rich": ("cli",),

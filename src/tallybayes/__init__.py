@@ -81,6 +81,7 @@ _HOMES = {
     "compare": "selection.rivals.compare",
     "compare_models": "selection.measure.saved",
     "count": "selection.choose.fit",
+    "count_grouped": "tally.grouped",
     "count_unlabelled": "tally.unlabelled",
     "cross_validate": "selection.measure.cross_validate",
     "estimate": "model.estimate",
@@ -88,6 +89,7 @@ _HOMES = {
     "example": "data.sources",
     "fit": "selection.choose.fit",
     "forget_source": "selection.audit.sources",
+    "group_queries": "tally.grouped",
     "hopeless": "model.joint.check",  # the first name of check_joint_table
     "infer": "data.infer",
     "learning_curve": "selection.measure.figure_curves",
@@ -112,7 +114,12 @@ _HOMES = {
     "validation_curve": "selection.measure.figure_curves",
 }
 # public as a whole
-_MODULES = {"families": "families", "metrics": "selection.measure.metrics", "plots": "explain.plots"}
+_MODULES = {
+    "families": "families",
+    "metrics": "selection.measure.metrics",
+    "mlflow": "store.mlflow",
+    "plots": "explain.plots",
+}
 
 # Names that will go: what each is called now, and the release it goes with. docs/versions.md has the rules
 _GOING: dict[str, tuple[str, str]] = {}

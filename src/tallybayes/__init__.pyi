@@ -92,11 +92,14 @@ from .selection.rivals.logistic_twin import logistic_twin as logistic_twin
 from .selection.rivals.nearest import Nearest as Nearest
 from .selection.rivals.nearest import Neighbours as Neighbours
 from .selection.sets.calibrate import prediction_sets as prediction_sets
+from .store import mlflow as mlflow
 from .store.model_file import load as load
 from .store.reveals import Reveals as Reveals
 from .store.sealed import Sealed as Sealed
 from .store.sealed import load_sealed as load_sealed
 from .store.share import SharedCopy as SharedCopy
+from .tally.grouped import count_grouped as count_grouped
+from .tally.grouped import group_queries as group_queries
 from .tally.tally import Tally as Tally
 from .tally.unlabelled import count_unlabelled as count_unlabelled
 from .tally.windows import Windows as Windows

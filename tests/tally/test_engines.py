@@ -29,6 +29,10 @@ from tallybayes.data.sources import Batch, open_source
 from tallybayes.selection.splits import by_hash
 
 duckdb, pl = map(optional.package, ("duckdb", "polars"))
+
+# Ibis 12 asks DuckDB 2 by names that DuckDB is about to drop
+pytestmark = pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning")
+
 ROWS = 700
 TARGET = "label"
 WORDS = ["offer", "meeting", "Straße", "naïve", "prize", "lunch", "the", "of", "and", "免费", "it's", "e-mail"]
@@ -170,9 +174,31 @@ def as_sqlite(table: pa.Table, folder: Path) -> Any:
     return tb.read("SELECT * FROM t ORDER BY rowid", connection=con)
 
 
+def as_ibis(table: pa.Table, folder: Path) -> Any:
+    return pytest.importorskip("ibis").memtable(table)
+
+
+def as_ibis_of_duckdb(table: pa.Table, folder: Path) -> Any:
+    con = pytest.importorskip("ibis").duckdb.connect()
+    con.con.register("given", table)
+    con.con.execute("CREATE TABLE t AS FROM given")
+    return con.table("t")
+
+
+def as_narwhals(native: Any) -> Any:
+    return pytest.importorskip("narwhals").from_native(native)
+
+
 ENGINES: list[tuple[str, Opener]] = [
     ("pandas", as_pandas),
     ("polars", lambda table, folder: pl.from_arrow(table)),
+    ("polars, lazy", lambda table, folder: pl.from_arrow(table).lazy()),
+    ("narwhals of pandas", lambda table, folder: as_narwhals(as_pandas(table, folder))),
+    ("narwhals of arrow, lazy", lambda table, folder: as_narwhals(table).lazy()),
+    ("narwhals of polars, lazy", lambda table, folder: as_narwhals(pl.from_arrow(table).lazy())),
+    ("narwhals of duckdb, lazy", lambda table, folder: as_narwhals(duckdb.from_arrow(table))),
+    ("ibis", as_ibis),
+    ("ibis of duckdb", as_ibis_of_duckdb),
     ("arrow", lambda table, folder: table),
     ("arrow stream", lambda table, folder: table.to_reader(max_chunksize=64)),
     ("list of dicts", lambda table, folder: rows_of(table)),

@@ -177,7 +177,7 @@ def arrow_batches(reader: Any) -> Iterator[Batch]:
         start += piece.num_rows
         yield from batch.cut(BATCH_ROWS)
     if start == 0:
-        yield Batch({n: array([], f.type) for n, f in zip(names, reader.schema, strict=True)}, 0)
+        yield Batch({n: plain(pa.nulls(0, f.type)) for n, f in zip(names, reader.schema, strict=True)}, 0)
 
 
 def unbroken(pieces: Iterable[Any], what: str, *errors: type[Exception]) -> Iterator[Any]:

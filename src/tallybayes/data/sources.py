@@ -1,8 +1,9 @@
 """Anything tabular → batches of named columns.
 
-Taken: paths, folders and globs of files, addresses of databases, and lists of such; pandas, polars and pyarrow frames,
-DuckDB relations and whatever else speaks the Arrow stream interface; dicts of columns; lists or iterators of dicts;
-NumPy and SciPy sparse matrices with their labels beside them; Spark frames, which stay where they are.
+Taken: paths, folders and globs of files, addresses of databases, and lists of such; frames of pandas, polars, pyarrow,
+Ibis, Narwhals and Modin, DuckDB relations and whatever else speaks the Arrow stream interface; dicts of columns; lists
+or iterators of dicts; NumPy and SciPy sparse matrices with their labels beside them; Spark frames, which stay where
+they are.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ..base import canon, threads
+from ..base import canon
 from ..base.errors import DataError, SettingsError, unknown
 from ..base.lazy import scipy
 from .batch import (
@@ -37,7 +38,8 @@ from .batch import (
     batches_of_rows,
     refuse_repeated,
 )
-from .columns import as_column, odd_in_polars
+from .columns import as_column
+from .frames import from_pandas, from_polars, is_odd_polars, lazy_source, package_of, unwrapped
 
 __all__ = [
     "HIDDEN", "LABELS", "MATRIX", "ROW", "SHARES", "WEIGHTS", "Batch", "Source", "Wanted", "example", "on_engine",
@@ -46,7 +48,6 @@ __all__ = [
 
 _EXAMPLES = ("examples", "../../examples")  # beside the package's files once it is installed, else those of a checkout
 LABELS = "y"  # labels given beside the data are a column of this name unless the caller names another
-_MANY_CELLS = 1 << 20  # of a frame: converting so many takes longer than starting threads
 
 
 def open_source(data: Any, y: Any = None, *, weights: Any = None, target: str | None = None) -> Source:
@@ -137,7 +138,7 @@ _ENGINES = {
 
 def _elsewhere(data: Any) -> Source | None:
     """The source of a frame whose rows live elsewhere; its package is known by name and never imported for it."""
-    engine = _ENGINES.get(type(data).__module__.partition(".")[0])
+    engine = _ENGINES.get(package_of(data))
     if engine is None:
         return None
     source: Source | None = import_module(engine).opened(data)
@@ -145,17 +146,18 @@ def _elsewhere(data: Any) -> Source | None:
 
 
 def _open(data: Any) -> Source:
-    module = type(data).__module__.partition(".")[0]
     if isinstance(data, Batch):
         return _memory(data)
-    if (source := _elsewhere(data)) is not None:
+    data = unwrapped(data)
+    module = package_of(data)
+    if (source := _elsewhere(data) or lazy_source(data)) is not None:
         return source
     if isinstance(data, (str, os.PathLike)) or module in ("duckdb", "_duckdb") or _are_paths(data):
         return read(data)
     if module == "pandas" and hasattr(data, "columns"):
-        return _memory(_from_pandas(data))
-    if module == "polars" and _odd_polars(data):
-        return _memory(_from_mapping({c.name: c for c in data.get_columns()}))
+        return _memory(from_pandas(data))
+    if module == "polars" and hasattr(data, "get_columns") and is_odd_polars(data):
+        return _memory(from_polars(data))
     if isinstance(data, pa.RecordBatchReader):
         return Source(lambda: arrow_batches(data), once=True, arrow=True)
     if isinstance(data, pa.RecordBatch):
@@ -176,15 +178,9 @@ def _open(data: Any) -> Source:
         return Source(lambda: batches_of_rows(data), once=True)
     raise DataError(
         f"data of type {type(data).__name__} is not a table",
-        hint="give a path, a pandas, polars or Arrow frame, a dict of columns, a list of dicts, or a matrix with "
+        hint="give a path, a pandas, polars, Arrow or Ibis frame, a dict of columns, a list of dicts, or a matrix with "
         "y=labels.",
     )
-
-
-def _odd_polars(frame: Any) -> bool:
-    """Whether a frame of polars cannot hand itself over: a type is odd, or a NUL is in a name, at which it dies."""
-    odd = any(map(odd_in_polars, getattr(frame, "dtypes", ())))
-    return odd or any("\0" in name for name in getattr(frame, "columns", ()))
 
 
 def _are_paths(data: Any) -> bool:
@@ -196,14 +192,6 @@ def _are_paths(data: Any) -> bool:
 
 def _memory(batch: Batch) -> Source:
     return Source(lambda: batch.cut(BATCH_ROWS), rows=batch.rows)
-
-
-def _from_pandas(frame: Any) -> Batch:
-    names = [str(c) for c in frame.columns]
-    refuse_repeated(names)
-    series = [frame.iloc[:, i] for i in range(len(names))]
-    columns = threads.each(as_column, series) if frame.size > _MANY_CELLS else map(as_column, series)
-    return Batch(dict(zip(names, columns, strict=True)), len(frame))
 
 
 def _from_array(data: np.ndarray[Any, Any]) -> Batch:
@@ -249,6 +237,11 @@ def _beside(source: Source, extra: Mapping[str, Any]) -> Source:
         if isinstance(values, (str, bytes)) or not (hasattr(values, "__len__") or hasattr(values, "__iter__")):
             what = "weights" if name == WEIGHTS else "labels"
             raise DataError(f"{values!r} as {what} of the rows", hint="give one for each row, or the name of a column.")
+        if package_of(values) == "ibis":
+            raise DataError(
+                "an Ibis column beside the rows: two queries may give their rows in different orders",
+                hint="keep it in the table and name it there: target='…', weights='…'.",
+            )
     columns = {name: as_column(_flat(values)) for name, values in extra.items()}
 
     def joined(batches: Iterator[Batch]) -> Iterator[Batch]:

@@ -20,6 +20,7 @@ except ImportError as error:
 from .categorical import CategoricalNB
 from .gaussian import GaussianNB
 from .mixed import NaiveBayes
+from .onnx import register_onnx
 from .words import BernoulliNB, ComplementNB, MultinomialNB
 
-__all__ = ["BernoulliNB", "CategoricalNB", "ComplementNB", "GaussianNB", "MultinomialNB", "NaiveBayes"]
+__all__ = ["BernoulliNB", "CategoricalNB", "ComplementNB", "GaussianNB", "MultinomialNB", "NaiveBayes", "register_onnx"]

@@ -274,7 +274,7 @@ class TallyClassifier(ClassifierMixin, BaseEstimator):
         """X, or X and y, checked once and turned into arrays."""
         if not reset and isinstance(y, str) and self._is_ready(X):
             return X
-        return validate_data(self, X, y, reset=reset, **self._x_checks)
+        return validate_data(self, labels.frame(X), y, reset=reset, **self._x_checks)
 
     def _is_ready(self, X: Any) -> bool:
         """Whether there is nothing to check that reading does not: checking takes longer than one row's answer."""

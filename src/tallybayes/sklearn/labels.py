@@ -1,4 +1,4 @@
-"""Labels, weights and random states as scikit-learn's users give them → as a tally and a model take them."""
+"""Frames, labels, weights and random states as scikit-learn's users give them → as a tally and a model take them."""
 
 from __future__ import annotations
 
@@ -9,14 +9,27 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import sklearn
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import check_array
 
 from ..base import canon
 from ..base.arrays import Floats, Ints
 from ..base.errors import DataError, SettingsError, in_our_words
+from ..data.frames import eager, package_of
 
 Labels = np.ndarray[Any, Any]
+_ASKS_INTERCHANGE = tuple(map(int, sklearn.__version__.split(".")[:2])) < (1, 9)  # for the names of columns
+
+
+def frame(X: Any) -> Any:
+    """X as scikit-learn can look at it: the rows of a lazy frame, and a frame whose names it finds."""
+    if isinstance(X, np.ndarray):
+        return X
+    X = eager(X)
+    if _ASKS_INTERCHANGE and package_of(X) == "polars" and hasattr(X, "get_columns"):
+        return X if hasattr(X, "__dataframe__") else X.to_arrow()  # polars 2 has no such interface
+    return X
 
 
 def encoded(y: Labels) -> pa.DictionaryArray:

@@ -85,6 +85,7 @@ class NaiveBayes(TallyClassifier):
             self._one_text = False
         if isinstance(X, str):
             raise DataError("X is one text", hint="give a list of texts, one for each row: [text].")
+        X = labels.frame(X)
         if (texts := one_text_column(X, gone=self._one_text)) is not None:
             self._one_text = reset or self._one_text
             X = pa.table({self._text_name(reset): texts})

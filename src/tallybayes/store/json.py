@@ -25,7 +25,7 @@ from ..families.forms import BlendForm, Form, PairForm
 from .sealed import Sealed
 
 VERSION = 1
-_SAID = {"weights", "lengths", "lead", "offsets"}  # settings that a scorer states, offsets with where it starts
+_SAID = {"classes", "weights", "lengths", "lead", "offsets"}  # what a scorer states, offsets with where it starts
 
 
 def pieces(sealed: Sealed, format: str) -> list[dict[str, Any]]:

@@ -1,13 +1,14 @@
-"""A scorer as an ONNX graph in float64, for number, category and vector columns.
+"""A scorer as an ONNX graph in float64, for number, category and vector columns, and for words counted in a matrix.
 
 Inputs are one tensor per column: strings for a category ("" for missing), doubles for a number (NaN for missing),
-rows × positions for a vector. Outputs are `label` and `probabilities`, in this order, with an underscore behind a name
-that a column has. Only standard operators are used.
+rows × positions for a vector or for amounts of words. Outputs are `label` and `probabilities`, in this order, with an
+underscore behind a name that a column has. Only standard operators are used.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,10 +25,30 @@ from .sealed import Sealed
 OPSET, ML_OPSET, IR = 18, 3, 9
 _INT64 = 1 << 63
 _IMPOSSIBLE = -1e305  # below any bound of a blend
+_KINDS = ("category", "number", "vector", "pair", "gap")
+Reader = Callable[["OnnxGraph", dict[str, Any]], str]
+
+
+@dataclass(frozen=True)
+class OnnxAnswers:
+    """How answers are written: the labels of the classes, in which order, and whether probabilities are float64."""
+
+    labels: Sequence[Any]
+    order: Sequence[int] | None = None  # of the model's classes
+    wide: bool = True
 
 
 def onnx_bytes(sealed: Sealed) -> bytes:
     """The graph as the bytes of an .onnx file."""
+    raw: bytes = onnx_model(sealed).SerializeToString()
+    return raw
+
+
+def onnx_model(sealed: Sealed, reader: Reader | None = None, answers: OnnxAnswers | None = None) -> Any:
+    """The graph as an onnx.ModelProto.
+
+    `reader` makes the inputs and says which tensor a column is, if they are not one for each column.
+    """
     try:
         import onnx
     except ImportError:
@@ -35,10 +56,11 @@ def onnx_bytes(sealed: Sealed) -> bytes:
             "exporting to ONNX needs the package onnx", hint="install it: pip install 'tallybayes[onnx]'."
         ) from None
     start, all_pieces = sealed._model.start, list(pieces(sealed, "ONNX"))
-    graph = _Graph(onnx, [name for column in sealed.schema.counted for name in column.inputs])
+    graph = OnnxGraph(onnx, [name for column in sealed.schema.counted for name in column.inputs], reader)
     total = begin = graph.constant(start[None, :])
     for piece in all_pieces:
-        if piece["kind"] not in ("category", "number", "vector", "pair", "gap"):
+        piece["width"] = sealed.schema[piece["name"]].width
+        if piece["kind"] not in _KINDS and not _is_matrix_of_words(piece):
             raise SettingsError(
                 f"column {piece['name']!r} is a {piece['kind']}, which ONNX has no standard operators for",
                 hint="export to 'sealed' or 'json', or leave the column out of the model.",
@@ -57,25 +79,31 @@ def onnx_bytes(sealed: Sealed) -> bytes:
     if total == begin and graph.inputs:  # no column says anything, but there are as many answers as rows
         rows = graph.node("Shape", graph.inputs[0].name, end=1)
         total = graph.node("Expand", total, graph.node("Concat", rows, graph.whole(len(start)), axis=0))
-    _answers(graph, total, sealed)
+    _answers(graph, total, sealed, OnnxAnswers(sealed.classes) if answers is None else answers)
     return graph.finished()
 
 
-class _Graph:
+def _is_matrix_of_words(piece: dict[str, Any]) -> bool:
+    """Whether words are the columns of a matrix, whose amounts ONNX can multiply; texts it cannot cut."""
+    return piece["width"] is not None and piece["form"] in ("words", "presence") and "length_exponent" not in piece
+
+
+class OnnxGraph:
     """Nodes, constants and inputs as they are put together; names of columns appear only as names of inputs."""
 
-    def __init__(self, onnx: Any, columns: Sequence[str]) -> None:
+    def __init__(self, onnx: Any, columns: Sequence[str], reader: Reader | None = None) -> None:
         if "" in columns:
             raise SettingsError(
                 "ONNX has no inputs without a name, and a column is called ''", hint="rename the column."
             )
-        self.onnx, self.columns = onnx, set(columns)
+        self.onnx, self.columns, self.reader = onnx, set(columns), reader
         self.nodes: list[Any] = []
         self.inputs: list[Any] = []
         self.outputs: list[Any] = []
         self.constants: list[Any] = []
 
     def constant(self, value: Any) -> str:
+        """The name of a constant: an array of numbers, or texts."""
         name = self.own(f"c{len(self.constants)}")
         if isinstance(value, np.ndarray):
             tensor = self.onnx.numpy_helper.from_array(value, name)
@@ -92,6 +120,7 @@ class _Graph:
         return name
 
     def whole(self, *values: int) -> str:
+        """The name of a constant of whole numbers."""
         return self.constant(np.array(values, dtype=np.int64))
 
     def node(
@@ -104,27 +133,31 @@ class _Graph:
         return names[0]
 
     def input(self, piece: dict[str, Any]) -> str:
+        """The name of the tensor that a column is."""
         name: str = piece["name"]
+        if self.reader is not None:
+            return self.reader(self, piece)
         if all(i.name != name for i in self.inputs):  # a pair reads what other columns read
             kind = self.onnx.TensorProto.STRING if piece["kind"] == "category" else self.onnx.TensorProto.DOUBLE
-            shape = ["rows", f"positions{len(self.inputs)}"] if piece["kind"] == "vector" else ["rows"]
+            shape = ["rows", f"positions{len(self.inputs)}"] if piece["kind"] in ("vector", "bag") else ["rows"]
             self.inputs.append(self.onnx.helper.make_tensor_value_info(name, kind, shape))
         return name
 
     def output(self, name: str, kind: int, shape: list[Any]) -> None:
+        """Declare what comes out."""
         self.outputs.append(self.onnx.helper.make_tensor_value_info(name, kind, shape))
 
-    def finished(self) -> bytes:
+    def finished(self) -> Any:
+        """The graph as a model that ONNX has checked."""
         helper = self.onnx.helper
         graph = helper.make_graph(self.nodes, "tallybayes", self.inputs, self.outputs, self.constants)
         opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", ML_OPSET)]
         model = helper.make_model(graph, opset_imports=opsets, ir_version=IR, producer_name="tallybayes")
         self.onnx.checker.check_model(model)
-        raw: bytes = model.SerializeToString()
-        return raw
+        return model
 
 
-def _table(graph: _Graph, piece: dict[str, Any], n_classes: int) -> str:
+def _table(graph: OnnxGraph, piece: dict[str, Any], n_classes: int) -> str:
     """One row of the table per value, one for values never seen, one of zeros for missing."""
     if piece["kind"] == "gap":
         return _gap(graph, piece, n_classes)
@@ -138,7 +171,7 @@ def _table(graph: _Graph, piece: dict[str, Any], n_classes: int) -> str:
     return graph.node("Gather", rows, at, axis=0)
 
 
-def _gap(graph: _Graph, piece: dict[str, Any], n_classes: int) -> str:
+def _gap(graph: OnnxGraph, piece: dict[str, Any], n_classes: int) -> str:
     """The row of the table for a missing value, or for one that is there."""
     x = graph.input(piece["of"])
     logs = dict(zip(piece["values"], piece["logs"].reshape(-1, n_classes), strict=True))
@@ -153,14 +186,14 @@ def _gap(graph: _Graph, piece: dict[str, Any], n_classes: int) -> str:
     return graph.node("Gather", rows, at, axis=0)
 
 
-def _steps(graph: _Graph, piece: dict[str, Any], n_classes: int) -> str:
+def _steps(graph: OnnxGraph, piece: dict[str, Any], n_classes: int) -> str:
     """How many starts are not above the value is the row of the table."""
     at = _passed(graph, graph.input(piece), piece["starts"])
     rows = np.vstack([piece["logs"], np.zeros((1, n_classes))])
     return graph.node("Gather", graph.constant(rows), at, axis=0)
 
 
-def _passed(graph: _Graph, x: str, edges: Floats) -> str:
+def _passed(graph: OnnxGraph, x: str, edges: Floats) -> str:
     """How many edges are not above each value; one more than there are for NaN."""
     column = graph.node("Unsqueeze", x, graph.whole(1))
     more = graph.constant(np.concatenate([edges, [np.inf]])[None, :])
@@ -169,7 +202,7 @@ def _passed(graph: _Graph, x: str, edges: Floats) -> str:
     return graph.node("ReduceSum", ones, graph.whole(1), keepdims=0)
 
 
-def _bell(graph: _Graph, piece: dict[str, Any], n_classes: int) -> str | None:
+def _bell(graph: OnnxGraph, piece: dict[str, Any], n_classes: int) -> str | None:
     """The log density of a normal or Student-t curve, summed over positions; 0 where a number is missing."""
     x = graph.input(piece)
     if len(piece["location"]) == 0:
@@ -196,7 +229,7 @@ def _bell(graph: _Graph, piece: dict[str, Any], n_classes: int) -> str | None:
     return graph.node("ReduceSum", log, graph.whole(1), keepdims=0)
 
 
-def _poisson(graph: _Graph, piece: dict[str, Any], n_classes: int) -> str:
+def _poisson(graph: OnnxGraph, piece: dict[str, Any], n_classes: int) -> str:
     """x·log λ + offset, mostly −λ, up to what all classes share; 0 for missing and for negative numbers."""
     x = graph.node("Unsqueeze", graph.input(piece), graph.whole(1))
     rate = piece["rate"]
@@ -212,7 +245,46 @@ def _poisson(graph: _Graph, piece: dict[str, Any], n_classes: int) -> str:
     return graph.node("Where", there, log, graph.constant(np.zeros(1)))
 
 
-def _blend(graph: _Graph, piece: dict[str, Any], n_classes: int) -> str | None:
+def _words(graph: OnnxGraph, piece: dict[str, Any], n_classes: int) -> str:
+    """The amounts of words times what each of them says."""
+    x = graph.input(piece)
+    if piece["once"]:
+        x = _present(graph, x)
+    return _product(graph, x, _by_position(piece, piece["logs"], piece["unseen"]))
+
+
+def _presence(graph: OnnxGraph, piece: dict[str, Any], n_classes: int) -> str:
+    """What the words that are there say, and those that are not."""
+    x = _present(graph, graph.input(piece))
+    gone = graph.node("Sub", graph.constant(np.array(1.0)), x)
+    nothing = np.zeros(n_classes)
+    there, absent = (_by_position(piece, piece[name], nothing) for name in ("present", "absent"))
+    return graph.node("Add", _product(graph, x, there), _product(graph, gone, absent))
+
+
+def _by_position(piece: dict[str, Any], logs: Floats, unseen: Floats) -> Floats:
+    """A row of logs for each column of the matrix."""
+    out = np.tile(np.asarray(unseen, dtype=np.float64), (piece["width"], 1))
+    out[[int(word) for word in piece["words"]]] = logs
+    return out
+
+
+def _present(graph: OnnxGraph, x: str) -> str:
+    return graph.node("Cast", graph.node("Greater", x, graph.constant(np.zeros(1))), to=graph.onnx.TensorProto.DOUBLE)
+
+
+def _product(graph: OnnxGraph, x: str, logs: Floats) -> str:
+    """Rows × positions times positions × classes; a class is impossible where a word that is there makes it so."""
+    never = np.isneginf(logs)
+    sums = graph.node("MatMul", x, graph.constant(np.where(never, 0.0, logs)))
+    if not never.any():
+        return sums
+    struck = graph.node("MatMul", _present(graph, x), graph.constant(never.astype(np.float64)))
+    out = graph.node("Greater", struck, graph.constant(np.zeros(1)))
+    return graph.node("Where", out, graph.constant(np.array([-np.inf])), sums)
+
+
+def _blend(graph: OnnxGraph, piece: dict[str, Any], n_classes: int) -> str | None:
     """The sum of what several forms say, each by its share and at most `most` against a class."""
     total = None
     for own in piece["parts"]:
@@ -226,7 +298,7 @@ def _blend(graph: _Graph, piece: dict[str, Any], n_classes: int) -> str | None:
     return total
 
 
-def _pair(graph: _Graph, piece: dict[str, Any], n_classes: int) -> str:
+def _pair(graph: OnnxGraph, piece: dict[str, Any], n_classes: int) -> str:
     """A table over two places, with one more place of zeros on each side: missing, or never seen."""
     logs = np.pad(piece["logs"], ((0, 1), (0, 1), (0, 0)))
     u, v = (_place(graph, side, size) for side, size in zip(piece["sides"], piece["logs"].shape, strict=False))
@@ -234,7 +306,7 @@ def _pair(graph: _Graph, piece: dict[str, Any], n_classes: int) -> str:
     return graph.node("Gather", graph.constant(logs.reshape(-1, n_classes)), at, axis=0)
 
 
-def _place(graph: _Graph, side: dict[str, Any], other: int) -> str:
+def _place(graph: OnnxGraph, side: dict[str, Any], other: int) -> str:
     """The place of a value, or one more than there are."""
     if side["kind"] == "number":
         return _passed(graph, graph.input(side), np.array(side["cuts"], dtype=np.float64))
@@ -246,13 +318,13 @@ def _place(graph: _Graph, side: dict[str, Any], other: int) -> str:
     )  # fmt: skip
 
 
-_FORMS: dict[str, Callable[[_Graph, dict[str, Any], int], str | None]] = {
-    "blend": _blend, "normal": _bell, "pair": _pair, "poisson": _poisson, "steps": _steps, "student": _bell,
-    "table": _table,
+_FORMS: dict[str, Callable[[OnnxGraph, dict[str, Any], int], str | None]] = {
+    "blend": _blend, "normal": _bell, "pair": _pair, "poisson": _poisson, "presence": _presence, "steps": _steps,
+    "student": _bell, "table": _table, "words": _words,
 }  # fmt: skip
 
 
-def _bent(graph: _Graph, apart: str, lead: MarginScaling) -> str:
+def _bent(graph: OnnxGraph, apart: str, lead: MarginScaling) -> str:
     """Distances to the best class times scale · lead^exponent; as they are where no second class is possible."""
     two = graph.node("TopK", apart, graph.whole(2), axis=1, beside=("places",))
     second = graph.node("Neg", graph.node("Slice", two, graph.whole(1), graph.whole(2), graph.whole(1)))
@@ -263,7 +335,7 @@ def _bent(graph: _Graph, apart: str, lead: MarginScaling) -> str:
     return graph.node("Where", alone, apart, graph.node("Mul", apart, times))
 
 
-def _answers(graph: _Graph, total: str, sealed: Sealed) -> None:
+def _answers(graph: OnnxGraph, total: str, sealed: Sealed, answers: OnnxAnswers) -> None:
     """Where every class is impossible the prior answers; then exp(score − largest) over its sum."""
     n = len(sealed.classes)
     prior = graph.constant(sealed._model.start[None, :])
@@ -276,10 +348,15 @@ def _answers(graph: _Graph, total: str, sealed: Sealed) -> None:
     above = graph.node("Exp", graph.node("Sub", total, graph.node("ReduceMax", total, axis, keepdims=1)))
     kind = graph.onnx.TensorProto
     label, probabilities = graph.own("label"), graph.own("probabilities")
-    graph.node("Div", above, graph.node("ReduceSum", above, axis, keepdims=1), out=probabilities)
-    best = graph.node("ArgMax", probabilities, axis=1, keepdims=0)
-    whole = sealed.schema.label_type == "int" and all(type(c) is int and -_INT64 <= c < _INT64 for c in sealed.classes)
-    labels = graph.whole(*sealed.classes) if whole else graph.constant([str(canon.text(c)) for c in sealed.classes])
+    share, plain = graph.node("ReduceSum", above, axis, keepdims=1), answers.order is None and answers.wide
+    exact = graph.node("Div", above, share, out=probabilities if plain else None)
+    if answers.order is not None:
+        exact = graph.node("Gather", exact, graph.whole(*answers.order), axis=1)
+    if not plain:
+        graph.node("Cast", exact, out=probabilities, to=kind.DOUBLE if answers.wide else kind.FLOAT)
+    best = graph.node("ArgMax", exact, axis=1, keepdims=0)
+    whole = all(type(c) is int and -_INT64 <= c < _INT64 for c in answers.labels)
+    labels = graph.whole(*answers.labels) if whole else graph.constant([str(canon.text(c)) for c in answers.labels])
     graph.node("Gather", labels, best, out=label, axis=0)
     graph.output(label, kind.INT64 if whole else kind.STRING, ["rows"])
-    graph.output(probabilities, kind.DOUBLE, ["rows", n])
+    graph.output(probabilities, kind.DOUBLE if answers.wide else kind.FLOAT, ["rows", n])
