@@ -6,7 +6,7 @@ SOAK_MINUTES ?= 60
 SOAK_SEED ?= 0
 PIP = $(VENV)/bin/pip --disable-pip-version-check --quiet
 
-.PHONY: bench help demo test test-all soak check coverage requirements clean
+.PHONY: bench help demo docs test test-all soak check coverage requirements clean
 
 help:
 	@echo "make demo       install, fit a model on an example and show it"
@@ -15,6 +15,7 @@ help:
 	@echo "make soak       one model under load for an hour (SOAK_MINUTES=60): digests right, memory flat"
 	@echo "make bench      every benchmark beside its peer (about two minutes); renews docs/benchmarks.md"
 	@echo "make check      ruff, mypy, import-linter"
+	@echo "make docs       the site in build/site: every example run, every link followed, built twice to the same bytes"
 	@echo "make coverage   tests with branch coverage of the core"
 
 $(VENV)/bin/python:
@@ -34,6 +35,15 @@ $(VENV)/.test: $(VENV)/.run requirements/test.txt requirements/spark.txt require
 	@if command -v chromium >/dev/null; then $(PIP) install --require-hashes --no-deps -r requirements/browser.txt; \
 	else echo "no Chromium found: the tests in a browser will be skipped"; fi
 	@touch $@
+
+$(VENV)/.docs: $(VENV)/.test requirements/docs.txt
+	$(PIP) install --require-hashes --no-deps -r requirements/docs.txt
+	@touch $@
+
+# The examples of pages, docstrings and notebooks run first, those of the gallery while it is drawn
+docs: $(VENV)/.docs
+	$(RUN) -m pytest -n 2 --dist loadgroup tests/test_docs.py tests/test_notebooks.py tests/test_site.py
+	$(RUN) docs/build_site.py
 
 bench: $(VENV)/.test
 	$(RUN) benchmarks/run.py --write docs/benchmarks.md
@@ -80,6 +90,9 @@ requirements:
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
 	  --no-emit-index-url --no-emit-find-links --extra browser pyproject.toml \
 	  -c requirements/test.txt -o requirements/browser.txt
+	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
+	  --no-emit-index-url --no-emit-find-links --extra docs pyproject.toml \
+	  -c requirements/test.txt -o requirements/docs.txt
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage*
+	rm -rf $(VENV) build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage*
