@@ -111,7 +111,12 @@ _HOMES = {
     "validation_curve": "selection.measure.figure_curves",
 }
 # public as a whole
-_MODULES = {"families": "families", "metrics": "selection.measure.metrics", "plots": "explain.plots"}
+_MODULES = {
+    "datasets": "data.made.datasets",
+    "families": "families",
+    "metrics": "selection.measure.metrics",
+    "plots": "explain.plots",
+}
 
 __all__ = sorted([*_HOMES, *_MODULES])
 
