@@ -17,12 +17,16 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent / "gallery"
 GROUPS = {
-    "How an answer comes about": (),
-    "What is counted, and what is believed": (),
-    "How good it is": (),
-    "Promises and choices": (),
-    "Rows that come and go": (),
-}
+    "How an answer comes about": ("waterfall", "nomogram", "along_a_number", "what_would_change_it", "words"),
+    "What is counted, and what is believed": (
+        "number", "category", "three_families", "regions", "beta", "dirichlet", "smoothing", "joint_table", "twin",
+    ),
+    "How good it is": (
+        "reliability", "confusion", "roc", "precision_recall", "learning_curve", "bandwidth", "importance",
+    ),
+    "Promises and choices": ("sets", "costs", "labelling", "wrong_labels"),
+    "Rows that come and go": ("forgetting", "windows", "drift"),
+}  # fmt: skip
 INK, GRID = "#010203", "#020304"  # stand in a drawing for the page's own colours
 PAPER = {"light": {INK: "#1c2128", GRID: "#d8dee4"}, "dark": {INK: "#e6e8eb", GRID: "#3a4049"}}
 STYLE: dict[str, Any] = {

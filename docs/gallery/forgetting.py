@@ -1,6 +1,6 @@
 """A row that leaves no trace.
 
-The probability of flu for one patient while ten others are learnt one after the other, and forgotten again in another order. The last
+How likely one member is to leave while ten others are learnt one after the other, and forgotten again in another order. The last
 point is the first, to the last bit.
 """
 

@@ -8,7 +8,7 @@ import matplotlib.pyplot as plt
 
 import tallybayes as tb
 
-tickets = tb.datasets.tickets(1500)
-schema = tb.Schema([tb.Column("text", "text")], target="queue")
-tb.learning_curve(tickets, schema, settings=tb.Settings(), sizes=(15, 30, 60, 120, 300, 600, 1200)).plot()
+club = tb.datasets.mixed(2000)
+schema = tb.infer(club, "leaves", kinds={"joined": "ignore", "note": "ignore"})
+tb.learning_curve(club, schema, settings=tb.Settings(), sizes=(25, 50, 100, 200, 400, 800, 1600)).plot()
 plt.show()

@@ -13,5 +13,5 @@ models = {"counts alone": tb.textbook(seen, "fault"), "what fit chooses": tb.fit
 figure, axes = plt.subplots(1, 2, figsize=(9, 4), sharey=True)
 for ax, (name, model) in zip(axes, models.items()):
     tb.plots.ReliabilityDisplay.from_predictions(new["fault"], model.predict_proba(new), model.classes).plot(ax)
-    ax.set_title(name, loc="right", fontsize=10)
+    ax.text(0.03, 0.93, name, transform=ax.transAxes)
 plt.show()

@@ -1,7 +1,7 @@
 """What a promise costs.
 
 Sets of queues that hold the right one as often as asked: the surer they must be, the larger they are. Dots are the share that was
-right on new tickets.
+right on new tickets; the likeliest queue is always in.
 """
 
 import matplotlib.pyplot as plt
@@ -10,7 +10,7 @@ import tallybayes as tb
 
 seen, new = tb.datasets.tickets(400), tb.datasets.tickets(1000, seed=1)
 model = tb.textbook(seen, "queue", kinds={"text": "text", "customer": "ignore"}).with_sets(seen)
-asked = [0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99]
+asked = [0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.99]
 sets = [model.predict_set(new, coverage=c) for c in asked]
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.4))
 left.plot(asked, [s.members.sum(axis=1).mean() for s in sets], "o-")

@@ -9,10 +9,10 @@ import matplotlib.pyplot as plt
 import tallybayes as tb
 
 humps = tb.datasets.humps(1500)
-figure, axes = plt.subplots(1, 3, figsize=(9, 3.2), sharey=True)
+figure, axes = plt.subplots(1, 3, figsize=(9, 3.6), sharey=True)
 for ax, family in zip(axes, ("gaussian", "kernel", "bins")):
     model = tb.textbook(humps, "shape", families=family)
     right = (model.predict(humps) == humps["shape"]).mean()
     model.plot.densities("x", ax=ax)
-    ax.set_title(f"{family}: {right:.0%} right", loc="left", y=1.12, fontsize=10)
+    ax.set_xlabel(f"{family}: {right:.0%} right")
 plt.show()

@@ -10,10 +10,10 @@ import tallybayes as tb
 
 machine = tb.datasets.dependent(1500)
 twin = tb.logistic_twin(machine, tb.infer(machine, "fault")).table.to_pandas()
-twin = twin[twin["class"] == twin["class"].iloc[-1]]
-for name, ours, theirs in zip(twin["feature"], twin["naive_bayes"], twin["logistic"]):
-    plt.plot([0, 1], [ours, theirs], "o-", alpha=0.8, label=name)
-plt.xticks([0, 1], ["naive Bayes", "logistic regression"])
-plt.ylabel("weight")
-plt.legend(bbox_to_anchor=(1, 1), loc="upper left")
+twin = twin[(twin["class"] == "yes") & twin["feature"].str.contains("=(?:high|night|open|on)$")]
+for shift, way in ((0.2, "naive_bayes"), (-0.2, "logistic")):
+    plt.barh([i + shift for i in range(len(twin))], twin[way], height=0.38, label=way.replace("_", " "))
+plt.yticks(range(len(twin)), twin["feature"])
+plt.xlabel("weight for a fault")
+plt.legend()
 plt.show()

@@ -10,8 +10,7 @@ import tallybayes as tb
 
 club = tb.datasets.mixed(1500, wrong=0.05)
 found = tb.suspicious(club, "leaves", settings=tb.Settings())
-likely = found.p_label
-wrong = np.isin(np.arange(club.rows), club.truth["wrong"])
+likely, wrong = found.probability, np.isin(found.rows, club.truth["wrong"])
 plt.hist([likely[~wrong], likely[wrong]], bins=25, stacked=True, label=["right", "turned round"])
 plt.yscale("log")
 plt.xlabel("P(label), by the other rows")
