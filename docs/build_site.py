@@ -20,8 +20,8 @@ SITE = ROOT / "build" / "site"
 DATED = "315532800"  # 1980, the first day that every format of archives knows: no page depends on when it was built
 
 
-def build(folder: Path, **further: str) -> None:
-    """Let MkDocs build the site into a folder."""
+def build(folder: Path, **further: str) -> bool:
+    """Let MkDocs build the site into a folder; whether it could."""
     environment = {
         **os.environ,
         "SOURCE_DATE_EPOCH": os.environ.get("SOURCE_DATE_EPOCH", DATED),
@@ -30,7 +30,7 @@ def build(folder: Path, **further: str) -> None:
         **further,
     }
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
-    subprocess.run(command, cwd=ROOT, env=environment, check=True)
+    return subprocess.run(command, cwd=ROOT, env=environment).returncode == 0
 
 
 def different(one: Path, other: Path) -> list[str]:
@@ -46,13 +46,13 @@ def different(one: Path, other: Path) -> list[str]:
 
 def main(*arguments: str) -> int:
     """0 if the site could be built, holds together, and comes out the same again."""
-    build(SITE, PYTHONHASHSEED="1")
-    if check_site.main(str(SITE)):
+    if not build(SITE, PYTHONHASHSEED="1") or check_site.main(str(SITE)):
         return 1
     if "--once" in arguments:
         return 0
     with tempfile.TemporaryDirectory() as folder:
-        build(Path(folder), PYTHONHASHSEED="2", TZ="Pacific/Auckland", LC_ALL="C.UTF-8", COLUMNS="60")
+        if not build(Path(folder), PYTHONHASHSEED="2", TZ="Pacific/Auckland", LC_ALL="C.UTF-8", COLUMNS="60"):
+            return 1
         found = different(SITE, Path(folder))
     print(*(f"built twice, and different: {name}" for name in found), sep="\n", file=sys.stderr)
     count = sum(path.is_file() for path in SITE.rglob("*"))

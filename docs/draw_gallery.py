@@ -63,7 +63,7 @@ class Script:
         text = (HERE / f"{name}.py").read_text("utf-8")
         tree = ast.parse(text)
         title, _, caption = (ast.get_docstring(tree) or "").partition("\n")
-        if not title.endswith(".") or not caption.strip():
+        if not title.endswith((".", "?")) or not caption.strip():
             raise ValueError(f"docs/gallery/{name}.py: its docstring is a title, a blank line and a caption")
         below = text.splitlines()[tree.body[0].end_lineno :]
         return cls(name, title.removesuffix("."), " ".join(caption.split()), "\n".join(below).strip())

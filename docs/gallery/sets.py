@@ -8,7 +8,7 @@ import matplotlib.pyplot as plt
 
 import tallybayes as tb
 
-seen, new = tb.datasets.tickets(400), tb.datasets.tickets(1000, seed=1)
+seen, new = tb.datasets.tickets(2000), tb.datasets.tickets(4000, seed=1)
 model = tb.textbook(seen, "queue", kinds={"text": "text", "customer": "ignore"}).with_sets(seen)
 asked = [0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.99]
 sets = [model.predict_set(new, coverage=c) for c in asked]

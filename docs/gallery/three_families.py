@@ -9,7 +9,7 @@ import matplotlib.pyplot as plt
 import tallybayes as tb
 
 humps = tb.datasets.humps(1500)
-figure, axes = plt.subplots(1, 3, figsize=(9, 3.6), sharey=True)
+figure, axes = plt.subplots(1, 3, figsize=(9, 3.6))
 for ax, family in zip(axes, ("gaussian", "kernel", "bins")):
     model = tb.textbook(humps, "shape", families=family)
     right = (model.predict(humps) == humps["shape"]).mean()
