@@ -44,6 +44,7 @@ $(VENV)/.docs: $(VENV)/.test requirements/docs.txt
 docs: $(VENV)/.docs
 	$(RUN) -m pytest -n 2 --dist loadgroup tests/test_docs.py tests/test_notebooks.py tests/test_site.py
 	$(RUN) docs/build_site.py
+	$(RUN) docs/look_at_site.py
 
 bench: $(VENV)/.test
 	$(RUN) benchmarks/run.py --write docs/benchmarks.md

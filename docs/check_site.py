@@ -1,7 +1,7 @@
 """Whether the built site holds together: `python docs/check_site.py build/site`.
 
-Every link, picture, script and fragment inside the site leads somewhere; nothing is loaded from elsewhere; every page can be
-reached; and what people ask first is at most two links from the start page. Addresses elsewhere are not fetched.
+Every link, picture, script and fragment inside the site leads somewhere; nothing is loaded from elsewhere; every page
+can be reached; and what people ask first is at most two links from the start page. Addresses elsewhere are not fetched.
 """
 
 from __future__ import annotations

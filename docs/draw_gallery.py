@@ -1,7 +1,7 @@
-"""The gallery: every script of docs/gallery is run, and what it draws becomes a picture for light pages and one for dark.
+"""The gallery: every script of docs/gallery is run, and what it draws is a picture for light pages and one for dark.
 
-`python docs/draw_gallery.py FOLDER` writes the pictures there to look at. A script is what a reader can copy: its docstring
-is title and caption, and below it are about ten lines. The same script gives the same bytes.
+`python docs/draw_gallery.py FOLDER` writes the pictures there to look at. A script is what a reader can copy: its
+docstring is title and caption, and below it are about ten lines. The same script gives the same bytes.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ STYLE: dict[str, Any] = {
     "legend.frameon": False,
     "legend.fontsize": 9,
     "grid.color": GRID,
-    "axes.prop_cycle": "cycler('color', ['3a86c8', 'e0762f', '3d9a5f', 'cf4a5b', '8a66cf', 'a8763e', 'd06aa8', '7d8590'])",
+    "axes.prop_cycle": "cycler('color', ['3a86c8', 'e0762f', '3d9a5f', 'cf4a5b', '8a66cf', 'a8763e', 'd06aa8'])",
     **dict.fromkeys(
         ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color", "axes.titlecolor"), INK
     ),
@@ -120,8 +120,8 @@ def pages() -> dict[str, str | bytes]:
                 f"{_picture(name, script.title)}</figure>\n\n```python\n{script.code}\n```"
             )
     head = (
-        f"# Gallery\n\n{sum(map(len, GROUPS.values()))} pictures, each with the lines that draw it. The data are invented "
-        "or computed here, so every one of them runs anywhere: "
+        f"# Gallery\n\n{sum(map(len, GROUPS.values()))} pictures, each with the lines that draw it. The data are "
+        "invented or computed here, so every one of them runs anywhere: "
         "`pip install 'tallybayes[plot]'`, copy, run. They are drawn anew whenever this site is built."
     )
     strip = '<div class="tiles">' + "\n".join(tiles) + "</div>"

@@ -35,5 +35,13 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
-    """Links and fences as the site reads them."""
+    """Links and fences as the site reads them; a page without neighbours needs no menu of them."""
+    if page.file.src_uri in ("index.md", "gallery/index.md"):
+        page.meta["hide"] = ["navigation"]
     return site_pages.for_site(markdown, page.file.src_uri)
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    """The words of the search as a script beside the file: a page that is opened from a folder may not read files."""
+    found = Path(config.site_dir) / "search" / "search_index.json"
+    found.with_suffix(".js").write_text(f"var __index = {found.read_text('utf-8')}", "utf-8")

@@ -134,8 +134,9 @@ def copies(pages: dict[str, str]) -> dict[str, bytes]:
 
 def idea_page(code: str) -> str:
     return (
-        "# The idea in 150 lines\n\nThe whole algorithm in the standard library: dicts and fractions, no package needed. "
-        "The tests hold the fast code against it. It is `docs/the_idea.py` of the repository, and runs as it stands.\n\n"
+        "# The idea in 150 lines\n\nThe whole algorithm in the standard library: dicts and fractions, no package "
+        "needed. The tests hold the fast code against it. It is `docs/the_idea.py` of the repository, and runs as it "
+        "stands.\n\n"
         f"```python\n{code.rstrip()}\n```\n"
     )
 
@@ -198,7 +199,9 @@ def shown(output: dict[str, Any], picture: str) -> tuple[bytes | None, str]:
     """One output of a cell: the bytes of a picture if it is one, and its Markdown."""
     data = output.get("data", {})
     if "image/png" in data:
-        return base64.b64decode("".join(data["image/png"])), f'<img class="drawn" src="{picture}" alt="What the cell above draws">'
+        return base64.b64decode(
+            "".join(data["image/png"])
+        ), f'<img class="drawn" src="{picture}" alt="What the cell above draws">'
     if "text/html" in data:
         return None, f'<div class="output">{"".join(data["text/html"])}</div>'
     text = "".join(output.get("text", data.get("text/plain", ""))).rstrip()

@@ -1,6 +1,7 @@
 """How an answer turns along one column.
 
-One flat, asked again and again with another rent: everything else stays as it is. With a balcony the rent may be higher.
+One flat, asked again and again with another rent: everything else stays as it is. With a balcony the rent may be
+higher.
 """
 
 import matplotlib.pyplot as plt

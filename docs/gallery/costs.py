@@ -1,6 +1,7 @@
 """When one mistake costs more.
 
-Calling a member who stays costs a call; not calling one who leaves costs a member. The dearer that is, the more are called.
+Calling a member who stays costs a call; not calling one who leaves costs a member. The dearer that is, the more are
+called.
 """
 
 import matplotlib.pyplot as plt

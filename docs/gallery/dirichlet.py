@@ -1,6 +1,7 @@
 """Three shares at once.
 
-What is believed of sunny, rainy and overcast on days with tennis: every point of the triangle is one possible mixture.
+What is believed of sunny, rainy and overcast on days with tennis: every point of the triangle is one possible
+mixture.
 """
 
 import matplotlib.pyplot as plt

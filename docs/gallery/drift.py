@@ -1,7 +1,7 @@
 """What changed, and when.
 
-Orders of a year. In August those that come back begin to come from the app instead of the telephone. Each line is a column, each
-point a time at which the rows before and after are compared.
+Orders of a year. In August those that come back begin to come from the app instead of the telephone. Each line is a
+column, each point a time at which the rows before and after are compared.
 """
 
 import matplotlib.pyplot as plt

@@ -1,7 +1,7 @@
 """A row that leaves no trace.
 
-How likely one member is to leave while ten others are learnt one after the other, and forgotten again in another order. The last
-point is the first, to the last bit.
+How likely one member is to leave while ten others are learnt one after the other, and forgotten again in another
+order. The last point is the first, to the last bit.
 """
 
 import random

@@ -1,7 +1,7 @@
 """What each column is worth.
 
-How much worse the log loss of held-out rows is without the column, with its 95 % interval. One that crosses the line is not beyond
-chance.
+How much worse the log loss of held-out rows is without the column, with its 95 % interval. One that crosses the line
+is not beyond chance.
 """
 
 import matplotlib.pyplot as plt

@@ -1,7 +1,7 @@
 """Would more rows help?
 
-The loss of held-out rows and of counted ones, by how many were counted. Where the two meet, more rows of the same kind gain little.
-Every row is counted once, whatever the sizes.
+The loss of held-out rows and of counted ones, by how many were counted. Where the two meet, more rows of the same
+kind gain little. Every row is counted once, whatever the sizes.
 """
 
 import matplotlib.pyplot as plt

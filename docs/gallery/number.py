@@ -1,6 +1,7 @@
 """A number column: counted, and believed.
 
-Bars are the counted rows of each class, lines what a kernel makes of them: rents of flats that were let fast, and slowly.
+Bars are the counted rows of each class, lines what a kernel makes of them: rents of flats that were let fast, and
+slowly.
 """
 
 import matplotlib.pyplot as plt

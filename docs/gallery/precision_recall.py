@@ -1,6 +1,7 @@
 """How clean the top of the list is.
 
-Members of a club sorted by how likely they are to leave: how many of those at the top do, and how many of all are among them.
+Members of a club sorted by how likely they are to leave: how many of those at the top do, and how many of all are
+among them.
 """
 
 import matplotlib.pyplot as plt

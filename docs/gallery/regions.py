@@ -1,7 +1,7 @@
 """Where the answer changes.
 
-Rent and size of flats; the surer the answer, the stronger the colour. With a variance of its own for each class the border is
-a curve.
+Rent and size of flats; the surer the answer, the stronger the colour. With a variance of its own for each class the
+border is a curve.
 """
 
 import matplotlib.pyplot as plt

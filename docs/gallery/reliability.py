@@ -1,7 +1,7 @@
 """Do probabilities mean what they say?
 
-A machine whose sensor is written down four times. Plain counts take four copies for four witnesses and are far too sure; what
-`tb.fit` chooses lies on the line.
+A machine whose sensor is written down four times. Plain counts take four copies for four witnesses and are far too
+sure; what `tb.fit` chooses lies on the line.
 """
 
 import matplotlib.pyplot as plt

@@ -1,6 +1,7 @@
 """Found, and falsely called.
 
-For every threshold: which share of the flats that are let fast is found, and which share of the others is called so, too.
+For every threshold: which share of the flats that are let fast is found, and which share of the others is called so,
+too.
 """
 
 import matplotlib.pyplot as plt

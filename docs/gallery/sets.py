@@ -1,7 +1,7 @@
 """What a promise costs.
 
-Sets of queues that hold the right one as often as asked: the surer they must be, the larger they are. Dots are the share that was
-right on new tickets; the likeliest queue is always in.
+Sets of queues that hold the right one as often as asked: the surer they must be, the larger they are. Dots are the
+share that was right on new tickets; the likeliest queue is always in.
 """
 
 import matplotlib.pyplot as plt

@@ -1,7 +1,7 @@
 """One table, three families.
 
-The same counts, read by a bell, a kernel and bins. Two humps and one hump of the same mean and variance: a bell cannot tell them
-apart. Nothing is counted again.
+The same counts, read by a bell, a kernel and bins. Two humps and one hump of the same mean and variance: a bell
+cannot tell them apart. Nothing is counted again.
 """
 
 import matplotlib.pyplot as plt

@@ -1,7 +1,7 @@
 """Naive Bayes and its twin.
 
-The same columns and the same form, fitted to the rows instead of counted: logistic regression. The four copies of one sensor share
-what each of them says alone.
+The same columns and the same form, fitted to the rows instead of counted: logistic regression. The four copies of one
+sensor share what each of them says alone.
 """
 
 import matplotlib.pyplot as plt

@@ -1,7 +1,7 @@
 """How one answer adds up.
 
-What each column says about one flat, one after the other, from the prior to the score. Green speaks for the answer, red
-against it; thin lines are 95 % intervals.
+What each column says about one flat, one after the other, from the prior to the score. Green speaks for the answer,
+red against it; thin lines are 95 % intervals.
 """
 
 import matplotlib.pyplot as plt

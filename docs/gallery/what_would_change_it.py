@@ -1,6 +1,7 @@
 """What would change the answer, for every flat at once.
 
-Of the flats that are let slowly, by the model: how many values would have to be different, and which are changed most often?
+Of the flats that are let slowly, by the model: how many values would have to be different, and which are changed most
+often?
 """
 
 from collections import Counter

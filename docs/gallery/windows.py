@@ -1,7 +1,7 @@
 """Long memory or short?
 
-Each month judged by the model of the months before it. After the change in August the model that remembers only two months is the better
-one.
+Each month judged by the model of the months before it. After the change in August the model that remembers only two
+months is the better one.
 """
 
 import matplotlib.pyplot as plt

@@ -1,6 +1,7 @@
 """Labels that the other rows contradict.
 
-One label in twenty was turned round. Every row is judged by counts that it is not in, and the wrong ones gather on the left.
+One label in twenty was turned round. Every row is judged by counts that it is not in, and the wrong ones gather on
+the left.
 """
 
 import matplotlib.pyplot as plt
