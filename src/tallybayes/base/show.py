@@ -26,6 +26,8 @@ _BAR = 24  # characters
 _BETWEEN = 3  # characters between columns of a terminal's table
 _LABELS = 30  # characters that labels need before they are cut into lines
 _WIDEST, _WIDEST_TITLE = 200, 2000  # characters of a cell, of a title
+_INKS = {"for": "green", "against": "red", "soft": "dim", "strong": "bold"}
+_CLASS_INKS = ("blue", "yellow", "green", "magenta", "cyan", "red")
 
 
 def running(parts: Floats, digits: int) -> tuple[Floats, Floats, str]:
@@ -237,6 +239,16 @@ def _colour(figure: str) -> str:
     if figure[:1] not in ("+", "-") or not figure.strip("+-0."):
         return ""
     return "green" if figure[0] == "+" else "red"
+
+
+def coloured(pieces: Sequence[tuple[str, str]]) -> Any:
+    """One line for a rich console: texts, each with the name of its ink or the number of its class."""
+    from rich.text import Text
+
+    line = Text(no_wrap=True, overflow="crop")
+    for text, ink in pieces:
+        line.append(text, style=_CLASS_INKS[int(ink) % len(_CLASS_INKS)] if ink.isdigit() else _INKS.get(ink, ""))
+    return line
 
 
 class Shown:
