@@ -274,7 +274,7 @@ def _confusion(picture: ConfusionDisplay, room: Room) -> list[Drawn]:
     most = (room.columns - first) // max(len(picture.classes), 1) - 4
     cell = min(max(max(len(t) for line in texts for t in line), 5), max(most, 3))
     shades = " .:+#" if room.ascii else " ░▒▓█"
-    title = "Which answer was given, by right class; darker is a larger share of the line"
+    title = "Answers (columns) by right class (lines)"
     out = [_title(title, room)]
     heads = [(fitted(c, cell + 3, right=True) + " ", "soft") for c in picture.classes]
     out.append([(" " * first, ""), *heads])
