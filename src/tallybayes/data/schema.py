@@ -18,7 +18,7 @@ from ..base import canon
 from ..base.disk import read_whole, write_atomically
 from ..base.errors import SchemaError, excerpt, in_our_words, unknown, warn
 from ..base.records import Record, misfit
-from ..base.show import Page
+from ..base.show import Page, Shown
 from ..exact.cells import Cells
 from .kinds import KINDS, Kind, check_fields, check_part, kept
 from .pairs import PairColumn
@@ -165,8 +165,8 @@ def _parts(column: Column) -> list[Column]:
     return date_columns(column.name, **{w: getattr(column, w) for w in ("source", "missing", "reason", "spelling")})
 
 
-@dataclass(frozen=True)
-class Schema(Record):
+@dataclass(frozen=True, repr=False)
+class Schema(Record, Shown):
     """Which columns are counted and how; a column of kind "date" becomes its parts.
 
     >>> schema = Schema([Column("Sky", "category"), Column("Temp", "number")], target="Play")
@@ -364,10 +364,10 @@ class Schema(Record):
             raise SchemaError(found, hint="give a file that schema.save(path) wrote.") from None
         return cls.from_dict(given)
 
-    def __repr__(self) -> str:
+    def _page(self) -> Page:
         title = f"Schema: target {canon.printable(self.target)!r}, {canon.many(len(self.counted), 'column')} counted"
         lines = [[canon.printable(c.name, 40), f"{c.kind:<8}", canon.printable(c.reason, 160)] for c in self.columns]
-        return str(Page(title, lines, left=3, indent=2))
+        return Page(title, lines, left=3, indent=2, head=("column", "kind", "why") if lines else ())
 
 
 def _check(given: Mapping[str, Any], raw: bytes) -> None:

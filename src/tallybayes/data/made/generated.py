@@ -186,8 +186,9 @@ def drift(rows: int = 2400, seed: int = 0, *, periods: int = 12, change: int = 8
     """Orders month by month, and whether they come back: from the month number `change` on they do for other reasons.
 
     Months begin with 2024-01 and are numbered from 1. With the change twice as many orders come back, and those that
-    do are no longer bought by telephone but in the app; what `price` says stays. truth["change"] is the month of the
-    change, and "probability" the true P(returned = yes) of every row, before it and after it.
+    do are no longer bought by telephone but in the app. What `price` says stays; it only moves along, since dearer
+    orders come back more often. truth["change"] is the month of the change, and "probability" the true
+    P(returned = yes) of every row, before it and after it.
 
     >>> data = drift(240)
     >>> data["day"][0], data.truth["change"], data.truth["changed"]
@@ -207,9 +208,9 @@ def drift(rows: int = 2400, seed: int = 0, *, periods: int = 12, change: int = 8
     code = is_back.astype(np.int64)
     table = np.array([[(0.40, 0.25, 0.35), (0.20, 0.60, 0.20)], [(0.40, 0.25, 0.35), (0.70, 0.10, 0.20)]])
     bought = draws.one_of(table[after, code])
-    price = draws.bell(np.array([60.0, 80.0])[code], np.array([20.0, 25.0])[code])
+    price = draws.bell(np.array([70.0, 90.0])[code], np.array([15.0, 18.0])[code])
     gift = draws.happens(0.2)
-    odds = np.log(prior / (1 - prior)) + np.log(bell_mass(price, 80, 25)) - np.log(bell_mass(price, 60, 20))
+    odds = np.log(prior / (1 - prior)) + np.log(bell_mass(price, 90, 18)) - np.log(bell_mass(price, 70, 15))
     odds += np.log(table[after, 1, bought] / table[after, 0, bought])
     columns: dict[str, list[Any]] = {
         "day": [f"{_month(m)}-{d + 1:02}" for m, d in zip(month.tolist(), day.tolist(), strict=True)],
@@ -219,7 +220,8 @@ def drift(rows: int = 2400, seed: int = 0, *, periods: int = 12, change: int = 8
         "returned": _text_of(code, _NO_YES),
     }
     truth = {
-        "change": _month(change - 1), "period": change, "changed": ["returned", "bought"], "steady": ["price", "gift"],
+        "change": _month(change - 1), "period": change, "changed": ["returned", "bought"], "moved along": ["price"],
+        "steady": ["gift"],
         "P(returned)": {"before": 0.15, "after": 0.30}, **_best(1 / (1 + np.exp(-odds)), is_back),
     }  # fmt: skip
     about = "Orders over a year or so, in order of time, with one change: do they come back? Invented."

@@ -77,7 +77,7 @@ def tennis() -> Dataset:
     truth = {
         "asked": {"windy": _asked(names, "sunny cool high strong")},
         "maximum likelihood": {"windy": {"no": 0.7954173486, "yes": 0.2045826514}},
-        "laplace 1": {"windy": {"no": 0.7199520256, "yes": 0.2800479744}},
+        "laplace 1": {"windy": {"no": 3025 / 4201, "yes": 1176 / 4201}},
     }
     about = "Fourteen days: is tennis played? From the lectures."
     return Dataset(_of_lines(names, lines), name="tennis", target="Play", about=about, truth=truth)

@@ -212,7 +212,7 @@ def _mistakes(page: HtmlPage, model: Model, seen: Judged, facts: dict[str, Any])
 
 
 def _odds_table(odds: Any) -> str:
-    return f'<div class="scroll">{odds._repr_html_()}</div>'
+    return f'<div class="scroll">{odds._page().html()}</div>'
 
 
 def _nomogram(page: HtmlPage, model: Model) -> None:

@@ -248,6 +248,9 @@ class ModelComparison(Shown):
             out[f"{name}: probability of the truth"] = s.of_truth[at]
         return pa.table(out)
 
+    def _picture(self) -> str:
+        return self.evaluation.spans("log_loss")
+
     def _page(self) -> Page:
         first, *others = self.names
         shown = [m for m in COMPARED if not np.isnan(self.evaluation.value(m, first))]

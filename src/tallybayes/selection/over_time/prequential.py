@@ -51,10 +51,14 @@ class Prequential(Shown):
 
     def plot(self, ax: Any = None) -> PeriodsDisplay:
         """The log loss of each period."""
+        return self.picture().plot(ax)
+
+    def picture(self) -> PeriodsDisplay:
+        """The same, not drawn yet."""
         from ...explain.plots import PeriodsDisplay
 
         names = tuple(j.period for j in self.periods)
-        return PeriodsDisplay(names, {self.model: (names, [j.log_loss for j in self.periods])}, "log loss").plot(ax)
+        return PeriodsDisplay(names, {self.model: (names, [j.log_loss for j in self.periods])}, "log loss")
 
     def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
         yield first_that_fits((self._page(w) for w in ((), (4,))), options.max_width).rich()

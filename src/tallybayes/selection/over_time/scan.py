@@ -90,6 +90,10 @@ class Changes(Shown):
 
     def plot(self, ax: Any = None) -> PeriodsDisplay:
         """The p-values of the surest columns at every time, and the level that one of so many columns must reach."""
+        return self.picture().plot(ax)
+
+    def picture(self) -> PeriodsDisplay:
+        """The same, not drawn yet."""
         from ...explain.plots import PeriodsDisplay
 
         shown = [c for c in self.columns if c.p_at][:_DRAWN]
@@ -97,7 +101,7 @@ class Changes(Shown):
         marks = [(c.column, c.when) for c in self.changed if c in shown]
         tested = sum(c.p_value is not None for c in self.columns)
         bar = -np.log10(LEVEL / max(tested, 1))
-        return PeriodsDisplay(self.periods, curves, "−log₁₀ p of a change at this time", bar, marks).plot(ax)
+        return PeriodsDisplay(self.periods, curves, "−log₁₀ p of a change at this time", bar, marks)
 
     def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
         yield first_that_fits((self._page(w) for w in ((), (1,), (1, 4), (1, 3, 4, 5))), options.max_width).rich()

@@ -85,6 +85,9 @@ class Comparison(Shown):
         """The same as a pandas frame."""
         return self.table.to_pandas()
 
+    def _picture(self) -> str:
+        return self.evaluation.spans("log_loss")
+
     def _page(self) -> Page:
         lines = [["", *(m.replace("_", " ") for m in _SHOWN), "fit s", "predict s", "peak MB"]]
         for name in sorted(self.names, key=lambda n: self.evaluation.figure("log_loss", n)[0]):
