@@ -367,7 +367,7 @@ def example(name: str | None = None, to: str | os.PathLike[str] | None = None) -
 
     With `to`, a folder, it is copied there first; what lies there under that name is left as it is.
 
-    >>> example("flats.csv").name
+    >>> tb.example("flats.csv").name
     'flats.csv'
     """
     package = Path(__file__).resolve().parents[1]

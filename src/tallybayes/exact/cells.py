@@ -166,7 +166,7 @@ class Cells(Record):
     def fitted(cls, values: Floats) -> Cells:
         """Cells for what a first look at a column found.
 
-        >>> Cells.fitted(np.array([1.0, 2.0, 2.0, 5.0]))
+        >>> tb.Cells.fitted(np.array([1.0, 2.0, 2.0, 5.0]))
         Cells(centre=2.0, exponent=-7, points=(1.0, 2.0, 5.0), discrete=True)
         """
         values = values if bool(np.all(values[1:] >= values[:-1])) else np.sort(values)

@@ -37,7 +37,12 @@ _CELLS = 64.0  # cells to a deviation, of what the first look found without its 
 
 @dataclass(frozen=True)
 class Kernel(Family):
-    """A kernel density; bandwidth "loo" (by leave-one-out), "silverman", or a number in the column's own units."""
+    """A kernel density; bandwidth "loo" (by leave-one-out), "silverman", or a number in the column's own units.
+
+    >>> rows = {"x": [1.0, 2.0, 2.5, 7.0, 8.0, 9.0], "y": ["low", "low", "low", "high", "high", "high"]}
+    >>> tb.textbook(rows, "y", families={"x": tb.families.Kernel(bandwidth=0.5)}).predict({"x": [3.0, 6.0]}).tolist()
+    ['high', 'high']
+    """
 
     bandwidth: str | float = "loo"
 

@@ -271,7 +271,7 @@ class Settings(Record):
         With a schema, one family for all columns becomes one for each column that it can read, and what is said of a
         column that it does not have, or by a family that cannot read it, is refused.
 
-        >>> Settings.of({"smoothing": 0.5}).smoothing
+        >>> tb.Settings.of({"smoothing": 0.5}).smoothing
         Laplace(alpha=0.5)
         """
         if isinstance(given, Mapping):

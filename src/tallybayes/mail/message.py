@@ -62,6 +62,7 @@ def read_message(
 
     `sender_known` and `seen_before` are for the caller to say, who remembers senders and fingerprints.
 
+    >>> from tallybayes.mail import read_message
     >>> message = read_message(b"From: Ann <ann@example.org>\\nSubject: Lunch?\\n\\nFor $5, see http://a.example/menu")
     >>> message.sender, message.row["subject"], message.row["dollar_amounts"], message.row["url_domains"]
     ('ann@example.org', 'Lunch?', 1, ['a.example'])

@@ -296,7 +296,7 @@ def forget_source(model: Model, data: Any, source: Any, *, by: str) -> Model:
     >>> import tallybayes as tb
     >>> rows = {"sky": ["sunny", "rainy"] * 9, "play": ["yes", "no"] * 9, "site": ["a", "b", "c"] * 6}
     >>> model = tb.textbook(rows, "play", kinds={"site": "ignore"})
-    >>> forget_source(model, rows, "b", by="site").tally.rows
+    >>> tb.forget_source(model, rows, "b", by="site").tally.rows
     12
     """
     return model.forget(rows_of_source(open_source(data, target=model.schema.target).repeatable(), source, by))

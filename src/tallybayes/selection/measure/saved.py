@@ -41,7 +41,7 @@ def evaluate(
 
     >>> import tallybayes as tb
     >>> model = tb.fit({"Sky": ["sunny", "rainy", "sunny"], "Play": ["yes", "no", "yes"]}, "Play")
-    >>> evaluate(model, {"Sky": ["sunny", "rainy", "rainy"], "Play": ["yes", "no", "yes"]})["accuracy"]
+    >>> tb.evaluate(model, {"Sky": ["sunny", "rainy", "rainy"], "Play": ["yes", "no", "yes"]})["accuracy"]
     0.6666666666666666
     """
     return _evaluated({"model": _checked(model)}, data, y, target, weights, seed, intervals)
@@ -58,7 +58,7 @@ def compare_models(
     >>> import tallybayes as tb
     >>> rows = {"Sky": ["sunny", "rainy"] * 4, "Wind": ["low", "high", "high", "low"] * 2, "Play": ["yes", "no"] * 4}
     >>> sky, wind = (tb.fit(rows, schema=tb.Schema([tb.Column(c, "category")], "Play")) for c in ("Sky", "Wind"))
-    >>> compare_models({"by sky": sky, "by wind": wind}, rows).mcnemar("by wind")
+    >>> tb.compare_models({"by sky": sky, "by wind": wind}, rows).mcnemar("by wind")
     (4, 0, 0.125)
     """
     named = dict(models) if isinstance(models, Mapping) else {f"model {i}": m for i, m in enumerate(models, 1)}

@@ -114,7 +114,7 @@ def logistic_twin(
     Numbers are believed Gaussian with a shared variance, which makes the model linear.
 
     >>> import tallybayes as tb
-    >>> twin = logistic_twin({"x": [1.0, 2.0, 3.0, 4.0], "y": ["a", "a", "b", "b"]}, "y")
+    >>> twin = tb.logistic_twin({"x": [1.0, 2.0, 3.0, 4.0], "y": ["a", "a", "b", "b"]}, "y")
     >>> twin.names, twin.predict_proba({"x": [1.5, 3.5]}).argmax(axis=1).tolist()
     (('x',), [0, 1])
     """

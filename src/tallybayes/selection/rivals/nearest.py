@@ -37,7 +37,7 @@ class Nearest:
     class is impossible. It is also a rival for `tb.compare(…, rivals={"three nearest": tb.Nearest(k=3)})`.
 
     >>> rows = {"x": [1.0, 2.0, 8.0, 9.0], "y": ["low", "low", "high", "high"]}
-    >>> Nearest(k=1).fit(rows, "y").predict({"x": [3.0, 7.0]}).tolist()
+    >>> tb.Nearest(k=1).fit(rows, "y").predict({"x": [3.0, 7.0]}).tolist()
     ['low', 'high']
     """
 
