@@ -38,52 +38,128 @@ def _group(file: str, title: str, about: str, names: str = "", module: str = "")
 
 
 GROUPS = (
-    _group("fit", "Fit and count", "From rows to counts, and from counts to a model.",
-           "fit textbook count count_unlabelled estimate tune Tuned"),
+    _group(
+        "fit",
+        "Fit and count",
+        "From rows to counts, and from counts to a model.",
+        "fit textbook count count_unlabelled estimate tune Tuned",
+    ),
     _group("data", "Data", "What rows are read from, and how they are parted.", "read example split"),
-    _group("schema", "Schema and columns", "Which columns are counted, as what, and how their texts are read.",
-           "infer Schema Column PairColumn Side Spelling Tokeniser WordVectors Cells"),
-    _group("model", "Model", "What answers. A model never changes: `update` and `forget` give another one.",
-           "Model predict_file"),
-    _group("tally", "Tally", "Exact counts: they add, subtract, and are equal to the last bit whatever the order.", "Tally"),
-    _group("settings", "Settings and smoothing", "What is believed beyond the counts. The same tally can be asked under any "
-           "settings.", "Settings Floor Laplace MAP Dirichlet Beta BackOff JelinekMercer AbsoluteDiscount GoodTuring Epsilon "
-           "MaximumLikelihood Correction Isotonic MarginScaling Lead Calibrated"),
-    _group("families", "Families", "Which distribution is read out of a column's counts: `families={\"age\": \"bins\"}` in "
-           "settings names one.", module="families"),
-    _group("evaluation", "Evaluation", "How good answers are on rows that their model has not seen.",
-           "cross_validate evaluate Evaluation leave_one_out learning_curve validation_curve FigureCurve compare Comparison "
-           "compare_models ModelComparison logistic_twin LogisticTwin Twin Nearest Neighbours"),
-    _group("metrics", "Metrics", "Figures as functions of class numbers, probabilities and weights: "
-           "`tb.metrics.log_loss(labels, p)`.", module="metrics"),
-    _group("explanations", "Explanations", "Why a row gets its answer, what would change it, and a page about the whole model.",
-           "Explanation WhatIf report report_facts"),
-    _group("plots", "Pictures", "What `model.plot` and the `plot` of other results draw. They need matplotlib: "
-           "`pip install 'tallybayes[plot]'`.", module="plots"),
-    _group("labelling", "Labelling", "Which rows to label next, and when to stop.",
-           "Labelling next_to_label relevant_left Left"),
-    _group("sets", "Prediction sets", "Sets of classes that hold the right one as often as asked.",
-           "prediction_sets PredictionSets PredictedSets"),
-    _group("audit", "Audit", "Labels that the other rows contradict, and what each source of rows gives or costs.",
-           "suspicious Suspicious sources SourceEffects forget_source"),
-    _group("windows", "Windows, change and watching", "Rows that come over time: counts by period, what changed and when, and "
-           "what a model in use is asked.", "Windows change Changes prequential Prequential shift Watch"),
-    _group("joint", "Joint tables and assumptions", "The table that naive Bayes does without, and how far its assumption "
-           "carries.", "JointDistribution check_joint_table hopeless assumptions"),
-    _group("files", "Files and exports", "Models as files, what such a file gives away, and copies for others.",
-           "load load_sealed Sealed Reveals SharedCopy"),
-    _group("sklearn", "scikit-learn", "Estimators for pipelines and grid searches: `from tallybayes.sklearn import "
-           "NaiveBayes`. They need scikit-learn: `pip install 'tallybayes[sklearn]'`.", module="sklearn"),
-    _group("mail", "Mail", "Messages as rows, and a filter over them: `from tallybayes.mail import Filter`.", module="mail"),
-    _group("errors", "Errors", "Everything that is refused on purpose. Each message says what was found and where, then "
-           "`Hint:` and the call that mends it.", "TallybayesError DataError SchemaError SettingsError CannotForget "
-           "CannotEstimate ModelFileError FileError MissingExtra TallybayesWarning"),
-)  # fmt: skip
+    _group(
+        "schema",
+        "Schema and columns",
+        "Which columns are counted, as what, and how their texts are read.",
+        "infer Schema Column PairColumn Side Spelling Tokeniser WordVectors Cells",
+    ),
+    _group(
+        "model",
+        "Model",
+        "What answers. A model never changes: `update` and `forget` give another one.",
+        "Model predict_file",
+    ),
+    _group(
+        "tally", "Tally", "Exact counts: they add, subtract, and are equal to the last bit whatever the order.", "Tally"
+    ),
+    _group(
+        "settings",
+        "Settings and smoothing",
+        "What is believed beyond the counts. The same tally can be asked under any settings.",
+        "Settings Floor Laplace MAP Dirichlet Beta BackOff JelinekMercer AbsoluteDiscount GoodTuring Epsilon "
+        "MaximumLikelihood Correction Isotonic MarginScaling Lead Calibrated",
+    ),
+    _group(
+        "families",
+        "Families",
+        'Which distribution is read out of a column\'s counts: `families={"age": "bins"}` in settings names one.',
+        module="families",
+    ),
+    _group(
+        "evaluation",
+        "Evaluation",
+        "How good answers are on rows that their model has not seen.",
+        "cross_validate evaluate Evaluation leave_one_out learning_curve validation_curve FigureCurve compare"
+        " Comparison compare_models ModelComparison logistic_twin LogisticTwin Twin Nearest Neighbours",
+    ),
+    _group(
+        "metrics",
+        "Metrics",
+        "Figures as functions of class numbers, probabilities and weights: `tb.metrics.log_loss(labels, p)`.",
+        module="metrics",
+    ),
+    _group(
+        "explanations",
+        "Explanations",
+        "Why a row gets its answer, what would change it, and a page about the whole model.",
+        "Explanation WhatIf report report_facts",
+    ),
+    _group(
+        "plots",
+        "Pictures",
+        "What `model.plot` and the `plot` of other results draw. They need matplotlib: `pip install "
+        "'tallybayes[plot]'`.",
+        module="plots",
+    ),
+    _group(
+        "labelling",
+        "Labelling",
+        "Which rows to label next, and when to stop.",
+        "Labelling next_to_label relevant_left Left",
+    ),
+    _group(
+        "sets",
+        "Prediction sets",
+        "Sets of classes that hold the right one as often as asked.",
+        "prediction_sets PredictionSets PredictedSets",
+    ),
+    _group(
+        "audit",
+        "Audit",
+        "Labels that the other rows contradict, and what each source of rows gives or costs.",
+        "suspicious Suspicious sources SourceEffects forget_source",
+    ),
+    _group(
+        "windows",
+        "Windows, change and watching",
+        "Rows that come over time: counts by period, what changed and when, and what a model in use is asked.",
+        "Windows change Changes prequential Prequential shift Watch",
+    ),
+    _group(
+        "joint",
+        "Joint tables and assumptions",
+        "The table that naive Bayes does without, and how far its assumption carries.",
+        "JointDistribution check_joint_table hopeless assumptions",
+    ),
+    _group(
+        "files",
+        "Files and exports",
+        "Models as files, what such a file gives away, and copies for others.",
+        "load load_sealed Sealed Reveals SharedCopy",
+    ),
+    _group(
+        "sklearn",
+        "scikit-learn",
+        "Estimators for pipelines and grid searches: `from tallybayes.sklearn import NaiveBayes`. They need "
+        "scikit-learn: `pip install 'tallybayes[sklearn]'`.",
+        module="sklearn",
+    ),
+    _group(
+        "mail", "Mail", "Messages as rows, and a filter over them: `from tallybayes.mail import Filter`.", module="mail"
+    ),
+    _group(
+        "errors",
+        "Errors",
+        "Everything that is refused on purpose. Each message says what was found and where, then `Hint:` and "
+        "the call that mends it.",
+        "TallybayesError DataError SchemaError SettingsError CannotForget CannotEstimate ModelFileError "
+        "FileError MissingExtra TallybayesWarning",
+    ),
+)
 
 ALIASES = {"Twin": "LogisticTwin", "hopeless": "check_joint_table", "Side": "PairColumn", "Lead": "MarginScaling"}
 # The classes that people work with: every method that is not listed as an inner one has an example
-MAIN = tuple(
-    "Model Tally Schema Column Settings Windows Evaluation Explanation Labelling Sealed Watch JointDistribution".split()
+MAIN = (
+    *("Model", "Tally", "Schema", "Column", "Settings", "Windows", "Evaluation", "Explanation", "Labelling", "Sealed"),
+    *("Watch", "JointDistribution"),
 )
 # Methods that other parts of the package call: they are named, and nobody else needs them
 INNER = {
@@ -146,9 +222,11 @@ class Name:
             return {}
         found: dict[str, Member] = {}
         for home in self.value.__mro__:
-            if home.__module__.partition(".")[0] != "tallybayes" or (home is not self.value and home in shown_elsewhere()):
+            if home.__module__.partition(".")[0] != "tallybayes" or (
+                home is not self.value and home in shown_elsewhere()
+            ):
                 continue
-            for name, value in vars(home).items():
+            for name, value in list(vars(home).items()):
                 member = _member(name, value, home)
                 if member is not None and name not in found:
                     found[name] = member
@@ -170,7 +248,8 @@ def _member(name: str, value: Any, home: type) -> Member | None:
         return Member(name, "property", value.fget, home)
     if isinstance(value, cached_property):
         return Member(name, "property", value.func, home)
-    return Member(name, "method", value, home) if inspect.isfunction(value) else None
+    field = name in vars(home).get("__annotations__", {})  # whose default is a function
+    return Member(name, "method", value, home) if inspect.isfunction(value) and not field else None
 
 
 def _is_smoothing(value: Any) -> bool:

@@ -2,8 +2,8 @@
 
     python docs/reference_pages.py FOLDER
 
-`pages()` gives {path: text}; the site writes them when it is built. The text is the same on every machine. Headings have
-anchors (`{#model.predict}`, Markdown's attr_list): the name in small letters.
+`pages()` gives {path: text}; the site writes them when it is built. The text is the same on every machine. Headings
+have anchors (`{#model.predict}`, Markdown's attr_list): the name in small letters.
 """
 
 from __future__ import annotations
@@ -50,6 +50,16 @@ _SHORTER = (
     (r"None \| None", "None"),
 )
 
+INTRODUCTION = """Every public name, with an example that runs. Examples take two imports for granted:
+
+```python
+import numpy as np
+import tallybayes as tb
+```
+
+`import tallybayes` loads a name when it is first asked for. The examples of the methods of a class go on from each
+other, top to bottom. [Commands](../commands.md) has the command line."""
+
 
 def pages() -> dict[str, str]:
     """The pages of the reference, {"reference/index.md": text, …}."""
@@ -61,8 +71,7 @@ def pages() -> dict[str, str]:
 
 def index() -> str:
     """All names with the first sentence of each, group by group."""
-    out = ["# API reference", "", "`import tallybayes as tb` loads nothing else until a name is asked for. Every name below "
-           "has an example that runs; those of methods go on from the one above them.", ""]  # fmt: skip
+    out = ["# API reference", "", INTRODUCTION, ""]
     for group in groups():
         out += [f"## [{group.title}]({group.file}.md)", "", linked(group.about, "index"), ""]
         out += table((f"[`{n.called}`]({group.file}.md#{anchor(n.name)})", n) for n in of_page(group))
@@ -161,14 +170,14 @@ def member_entry(name: Name, member: Member) -> list[str]:
         returned = shorter(inspect.signature(member.function).return_annotation)
         out += ["A property" + (f": {code(returned)}" if returned else "") + ".", ""]
     else:
-        out += signature_block(f"{short}.{member.name}" if member.kind == "class method" else member.name, member.function,
-                               bound=member.kind in ("method", "class method"))  # fmt: skip
+        called = f"{short}.{member.name}" if member.kind == "class method" else member.name
+        out += signature_block(called, member.function, bound=True)
     return out + markdown(member.doc, name) + shown_example(full)
 
 
 def shown_example(name: str) -> list[str]:
     text = examples().get(name)
-    return ["```pycon", text.rstrip(), "```", ""] if text else []
+    return ["```pycon", without_marks(text.rstrip()), "```", ""] if text else []
 
 
 # ---- signatures
@@ -176,11 +185,13 @@ def shown_example(name: str) -> list[str]:
 
 def signature_block(called: str, value: Callable[..., Any], bound: bool = False) -> list[str]:
     try:
-        found = inspect.signature(value)
+        found = inspect.signature(value, follow_wrapped=False)
+        if any(p.kind is p.VAR_POSITIONAL for p in found.parameters.values()) and hasattr(value, "__wrapped__"):
+            found = inspect.signature(value)
     except (TypeError, ValueError):
         return []
     fields = {f.name: f for f in dataclasses.fields(value)} if dataclasses.is_dataclass(value) else {}
-    given = list(found.parameters.values())[1 if bound and "self" in found.parameters or "cls" in found.parameters else 0 :]
+    given = [p for p in found.parameters.values() if not (bound and p.name in ("self", "cls"))]
     shown = [parameter(p, fields.get(p.name)) for p in given if not p.name.startswith("_")]
     stars = [i for i, p in enumerate(given) if p.kind is p.KEYWORD_ONLY]
     if stars and not any(p.kind is p.VAR_POSITIONAL for p in given):
@@ -250,7 +261,12 @@ def markdown(doc: str, name: Name) -> list[str]:
             out = [*out[:-2], "", *lines, "```", ""]  # an example that goes on after an empty line
         elif lines[at:]:
             out += ["```pycon", *lines[at:], "```", ""]
-    return ["" if line.strip() == "<BLANKLINE>" else line for line in out]
+    return list(map(without_marks, out))
+
+
+def without_marks(text: str) -> str:
+    """An example as a terminal shows it: with empty lines where doctest wants them said."""
+    return re.sub(r"^<BLANKLINE>$", "", text, flags=re.MULTILINE)
 
 
 def prose(lines: list[str], name: Name) -> list[str]:

@@ -53,7 +53,14 @@ def codes_at(places: Ints) -> Ints:
 
 @dataclass(frozen=True)
 class Cells(Record):
-    """A division of the line: `discrete` says that the first look found no value outside the points."""
+    """A division of the number line into cells that rows are counted in: points of their own, and intervals between.
+
+    `discrete` says that the first look found no value outside the points.
+
+    >>> cells = tb.Cells(centre=0.0, exponent=0, points=(1.5,))
+    >>> cells.slot_of(1.5), cells.slot_of(1.6) == cells.slot_of(1.7)
+    ('=1.5', True)
+    """
 
     centre: float
     exponent: int

@@ -333,9 +333,9 @@ _REGISTRY: dict[str, Family] = {}
 def register(name: str, family: Family) -> None:
     """Let `families={column: name}` mean this family.
 
-    >>> tb.families.register("four bins", tb.families.Bins("frequency", 4))
-    >>> tb.families.named("four bins").describe()
-    'bins (method=frequency, bins=4)'
+    >>> tb.families.register("student", tb.families.Gaussian(predictive=True))  # as it comes
+    >>> tb.families.named("student").predictive
+    True
     """
     _REGISTRY[name] = family
 
@@ -343,8 +343,8 @@ def register(name: str, family: Family) -> None:
 def named(family: str | Family) -> Family:
     """The family of this name, or the family itself; SettingsError names the nearest where there is none.
 
-    >>> tb.families.named("student").describe()
-    'student'
+    >>> tb.families.named("bins").describe()
+    'bins'
     """
     if isinstance(family, Family):
         return family

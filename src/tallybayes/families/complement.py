@@ -26,12 +26,13 @@ from .words import WordsBelief, imagined, mean_length, shares_of
 
 @dataclass(frozen=True)
 class Complement(Family):
-    """The words of all other classes, the other way round: the class whose opposite they fit least (Rennie et al. 2003).
+    """The words of all other classes, the other way round: the class whose opposite they fit least.
 
     `norm` divides by the sum of the weights, `presence` counts each word once per row.
 
     >>> rows = {"note": ["win cash now", "see you", "win win"], "y": ["spam", "ham", "spam"]}
-    >>> tb.textbook(rows, "y", kinds={"note": "text"}, families={"note": "complement"}).predict({"note": "cash"}).tolist()
+    >>> model = tb.textbook(rows, "y", kinds={"note": "text"}, families={"note": "complement"})
+    >>> model.predict({"note": "cash"}).tolist()
     ['spam']
     """
 

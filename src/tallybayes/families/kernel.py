@@ -39,9 +39,11 @@ _CELLS = 64.0  # cells to a deviation, of what the first look found without its 
 class Kernel(Family):
     """A kernel density; bandwidth "loo" (by leave-one-out), "silverman", or a number in the column's own units.
 
-    >>> rows = {"x": [1.0, 2.0, 2.5, 7.0, 8.0, 9.0], "y": ["low", "low", "low", "high", "high", "high"]}
-    >>> tb.textbook(rows, "y", families={"x": tb.families.Kernel(bandwidth=0.5)}).predict({"x": [3.0, 6.0]}).tolist()
-    ['high', 'high']
+    Of a column with few different values it smooths over these values, and any other is no evidence.
+
+    >>> rows = {"x": [i * 0.37 for i in range(40)], "y": ["low"] * 20 + ["high"] * 20}
+    >>> tb.textbook(rows, "y", families={"x": tb.families.Kernel(bandwidth=0.5)}).predict({"x": [6.1, 9.9]}).tolist()
+    ['low', 'high']
     """
 
     bandwidth: str | float = "loo"

@@ -93,9 +93,8 @@ class BernoulliWords(Family):
 
     >>> rows = {"note": ["win cash now", "see you", "win win"], "y": ["spam", "ham", "spam"]}
     >>> model = tb.textbook(rows, "y", kinds={"note": "text"}, families={"note": "bernoulli"})
-    >>> [(line.column, line.value) for line in model.explain({"note": "win"}).contributions]  # absent words speak, too
-    Traceback (most recent call last):
-    AttributeError: 'Contribution' object has no attribute 'value'
+    >>> model.table("note")["win", "spam"]  # (2 + 1) / (2 + 2): two of two mails have it
+    0.75
     """
 
     select: Selection = field(default_factory=Selection)

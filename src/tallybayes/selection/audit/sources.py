@@ -69,6 +69,12 @@ class SourceEffects(Shown):
     """What the sources of some rows give or cost, the most suspect first; print it, or take `.table`.
 
     `tallies[source]` is the tally of its rows, `model` that of all rows, and `without(source)` the model without it.
+
+    >>> rows = {"sky": ["sunny", "rainy"] * 60, "play": ["yes", "no"] * 60, "site": ["a", "a", "b", "b", "c", "c"] * 20}
+    >>> rows["play"][4] = "no"
+    >>> found = tb.sources(rows, "play", by="site", settings=tb.Settings())
+    >>> found.suspects, found.without("a").tally.rows
+    ([], 80)
     """
 
     each: tuple[SourceEffect, ...]

@@ -160,7 +160,14 @@ def _mapped(source: Source, change: Any) -> Source:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ModelComparison(Shown):
-    """Models on the same rows: `evaluation` has every figure of each, `differences` those beside the first."""
+    """Models on the same rows: `evaluation` has every figure of each, `differences` those beside the first.
+
+    >>> rows = {"Sky": ["sunny", "rainy"] * 4, "Play": ["yes", "no"] * 4}
+    >>> sky, none = tb.textbook(rows, "Play"), tb.Model.written({"yes": 0.5, "no": 0.5}, target="Play")
+    >>> found = tb.compare_models({"by sky": sky, "by nothing": none}, rows)
+    >>> found.names, found.evaluation.best()
+    (('by sky', 'by nothing'), 'by sky')
+    """
 
     evaluation: Evaluation
     models: Mapping[str, Model]

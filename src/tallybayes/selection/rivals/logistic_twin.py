@@ -42,7 +42,14 @@ _STEPS = 500
 
 @dataclass(frozen=True, eq=False)
 class LogisticTwin:
-    """Naive Bayes and logistic regression over the same features: W and b of both."""
+    """Naive Bayes and logistic regression over the same features: `W` and `b`, and those of `counted`, the naive Bayes.
+
+    `loss` is the mean log loss of both on the rows they were fitted to.
+
+    >>> twin = tb.logistic_twin({"x": [1.0, 2.0, 3.0, 4.0], "y": ["a", "a", "b", "b"]}, "y")
+    >>> twin.table.column_names, twin.W.shape
+    (['feature', 'class', 'naive_bayes', 'logistic'], (2, 1))
+    """
 
     classes: tuple[Any, ...]
     names: tuple[str, ...]

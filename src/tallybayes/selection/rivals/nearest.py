@@ -127,7 +127,13 @@ class Neighbour(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Neighbours(Shown):
-    """Fitted nearest neighbours: every training row, to be asked."""
+    """Fitted nearest neighbours: every training row, to be asked.
+
+    >>> rows = {"x": [1.0, 2.0, 8.0, 9.0], "y": ["low", "low", "high", "high"]}
+    >>> found = tb.Nearest(k=3).fit(rows, "y")
+    >>> found.predict_proba({"x": [7.0]}).round(2).tolist(), [near.label for near in found.near({"x": 7.0})]
+    ([[0.67, 0.33]], ['high', 'high', 'low'])
+    """
 
     schema: Schema
     classes: tuple[Any, ...]
