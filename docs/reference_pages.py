@@ -3,7 +3,7 @@
     python docs/reference_pages.py FOLDER
 
 `pages()` gives {path: text}; the site writes them when it is built. The text is the same on every machine. Headings
-have anchors (`{#model.predict}`, Markdown's attr_list): the name in small letters.
+have anchors (`{#Model.predict}`, Markdown's attr_list): the name itself, since `suspicious` and `Suspicious` are two.
 """
 
 from __future__ import annotations
@@ -17,9 +17,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parent))  # wherever this file is loaded from
+
 from public_names import ALIASES, Group, Member, Name, examples, groups, names
 
-WIDTH = 88  # of a line of a signature
+WIDTH = 76  # of a line of a signature
+SHARED = "sklearn.TallyClassifier"  # the base of the estimators, by which nobody calls it
 
 # What comes back from a call and is never made by hand: which call that is
 RESULTS = {
@@ -74,20 +77,19 @@ def index() -> str:
     out = ["# API reference", "", INTRODUCTION, ""]
     for group in groups():
         out += [f"## [{group.title}]({group.file}.md)", "", linked(group.about, "index"), ""]
-        out += table((f"[`{n.called}`]({group.file}.md#{anchor(n.name)})", n) for n in of_page(group))
+        out += listed((f"[{title(n)}]({group.file}.md#{n.name})", n) for n in of_page(group))
     return "\n".join(out) + "\n"
 
 
-def table(lines: Iterator[tuple[str, Name | Member]]) -> list[str]:
-    """A Markdown table of names and what each is."""
-    rows = [f"| {link} | {in_table(about)} |" for link, about in lines]
-    return ["| name | what it is |", "|---|---|", *rows, ""] if rows else []
+def listed(lines: Iterator[tuple[str, Name | Member]]) -> list[str]:
+    """Names with what each is, as a list: a table would break long names on a narrow page."""
+    return [*(f"- {link}: {in_short(about)}" for link, about in lines), ""]
 
 
-def in_table(of: Name | Member) -> str:
+def in_short(of: Name | Member) -> str:
     if isinstance(of, Name) and of.name in ALIASES:
         return f"another name of `tb.{ALIASES[of.name]}`"
-    return escaped(first_sentence(of.doc)).replace("|", "\\|")
+    return escaped(first_sentence(of.doc))
 
 
 def first_sentence(doc: str) -> str:
@@ -103,16 +105,12 @@ def of_page(group: Group) -> list[Name]:
 
 @cache
 def anchors() -> dict[str, str]:
-    """Where each name and each member of a class stands: {"Model.predict": "model.md#model.predict"}."""
+    """Where each name and each member of a class stands: {"Model.predict": "model.md#Model.predict"}."""
     out = {}
     for name in names():
-        out[name.name] = f"{name.page}.md#{anchor(name.name)}"
-        out |= {f"{name.name}.{m}": f"{name.page}.md#{anchor(f'{name.name}.{m}')}" for m in name.members}
+        out[name.name] = f"{name.page}.md#{name.name}"
+        out |= {f"{name.name}.{m}": f"{name.page}.md#{name.name}.{m}" for m in name.members}
     return out
-
-
-def anchor(name: str) -> str:
-    return name.lower()
 
 
 def page(group: Group) -> str:
@@ -120,36 +118,45 @@ def page(group: Group) -> str:
     out = [f"# {group.title}", "", linked(group.about, group.file), ""]
     found = of_page(group)
     if len(found) > 3:
-        out += table((f"[`{n.called}`](#{anchor(n.name)})", n) for n in found)
+        out += listed((f"[{title(n)}](#{n.name})", n) for n in found)
     for name in found:
         out += entry(name)
     return re.sub(r"\n{3,}", "\n\n", "\n".join(out)).rstrip() + "\n"
 
 
+def title(name: Name) -> str:
+    return "What all estimators have" if name.name == SHARED else f"`{name.called}`"
+
+
 def entry(name: Name) -> list[str]:
     """One name: heading, signature, docstring, examples, members."""
-    title = "What all estimators have" if name.name == "sklearn.TallyClassifier" else f"`{name.called}`"
-    out = [f"## {title} {{#{anchor(name.name)}}}", ""]
+    out = [f"## {title(name)} {{#{name.name}}}", ""]
     if name.name in ALIASES:
         return [*out, linked(f"Another name of `tb.{ALIASES[name.name]}`.", name.page), ""]
-    out += made_by(name) or signature_block(name.called, name.value)
+    out += made_by(name) or (
+        [] if is_error(name.value) or name.name == SHARED else signature_block(name.called, name.value)
+    )
     out += markdown(name.doc, name)
+    if name.members and ">>>" in name.doc and name.name in examples():
+        out += ["The examples of its methods begin with:", ""]
     out += shown_example(name.name)
     told = {m: member for m, member in name.members.items() if m not in name.inner}
-    out += table((f"[`{m}`](#{anchor(f'{name.name}.{m}')})", member) for m, member in told.items())
+    out += listed((f"[`{m}`](#{name.name}.{m})", member) for m, member in told.items())
     for member in told.values():
         out += member_entry(name, member)
     if name.inner:
-        inner = ", ".join(f'<span id="{anchor(f"{name.name}.{m}")}">`{m}`</span>' for m in sorted(name.inner))
+        inner = ", ".join(f'<span id="{name.name}.{m}">`{m}`</span>' for m in sorted(name.inner))
         out += [f"Other parts of the package also call {inner}.", ""]
     return out
 
 
+def is_error(value: Any) -> bool:
+    """Whether it is raised by the package, and never made by hand."""
+    return isinstance(value, type) and issubclass(value, Exception)
+
+
 def made_by(name: Name) -> list[str]:
     """Instead of a signature, where a thing comes from that nobody makes by hand, and which fields it has."""
-    if isinstance(name.value, type) and issubclass(name.value, BaseException):
-        above = [b.__name__ for b in name.value.__bases__ if b is not Exception]
-        return [f"An error that is also a {' and a '.join(map(code, above))}.", ""] if above else []
     if name.name not in RESULTS:
         return []
     fields = [f.name for f in dataclasses.fields(name.value) if not f.name.startswith("_")] if (
@@ -165,7 +172,7 @@ def code(text: str) -> str:
 def member_entry(name: Name, member: Member) -> list[str]:
     full = f"{name.name}.{member.name}"
     short = name.name.rpartition(".")[2]
-    out = [f"### `{short}.{member.name}` {{#{anchor(full)}}}", ""]
+    out = [f"### `{short}.{member.name}` {{#{full}}}", ""]
     if member.kind == "property":
         returned = shorter(inspect.signature(member.function).return_annotation)
         out += ["A property" + (f": {code(returned)}" if returned else "") + ".", ""]
