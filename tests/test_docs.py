@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import command_line
+import numpy as np
 import pytest
 
 import tallybayes as tb
@@ -186,14 +187,16 @@ def test_every_example_runs(example, tmp_path):
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_every_example_in_a_docstring_is_true(name):
+def test_every_example_in_a_docstring_is_true(name, tmp_path, monkeypatch):
     try:
         module = importlib.import_module(name)
     except tb.MissingExtra as error:
         pytest.skip(str(error))
+    monkeypatch.chdir(tmp_path)  # what an example writes is not left behind
     out = io.StringIO()
     runner = doctest.DocTestRunner(verbose=False, optionflags=FLAGS)
-    for test in doctest.DocTestFinder(exclude_empty=True).find(module, name):
+    given = {"tb": tb, "np": np}  # examples of public names take them as imported: tests/test_reference.py
+    for test in doctest.DocTestFinder(exclude_empty=True).find(module, name, extraglobs=given):
         runner.run(test, out=out.write)
     assert runner.failures == 0, f"{module.__file__}\n{out.getvalue()}"
 

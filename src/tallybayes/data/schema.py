@@ -34,7 +34,7 @@ UNICODE = unicodedata.unidata_version
 class Column:
     """One column: its name, its kind, and what only the schema can know about it.
 
-    >>> Column("colour", "category", values=["red", "blue"])
+    >>> tb.Column("colour", "category", values=["red", "blue"])
     Column('colour', 'category', values=('blue', 'red'))
     """
 
@@ -169,7 +169,7 @@ def _parts(column: Column) -> list[Column]:
 class Schema(Record, Shown):
     """Which columns are counted and how; a column of kind "date" becomes its parts.
 
-    >>> schema = Schema([Column("Sky", "category"), Column("Temp", "number")], target="Play")
+    >>> schema = tb.Schema([tb.Column("Sky", "category"), tb.Column("Temp", "number")], target="Play")
     >>> schema.names
     ('Sky', 'Temp')
     """
@@ -237,7 +237,7 @@ class Schema(Record, Shown):
     def with_column(self, name: str, **changes: Any) -> Schema:
         """A schema with one column changed, or added if there was none of that name.
 
-        >>> schema = Schema([Column("zip", "number")], target="y")
+        >>> schema = tb.Schema([tb.Column("zip", "number")], target="y")
         >>> schema.with_column("zip", kind="category")["zip"]
         Column('zip', 'category')
         """

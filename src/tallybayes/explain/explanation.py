@@ -76,6 +76,14 @@ class Explanation(Shown):
 
     `total` is the sum; `probabilities` follow from it. Print it for the running-total table of the lectures; `odds()`
     compares two classes, with the interval of each line and the counts behind it.
+
+    >>> model = tb.textbook({"Sky": ["sunny", "rainy", "sunny"], "Play": ["yes", "no", "yes"]}, "Play")
+    >>> model.explain({"Sky": "rainy"})
+    no, probability 0.5714 (natural logs)
+                      no      yes     Σ no    Σ yes
+    prior        -1.0986  -0.4055  -1.0986  -0.4055
+    Sky: rainy   -0.4055  -1.3863  -1.5041  -1.7918
+    probability                     0.5714   0.4286
     """
 
     classes: tuple[Any, ...]

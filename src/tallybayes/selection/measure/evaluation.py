@@ -75,6 +75,12 @@ class Evaluation(Shown):
 
     `.table` is an Arrow table with a row per setting: each metric and its interval. `by_class`, `confusion`,
     `reliability` and `mistakes` look closer. Rows that were left out of every fold are not in it.
+
+    >>> rows = {"x": [i % 9 + i % 4 for i in range(40)], "y": ["high" if i % 9 > 3 else "low" for i in range(40)]}
+    >>> both = {"gaussian": {"families": "gaussian"}, "bins": {"families": "bins"}}
+    >>> found = tb.cross_validate(rows, "y", settings=both, folds=4)
+    >>> found.names, found.best("accuracy"), round(found.value("accuracy", "bins"), 3)
+    (('gaussian', 'bins'), 'gaussian', 0.875)
     """
 
     classes: tuple[Any, ...]

@@ -40,7 +40,15 @@ class JudgedPeriod:
 
 @dataclass(frozen=True, repr=False)
 class Prequential(Shown):
-    """What `tb.prequential` found, period by period. Print it."""
+    """What `tb.prequential` found, period by period. Print it.
+
+    >>> windows = tb.Windows(tb.Schema([tb.Column("Sky", "category")], target="Play"), by="day", time="When")
+    >>> rows = {"Sky": ["sunny"] * 60 + ["rainy"] * 60, "Play": ["yes", "no"] * 60}
+    >>> rows["When"] = [f"2024-05-{1 + row // 20:02}" for row in range(120)]
+    >>> windows.add(rows)
+    >>> [period.period for period in tb.prequential(windows, rows).periods]
+    ['2024-05-02', '2024-05-03', '2024-05-04', '2024-05-05', '2024-05-06']
+    """
 
     model: str  # of which periods the models are
     periods: tuple[JudgedPeriod, ...]
@@ -87,6 +95,13 @@ def prequential(
 
     `data` are rows with labels, such as those that the windows were counted from. Rows of the first period have no
     model before them and are not judged.
+
+    >>> windows = tb.Windows(tb.Schema([tb.Column("Sky", "category")], target="Play"), by="day", time="When")
+    >>> rows = {"Sky": ["sunny"] * 60 + ["rainy"] * 60, "Play": ["yes", "no"] * 60}
+    >>> rows["When"] = [f"2024-05-{1 + row // 20:02}" for row in range(120)]
+    >>> windows.add(rows)
+    >>> tb.prequential(windows, rows, last=2).total.accuracy
+    0.5
     """
     judge = _Judge(windows, settings, last, half_life)
     start = 0

@@ -61,7 +61,15 @@ class ColumnChange:
 
 @dataclass(frozen=True, repr=False)
 class Changes(Shown):
-    """What `tb.change` found, the surest first; the class itself is one of the columns. Print it."""
+    """What `tb.change` found, the surest first; the class itself is one of the columns. Print it.
+
+    >>> windows = tb.Windows(tb.Schema([tb.Column("Sky", "category")], target="Play"), by="day", time="When")
+    >>> rows = {"Sky": ["sunny"] * 60 + ["rainy"] * 60, "Play": ["yes", "no"] * 60}
+    >>> rows["When"] = [f"2024-05-{1 + row // 20:02}" for row in range(120)]
+    >>> windows.add(rows)
+    >>> tb.change(windows).summary
+    'Changed: Sky with 2024-05-04.'
+    """
 
     periods: tuple[str, ...]
     rows: int
@@ -134,6 +142,13 @@ def change(windows: Windows, *, start: Any = None, end: Any = None) -> Changes:
     Every column is asked at every time, over all classes and within each; p and p_corrected count all of that. It is
     assumed that rows come independently of each other: those of one customer, or of one bad hour, are fewer than they
     look. Bags and texts have no p, nor have weighted rows; what is read of the time itself is not asked.
+
+    >>> windows = tb.Windows(tb.Schema([tb.Column("Sky", "category")], target="Play"), by="day", time="When")
+    >>> rows = {"Sky": ["sunny"] * 60 + ["rainy"] * 60, "Play": ["yes", "no"] * 60}
+    >>> rows["When"] = [f"2024-05-{1 + row // 20:02}" for row in range(120)]
+    >>> windows.add(rows)
+    >>> [(found.column, found.when, found.verdict) for found in tb.change(windows).columns]
+    [('Sky', '2024-05-04', 'changed'), ('Play', '2024-05-02', 'no sign of a change')]
     """
     first, stop = windows._bounds(start, end)
     numbers = [k for k in windows.numbers if first <= k < stop]
