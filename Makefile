@@ -44,6 +44,16 @@ $(VENV)/.test: $(VENV)/.run requirements/test.txt requirements/neighbours.txt re
 	else echo "no Chromium found: the tests in a browser will be skipped"; fi
 	@touch $@
 
+$(VENV)/.docs: $(VENV)/.test requirements/docs.txt
+	$(PIP) install --require-hashes --no-deps -r requirements/docs.txt
+	@touch $@
+
+# The examples of pages, docstrings and notebooks run first, those of the gallery while it is drawn
+docs: $(VENV)/.docs
+	$(RUN) -m pytest -n 2 --dist loadgroup tests/test_docs.py tests/test_notebooks.py tests/test_site.py
+	$(RUN) docs/build_site.py
+	$(RUN) docs/look_at_site.py
+
 bench: $(VENV)/.test
 	$(RUN) benchmarks/run.py --write docs/benchmarks.md
 	$(RUN) benchmarks/scaling.py --write docs/scaling.svg
@@ -120,4 +130,4 @@ requirements:
 	$(COMPILE) --extra wheelhouse -c requirements/test.txt -o requirements/wheelhouse.txt
 
 clean:
-	rm -rf $(VENV) dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage*
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage*

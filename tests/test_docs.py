@@ -17,12 +17,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import command_line
+import numpy as np
 import pytest
 
 import tallybayes as tb
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md"]
+PAGES = [*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md"]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 SKIPPED = {"tallybayes.exact.kernels.moments"}  # Numba twins: compiled on import, and without examples
@@ -169,7 +170,7 @@ def where(path: Path) -> str:
 def test_every_block_of_a_page_runs_and_shows_the_truth(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # what a page writes is not left behind
     blocks = [b for b in blocks_of(page.read_text("utf-8")) if b.runs] if page.exists() else []
-    if page.parent.name == "docs":
+    if page.parent.name == "docs" or (page.parent.name == "howto" and page.stem != "index"):
         assert blocks, f"{where(page)} has no block that runs: fence it with ```python, ```pycon or ```console"
     names: dict[str, object] = {"__name__": "__main__"}
     problems = [p for p in (problem_in(b, names, where(page)) for b in blocks) if p is not None]
@@ -186,14 +187,16 @@ def test_every_example_runs(example, tmp_path):
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_every_example_in_a_docstring_is_true(name):
+def test_every_example_in_a_docstring_is_true(name, tmp_path, monkeypatch):
     try:
         module = importlib.import_module(name)
     except tb.MissingExtra as error:
         pytest.skip(str(error))
+    monkeypatch.chdir(tmp_path)  # what an example writes is not left behind
     out = io.StringIO()
     runner = doctest.DocTestRunner(verbose=False, optionflags=FLAGS)
-    for test in doctest.DocTestFinder(exclude_empty=True).find(module, name):
+    given = {"tb": tb, "np": np}  # examples of public names take them as imported: tests/test_reference.py
+    for test in doctest.DocTestFinder(exclude_empty=True).find(module, name, extraglobs=given):
         runner.run(test, out=out.write)
     assert runner.failures == 0, f"{module.__file__}\n{out.getvalue()}"
 

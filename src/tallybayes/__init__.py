@@ -115,6 +115,7 @@ _HOMES = {
 }
 # public as a whole
 _MODULES = {
+    "datasets": "data.made.datasets",
     "families": "families",
     "metrics": "selection.measure.metrics",
     "mlflow": "store.mlflow",

@@ -13,6 +13,7 @@ from .base.errors import SettingsError as SettingsError
 from .base.errors import TallybayesError as TallybayesError
 from .base.errors import TallybayesWarning as TallybayesWarning
 from .data.infer import infer as infer
+from .data.made import datasets as datasets
 from .data.pairs import PairColumn as PairColumn
 from .data.pairs import Side as Side
 from .data.schema import Column as Column

@@ -50,7 +50,14 @@ __all__ = [
 
 
 class TallybayesError(Exception):
-    """The root of everything that tallybayes raises on purpose."""
+    """The root of everything that tallybayes raises on purpose; `found` and `hint` are the two halves of its message.
+
+    >>> try:
+    ...     tb.fit({"Sky": ["sunny", "rainy"], "Play": ["yes", "no"]}, target="Paly")
+    ... except tb.TallybayesError as error:
+    ...     print(error.hint)
+    did you mean 'Play'? name the column to predict with target='…', or call it 'Paly' in the data.
+    """
 
     def __init__(self, found: str, *, hint: str) -> None:
         found, hint = (s.encode("utf-8", "backslashreplace").decode() for s in (found, hint))  # can be printed
@@ -67,33 +74,94 @@ def _rebuild(kind: type[TallybayesError], found: str, hint: str) -> TallybayesEr
 
 
 class DataError(TallybayesError, ValueError):
-    """The data cannot be read or counted."""
+    """The data cannot be read or counted: which row, which column. It is also a ValueError.
+
+    >>> tb.count({"Sky": ["sunny", "rainy"], "Play": ["yes"]}, "Play")
+    Traceback (most recent call last):
+    tallybayes.DataError: columns of different lengths: 'Sky' has 2, 'Play' has 1
+    <BLANKLINE>
+    Hint: give every column one value per row; None stands for a missing one.
+    """
 
     unreadable = False  # whether it is about one cell that its column's kind cannot read
 
 
 class SchemaError(TallybayesError, ValueError):
-    """The schema is wrong, or does not fit the data or another schema."""
+    """The schema is wrong, or does not fit the data or another schema. It is also a ValueError.
+
+    >>> tb.Schema([tb.Column("Sky", "catgory")], target="Play")
+    Traceback (most recent call last):
+    tallybayes.SchemaError: column 'Sky' has the kind 'catgory'
+    <BLANKLINE>
+    Hint: did you mean 'category'? take one of 'category', 'number', 'text', 'vector', 'bag', 'pair', 'gap',
+    'date', 'ignore', 'together'.
+    """
 
 
 class SettingsError(TallybayesError, ValueError):
-    """A setting is out of range or contradicts the tally."""
+    """A setting is out of range, has no such name, or contradicts the tally. It is also a ValueError.
+
+    >>> tb.Laplace(-1)
+    Traceback (most recent call last):
+    tallybayes.SettingsError: alpha is -1
+    <BLANKLINE>
+    Hint: alpha counts imagined rows: take a number of at least 0.
+    """
 
 
 class CannotForget(TallybayesError, ValueError):
-    """The rows to forget were never counted; the tally is as it was."""
+    """The rows to forget were never counted; the tally is as it was. It is also a ValueError.
+
+    >>> tally = tb.count({"Sky": ["sunny", "rainy"], "Play": ["yes", "no"]}, "Play")
+    >>> tally.forget({"Sky": "rainy", "Play": "yes"})
+    Traceback (most recent call last):
+    tallybayes.CannotForget: forgetting would leave column 'Sky', class 'yes', slot 'rainy' at n = -1; nothing has been
+    forgotten
+    <BLANKLINE>
+    Hint: these rows were never counted as they are now: check their labels, weights and values.
+    >>> tally.forget({"Sky": "rainy", "Play": "no"})
+    Tally: 1 row · yes 1 · 1 column
+    """
 
 
 class CannotEstimate(TallybayesError, ValueError):
-    """The tally is not one that a model can be asked of."""
+    """The tally is not one that a model can be asked of: a difference that no rows have. It is also a ValueError.
+
+    >>> tally = tb.count({"Sky": ["sunny"], "Play": ["yes"]}, "Play")
+    >>> (tally - tally - tally).model()
+    Traceback (most recent call last):
+    tallybayes.CannotEstimate: this tally is a difference that no rows can have: the rows, class 'yes', slot '' at
+    n = -1
+    <BLANKLINE>
+    Hint: estimate a sum of counted rows; subtract only what was added before.
+    """
 
 
 class ModelFileError(TallybayesError, ValueError):
-    """A model file is damaged, of another format, or claims what it cannot hold."""
+    """A model file is damaged, of another format, or claims what it cannot hold. It is also a ValueError.
+
+    >>> import os
+    >>> tb.textbook({"Sky": ["sunny", "rainy"], "Play": ["yes", "no"]}, "Play").save("play.tb.parquet")
+    >>> os.truncate("play.tb.parquet", 1000)  # as a copy that was cut short
+    >>> tb.load("play.tb.parquet")
+    Traceback (most recent call last):
+    tallybayes.ModelFileError: play.tb.parquet: no Parquet file, or only a part of one
+    <BLANKLINE>
+    Hint: give a file that model.save(path) wrote; if it was one, it is damaged.
+    """
 
 
 class FileError(TallybayesError, OSError):
-    """A file cannot be read or written; it is as it was. It is also the system's own error, with its `errno`."""
+    """A file cannot be read or written; it is as it was. It is also the system's own error, with its `errno`.
+
+    >>> try:
+    ...     tb.load("absent")
+    ... except FileNotFoundError as error:  # as of any file
+    ...     print(error)
+    absent cannot be read: No such file or directory
+    <BLANKLINE>
+    Hint: check the name of the file and of its folder.
+    """
 
     @classmethod
     def of(cls, error: OSError, path: object, verb: str, near: str = "") -> FileError:
@@ -140,11 +208,26 @@ _file_errors: dict[type[OSError], type[FileError]] = {}
 
 
 class MissingExtra(TallybayesError, ImportError):
-    """An optional package is needed for this."""
+    """An optional package is needed for this; the hint is the command that installs it. It is also an ImportError.
+
+    >>> raise tb.MissingExtra("pictures need matplotlib", hint="pip install 'tallybayes[plot]'")
+    Traceback (most recent call last):
+    tallybayes.MissingExtra: pictures need matplotlib
+    <BLANKLINE>
+    Hint: pip install 'tallybayes[plot]'
+    """
 
 
 class TallybayesWarning(UserWarning):
-    """The answer stands, but a person should know something about it."""
+    """The answer stands, but a person should know something about it.
+
+    >>> import warnings
+    >>> with warnings.catch_warnings(record=True) as told:
+    ...     warnings.simplefilter("always")
+    ...     model = tb.Model.written({"yes": 0.75, "no": 0.26})
+    >>> print(told[0].message)
+    the priors add up to 1.01 and were divided by that
+    """
 
 
 class OldNameWarning(TallybayesWarning, DeprecationWarning):

@@ -26,6 +26,9 @@ _BAR = 24  # characters
 _BETWEEN = 3  # characters between columns of a terminal's table
 _LABELS = 30  # characters that labels need before they are cut into lines
 _WIDEST, _WIDEST_TITLE = 200, 2000  # characters of a cell, of a title
+_NUMBERS = "The numbers"
+_INKS = {"for": "green", "against": "red", "soft": "dim", "strong": "bold"}
+_CLASS_INKS = ("blue", "yellow", "green", "magenta", "cyan", "red")
 
 
 def running(parts: Floats, digits: int) -> tuple[Floats, Floats, str]:
@@ -124,6 +127,7 @@ class Page:
     sums: int = 0  # how many of the last lines sum up those above
     indent: int = 0  # characters before the lines of text
     foot: str = ""  # a remark below the table
+    head: Sequence[str] = ()  # above the lines, where they have none of their own; texts do without
 
     def __str__(self) -> str:
         head, rows = self._cells()
@@ -145,7 +149,7 @@ class Page:
         """
         from html import escape  # its table of entities is not needed for an answer
 
-        head, rows = self._cells()
+        head, rows = self._cells(self.head)
         drawn = []
         for tag, row in zip(["th", *["td"] * len(rows)], rows, strict=False):
             span = "" if len(row) == len(head) else f' colspan="{len(head)}"'
@@ -171,7 +175,7 @@ class Page:
         if not self.lines:
             return title
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-        head, rows = self._cells()
+        head, rows = self._cells(self.head)
         for i, text in enumerate(head):
             flush = self._is_left(i)
             table.add_column(Text(text), justify="left" if flush else "right", no_wrap=not flush)
@@ -184,9 +188,10 @@ class Page:
         foot = [Text(printable(self.foot, _WIDEST_TITLE), style="dim")] if self.foot else []
         return Group(*([title, Text()] if self.title else []), table, *foot)
 
-    def _cells(self) -> tuple[list[str], list[list[str]]]:
+    def _cells(self, head: Sequence[str] = ()) -> tuple[list[str], list[list[str]]]:
         """The head, and all lines with it, safe to show."""
-        rows = [[printable(text, _WIDEST) for text in line] for line in self.lines]
+        lines = [head, *self.lines] if head else self.lines
+        rows = [[printable(text, _WIDEST) for text in line] for line in lines]
         return rows[0] if rows else [], rows
 
     def _padded(self, text: str, column: int, wide: int) -> str:
@@ -239,6 +244,16 @@ def _colour(figure: str) -> str:
     return "green" if figure[0] == "+" else "red"
 
 
+def coloured(pieces: Sequence[tuple[str, str]]) -> Any:
+    """One line for a rich console: texts, each with the name of its ink or the number of its class."""
+    from rich.text import Text
+
+    line = Text(no_wrap=True, overflow="crop")
+    for text, ink in pieces:
+        line.append(text, style=_CLASS_INKS[int(ink) % len(_CLASS_INKS)] if ink.isdigit() else _INKS.get(ink, ""))
+    return line
+
+
 class Shown:
     """What is shown as a page: printed, in a notebook, and on a rich console."""
 
@@ -252,7 +267,21 @@ class Shown:
         return str(self)
 
     def _repr_html_(self) -> str:
-        return self._page().html()
+        """The page as a notebook shows it; below a picture it is folded."""
+        from .view import fold, note, scrolled, view
+
+        page, picture = self._page(), self._picture()
+        bare = scrolled(Page("", page.lines, page.left, head=page.head).html()) if page.lines else ""
+        numbers = fold(_NUMBERS, bare) if picture and bare else bare
+        return view(page.title, picture, numbers, note(page.foot), *self._folds())
+
+    def _picture(self) -> str:
+        """What a notebook shows above the page, as HTML that is safe; nothing by default."""
+        return ""
+
+    def _folds(self) -> Iterable[str]:
+        """What a notebook shows below the page, as HTML that is safe."""
+        return ()
 
     def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
         yield self._page().rich()

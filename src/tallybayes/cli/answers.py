@@ -13,7 +13,7 @@ import click
 from .choices import parse_costs, parse_keep, parse_prior
 from .data import Data, reads_data
 from .models import MODEL, load_model, output_to
-from .terminal import grid, heading, say, show, show_json
+from .terminal import grid, heading, picture_of, say, show, show_json
 
 if TYPE_CHECKING:
     from ..data.sources import Source
@@ -242,6 +242,7 @@ def _width(cells: Iterable[str]) -> int:
 @click.option(
     "--top", type=click.IntRange(min=1), metavar="N", help="The N strongest lines first, and the rest as one."
 )
+@click.option("--plot", "plotted", is_flag=True, help="Also draw the sum as bars: for the answer, and against it.")
 @_PRIOR
 @click.option("--json", "as_json", is_flag=True, help="Print the same as JSON.")
 @reads_data
@@ -254,6 +255,7 @@ def explain(
     what_if: bool,
     fixed: str | None,
     top: int | None,
+    plotted: bool,
     prior: str | None,
     as_json: bool,
 ) -> None:
@@ -269,6 +271,8 @@ def explain(
         show_json(found.to_dict() | ({"what_if": change.to_dict()} if change is not None else {}))
         return
     show(f"{data.name}, row {row}\n", found if against is None else found.odds(None, against))
+    if plotted:
+        show("", picture_of(found, against=against))
     if change is not None:
         show(heading("What would change the answer"), change)
 

@@ -13,7 +13,7 @@ import click
 from .data import Data, reads_cells, reads_data
 from .fitting import JSON, SCHEMA, TARGET, WEIGHTS, by_folds, schema_of
 from .models import MODEL, load_model, place, save_bytes
-from .terminal import grid, heading, say, show, show_json
+from .terminal import grid, heading, picture_of, say, show, show_json
 
 if TYPE_CHECKING:
     from ..data.guess import Reading
@@ -39,6 +39,7 @@ _SHOWN = 10  # rows on which models disagree
     metavar="N",
     help="For rows that the model was made of: score each by a model of the other folds, of N.",
 )
+@click.option("--plot", "plotted", is_flag=True, help="Also draw reliability, ROC and confusion.")
 @click.option("--json", "as_json", is_flag=True, help="Print every metric with its interval as JSON.")
 @reads_data
 def evaluate(
@@ -49,6 +50,7 @@ def evaluate(
     mistakes: int,
     no_intervals: bool,
     folds: int | None,
+    plotted: bool,
     as_json: bool,
 ) -> None:
     """How good the answers are on labelled rows, which should not be those the model was made of.
@@ -74,6 +76,8 @@ def evaluate(
     show(heading("By class"), by_class_page(found))
     if len(found.classes) <= _MOST_CONFUSION:
         show(heading("How often which answer was given"), confusion_page(found))
+    if plotted:
+        show("", picture_of(found))
     wrong = found.mistakes(mistakes, explain=False)
     if len(wrong):
         lines = [(str(m.row), str(m.truth), str(m.answer), f"{m.probability:.4f}") for m in wrong]
@@ -124,6 +128,7 @@ def _cross_validated(data: Data, model: Model, folds: int, target: str | None, w
 @click.option(
     "--disagree", type=click.Path(), callback=place, metavar="FILE.csv", help="Write the rows on which models disagree."
 )
+@click.option("--plot", "plotted", is_flag=True, help="Also draw the figures with their intervals.")
 @JSON
 @reads_cells
 @reads_data
@@ -135,6 +140,7 @@ def compare(
     folds: int,
     weights: str | None,
     disagree: str | None,
+    plotted: bool,
     as_json: bool,
     reading: Reading,
 ) -> None:
@@ -150,7 +156,7 @@ def compare(
     if models:
         if schema_file:
             raise click.UsageError("saved models have schemas of their own: leave out --schema")
-        _compare_models(data, models, target, weights, disagree, as_json)
+        _compare_models(data, models, target, weights, disagree, plotted, as_json)
         return
     if disagree:
         raise click.UsageError("--disagree is about saved models: name them with --model")
@@ -162,11 +168,14 @@ def compare(
         show_json(found.table.to_pylist())
     else:
         show(found.evaluation.title, compared_page(found))
+        if plotted:
+            show("", picture_of(found))
 
 
 def _compare_models(
-    data: Data, models: Sequence[str], target: str | None, weights: str | None, disagree: str | None, as_json: bool
-) -> None:
+    data: Data, models: Sequence[str], target: str | None, weights: str | None, disagree: str | None, plotted: bool,
+    as_json: bool,
+) -> None:  # fmt: skip
     from ..selection.measure.saved import compare_models
     from .screens import apart_page, models_page
 
@@ -192,6 +201,8 @@ def _compare_models(
         return
     show(f"{data.name}: {found.evaluation.title}", *(f"{note}." for note in found.notes), "")
     show(*models_page(found))
+    if plotted:
+        show("", picture_of(found))
     differ = found.disagreements(_SHOWN)
     show(heading(found.disagree_said().capitalize() + (", furthest apart on" if differ.num_rows else "")))
     if differ.num_rows:

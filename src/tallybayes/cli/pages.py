@@ -12,7 +12,7 @@ import click
 
 from .data import Data, reads_data
 from .models import MODEL, load_model, output_to, save_bytes, save_model
-from .terminal import heading, say, show, show_json
+from .terminal import heading, picture_of, say, show, show_json
 
 if TYPE_CHECKING:
     from ..model.model import Model
@@ -26,12 +26,15 @@ FORMATS = ("sealed", "json", "onnx", "card", "sql")
     "--column", "columns", multiple=True, metavar="COLUMN", help="The whole table of this column; repeatable."
 )
 @click.option("--top", default=5, show_default=True, help="How many of the most telling values per class.")
+@click.option("--plot", "plotted", is_flag=True, help="With --column: also draw the column, class by class.")
 @click.option("--reveals", is_flag=True, help="What others can read out of the file: --top lines of each column.")
 @click.option("--json", "as_json", is_flag=True, help="Print the same as JSON.")
-def show_(model: str, columns: tuple[str, ...], top: int, reveals: bool, as_json: bool) -> None:
+def show_(model: str, columns: tuple[str, ...], top: int, plotted: bool, reveals: bool, as_json: bool) -> None:
     """A model as a page to read: classes, columns, tables, and what is most telling."""
     from .screens import column_page, model_page, provenance_page
 
+    if plotted and not columns:
+        raise click.UsageError("which column is to be drawn? --plot goes with --column COLUMN")
     found = load_model(model)
     if reveals:
         _show_revealed(found, columns, top, as_json)
@@ -46,6 +49,8 @@ def show_(model: str, columns: tuple[str, ...], top: int, reveals: bool, as_json
     if columns:
         for column in columns:
             show(heading(f"{column}: {found.schema[column].reason}"), *column_page(found, column, 1_000))
+            if plotted:
+                show("", picture_of(found, column))
     else:
         show(*model_page(found, top))
         show(heading("Where it comes from"), provenance_page(found.provenance))

@@ -10,6 +10,7 @@ from .answers import explain, importance, predict
 from .auditing import sources, suspicious
 from .counting import forget, merge, recalibrate, sets, shift, subtract, update
 from .fitting import fit, tune
+from .made import datasets
 from .mail import mail
 from .measuring import compare, evaluate
 from .pages import export, report, share, show_
@@ -42,6 +43,6 @@ def tallybayes() -> None:
 
 for _command in (
     fit, predict, evaluate, explain, importance, show_, report, tune, compare, suspicious, sources, update, forget,
-    merge, subtract, recalibrate, sets, shift, windows, change, export, share, serve, mail, reference_,
+    merge, subtract, recalibrate, sets, shift, windows, change, export, share, serve, mail, datasets, reference_,
 ):  # fmt: skip
     tallybayes.add_command(_command)

@@ -212,6 +212,13 @@ def grid(
     return table
 
 
+def picture_of(thing: Any, column: str | None = None, *, against: Any = None) -> Any:
+    """A picture made of characters, for whatever terminal there is."""
+    from ..explain.plots.characters import terminal
+
+    return terminal(thing, column, against=against)
+
+
 class FirstThatFits:
     """The first of some tables for which a terminal has room as they stand; the last where it has for none."""
 

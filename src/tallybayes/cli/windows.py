@@ -13,7 +13,7 @@ import click
 from .choices import SMOOTHING_HELP, Choices
 from .data import Data, reads_cells, reads_data
 from .models import output_to, place, save_model
-from .terminal import say, show, show_json
+from .terminal import picture_of, say, show, show_json
 
 if TYPE_CHECKING:
     from ..data.guess import Reading
@@ -166,9 +166,10 @@ def drop(folder: str, before: str) -> None:
 @windows.command("judge", short_help="Each period by the model before it.")
 @_FOLDER
 @_stretch
+@click.option("--plot", "plotted", is_flag=True, help="Also draw the log loss over time.")
 @_JSON
 @reads_data
-def judge(folder: str, data: Data, last: int | None, half_life: int | None, as_json: bool) -> None:
+def judge(folder: str, data: Data, last: int | None, half_life: int | None, plotted: bool, as_json: bool) -> None:
     """How the rows of each period of DATA would have been answered at the time: by the model of the periods before it.
 
     --last and --half-life say what that model is made of, so that the best of them can be chosen.
@@ -182,6 +183,8 @@ def judge(folder: str, data: Data, last: int | None, half_life: int | None, as_j
         show_json({"model": found.model, "periods": [asdict(j) for j in found], "total": asdict(found.total)})
         return
     show(found)
+    if plotted:
+        show("", picture_of(found))
 
 
 @click.command(short_help="What changed over time, and when.")
@@ -189,8 +192,9 @@ def judge(folder: str, data: Data, last: int | None, half_life: int | None, as_j
 @click.option("--start", metavar="PERIOD", help="The first period that is looked at.")
 @click.option("--end", metavar="PERIOD", help="The period before which looking ends.")
 @click.option(
-    "--plot", "picture", type=click.Path(), callback=place, metavar="FILE", help="Draw it, too: PNG, SVG or PDF."
-)
+    "--plot", "picture", type=click.Path(), callback=place, is_flag=False, flag_value="-", metavar="[FILE]",
+    help="Draw it, too: as PNG, SVG or PDF, or here if no file is named.",
+)  # fmt: skip
 @_JSON
 def change(folder: str, start: str | None, end: str | None, picture: str | None, as_json: bool) -> None:
     """Which columns of the windows in FOLDER changed from one period to a later one, and when.
@@ -202,14 +206,16 @@ def change(folder: str, start: str | None, end: str | None, picture: str | None,
     from ..tally.windows import Windows
 
     found = scanned(Windows.load(folder), start=start, end=end)
-    if picture is not None:
+    if picture not in (None, "-"):
         found.plot().figure_.savefig(picture)
     if as_json:
         columns = [asdict(c) | {"verdict": c.verdict} for c in found]
         show_json({"periods": found.periods, "rows": found.rows, "columns": columns, "summary": found.summary})
         return
     show(found)
-    if picture is not None:
+    if picture == "-":
+        show("", picture_of(found))
+    elif picture is not None:
         say(f"picture written to {picture}")
 
 

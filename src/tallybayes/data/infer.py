@@ -57,7 +57,7 @@ def infer(
     all columns or by name: {"day": "%d/%m/%Y"}. `fold=True` takes values and labels that differ in letter case and
     blanks alone as one.
 
-    >>> infer({"Sky": ["sunny", "rainy", "sunny"], "Wind": [3.5, 2.0, 7.25], "Play": ["yes", "no", "yes"]}, "Play")
+    >>> tb.infer({"Sky": ["sunny", "rainy", "sunny"], "Wind": [3.5, 2.0, 7.25], "Play": ["yes", "no", "yes"]}, "Play")
     Schema: target 'Play', 2 columns counted
       Sky   category  text, 2 different values: rainy, sunny
       Wind  number    numbers from 2 to 7.25

@@ -27,6 +27,10 @@ class PairColumn(Record):
     """A column that another is made of, one of the two of a pair: which column of the data, where numbers are cut.
 
     `tb.Side` is the same class, by the name it had before.
+
+    >>> size = tb.PairColumn("size", "number", cuts=(40, 80))
+    >>> tb.Column("size × rooms", "pair", of=[size, tb.PairColumn("rooms")]).inputs
+    ('size', 'rooms')
     """
 
     source: str

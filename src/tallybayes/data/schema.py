@@ -18,7 +18,7 @@ from ..base import canon
 from ..base.disk import read_whole, write_atomically
 from ..base.errors import SchemaError, excerpt, in_our_words, unknown, warn
 from ..base.records import Record, misfit
-from ..base.show import Page
+from ..base.show import Page, Shown
 from ..exact.cells import Cells
 from .kinds import KINDS, Kind, check_fields, check_part, kept
 from .pairs import PairColumn
@@ -34,7 +34,7 @@ UNICODE = unicodedata.unidata_version
 class Column:
     """One column: its name, its kind, and what only the schema can know about it.
 
-    >>> Column("colour", "category", values=["red", "blue"])
+    >>> tb.Column("colour", "category", values=["red", "blue"])
     Column('colour', 'category', values=('blue', 'red'))
     """
 
@@ -165,11 +165,11 @@ def _parts(column: Column) -> list[Column]:
     return date_columns(column.name, **{w: getattr(column, w) for w in ("source", "missing", "reason", "spelling")})
 
 
-@dataclass(frozen=True)
-class Schema(Record):
+@dataclass(frozen=True, repr=False)
+class Schema(Record, Shown):
     """Which columns are counted and how; a column of kind "date" becomes its parts.
 
-    >>> schema = Schema([Column("Sky", "category"), Column("Temp", "number")], target="Play")
+    >>> schema = tb.Schema([tb.Column("Sky", "category"), tb.Column("Temp", "number")], target="Play")
     >>> schema.names
     ('Sky', 'Temp')
     """
@@ -237,7 +237,7 @@ class Schema(Record):
     def with_column(self, name: str, **changes: Any) -> Schema:
         """A schema with one column changed, or added if there was none of that name.
 
-        >>> schema = Schema([Column("zip", "number")], target="y")
+        >>> schema = tb.Schema([tb.Column("zip", "number")], target="y")
         >>> schema.with_column("zip", kind="category")["zip"]
         Column('zip', 'category')
         """
@@ -364,10 +364,10 @@ class Schema(Record):
             raise SchemaError(found, hint="give a file that schema.save(path) wrote.") from None
         return cls.from_dict(given)
 
-    def __repr__(self) -> str:
+    def _page(self) -> Page:
         title = f"Schema: target {canon.printable(self.target)!r}, {canon.many(len(self.counted), 'column')} counted"
         lines = [[canon.printable(c.name, 40), f"{c.kind:<8}", canon.printable(c.reason, 160)] for c in self.columns]
-        return str(Page(title, lines, left=3, indent=2))
+        return Page(title, lines, left=3, indent=2, head=("column", "kind", "why") if lines else ())
 
 
 def _check(given: Mapping[str, Any], raw: bytes) -> None:

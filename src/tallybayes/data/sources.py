@@ -105,6 +105,10 @@ def read(
     - `bad_lines="skip"`: leave out lines of another width or that are not JSON, with a warning
     - `memory_limit="200MB"`: what reading may hold at once; else the environment's TALLYBAYES_MEMORY, else 256 MB
     - `progress`: called with the rows read so far and the share of the whole, or None where that is not known
+
+    >>> path = tb.example("flats.csv")
+    >>> tb.count(tb.read(path, delimiter=",", decimal="."), "let", kinds={"note": "text"}).rows
+    240
     """
     from .files.file import Options
     from .files.reader import open_rows
@@ -360,7 +364,7 @@ def example(name: str | None = None, to: str | os.PathLike[str] | None = None) -
 
     With `to`, a folder, it is copied there first; what lies there under that name is left as it is.
 
-    >>> example("flats.csv").name
+    >>> tb.example("flats.csv").name
     'flats.csv'
     """
     package = Path(__file__).resolve().parents[1]

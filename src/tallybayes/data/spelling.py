@@ -94,7 +94,7 @@ def are_few(odd: int, cells: int, different: int) -> bool:
 class Spelling:
     """How the texts of a column are read; numbers and dates that have a type are what they are.
 
-    >>> Spelling(thousands=",", unit="$").number("$1,234.50"), Spelling(decimal=",", thousands=".").number("1.234,50")
+    >>> tb.Spelling(",", ".").number("1.234,50"), tb.Spelling(thousands=",", unit="$").number("$1,234.50")
     (1234.5, 1234.5)
     """
 

@@ -34,7 +34,7 @@ _TEXT = "text"
 class WordVectors:
     """The words of some texts, and what each weighs; `matrix(texts)` has a row per text and a column per word.
 
-    >>> vectors = WordVectors.of(["I am spam", "spam I am", "you like it"], tokeniser=Tokeniser(pattern=r"\\w+"))
+    >>> vectors = tb.WordVectors.of(["I am spam", "spam I am", "you like it"], tokeniser=tb.Tokeniser(pattern=r"\\w+"))
     >>> vectors.words
     ('am', 'i', 'it', 'like', 'spam', 'you')
     >>> vectors.matrix(["spam and I"]).toarray().round(3).tolist()

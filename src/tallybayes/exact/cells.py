@@ -53,7 +53,14 @@ def codes_at(places: Ints) -> Ints:
 
 @dataclass(frozen=True)
 class Cells(Record):
-    """A division of the line: `discrete` says that the first look found no value outside the points."""
+    """A division of the number line into cells that rows are counted in: points of their own, and intervals between.
+
+    `discrete` says that the first look found no value outside the points.
+
+    >>> cells = tb.Cells(centre=0.0, exponent=0, points=(1.5,))
+    >>> cells.slot_of(1.5), cells.slot_of(1.6) == cells.slot_of(1.7)
+    ('=1.5', True)
+    """
 
     centre: float
     exponent: int
@@ -166,7 +173,7 @@ class Cells(Record):
     def fitted(cls, values: Floats) -> Cells:
         """Cells for what a first look at a column found.
 
-        >>> Cells.fitted(np.array([1.0, 2.0, 2.0, 5.0]))
+        >>> tb.Cells.fitted(np.array([1.0, 2.0, 2.0, 5.0]))
         Cells(centre=2.0, exponent=-7, points=(1.0, 2.0, 5.0), discrete=True)
         """
         values = values if bool(np.all(values[1:] >= values[:-1])) else np.sort(values)

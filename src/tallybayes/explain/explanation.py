@@ -19,6 +19,7 @@ from ..base.canon import many, printable
 from ..base.canon import text as canonical
 from ..base.errors import SettingsError, unknown
 from ..base.show import FEWEST, Page, Shown, digits_for, first_that_fits, running, signed
+from ..base.view import fold, scrolled
 from ..data.blocks import Block
 from ..families.smoothing import Dirichlet
 from ..families.support import ColumnTally, Support, log_gamma, supports_of
@@ -75,6 +76,14 @@ class Explanation(Shown):
 
     `total` is the sum; `probabilities` follow from it. Print it for the running-total table of the lectures; `odds()`
     compares two classes, with the interval of each line and the counts behind it.
+
+    >>> model = tb.textbook({"Sky": ["sunny", "rainy", "sunny"], "Play": ["yes", "no", "yes"]}, "Play")
+    >>> model.explain({"Sky": "rainy"})
+    no, probability 0.5714 (natural logs)
+                      no      yes     Σ no    Σ yes
+    prior        -1.0986  -0.4055  -1.0986  -0.4055
+    Sky: rainy   -0.4055  -1.3863  -1.5041  -1.7918
+    probability                     0.5714   0.4286
     """
 
     classes: tuple[Any, ...]
@@ -244,6 +253,14 @@ class Explanation(Shown):
         more = f"; {left} not shown" if hidden else ""
         more += "" if possible else "; every class is impossible, so the prior answers"
         return Page(f"{best}, probability {max(self.probabilities):.4f} ({unit}{more})", rows, sums=1, foot=remark)
+
+    def _picture(self) -> str:
+        return self.odds().picture() if len(self.classes) > 1 else ""
+
+    def _folds(self) -> Iterator[str]:
+        odds = self.odds()
+        if any(line.known for line in odds.lines):
+            yield fold(f"Intervals and counts behind each line, {odds.level:.0%}", scrolled(odds._page().html()))
 
     def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
         """As many classes as the terminal has room for, two at least, and then less of their names."""

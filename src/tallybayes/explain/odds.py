@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ..base import view
 from ..base.canon import number_text, printable
 from ..base.show import FEWEST, Page, Shown, digits_for, first_that_fits, running, signed, softmax, strongest, times
 
@@ -164,6 +165,26 @@ class LogOdds(Shown):
         instead = "; both are impossible, so the prior answers" if np.isnan(self.total) else ""
         rows = [[cell for i, cell in enumerate(row) if i not in without] for row in rows]
         return Page(f"{own} against {other}: probability {p:.4f}{instead}", rows, sums=1, foot=remark)
+
+    def picture(self) -> str:
+        """The sum as bars, one line each, for a notebook."""
+        lines = self._kept()
+        finite = [abs(x.log_odds) for x in lines if np.isfinite(x.log_odds)]
+        most = 2 * max([1.0, *finite])  # what has no end is drawn so long
+        sizes = [0.0 if np.isnan(x.log_odds) else float(np.clip(x.log_odds, -most, most)) for x in lines]
+        ends = np.concatenate([[0.0], np.cumsum(sizes)])
+        low = float(ends.min())
+        places = (ends - low) / (float(ends.max()) - low or 1.0)
+        told = [(x.label, signed(x.log_odds, 2)) for x in lines]
+        rows = [
+            [name, view.floating(a, b, places[0], said), said]
+            for (name, said), a, b in zip(told, places[:-1], places[1:], strict=True)
+        ]
+        total = "both impossible: the prior answers" if np.isnan(self.total) else "together"
+        end = signed(self.total, 2)
+        rows.append([total, view.floating(places[0], places[-1], places[0], end), end])
+        toward = f"{printable(self.label, 20)} (right) against {printable(self.against, 20)} (left)"
+        return view.table(("", toward, "log-odds"), rows, left=(0, 1), sums=1)
 
     def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
         """All columns for which there is room: without factors, then counts, then running totals."""

@@ -62,6 +62,11 @@ class WhatIf(Shown):
 
     `smallest` says whether fewer changes are ruled out. `row` is the changed row, None where a text that has just
     these tokens cannot be written down.
+
+    >>> model = tb.textbook({"Sky": ["sunny", "rainy", "sunny"], "Play": ["yes", "no", "yes"]}, "Play")
+    >>> found = model.what_if({"Sky": "rainy"})
+    >>> found.answer, found.becomes, found.row
+    ('no', 'yes', {'Sky': 'sunny'})
     """
 
     answer: Any

@@ -77,17 +77,30 @@ _BY_KIND: dict[tuple[str, str], Family] = {("bernoulli", kind): BernoulliWords()
 
 
 def default_family(kind: str) -> Family:
-    """The family of a column of this kind if the settings name none."""
+    """The family of a column of this kind if the settings name none.
+
+    >>> tb.families.default_family("number").name, tb.families.default_family("text").name
+    ('auto', 'multinomial')
+    """
     return DEFAULTS.get(kind) or DEFAULTS[KINDS[kind].like]
 
 
 def register_default(kind: str, family: Family) -> None:
-    """Let columns of this kind be believed by this family where the settings name none."""
+    """Let columns of this kind be believed by this family where the settings name none.
+
+    >>> tb.families.register_default("vector", tb.families.Gaussian())  # as it is
+    >>> tb.families.default_family("vector").name
+    'gaussian'
+    """
     DEFAULTS[kind] = family
 
 
 def family_for(family: str | Family, kind: str) -> Family:
-    """The family meant by a name for a column of this kind."""
+    """The family meant by a name for a column of this kind.
+
+    >>> tb.families.family_for("bernoulli", "category").name, tb.families.family_for("bernoulli", "text").name
+    ('bernoulli', 'bernoulli words')
+    """
     if isinstance(family, str):
         return _BY_KIND.get((family, KINDS[kind].like)) or named(family)
     return named(family)

@@ -35,7 +35,12 @@ from .support import ColumnTally, Support
 
 @dataclass(frozen=True)
 class Context:
-    """What a family may know besides its column's counts."""
+    """What a family may know besides its column's counts: for those who write one.
+
+    >>> context = tb.families.Context("Sky", ("yes", "no"), totals=np.array([3.0, 1.0]))
+    >>> context.n_classes, context.smoothing
+    (2, Laplace(alpha=1.0))
+    """
 
     column: str
     classes: tuple[str, ...]
@@ -72,7 +77,11 @@ class Context:
 
 @dataclass(frozen=True)
 class Term:
-    """One line of an explanation: what was seen, and its log-likelihood under each class."""
+    """One line of an explanation: what was seen, and its log-likelihood under each class.
+
+    >>> tb.families.Term("sunny", np.log([0.75, 0.5])).label
+    'sunny'
+    """
 
     label: str
     parts: Floats
@@ -82,7 +91,12 @@ class Term:
 
 @dataclass(frozen=True)
 class Linear:
-    """A column's part as a product: parts = weights · (features − centre) + offset, up to what all classes share."""
+    """A column's part as a product: parts = weights · (features − centre) + offset, up to what all classes share.
+
+    >>> model = tb.textbook({"Sky": ["sunny", "rainy", "sunny"], "Play": ["yes", "no", "yes"]}, "Play")
+    >>> model.beliefs["Sky"].linear().names
+    ['rainy', 'sunny']
+    """
 
     names: list[str]
     weights: Floats  # classes × features
@@ -97,7 +111,13 @@ WORST = -50.0  # what a row that was held out costs at most, in nats, such as th
 
 @dataclass(frozen=True, repr=False)
 class Table(Shown):
-    """Numbers for a person: P(row given class) or parameters, one column per class."""
+    """Numbers for a person: P(row given class) or parameters, one column per class; `table[row, class]` is one of them.
+
+    >>> model = tb.textbook({"Sky": ["sunny", "rainy", "sunny"], "Play": ["yes", "no", "yes"]}, "Play")
+    >>> table = model.table("Sky")
+    >>> table["sunny", "yes"], table.rows
+    (0.75, ['rainy', 'sunny'])
+    """
 
     title: str
     rows: list[str]
@@ -124,7 +144,13 @@ class Table(Shown):
 
 
 class Belief(Record, ABC):
-    """What a family believes about one column after estimating."""
+    """What a family believes about one column after estimating.
+
+    >>> model = tb.textbook({"Sky": ["sunny", "rainy", "sunny"], "Play": ["yes", "no", "yes"]}, "Play")
+    >>> belief = model.beliefs["Sky"]
+    >>> isinstance(belief, tb.families.Belief), belief.parameters()
+    (True, (4, 2))
+    """
 
     # What a sealed file may claim: the kinds of columns whose blocks it can be asked of, and the size of each array
     # along its axes, "classes", the length of a field (one more: "starts+1"), or any word for one size everywhere.
@@ -237,7 +263,11 @@ class Belief(Record, ABC):
 
 
 class Family(ABC):
-    """One way of believing a column's counts. Subclasses are frozen dataclasses; their fields are its options."""
+    """One way of believing a column's counts. Subclasses are frozen dataclasses; their fields are its options.
+
+    >>> tb.families.Bins("frequency", 4).describe(), tb.families.Bins().reads("number")
+    ('bins (method=frequency, bins=4)', True)
+    """
 
     name: ClassVar[str]
     kinds: ClassVar[tuple[str, ...]]
@@ -301,12 +331,21 @@ _REGISTRY: dict[str, Family] = {}
 
 
 def register(name: str, family: Family) -> None:
-    """Let `families={column: name}` mean this family."""
+    """Let `families={column: name}` mean this family.
+
+    >>> tb.families.register("student", tb.families.Gaussian(predictive=True))  # as it comes
+    >>> tb.families.named("student").predictive
+    True
+    """
     _REGISTRY[name] = family
 
 
 def named(family: str | Family) -> Family:
-    """The family of this name, or the family itself."""
+    """The family of this name, or the family itself; SettingsError names the nearest where there is none.
+
+    >>> tb.families.named("bins").describe()
+    'bins'
+    """
     if isinstance(family, Family):
         return family
     if not isinstance(family, str) or family not in _REGISTRY:
@@ -315,7 +354,11 @@ def named(family: str | Family) -> Family:
 
 
 def family_names() -> list[str]:
-    """The registered names."""
+    """The names that `families={column: name}` knows, in order.
+
+    >>> tb.families.family_names()[:4]
+    ['auto', 'bernoulli', 'bins', 'blend']
+    """
     return sorted(_REGISTRY)
 
 

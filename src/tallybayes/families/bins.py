@@ -48,7 +48,7 @@ class Bins(Family):
 
     Given are the cuts between them:
 
-    >>> Bins("given", (18, 65)).describe()
+    >>> tb.families.Bins("given", (18, 65)).describe()
     'bins (method=given, bins=(18.0, 65.0))'
     """
 

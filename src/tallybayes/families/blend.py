@@ -42,7 +42,13 @@ READERS: tuple[Family, ...] = (
 
 @dataclass(frozen=True)
 class Blend(Family):
-    """A weighted sum of what several families say; without shares each says the same part."""
+    """A weighted sum of what several families say; without `shares` each says the same part.
+
+    >>> rows = {"x": [1.0, 2.0, 2.5, 7.0, 8.0, 9.0], "y": ["low", "low", "low", "high", "high", "high"]}
+    >>> both = tb.families.Blend((tb.families.Gaussian(), tb.families.Bins()), shares=(0.7, 0.3))
+    >>> tb.count(rows, "y").model({"families": {"x": both}}).predict({"x": [3.0, 6.0]}).tolist()
+    ['low', 'high']
+    """
 
     families: tuple[Family, ...] = READERS
     shares: tuple[float, ...] = ()

@@ -43,6 +43,11 @@ class Calibrated:
     judged:   how many rows that were
     origin:   rows and digest of the tally as it was before rows were added to it, so that forgetting just these is seen
               to undo it; empty once any other rows are forgotten, which a digest could give away
+
+    >>> rows = {"x": [i % 7 / 2 for i in range(90)], "y": ["low" if i % 7 + i % 3 < 4 else "high" for i in range(90)]}
+    >>> found = tb.fit(rows, "y", effort="quick").settings.calibrated
+    >>> found.form, found.rows, found.changed
+    ('one temperature', 90, 0)
     """
 
     form: str
@@ -81,7 +86,12 @@ class Calibrated:
 
 @dataclass(frozen=True)
 class Isotonic:
-    """Log-odds of the second class as a rising line through points: (score, calibrated log-odds)."""
+    """Log-odds of the second class as a rising line through points: (score, calibrated log-odds).
+
+    >>> curve = tb.Isotonic(scores=(-4.0, 0.0, 4.0), odds=(-1.0, 0.0, 2.0))
+    >>> curve(np.array([-9.0, 2.0])).tolist()  # level beyond its ends, a line between its points
+    [-1.0, 1.0]
+    """
 
     scores: tuple[float, ...]
     odds: tuple[float, ...]
@@ -121,7 +131,11 @@ _MOST_BENT = 0.9  # of the exponent either way: at −1 every lead would count t
 
 @dataclass(frozen=True)
 class MarginScaling:
-    """What the distances to the best class are multiplied by: scale · lead^exponent."""
+    """What the distances to the best class are multiplied by: scale · lead^exponent.
+
+    >>> tb.MarginScaling(scale=1.0, exponent=-0.5)(np.array([[0.0, -16.0], [0.0, -4.0]])).tolist()  # 16 counts as 4
+    [[0.0, -4.0], [0.0, -2.0]]
+    """
 
     scale: float = 1.0
     exponent: float = 0.0
@@ -187,6 +201,12 @@ class Correction:
     added:    nats, cells × classes, in whole units of 2⁻²⁰
     cells:    the values of a category, the slots of a pair, or the words of a bag or text; others get nothing added
     cuts:     of a number instead: where its stretches start, one fewer than rows of `added`
+
+    >>> rows = {"Sky": ["sunny", "sunny", "rainy"], "Play": ["yes", "yes", "no"]}
+    >>> sky = tb.Correction(1.0, ("yes", "no"), [[0.5, 0.0]], cells=("sunny",))
+    >>> model = tb.count(rows, "Play").model({"corrections": {"Sky": sky}})
+    >>> round(model.explain({"Sky": "sunny"}).odds().total, 3)
+    2.004
     """
 
     weight: float

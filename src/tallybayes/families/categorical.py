@@ -34,7 +34,14 @@ _WHOLE = re.compile(r"0|-?[1-9]\d{0,18}", re.ASCII)
 
 @dataclass(frozen=True)
 class Categorical(Family):
-    """A table of value frequencies per class."""
+    """A table of value frequencies per class.
+
+    >>> rows = {"Sky": ["sunny", "sunny", "rainy"], "Play": ["yes", "yes", "no"]}
+    >>> tb.textbook(rows, "Play").table("Sky")
+    P(value given class)        no   yes
+    rainy                 0.666667  0.25
+    sunny                 0.333333  0.75
+    """
 
     name = "categorical"
     kinds = ("category",)

@@ -26,7 +26,15 @@ from .words import WordsBelief, imagined, mean_length, shares_of
 
 @dataclass(frozen=True)
 class Complement(Family):
-    """The words of all other classes, the other way round; norm divides by the weights' sum."""
+    """The words of all other classes, the other way round: the class whose opposite they fit least.
+
+    `norm` divides by the sum of the weights, `presence` counts each word once per row.
+
+    >>> rows = {"note": ["win cash now", "see you", "win win"], "y": ["spam", "ham", "spam"]}
+    >>> model = tb.textbook(rows, "y", kinds={"note": "text"}, families={"note": "complement"})
+    >>> model.predict({"note": "cash"}).tolist()
+    ['spam']
+    """
 
     norm: bool = False
     presence: bool = False

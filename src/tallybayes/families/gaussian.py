@@ -44,7 +44,17 @@ _SQUARE = (np.arange(16) + 0.5) / 16  # quantiles at which mean and variance are
 
 @dataclass(frozen=True)
 class Gaussian(Family):
-    """A normal density per class; variance "own" or "shared"; predictive None follows the settings."""
+    """A normal density per class, each with its own variance or all with one that is "shared".
+
+    `unbiased` divides by n − 1; `predictive` averages over what mean and variance may be (Student-t), None follows the
+    settings.
+
+    >>> rows = {"x": [1.0, 2.0, 2.5, 7.0, 8.0, 9.0], "y": ["low", "low", "low", "high", "high", "high"]}
+    >>> tb.textbook(rows, "y", families={"x": tb.families.Gaussian(variance="shared")}).table("x")
+    normal density      high       low
+    mean                   8   1.83333
+    deviation       0.726483  0.726483
+    """
 
     variance: str = "own"
     unbiased: bool = False

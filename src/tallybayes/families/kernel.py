@@ -37,7 +37,14 @@ _CELLS = 64.0  # cells to a deviation, of what the first look found without its 
 
 @dataclass(frozen=True)
 class Kernel(Family):
-    """A kernel density; bandwidth "loo" (by leave-one-out), "silverman", or a number in the column's own units."""
+    """A kernel density; bandwidth "loo" (by leave-one-out), "silverman", or a number in the column's own units.
+
+    Of a column with few different values it smooths over these values, and any other is no evidence.
+
+    >>> rows = {"x": [i * 0.37 for i in range(40)], "y": ["low"] * 20 + ["high"] * 20}
+    >>> tb.textbook(rows, "y", families={"x": tb.families.Kernel(bandwidth=0.5)}).predict({"x": [6.1, 9.9]}).tolist()
+    ['low', 'high']
+    """
 
     bandwidth: str | float = "loo"
 

@@ -35,7 +35,16 @@ _MOST_LEVELS = 100_000  # room is made for each, however few values there are
 
 @dataclass(frozen=True)
 class Levels(Family):
-    """Each count a category; `top` is the largest level L."""
+    """Each count a category; `top` is the largest level, and greater counts are counted as it.
+
+    >>> rows = {"children": [0, 1, 1, 3, 4, 5], "let": ["fast", "fast", "slow", "slow", "slow", "slow"]}
+    >>> tb.textbook(rows, "let", families={"children": tb.families.Levels(top=3)}).table("children")
+    P(level given class)      fast   slow
+    0                     0.333333  0.125
+    1                     0.333333   0.25
+    2                     0.166667  0.125
+    3                     0.166667    0.5
+    """
 
     top: int | None = None
 

@@ -32,7 +32,13 @@ MOST_CELLS = 20_000_000  # of the table of a pair
 
 @dataclass(frozen=True)
 class Interaction(Family):
-    """The dependence of two columns within each class, drawn towards none by `strength` imagined rows."""
+    """The dependence of two columns within each class, drawn towards none by `strength` imagined rows.
+
+    >>> rows = {"a": [0, 0, 1, 1] * 5, "b": [0, 1, 0, 1] * 5, "y": ["same", "other", "other", "same"] * 5}
+    >>> model = tb.fit(rows, "y", kinds={"a": "category", "b": "category"}, pairs=[("a", "b")], settings=tb.Settings())
+    >>> model.predict({"a": [0, 1], "b": [0, 0]}).tolist()  # which neither column tells alone
+    ['same', 'other']
+    """
 
     strength: float = 5.0
 

@@ -32,7 +32,13 @@ _MOST = 1e300  # events: of more of them x·log λ overflows
 
 @dataclass(frozen=True)
 class Poisson(Family):
-    """A rate per class, for whole numbers from 0 up."""
+    """A rate per class, for whole numbers from 0 up; `shape` and `rate` are those of a gamma prior.
+
+    >>> rows = {"calls": [0, 1, 2, 6, 7, 8], "y": ["calm", "calm", "calm", "busy", "busy", "busy"]}
+    >>> tb.textbook(rows, "y", families={"calls": "poisson"}).table("calls")
+    Poisson     busy     calm
+    rate     7.16667  1.16667
+    """
 
     shape: float = 0.5
     rate: float = 0.0

@@ -33,7 +33,14 @@ from .words import WordsBelief
 
 @dataclass(frozen=True)
 class Bernoulli(Family):
-    """Two values, or the numbers 0 and 1. A column of which only one value was seen still has two."""
+    """Two values, or the numbers 0 and 1. A column of which only one value was seen still has two.
+
+    >>> rows = {"pet": [1, 1, 0, 0], "y": ["yes", "yes", "yes", "no"]}
+    >>> tb.textbook(rows, "y", kinds={"pet": "number"}, families={"pet": "bernoulli"}).table("pet")
+    P(level given class)        no  yes
+    0                     0.666667  0.4
+    1                     0.333333  0.6
+    """
 
     name = "bernoulli"
     kinds = ("category", "number")
@@ -82,7 +89,13 @@ def zero_or_one(h: Histogram) -> bool:
 
 @dataclass(frozen=True)
 class BernoulliWords(Family):
-    """Which words occur and which do not."""
+    """Which words occur and which do not: an absent word is evidence, too, and how often one occurs is none.
+
+    >>> rows = {"note": ["win cash now", "see you", "win win"], "y": ["spam", "ham", "spam"]}
+    >>> model = tb.textbook(rows, "y", kinds={"note": "text"}, families={"note": "bernoulli"})
+    >>> model.table("note")["win", "spam"]  # (2 + 1) / (2 + 2): two of two mails have it
+    0.75
+    """
 
     select: Selection = field(default_factory=Selection)
 

@@ -37,12 +37,18 @@ FLOORS = ("column", "global", "guarded")
 
 @dataclass(frozen=True)
 class Floor:
-    """How narrow a Gaussian may be.
+    """How narrow a Gaussian may be, by `kind`.
 
-    "column": a standard deviation is at least `share` of the column's over all classes.
-    "global": `share` of the largest variance of any column is added to every variance, as scikit-learn does.
-    "guarded": the same, but the largest is taken as at most 10⁶ times the column's own variance over all classes, so
-    that a column in small units is not drowned by one in large units.
+    column   a standard deviation is at least `share` of the column's over all classes
+    global   `share` of the largest variance of any column is added to every variance, as scikit-learn does
+    guarded  the same, but the largest is taken as at most 10⁶ times the column's own variance over all classes, so
+             that a column in small units is not drowned by one in large units
+
+    >>> rows = {"x": [1.0, 1.0, 5.0, 7.0], "y": ["a", "a", "b", "b"]}  # of class a all are equal
+    >>> tb.count(rows, "y").model({"families": "gaussian", "floor": tb.Floor("column", 0.1)}).table("x")
+    normal density         a  b
+    mean                   1  6
+    deviation       0.259808  1
     """
 
     kind: str = "column"
@@ -225,6 +231,12 @@ class Settings(Record):
     classes:     labels that the model knows even if no row has them
     corrections: {column: Correction}, a weight on what its counts say and what is added to it, cell by cell; the column
                  has no entry in `weights`, or the whole is multiplied by that, too
+
+    >>> tally = tb.count({"Sky": ["sunny", "rainy", "sunny"], "Play": ["yes", "no", "yes"]}, "Play")
+    >>> for settings in (tb.Settings(), tb.Settings(smoothing=0.1, prior="uniform")):
+    ...     print(tally.model(settings).predict_proba({"Sky": "rainy"}).round(3).tolist())
+    [[0.571, 0.429]]
+    [[0.953, 0.047]]
     """
 
     smoothing: Smoothing | Mapping[str, Smoothing] = field(
@@ -271,7 +283,7 @@ class Settings(Record):
         With a schema, one family for all columns becomes one for each column that it can read, and what is said of a
         column that it does not have, or by a family that cannot read it, is refused.
 
-        >>> Settings.of({"smoothing": 0.5}).smoothing
+        >>> tb.Settings.of({"smoothing": 0.5}).smoothing
         Laplace(alpha=0.5)
         """
         if isinstance(given, Mapping):

@@ -60,7 +60,11 @@ def background(n: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class MaximumLikelihood(Smoothing):
-    """n / N: the relative frequency, zeros included."""
+    """n / N: the relative frequency, zeros included.
+
+    >>> tb.MaximumLikelihood().probabilities(np.array([[3.0], [0.0]]), ["red", "blue"], ["urn"], 3).ravel().tolist()
+    [1.0, 0.0]
+    """
 
     def probabilities(self, n: Floats, slots: Sequence[str], classes: Sequence[str], rows: float) -> Floats:
         """n / N."""
@@ -69,7 +73,11 @@ class MaximumLikelihood(Smoothing):
 
 @dataclass(frozen=True)
 class Epsilon(Smoothing):
-    """A zero becomes ε, much smaller than 1 / rows; nothing is renormalised. The default ε is 10⁻³ / rows."""
+    """A zero becomes ε, much smaller than 1 / rows; nothing is renormalised. The default ε is 10⁻³ / rows.
+
+    >>> tb.Epsilon().probabilities(np.array([[3.0], [0.0]]), ["red", "blue"], ["urn"], 3).round(5).ravel().tolist()
+    [1.0, 0.00033]
+    """
 
     epsilon: float | None = None
 
@@ -89,8 +97,7 @@ class Epsilon(Smoothing):
 class Laplace(Smoothing):
     """(n + α) / (N + α·K): Laplace for α = 1, Lidstone for others; the posterior mean under a symmetric Dirichlet.
 
-    >>> n = np.array([[2.0], [1.0]])
-    >>> Laplace(1).probabilities(n, ["red", "blue"], ["urn"], 3).ravel().tolist()
+    >>> tb.Laplace(1).probabilities(np.array([[2.0], [1.0]]), ["red", "blue"], ["urn"], 3).ravel().tolist()
     [0.6, 0.4]
     """
 
@@ -123,7 +130,7 @@ class BackOff(Smoothing):
     was seen once or twice says little. Laplace(1) imagines one row of each class instead, however rare the class.
 
     >>> n = np.array([[1.0, 0.0], [19.0, 80.0]])  # seen once, and never in the frequent class
-    >>> p = BackOff(4).probabilities(n, ["rare", "usual"], ["few", "many"], 100)
+    >>> p = tb.BackOff(4).probabilities(n, ["rare", "usual"], ["few", "many"], 100)
     >>> (p * [0.2, 0.8] / (p * [0.2, 0.8]).sum(axis=1, keepdims=True)).round(2)[0].tolist()  # 1.8 and 3.2 of 5 rows
     [0.36, 0.64]
     """
@@ -152,7 +159,7 @@ class BackOff(Smoothing):
 class Dirichlet(Smoothing):
     """(n + a_slot) / (N + Σa): prior knowledge as imagined rows per value, for all classes or for each its own.
 
-    >>> Dirichlet({"red": 8, "blue": 2}).probabilities(np.zeros((2, 1)), ["blue", "red"], ["urn"], 0).ravel().tolist()
+    >>> tb.Dirichlet({"red": 8, "blue": 2}).probabilities(np.zeros((2, 1)), ["blue", "red"], "y", 0).ravel().tolist()
     [0.2, 0.8]
     """
 
@@ -223,7 +230,7 @@ class Beta(Smoothing):
 
     For words read by presence: a imagined rows with each word and b without it. Laplace(1) is Beta(1, 1).
 
-    >>> Beta(1, 9).probabilities(np.array([[2.0], [8.0]]), ["present", "absent"], ["y"], 10).ravel().tolist()
+    >>> tb.Beta(1, 9).probabilities(np.array([[2.0], [8.0]]), ["present", "absent"], ["y"], 10).ravel().tolist()
     [0.15, 0.85]
     """
 
@@ -258,7 +265,7 @@ def MAP(prior: float | Mapping[object, float] = 2.0) -> Smoothing:
     Laplace and Dirichlet are the mean of what is believed afterwards, this is its peak: the same numbers as those with
     one imagined row less of each value, so MAP(2) is Laplace(1), and MAP(1), a flat prior, maximum likelihood.
 
-    >>> MAP(2), MAP({"red": 3, "blue": 2})
+    >>> tb.MAP(2), tb.MAP({"red": 3, "blue": 2})
     (Laplace(alpha=1.0), Dirichlet(amounts={'red': 2.0, 'blue': 1.0}, rest=0.0))
     """
     amounts = prior if isinstance(prior, Mapping) else {"": prior}
@@ -276,7 +283,11 @@ def MAP(prior: float | Mapping[object, float] = 2.0) -> Smoothing:
 
 @dataclass(frozen=True)
 class JelinekMercer(Smoothing):
-    """(1 − λ)·n/N + λ·background: interpolation with the class-free frequencies."""
+    """(1 − λ)·n/N + λ·background: interpolation with the frequencies over all classes.
+
+    >>> tb.JelinekMercer(0.2).probabilities(np.array([[3.0, 1], [0, 1]]), ["red", "blue"], "ab", 5).round(2).tolist()
+    [[0.96, 0.56], [0.04, 0.44]]
+    """
 
     weight: float = 0.1
 
@@ -294,6 +305,9 @@ class AbsoluteDiscount(Smoothing):
     """(max(n − d, 0) + D·background) / N, with D the sum of what was taken off.
 
     With `kneser_ney=True` the background is not how often but in how many classes a value occurs.
+
+    >>> tb.AbsoluteDiscount(0.5).probabilities(np.array([[3.0], [1], [0]]), "abc", "y", 4).round(3).ravel().tolist()
+    [0.768, 0.196, 0.036]
     """
 
     discount: float = 0.5
@@ -320,6 +334,9 @@ class GoodTuring(Smoothing):
     r* = (r + 1)·S(r + 1)/S(r), with S a line through log Z against log r; the unseen share N₁/N by their background.
     Where a class has no singletons, no zeros, weighted counts or too few different counts for a line, absolute
     discounting takes its place and a warning says so.
+
+    >>> tb.GoodTuring().probabilities(np.array([[9.0, 3, 2, 1, 1, 0]]).T, "abcdef", "y", 16).round(3).ravel().tolist()
+    [0.504, 0.163, 0.106, 0.051, 0.051, 0.125]
     """
 
     def probabilities(self, n: Floats, slots: Sequence[str], classes: Sequence[str], rows: float) -> Floats:

@@ -31,6 +31,11 @@ class Selection:
     max_share   and in at most this share of them
     top         of those the so many that tell most about the class
     by          "information" (gain, in nats) or "chi-square"
+
+    >>> rows = {"note": ["win cash now", "see you now", "win win"], "y": ["spam", "ham", "spam"]}
+    >>> few = tb.families.Multinomial(select=tb.families.Selection(top=2))
+    >>> tb.textbook(rows, "y", kinds={"note": "text"}, families={"note": few}).table("note").rows
+    ['see', 'win']
     """
 
     min_rows: float = 0

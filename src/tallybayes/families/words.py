@@ -49,7 +49,11 @@ def mean_length(total: Floats, rows: Floats) -> Floats:
 class Multinomial(Family):
     """How often each word occurs, given how many words there are.
 
-    presence: each word counts once per row; idf: words are weighted by log(rows / rows with the word) + 1.
+    `presence`: each word counts once per row; `idf`: words are weighted by log(rows / rows with the word) + 1.
+
+    >>> rows = {"note": ["win cash now", "see you", "win win"], "y": ["spam", "ham", "spam"]}
+    >>> tb.textbook(rows, "y", kinds={"note": "text"}, families={"note": "multinomial"}).table("note")["win", "spam"]
+    0.4
     """
 
     presence: bool = False

@@ -52,6 +52,10 @@ class FilterSettings:
     spam, ham   the answer is spam from this probability upwards, ham up to that one, and unsure between
     minimum     as many messages of each class must be learnt before there is an answer
     mail        how a message becomes a row, see `MailSettings`
+
+    >>> from tallybayes.mail import FilterSettings
+    >>> FilterSettings(spam=0.99, minimum=50).ham
+    0.1
     """
 
     spam: float = 0.9
@@ -90,7 +94,12 @@ class FilterSettings:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The answer about one message: "spam", "ham" or "unsure", P(spam), and why."""
+    """The answer about one message: "spam", "ham" or "unsure", P(spam), and why.
+
+    >>> from tallybayes.mail import FilterSettings, Verdict
+    >>> [Verdict.by(FilterSettings(), p).answer for p in (0.02, 0.5, 0.97)]
+    ['ham', 'unsure', 'spam']
+    """
 
     answer: str
     probability: float

@@ -37,6 +37,11 @@ def read_mail(
     each class, whose names are the labels, or "-" for standard input: one message, or an mbox. `kind` ("message",
     "mbox", "maildir", "folder") overrides the guess. Of a message larger than `max_bytes` the first `max_bytes` + 1 are
     given, so that `read_message` can tell.
+
+    >>> from collections import Counter
+    >>> from tallybayes.mail import read_mail
+    >>> sorted(Counter(label for label, raw, where in read_mail(tb.example("inbox"))).items())
+    [('ham', 34), ('spam', 26)]
     """
     if kind not in KINDS:
         raise unknown(DataError, f"mail of kind {kind!r}", kind, KINDS)

@@ -47,6 +47,14 @@ class Filter:
 
     A file that does not exist is made with these settings, unless `create=False`; an existing file brings its own, and
     settings given beside it are for this object only.
+
+    >>> from tallybayes.mail import Filter, read_mail
+    >>> box = Filter("mail.tally")
+    >>> box.train(read_mail(tb.example("inbox")))
+    Trained(new=60, moved=0, known=0)
+    >>> print(box.score(b"Subject: You have won\\n\\nClaim your prize: click here now"))
+    spam, probability=0.9999
+    >>> box.close()
     """
 
     def __init__(

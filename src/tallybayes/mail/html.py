@@ -45,6 +45,7 @@ class Stripped(NamedTuple):
 def strip_html(text: str) -> Stripped:
     """The visible text and the links of an HTML text, in linear time, whatever it holds.
 
+    >>> from tallybayes.mail import strip_html
     >>> strip_html("<p>Dear <b>cust</b>omer,<p>click <a href='http://a.example/x'>b.example</a> &amp; win<!-- no -->")
     Stripped(text='Dear customer,\\nclick b.example & win', links=(Link(href='http://a.example/x', text='b.example'),))
     """

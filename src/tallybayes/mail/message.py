@@ -37,6 +37,11 @@ class Message:
                  that differ in a few words
     notes        what was cut or odd, in plain words
     header_id    its Message-ID alone, by which older state files know it; "" if it has none
+
+    >>> from tallybayes.mail import read_message
+    >>> one, two = (read_message(b"From: a@b.example\\n\\nDear %s, pay 10 now" % name) for name in (b"Ann", b"Bob"))
+    >>> one.sender, one.id == two.id, one.fingerprint == two.fingerprint
+    ('a@b.example', False, True)
     """
 
     id: str
@@ -62,6 +67,7 @@ def read_message(
 
     `sender_known` and `seen_before` are for the caller to say, who remembers senders and fingerprints.
 
+    >>> from tallybayes.mail import read_message
     >>> message = read_message(b"From: Ann <ann@example.org>\\nSubject: Lunch?\\n\\nFor $5, see http://a.example/menu")
     >>> message.sender, message.row["subject"], message.row["dollar_amounts"], message.row["url_domains"]
     ('ann@example.org', 'Lunch?', 1, ['a.example'])
@@ -112,6 +118,11 @@ def mail_schema(**words: Any) -> Schema:
     """The schema of messages: a column for each value of `Message.row`; the target is "class".
 
     `words` are settings of the two text columns, subject and body, such as text=tb.Tokeniser(ngrams=(1, 2)).
+
+    >>> from tallybayes.mail import mail_schema
+    >>> schema = mail_schema()
+    >>> schema.target, schema["subject"].kind
+    ('class', 'text')
     """
     from ..data.schema import Column, Schema  # NumPy comes with them, and no message needs them to be read
     from ..exact.cells import Cells

@@ -27,7 +27,12 @@ _MOST_FALSE_ENDS = 10_000  # lines that begin like a boundary and are none, befo
 
 @dataclass(frozen=True)
 class MailSettings:
-    """What the reading of mail depends on: the owner of the mailbox, and how much of a message is read."""
+    """What the reading of mail depends on: the owner of the mailbox, and how much of a message is read.
+
+    >>> from tallybayes.mail import MailSettings, read_message
+    >>> read_message(b"Subject: long\\n\\nword word word", MailSettings(max_text=9)).notes
+    ('the text is longer than 9 characters; the rest was not counted',)
+    """
 
     owner: str = ""  # names of the mailbox's owner, with commas between them: "Ada, Lovelace"
     max_bytes: int = 10_000_000  # of the message

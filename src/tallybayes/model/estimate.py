@@ -28,6 +28,10 @@ def estimate(tally: Tally, settings: SettingsLike = None, *, known: Mapping[str,
     """The model of a tally under some settings; refuses a tally that no rows can have.
 
     `known` names the families that "auto" chose before, so that they need not be chosen again.
+
+    >>> tally = tb.count({"Sky": ["sunny", "rainy", "sunny"], "Play": ["yes", "no", "yes"]}, "Play")
+    >>> tb.estimate(tally, {"smoothing": 0.5}).table("Sky")["sunny", "yes"]  # as tally.model({"smoothing": 0.5})
+    0.8333333333333334
     """
     settings = Settings.of(settings, tally.schema)
     wrong = tally.impossible()

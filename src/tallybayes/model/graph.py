@@ -1,10 +1,11 @@
-"""The graphical model drawn: the class, an arrow to every column, and the table behind each node."""
+"""The graphical model drawn: the class, an arrow to every column, and the table behind each node; a notebook's view."""
 
 from __future__ import annotations
 
 import html
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,8 +13,12 @@ from ..base.arrays import Floats
 from ..base.canon import printable
 from ..families import Table
 
+if TYPE_CHECKING:
+    from .model import Model
+
 _MOST_ROWS = 12  # of a table shown in a drawing
 _MOST_CLASSES = 6
+_MOST_COLUMNS, _MOST_TOLD = 100, 3  # of a notebook's table: lines, and classes whose most telling value is named
 _CHAR, _LINE, _PAD, _GAP = 7.3, 17, 10, 26  # pixels, for 12 px monospace
 _WIDEST = 1100
 
@@ -142,9 +147,60 @@ class _Box:
         return "".join(out)
 
 
-def model_html(text: str, graph: Graph) -> str:
-    """A notebook view: the summary, and the drawing behind a fold."""
-    return (
-        f"<pre>{html.escape(text)}</pre><details><summary>graph and tables of {html.escape(_short(graph.target))}"
-        f'</summary><div style="overflow:auto">{graph.to_svg()}</div></details>'
+def model_html(model: Model) -> str:
+    """A notebook view of a model: its columns with weights and most telling values, and behind folds all the rest."""
+    from ..base import view  # an answer needs none
+
+    title, *rest = repr(model).split("\n")
+    said = rest[len(model.beliefs) :]
+    told = dict(model._described())
+    weights = {name: model.settings.weight_of(name) for name in model.beliefs}
+    top = max([1.0, *weights.values()])
+    rows = []
+    for name in list(model.beliefs)[:_MOST_COLUMNS]:
+        weight = weights[name]
+        drawn = view.SafeHtml(f"{view.bar(weight / top, f'weight {weight:.3g}')} {weight:.3g}")
+        family = told[name].partition(", weight ")[0]
+        rows.append([name, model.schema[name].kind, family, drawn, _telling(model, name)])
+    more = len(model.beliefs) - len(rows)
+    heads = ("column", "kind", "believed as", "weight", "most telling")
+    classes = [[str(c), view.bar(p, f"{p:.4f}"), f"{p:.4f}"] for c, p in list(model.prior().items())[:_MOST_COLUMNS]]
+    left = [[c.name, c.reason] for c in model.schema.columns if c.kind == "ignore"]
+    graph = model.graph()
+    return view.view(
+        title,
+        view.table(heads, rows, left=(0, 1, 2, 3, 4)) if rows else "",
+        view.note(f"… {more:,} columns more" if more > 0 else ""),
+        *map(view.note, said),
+        view.fold(f"P({printable(graph.target, 40)})", view.table(("class", "", "P"), classes, left=(0, 1))),
+        view.fold("Left out, and why", view.table(("column", "why"), left, left=(0, 1))) if left else "",
+        view.fold(f"graph and tables of {_short(graph.target)}", view.scrolled(graph.to_svg())),
+    )
+
+
+def _telling(model: Model, column: str) -> str:
+    """The value that says most for each of the first classes, and how many times likelier it is there."""
+    from .odds import best_stretch, elsewhere
+
+    if model.settings.weight_of(column) == 0 or len(model.classes) < 2:
+        return ""
+    found = []
+    for i, label in enumerate(model.classes[:_MOST_TOLD]):
+        best = best_stretch(model, column, i)
+        if best is not None:
+            found.append((label, best.value, best.ratio))
+            continue
+        table = model.table(column)
+        if not table.title.startswith("P(") or not len(table.rows):
+            continue
+        inside, outside = table.values[:, i], elsewhere(table, np.exp(model.log_prior), i)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.where(outside > 0, inside / outside, np.inf)
+            says = np.nan_to_num(inside * np.minimum(np.log(ratio), 30.0), nan=0.0, neginf=0.0)
+        at = int(np.argmax(says))
+        if says[at] > 0:
+            found.append((label, table.rows[at], float(ratio[at])))
+    return "; ".join(
+        f"{printable(label, 16)}: {printable(value, 24)} ×{'∞' if np.isinf(r) else f'{r:.3g}'}"
+        for label, value, r in found
     )

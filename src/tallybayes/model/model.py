@@ -397,4 +397,4 @@ class Model(Learning, Generative, Scoring):
             yield name, family + size + by + ("" if not length else f" × tokens^{length:.2f}") + corrected
 
     def _repr_html_(self) -> str:
-        return model_html(repr(self), self.graph())
+        return model_html(self)

@@ -56,6 +56,13 @@ def predict_file(
     the first is 0. With a `coverage`, and perhaps `by_class`, `set` holds the classes of `Model.predict_set`, as
     "yes | no". `out` is a path ending in .csv, .tsv, .jsonl or .parquet (the first three packed if they end in .gz
     or .zst), which appears only once it is complete, or an open binary file with a `format`.
+
+    >>> model = tb.textbook({"Sky": ["sunny", "rainy", "sunny"], "Play": ["yes", "no", "yes"]}, "Play")
+    >>> tb.predict_file(model, {"Sky": ["rainy", "sunny"]}, "answers.csv", keep="all")
+    2
+    >>> with open("answers.csv", encoding="utf-8") as file:
+    ...     print([line.split(",")[:2] for line in file])
+    [['Sky', 'prediction'], ['rainy', 'no'], ['sunny', 'yes']]
     """
     asked = Question(model, probabilities, prior, costs, unsure_below, explain, row_numbers, coverage, by_class)
     return write_answers(asked, data, out, keep, format=format)[0]

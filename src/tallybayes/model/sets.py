@@ -64,7 +64,17 @@ def _thinned(scores: Floats) -> tuple[Floats, Ints]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PredictionSets(Shown):
-    """How strange the own class of each row was to a model that had not seen it, class by class; print it."""
+    """How strange the own class of each row was to a model that had not seen it, class by class; print it.
+
+    >>> rows = {"Sky": ["sunny", "rainy", "sunny", "rainy"] * 9, "Play": ["yes", "no", "yes", "yes"] * 9}
+    >>> tb.prediction_sets(tb.textbook(rows, "Play"), rows)
+    Prediction sets: 36 rows, each left out by itself
+    coverage  classes in a set, on average
+    80%                               1.50
+    90%                               1.50
+    95%                               1.50
+    99%                               2.00
+    """
 
     classes: tuple[str, ...]  # as texts
     scores: tuple[tuple[Floats, Ints], ...]  # of each class, sorted, and how many rows each stands for
@@ -220,7 +230,13 @@ def sets_of(model: Model) -> PredictionSets:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PredictedSets(Shown, Sequence[tuple[Any, ...]]):
-    """A set of classes for each row, the likeliest first: `sets[0]`; `members` and `p_values` are rows × classes."""
+    """A set of classes for each row, the likeliest first: `sets[0]`; `members` and `p_values` are rows × classes.
+
+    >>> rows = {"Sky": ["sunny", "rainy", "sunny", "rainy"] * 9, "Play": ["yes", "no", "yes", "yes"] * 9}
+    >>> sets = tb.textbook(rows, "Play").with_sets(rows).predict_set({"Sky": ["sunny", "rainy"]}, coverage=0.9)
+    >>> sets[0], sets[1], sets.sizes.tolist()
+    (('yes',), ('yes', 'no'), [1, 2])
+    """
 
     classes: tuple[Any, ...]
     members: Bools

@@ -54,7 +54,7 @@ def leave_one_out(
     >>> import tallybayes as tb
     >>> rows = {"Sky": ["sunny", "rainy", "sunny"], "Play": ["yes", "no", "yes"]}
     >>> tally = tb.count(rows, tb.Schema([tb.Column("Sky", "category")], target="Play"))
-    >>> leave_one_out(tally, rows).proba().round(3).tolist()
+    >>> tb.leave_one_out(tally, rows).proba().round(3).tolist()
     [[0.333, 0.667], [0.0, 1.0], [0.333, 0.667]]
     """
     if isinstance(y, (Settings, Mapping)) or not (settings is None or isinstance(settings, (Settings, Mapping))):

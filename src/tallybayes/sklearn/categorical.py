@@ -30,6 +30,7 @@ class CategoricalNB(DiscreteClassifier):
     NaN is a missing value, and a code never seen is no evidence. A number that is not whole is a category by itself,
     not cut to the code below it.
 
+    >>> from tallybayes.sklearn import CategoricalNB
     >>> CategoricalNB().fit([[0, 2], [1, 1], [0, 2]], ["a", "b", "a"]).predict([[0, 7]])
     array(['a'], dtype='<U1')
     """

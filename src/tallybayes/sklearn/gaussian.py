@@ -22,6 +22,7 @@ class GaussianNB(TallyClassifier):
     of any column, as in scikit-learn; but that largest is taken as at most 10⁶ times the column's own, so that a column
     measured in small units is not drowned by one measured in large ones.
 
+    >>> from tallybayes.sklearn import GaussianNB
     >>> import numpy as np
     >>> X = np.array([[-1, -1], [-2, -1], [-3, -2], [1, 1], [2, 1], [3, 2]])
     >>> GaussianNB().fit(X, [1, 1, 1, 2, 2, 2]).predict([[-0.8, -1]])

@@ -45,6 +45,7 @@ class NaiveBayes(TallyClassifier):
     schema       which kind each column is; inferred at the first fit or partial_fit if None
     kinds        without a schema, what some columns are: {"zip": "category", "note": "text"}; of a matrix {"x3": …}
 
+    >>> from tallybayes.sklearn import NaiveBayes
     >>> import pandas as pd
     >>> X = pd.DataFrame({"sky": ["sunny", "rainy", None, "rainy"], "wind": [3.5, 12.0, 4.0, None]})
     >>> NaiveBayes().fit(X, ["go", "stay", "go", "stay"]).predict(X)

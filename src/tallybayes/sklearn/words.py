@@ -141,6 +141,7 @@ class WordsClassifier(DiscreteClassifier):
 class MultinomialNB(WordsClassifier):
     """Multinomial naive Bayes with scikit-learn's parameters and attributes, for counts or non-negative amounts.
 
+    >>> from tallybayes.sklearn import MultinomialNB
     >>> MultinomialNB().fit([[2, 0, 1], [0, 3, 0]], ["a", "b"]).predict([[1, 0, 0]])
     array(['a'], dtype='<U1')
     """
@@ -154,6 +155,7 @@ class ComplementNB(WordsClassifier):
 
     The prior is not used unless there is a single class.
 
+    >>> from tallybayes.sklearn import ComplementNB
     >>> ComplementNB().fit([[2, 0, 1], [0, 3, 0]], ["a", "b"]).predict([[1, 0, 0]])
     array(['a'], dtype='<U1')
     """
@@ -186,6 +188,7 @@ class ComplementNB(WordsClassifier):
 class BernoulliNB(WordsClassifier):
     """Bernoulli naive Bayes with scikit-learn's parameters and attributes: which features are above `binarize`.
 
+    >>> from tallybayes.sklearn import BernoulliNB
     >>> BernoulliNB().fit([[2, 0, 1], [0, 3, 0]], ["a", "b"]).predict([[1, 0, 0]])
     array(['a'], dtype='<U1')
     """

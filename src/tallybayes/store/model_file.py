@@ -291,6 +291,11 @@ def load(
 
     `like` takes the schema and settings from another model or its file: for a table that SQL has summed, which knows
     neither. `trusted=True` lifts the limits on how much memory a small file may ask for.
+
+    >>> model = tb.textbook({"Sky": ["sunny", "rainy", "sunny"], "Play": ["yes", "no", "yes"]}, "Play")
+    >>> model.save("play.tb.parquet")
+    >>> tb.load("play.tb.parquet").tally == model.tally
+    True
     """
     stored = load_stored(path, like=like, trusted=trusted)
     with _naming(path):

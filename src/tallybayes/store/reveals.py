@@ -69,7 +69,19 @@ class Revealed:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Reveals(Shown):
-    """What can be read out of a file: `.columns` of it, `.table` with a row per line; print it."""
+    """What can be read out of a file: `.columns` of it, `.table` with a row per line; print it.
+
+    >>> model = tb.textbook({"Name": ["Ann", "Bob", "Bob"], "Play": ["yes", "no", "yes"]}, "Play")
+    >>> model.reveals(below=2)
+    What a file of this model reveals of 3 rows
+    column  what    value                     rows
+    Play: 2 labels: 1 in one row only, 1 in fewer than 2 rows
+            label   no                           1
+    Name: 2 values: 1 in one row only, 1 in fewer than 2 rows
+            value   Ann                          1
+            family  categorical
+            reason  text, 2 different values
+    """
 
     title: str
     below: int  # slots that fewer rows have are listed

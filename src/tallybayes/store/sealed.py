@@ -36,7 +36,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Sealed:
-    """A scorer without counts: `predict`, `predict_proba`, `predict_log_proba` and `explain`, nothing else."""
+    """A scorer without counts: `predict`, `predict_proba`, `predict_log_proba` and `explain`, nothing else.
+
+    >>> model = tb.textbook({"Sky": ["sunny", "rainy", "sunny"], "Play": ["yes", "no", "yes"]}, "Play")
+    >>> size = len(model.export("play.sealed", "sealed"))
+    >>> sealed = tb.load_sealed("play.sealed")
+    >>> sealed.classes, hasattr(sealed, "tally")
+    (('no', 'yes'), False)
+    """
 
     _model: Model
 
@@ -213,5 +220,11 @@ def _beliefs(given: Mapping[str, Any], table: pa.Table) -> dict[str, Belief]:
 
 
 def load_sealed(path: str | os.PathLike[str], *, trusted: bool = False) -> Sealed:
-    """The sealed scorer that `model.export(path, "sealed")` wrote, after every check."""
+    """The sealed scorer that `model.export(path, "sealed")` wrote, after every check.
+
+    >>> model = tb.textbook({"Sky": ["sunny", "rainy", "sunny"], "Play": ["yes", "no", "yes"]}, "Play")
+    >>> size = len(model.export("play.sealed", "sealed"))
+    >>> tb.load_sealed("play.sealed").predict({"Sky": "rainy"}).tolist()
+    ['no']
+    """
     return sealed_from_bytes(read_whole(path), trusted=trusted)

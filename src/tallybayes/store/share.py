@@ -33,7 +33,13 @@ _LOSS = pa.schema(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SharedCopy(Shown):
-    """A copy of a model for others, `.model`, and what it has lost against the model it is a copy `of`; print it."""
+    """A copy of a model for others, `.model`, and what it has lost against the model it is a copy `of`; print it.
+
+    >>> model = tb.textbook({"Sky": ["sunny"] * 9 + ["hail"], "Play": ["yes", "no"] * 5}, "Play")
+    >>> copy = model.share(at_least=3)
+    >>> copy.title, copy.model.tally.least_rows
+    ('A copy without what fewer than 3 rows have: 1 of 2 slots are left out', 3)
+    """
 
     of: Model
     model: Model

@@ -48,8 +48,8 @@ _TOGETHER = 16  # tallies added at once: more are faster to add, fewer take less
 class Tally(Record):
     """Exact counts of labelled rows, column by column and class by class.
 
-    >>> schema = Schema([Column("Sky", "category")], target="Play")
-    >>> Tally.of(schema, {"Sky": ["sunny", "rainy", "sunny"], "Play": ["yes", "no", "yes"]})
+    >>> schema = tb.Schema([tb.Column("Sky", "category")], target="Play")
+    >>> tb.Tally.of(schema, {"Sky": ["sunny", "rainy", "sunny"], "Play": ["yes", "no", "yes"]})
     Tally: 3 rows · yes 2, no 1 · 1 column
     """
 
@@ -217,8 +217,8 @@ class Tally(Record):
         schema that nothing stands behind any more. `tally.least_rows` says of what size the rest is. The copy can be
         updated and merged; rows that had what was left out cannot be forgotten from it.
 
-        >>> schema = Schema([Column("Sky", "category")], target="Play")
-        >>> Tally.of(schema, {"Sky": ["grey", "sunny", "sunny"], "Play": ["yes"] * 3}).at_least(2)
+        >>> schema = tb.Schema([tb.Column("Sky", "category")], target="Play")
+        >>> tb.Tally.of(schema, {"Sky": ["grey", "sunny", "sunny"], "Play": ["yes"] * 3}).at_least(2)
         Tally: 3 rows · yes 3 · 1 column · a copy without what fewer than 2 rows have
         """
         return with_least(self, rows)

@@ -42,9 +42,8 @@ def count_unlabelled(data: Any, like: Any) -> Tally:
 
     A column of labels is not looked at. `tb.shift(model, counts)` compares them with what was learnt.
 
-    >>> from tallybayes.data.schema import Column
-    >>> schema = Schema([Column("Sky", "category")], target="Play")
-    >>> count_unlabelled({"Sky": ["sunny", "rainy"]}, schema) + count_unlabelled({"Sky": ["rainy"]}, schema)
+    >>> schema = tb.Schema([tb.Column("Sky", "category")], target="Play")
+    >>> tb.count_unlabelled({"Sky": ["sunny", "rainy"]}, schema) + tb.count_unlabelled({"Sky": ["rainy"]}, schema)
     Tally: 3 rows · all rows 3 · 1 column
     """
     known: Schema = getattr(like, "schema", like)

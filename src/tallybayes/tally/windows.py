@@ -41,9 +41,8 @@ _HALVINGS = 64  # half-lives after which a row counts nothing unless more are as
 class Windows:
     """Counts by period: `add` rows as they come, late ones too, and ask for the model of any stretch of periods.
 
-    >>> from tallybayes.data.schema import Column
-    >>> schema = Schema([Column("Sky", "category")], target="Play")
-    >>> windows = Windows(schema, by="day", time="When")
+    >>> schema = tb.Schema([tb.Column("Sky", "category")], target="Play")
+    >>> windows = tb.Windows(schema, by="day", time="When")
     >>> windows.add({"Sky": ["sunny", "rainy"], "Play": ["yes", "no"], "When": ["2024-05-30T18:00", "2024-05-31"]})
     >>> windows.periods, windows.last(1)
     (('2024-05-30', '2024-05-31'), Tally: 1 row · no 1 · 1 column)

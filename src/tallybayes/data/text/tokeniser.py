@@ -45,9 +45,9 @@ class Tokeniser(Record):
     stem      a language of PyStemmer ("english"), or None
     hash_bits bound the vocabulary to 2^hash_bits slots by hashing
 
-    >>> Tokeniser().tokens("I am spam. Spam I am!")
+    >>> tb.Tokeniser().tokens("I am spam. Spam I am!")
     ['am', 'spam', 'spam', 'am']
-    >>> Tokeniser(pattern="[a-z]+", ngrams=(2, 2)).tokens("I am spam")
+    >>> tb.Tokeniser(pattern="[a-z]+", ngrams=(2, 2)).tokens("I am spam")
     ['i am', 'am spam']
     """
 
@@ -120,7 +120,7 @@ class Tokeniser(Record):
     def placed(self, text: str) -> list[tuple[str, int, int]]:
         """The tokens of one text as `tokens` has them, each with where it begins and ends in the text as it is given.
 
-        >>> Tokeniser(stem="english").placed("Two cats.")
+        >>> tb.Tokeniser(stem="english").placed("Two cats.")
         [('two', 0, 3), ('cat', 4, 8)]
         """
         text = clean(text)

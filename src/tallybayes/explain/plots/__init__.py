@@ -4,6 +4,7 @@
     model.plot.column(name), .words(name)                what was counted and is believed; the most telling words
     model.plot.regions(x, y), .densities(name)           the answers over a plane of numbers, or along one
     model.plot.beta(name, value), .dirichlet(name, c)    what is believed of probabilities, before counting and after
+    tb.plots.terminal(thing)                             the same made of characters, without matplotlib
 
 Begin with `paper`, which has the look of them all. matplotlib is imported when something is drawn, and not before.
 """
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...base.errors import SettingsError
 from .beliefs import BetaDisplay, DirichletDisplay
+from .characters import terminal
 from .columns import CategoryDisplay, NumberDisplay, VectorDisplay, WordsDisplay, column_display, register_picture
 from .evidence import NomogramDisplay, Scale, WaterfallDisplay, nomogram
 from .lessons import DensitiesDisplay, JointTableDisplay, RegionsDisplay
@@ -53,6 +55,7 @@ __all__ = [
     "WaterfallDisplay",
     "WordsDisplay",
     "register_picture",
+    "terminal",
 ]
 
 

@@ -97,7 +97,12 @@ def _evaluation(model: Model, labels: Ints, p: Floats) -> Evaluation | None:
 
 
 def report_facts(model: Model, data: Any = None, y: Any = None, *, seen: Judged | None = None) -> dict[str, Any]:
-    """Everything that a report says, as values that JSON can hold."""
+    """Everything that a report says, as values that JSON can hold.
+
+    >>> model = tb.textbook({"Sky": ["sunny", "rainy", "sunny"], "Play": ["yes", "no", "yes"]}, "Play")
+    >>> sorted(tb.report_facts(model))
+    ['classes', 'columns', 'data', 'ignored', 'importance', 'model', 'prior', 'target', 'words']
+    """
     seen = judged(model, data, y) if seen is None else seen
     facts: dict[str, Any] = {
         "target": model.schema.target,

@@ -29,6 +29,11 @@ def report(model: Model, data: Any = None, path: str | os.PathLike[str] | None =
 
     The data need not have labels: without them the page has no figures of merit and no mistakes. Without data it tells
     of what was counted alone.
+
+    >>> rows = {"Sky": ["sunny", "rainy", "sunny", "rainy"], "Play": ["yes", "no", "yes", "yes"]}
+    >>> page = tb.report(tb.textbook(rows, "Play"), rows, "report.html")
+    >>> "<h1" in page, "<script src" in page  # nothing is loaded from elsewhere
+    (True, False)
     """
     matplotlib()  # what is lacking is said before the work, not after it
     if path is not None and not os.path.isdir(folder := os.path.dirname(os.path.abspath(path))):
@@ -212,7 +217,7 @@ def _mistakes(page: HtmlPage, model: Model, seen: Judged, facts: dict[str, Any])
 
 
 def _odds_table(odds: Any) -> str:
-    return f'<div class="scroll">{odds._repr_html_()}</div>'
+    return f'<div class="scroll">{odds._page().html()}</div>'
 
 
 def _nomogram(page: HtmlPage, model: Model) -> None:

@@ -171,6 +171,14 @@ def shift(a: Any, b: Any) -> Shifts:
     rows were counted; words of one text depend on each other, so bags and texts have none, nor has a column without a
     value that occurs twice. p_corrected counts that so many columns, with labels also within the classes, were asked
     about.
+
+    >>> tally = tb.count({"Sky": ["sunny", "rainy", "sunny"] * 9, "Play": ["yes", "no", "yes"] * 9}, "Play")
+    >>> tb.shift(tally, {"Sky": ["rainy"] * 20})
+    Shift between 27 and 20 rows without labels
+      column  kind      divergence  mean difference  new values  p        corrected p
+      Sky     category      0.3183                -        0.0%  1.4e-06  1.4e-06      shifted
+    Shifted: Sky. Too few rows to say whether another mixture of the classes would explain it. (Divergence in nats,
+    0.693 is nothing in common; mean difference in standard deviations.)
     """
     a = _tally_of(a, None)
     b = _tally_of(b, a.schema)

@@ -63,7 +63,7 @@ _MOST_SHOWN = 32  # cells of a table that is printed in full
 class JointDistribution(Shown):
     """P of every combination of values of some columns. Make one with `of` (counted) or `written` (given).
 
-    >>> urns = JointDistribution.of({"first": ["red", "red", "blue"], "second": ["red", "blue", "red"]})
+    >>> urns = tb.JointDistribution.of({"first": ["red", "red", "blue"], "second": ["red", "blue", "red"]})
     >>> urns.probability(first="red")
     0.6666666666666666
     """
@@ -114,7 +114,7 @@ class JointDistribution(Shown):
         An array's axes run over `values`, or 0, 1, 2, …; a flat list of 2^columns runs 00…0 to 11…1. Cells that are
         not listed have probability 0. A sum within 0.02 of one is made one, with a warning.
 
-        >>> round(JointDistribution.written([0.1, 0.2, 0.3, 0.4], "AB").probability(A=1), 12)
+        >>> round(tb.JointDistribution.written([0.1, 0.2, 0.3, 0.4], "AB").probability(A=1), 12)
         0.7
         """
         names = distinct(columns)

@@ -69,6 +69,12 @@ class SourceEffects(Shown):
     """What the sources of some rows give or cost, the most suspect first; print it, or take `.table`.
 
     `tallies[source]` is the tally of its rows, `model` that of all rows, and `without(source)` the model without it.
+
+    >>> rows = {"sky": ["sunny", "rainy"] * 60, "play": ["yes", "no"] * 60, "site": ["a", "a", "b", "b", "c", "c"] * 20}
+    >>> rows["play"][4] = "no"
+    >>> found = tb.sources(rows, "play", by="site", settings=tb.Settings())
+    >>> found.suspects, found.without("a").tally.rows
+    ([], 80)
     """
 
     each: tuple[SourceEffect, ...]
@@ -296,7 +302,7 @@ def forget_source(model: Model, data: Any, source: Any, *, by: str) -> Model:
     >>> import tallybayes as tb
     >>> rows = {"sky": ["sunny", "rainy"] * 9, "play": ["yes", "no"] * 9, "site": ["a", "b", "c"] * 6}
     >>> model = tb.textbook(rows, "play", kinds={"site": "ignore"})
-    >>> forget_source(model, rows, "b", by="site").tally.rows
+    >>> tb.forget_source(model, rows, "b", by="site").tally.rows
     12
     """
     return model.forget(rows_of_source(open_source(data, target=model.schema.target).repeatable(), source, by))

@@ -89,6 +89,11 @@ class Tuned(Shown):
     are those of the two ways to a model, "fit" and "tuned", once weights and corrections were chosen for both, and
     `kept` is the one that was taken: "plain" where rows are too few, or weights were given. `nested` is the honest
     figure, if it was asked for.
+
+    >>> table = {"x": [1.0, 2.0, 9.0, 8.0] * 10, "y": ["low", "low", "high", "high"] * 10}
+    >>> tuned = tb.tune(table, "y", families=["gaussian", "bins"])
+    >>> tuned.table.column_names, tuned.kept
+    (['column', 'family', 'smoothing', 'log loss'], 'fit')
     """
 
     settings: Settings

@@ -36,7 +36,12 @@ _STRENGTH = 10.0  # rows that the model's expectation is worth in the prior; the
 
 @dataclass(frozen=True, repr=False)
 class Left(Shown):
-    """How many rows of a class are likely left without a label, with an interval, and the share found so far."""
+    """How many rows of a class are likely left without a label, with an interval, and the share found so far.
+
+    >>> left = tb.Left("spam", 100, audited=40, estimate=2.0, low=0, high=6, at_most=8, found=48, confidence=0.9)
+    >>> left.recall, left.enough(0.95), left.enough(0.8)
+    (0.96, False, True)
+    """
 
     label: Any
     rows: int  # that have no label now
@@ -97,6 +102,12 @@ def relevant_left(
     `data` are the rows that had no label when the audit was drawn, and `model` is the model of that time. `audited` are
     the labels of rows drawn from them at random, {row number: label}; `since` those of rows that got one by another way
     after that; `found` is how many of the class were known before. `tb.Labelling` keeps all of this by itself.
+
+    >>> model = tb.textbook({"Sky": ["sunny", "rainy", "sunny"], "Play": ["yes", "no", "yes"]}, "Play")
+    >>> rest = {"Sky": ["sunny", "rainy"] * 20}
+    >>> left = tb.relevant_left(model, rest, "yes", {row: "yes" if row % 2 == 0 else "no" for row in range(20)})
+    >>> left.rows, left.low, left.high
+    (20, 5, 15)
     """
     p = model.predict_proba(data).reshape(-1, len(model.classes))
     return counted_left(len(p), of, float(p[:, model.class_number(of)].sum()), audited, since or {}, found, confidence)

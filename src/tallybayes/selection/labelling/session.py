@@ -199,7 +199,7 @@ def next_to_label(
     >>> import tallybayes as tb
     >>> rows = {"text": ["win cash", "win now", "see you", "at home"], "y": ["spam", "spam", "ham", "ham"]}
     >>> model = tb.fit(rows, "y", kinds={"text": "text"}, calibrate=False)
-    >>> next_to_label(model, {"text": ["win win", "see cash", "cash home", "you"]})
+    >>> tb.next_to_label(model, {"text": ["win win", "see cash", "cash home", "you"]})
     [1]
     """
     return Labelling(model, data, shortlist=shortlist, sample=sample, seed=seed).next(whole("n", n, 1))

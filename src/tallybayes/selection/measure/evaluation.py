@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from ...base import view
 from ...base.arrays import Floats, Ints
 from ...base.canon import printable
 from ...base.errors import SettingsError, unknown
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 SHOWN = ("accuracy", "log_loss", "brier", "calibration_error")  # of a printed table; the rest is in `.table`
 _MOST_LINES = 40
+_MOST_CLASSES = 12  # of a confusion table in a notebook
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,12 @@ class Evaluation(Shown):
 
     `.table` is an Arrow table with a row per setting: each metric and its interval. `by_class`, `confusion`,
     `reliability` and `mistakes` look closer. Rows that were left out of every fold are not in it.
+
+    >>> rows = {"x": [i % 9 + i % 4 for i in range(40)], "y": ["high" if i % 9 > 3 else "low" for i in range(40)]}
+    >>> both = {"gaussian": {"families": "gaussian"}, "bins": {"families": "bins"}}
+    >>> found = tb.cross_validate(rows, "y", settings=both, folds=4)
+    >>> found.names, found.best("accuracy"), round(found.value("accuracy", "bins"), 3)
+    (('gaussian', 'bins'), 'gaussian', 0.875)
     """
 
     classes: tuple[Any, ...]
@@ -266,6 +274,52 @@ class Evaluation(Shown):
             lines.append([f"… {len(self.names) - _MOST_LINES} more settings"])
         lines.append(["majority class", *(f"{self.known(m):.4f}" for m in SHOWN)])
         return Page(self.title, lines, left=len(lines[0]), foot=self._foot())
+
+    def _folds(self) -> Iterator[str]:
+        name = self.best() if len(self.names) > 1 else self._name(None)
+        of = f" of {printable(name, 40)}" if len(self.names) > 1 else ""
+        label = self.classes[1] if len(self.classes) == 2 else None
+        c = self.reliability(name, label)
+        what = "the answer" if label is None else printable(label, 20)
+        drawn = view.square(
+            [(c.forecast, c.observed)], f"forecast of {what}", "came true", f"reliability of {what}",
+            (c.forecast, c.low, c.high),
+        )  # fmt: skip
+        few = len(self.classes) <= _MOST_CLASSES
+        table = self.confusion(name)
+        counts = np.array([column.to_numpy() for column in table.columns[1:]]).T
+        shown = view.side_by_side(drawn, view.shaded(counts, self.classes) if few else "")
+        yield view.fold(f"Reliability{' and confusion' if few else ''}{of}", shown, is_open=True)
+        if few:
+            yield view.fold(f"By class{of}", self._by_class_table(name))
+
+    def _by_class_table(self, name: str) -> str:
+        found = self.by_class(name).to_pydict()
+        lines = []
+        for i, label in enumerate(self.classes):
+            cells = [str(label), f"{found['rows'][i]:,.10g}"]
+            for metric in metrics.PER_CLASS:
+                around = (
+                    f" ({found[f'{metric}_low'][i]:.3f}–{found[f'{metric}_high'][i]:.3f})" if self.intervals else ""
+                )
+                value = found[metric][i]
+                cells.append("–" if value is None or np.isnan(value) else f"{value:.4f}{around}")
+            lines.append(cells)
+        return view.table(["", "rows", *(m.replace("_", " ") for m in metrics.PER_CLASS)], lines)
+
+    def spans(self, metric: str) -> str:
+        """A metric of every setting as a line with its interval, the best first, for a notebook."""
+        found = sorted(((*self.figure(metric, n), n) for n in self.names), key=lambda f: (f[0] != f[0], f[0]))
+        found = found if metric in metrics.SMALLER_IS_BETTER else found[::-1]
+        known = [v for *figures, _ in found for v in figures if np.isfinite(v)]
+        low, reach = (min(known), (max(known) - min(known)) or 1.0) if known else (0.0, 1.0)
+        rows = []
+        for value, a, b, name in found[:_MOST_LINES]:
+            at = [(v - low) / reach for v in (a, value, b)]
+            rows.append([printable(name, 60), view.span(at[0], at[1], at[2], f"{value:.4f}"), f"{value:.4f}"])
+        return view.table(
+            ["", "with its 95 % interval" if self.intervals else "", metric.replace("_", " ")], rows, (0, 1)
+        )
 
     def _foot(self) -> str:
         seen = self.learnt_from

@@ -43,6 +43,11 @@ class FigureCurve(Shown):
     """Figures at each of some values: on rows held out, with a 95 % interval, and on the rows that were counted.
 
     A figure that is good on counted rows and bad on others is what overfitting looks like; both bad, underfitting.
+
+    >>> rows = {"x": ["a", "a", "b", "b", "c"] * 20, "y": ["low", "low", "high", "high"] * 25}
+    >>> curve = tb.validation_curve(rows, "y", over="alpha", values=(0.1, 1, 100))
+    >>> curve.values, curve.table.num_rows
+    ((0.1, 1, 100), 3)
     """
 
     title: str

@@ -120,7 +120,7 @@ def _metric(formula: Formula) -> Callable[..., float]:
     """A formula over draws as a function of labels, probabilities and weights."""
     METRICS[formula.__name__] = formula
 
-    @wraps(formula)
+    @wraps(formula, assigned=("__module__", "__name__", "__qualname__", "__doc__"))
     def metric(labels: Any, p: Any, weights: Any = None) -> float:
         scored = Scored.of(labels, p, weights)
         return float(formula(scored, scored.weights[None, :])[0])

@@ -41,7 +41,7 @@ def evaluate(
 
     >>> import tallybayes as tb
     >>> model = tb.fit({"Sky": ["sunny", "rainy", "sunny"], "Play": ["yes", "no", "yes"]}, "Play")
-    >>> evaluate(model, {"Sky": ["sunny", "rainy", "rainy"], "Play": ["yes", "no", "yes"]})["accuracy"]
+    >>> tb.evaluate(model, {"Sky": ["sunny", "rainy", "rainy"], "Play": ["yes", "no", "yes"]})["accuracy"]
     0.6666666666666666
     """
     return _evaluated({"model": _checked(model)}, data, y, target, weights, seed, intervals)
@@ -58,7 +58,7 @@ def compare_models(
     >>> import tallybayes as tb
     >>> rows = {"Sky": ["sunny", "rainy"] * 4, "Wind": ["low", "high", "high", "low"] * 2, "Play": ["yes", "no"] * 4}
     >>> sky, wind = (tb.fit(rows, schema=tb.Schema([tb.Column(c, "category")], "Play")) for c in ("Sky", "Wind"))
-    >>> compare_models({"by sky": sky, "by wind": wind}, rows).mcnemar("by wind")
+    >>> tb.compare_models({"by sky": sky, "by wind": wind}, rows).mcnemar("by wind")
     (4, 0, 0.125)
     """
     named = dict(models) if isinstance(models, Mapping) else {f"model {i}": m for i, m in enumerate(models, 1)}
@@ -160,7 +160,14 @@ def _mapped(source: Source, change: Any) -> Source:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ModelComparison(Shown):
-    """Models on the same rows: `evaluation` has every figure of each, `differences` those beside the first."""
+    """Models on the same rows: `evaluation` has every figure of each, `differences` those beside the first.
+
+    >>> rows = {"Sky": ["sunny", "rainy"] * 4, "Play": ["yes", "no"] * 4}
+    >>> sky, none = tb.textbook(rows, "Play"), tb.Model.written({"yes": 0.5, "no": 0.5}, target="Play")
+    >>> found = tb.compare_models({"by sky": sky, "by nothing": none}, rows)
+    >>> found.names, found.evaluation.best()
+    (('by sky', 'by nothing'), 'by sky')
+    """
 
     evaluation: Evaluation
     models: Mapping[str, Model]
@@ -247,6 +254,9 @@ class ModelComparison(Shown):
             out[f"{name}: probability"] = s.top[at]
             out[f"{name}: probability of the truth"] = s.of_truth[at]
         return pa.table(out)
+
+    def _picture(self) -> str:
+        return self.evaluation.spans("log_loss")
 
     def _page(self) -> Page:
         first, *others = self.names

@@ -40,7 +40,15 @@ class JudgedPeriod:
 
 @dataclass(frozen=True, repr=False)
 class Prequential(Shown):
-    """What `tb.prequential` found, period by period. Print it."""
+    """What `tb.prequential` found, period by period. Print it.
+
+    >>> windows = tb.Windows(tb.Schema([tb.Column("Sky", "category")], target="Play"), by="day", time="When")
+    >>> rows = {"Sky": ["sunny"] * 60 + ["rainy"] * 60, "Play": ["yes", "no"] * 60}
+    >>> rows["When"] = [f"2024-05-{1 + row // 20:02}" for row in range(120)]
+    >>> windows.add(rows)
+    >>> [period.period for period in tb.prequential(windows, rows).periods]
+    ['2024-05-02', '2024-05-03', '2024-05-04', '2024-05-05', '2024-05-06']
+    """
 
     model: str  # of which periods the models are
     periods: tuple[JudgedPeriod, ...]
@@ -51,10 +59,14 @@ class Prequential(Shown):
 
     def plot(self, ax: Any = None) -> PeriodsDisplay:
         """The log loss of each period."""
+        return self.picture().plot(ax)
+
+    def picture(self) -> PeriodsDisplay:
+        """The same, not drawn yet."""
         from ...explain.plots import PeriodsDisplay
 
         names = tuple(j.period for j in self.periods)
-        return PeriodsDisplay(names, {self.model: (names, [j.log_loss for j in self.periods])}, "log loss").plot(ax)
+        return PeriodsDisplay(names, {self.model: (names, [j.log_loss for j in self.periods])}, "log loss")
 
     def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
         yield first_that_fits((self._page(w) for w in ((), (4,))), options.max_width).rich()
@@ -83,6 +95,13 @@ def prequential(
 
     `data` are rows with labels, such as those that the windows were counted from. Rows of the first period have no
     model before them and are not judged.
+
+    >>> windows = tb.Windows(tb.Schema([tb.Column("Sky", "category")], target="Play"), by="day", time="When")
+    >>> rows = {"Sky": ["sunny"] * 60 + ["rainy"] * 60, "Play": ["yes", "no"] * 60}
+    >>> rows["When"] = [f"2024-05-{1 + row // 20:02}" for row in range(120)]
+    >>> windows.add(rows)
+    >>> tb.prequential(windows, rows, last=2).total.accuracy
+    0.5
     """
     judge = _Judge(windows, settings, last, half_life)
     start = 0

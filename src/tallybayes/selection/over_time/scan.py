@@ -61,7 +61,15 @@ class ColumnChange:
 
 @dataclass(frozen=True, repr=False)
 class Changes(Shown):
-    """What `tb.change` found, the surest first; the class itself is one of the columns. Print it."""
+    """What `tb.change` found, the surest first; the class itself is one of the columns. Print it.
+
+    >>> windows = tb.Windows(tb.Schema([tb.Column("Sky", "category")], target="Play"), by="day", time="When")
+    >>> rows = {"Sky": ["sunny"] * 60 + ["rainy"] * 60, "Play": ["yes", "no"] * 60}
+    >>> rows["When"] = [f"2024-05-{1 + row // 20:02}" for row in range(120)]
+    >>> windows.add(rows)
+    >>> tb.change(windows).summary
+    'Changed: Sky with 2024-05-04.'
+    """
 
     periods: tuple[str, ...]
     rows: int
@@ -90,6 +98,10 @@ class Changes(Shown):
 
     def plot(self, ax: Any = None) -> PeriodsDisplay:
         """The p-values of the surest columns at every time, and the level that one of so many columns must reach."""
+        return self.picture().plot(ax)
+
+    def picture(self) -> PeriodsDisplay:
+        """The same, not drawn yet."""
         from ...explain.plots import PeriodsDisplay
 
         shown = [c for c in self.columns if c.p_at][:_DRAWN]
@@ -97,7 +109,7 @@ class Changes(Shown):
         marks = [(c.column, c.when) for c in self.changed if c in shown]
         tested = sum(c.p_value is not None for c in self.columns)
         bar = -np.log10(LEVEL / max(tested, 1))
-        return PeriodsDisplay(self.periods, curves, "−log₁₀ p of a change at this time", bar, marks).plot(ax)
+        return PeriodsDisplay(self.periods, curves, "−log₁₀ p of a change at this time", bar, marks)
 
     def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
         yield first_that_fits((self._page(w) for w in ((), (1,), (1, 4), (1, 3, 4, 5))), options.max_width).rich()
@@ -130,6 +142,13 @@ def change(windows: Windows, *, start: Any = None, end: Any = None) -> Changes:
     Every column is asked at every time, over all classes and within each; p and p_corrected count all of that. It is
     assumed that rows come independently of each other: those of one customer, or of one bad hour, are fewer than they
     look. Bags and texts have no p, nor have weighted rows; what is read of the time itself is not asked.
+
+    >>> windows = tb.Windows(tb.Schema([tb.Column("Sky", "category")], target="Play"), by="day", time="When")
+    >>> rows = {"Sky": ["sunny"] * 60 + ["rainy"] * 60, "Play": ["yes", "no"] * 60}
+    >>> rows["When"] = [f"2024-05-{1 + row // 20:02}" for row in range(120)]
+    >>> windows.add(rows)
+    >>> [(found.column, found.when, found.verdict) for found in tb.change(windows).columns]
+    [('Sky', '2024-05-04', 'changed'), ('Play', '2024-05-02', 'no sign of a change')]
     """
     first, stop = windows._bounds(start, end)
     numbers = [k for k in windows.numbers if first <= k < stop]

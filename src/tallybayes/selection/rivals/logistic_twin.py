@@ -42,7 +42,14 @@ _STEPS = 500
 
 @dataclass(frozen=True, eq=False)
 class LogisticTwin:
-    """Naive Bayes and logistic regression over the same features: W and b of both."""
+    """Naive Bayes and logistic regression over the same features: `W` and `b`, and those of `counted`, the naive Bayes.
+
+    `loss` is the mean log loss of both on the rows they were fitted to.
+
+    >>> twin = tb.logistic_twin({"x": [1.0, 2.0, 3.0, 4.0], "y": ["a", "a", "b", "b"]}, "y")
+    >>> twin.table.column_names, twin.W.shape
+    (['feature', 'class', 'naive_bayes', 'logistic'], (2, 1))
+    """
 
     classes: tuple[Any, ...]
     names: tuple[str, ...]
@@ -114,7 +121,7 @@ def logistic_twin(
     Numbers are believed Gaussian with a shared variance, which makes the model linear.
 
     >>> import tallybayes as tb
-    >>> twin = logistic_twin({"x": [1.0, 2.0, 3.0, 4.0], "y": ["a", "a", "b", "b"]}, "y")
+    >>> twin = tb.logistic_twin({"x": [1.0, 2.0, 3.0, 4.0], "y": ["a", "a", "b", "b"]}, "y")
     >>> twin.names, twin.predict_proba({"x": [1.5, 3.5]}).argmax(axis=1).tolist()
     (('x',), [0, 1])
     """

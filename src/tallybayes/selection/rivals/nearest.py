@@ -37,7 +37,7 @@ class Nearest:
     class is impossible. It is also a rival for `tb.compare(…, rivals={"three nearest": tb.Nearest(k=3)})`.
 
     >>> rows = {"x": [1.0, 2.0, 8.0, 9.0], "y": ["low", "low", "high", "high"]}
-    >>> Nearest(k=1).fit(rows, "y").predict({"x": [3.0, 7.0]}).tolist()
+    >>> tb.Nearest(k=1).fit(rows, "y").predict({"x": [3.0, 7.0]}).tolist()
     ['low', 'high']
     """
 
@@ -127,7 +127,13 @@ class Neighbour(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Neighbours(Shown):
-    """Fitted nearest neighbours: every training row, to be asked."""
+    """Fitted nearest neighbours: every training row, to be asked.
+
+    >>> rows = {"x": [1.0, 2.0, 8.0, 9.0], "y": ["low", "low", "high", "high"]}
+    >>> found = tb.Nearest(k=3).fit(rows, "y")
+    >>> found.predict_proba({"x": [7.0]}).round(2).tolist(), [near.label for near in found.near({"x": 7.0})]
+    ([[0.67, 0.33]], ['high', 'high', 'low'])
+    """
 
     schema: Schema
     classes: tuple[Any, ...]

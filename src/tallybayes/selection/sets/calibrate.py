@@ -53,7 +53,7 @@ def prediction_sets(
 
     >>> import tallybayes as tb
     >>> rows = {"Sky": ["sunny", "rainy", "sunny", "rainy"] * 5, "Play": ["yes", "no", "yes", "yes"] * 5}
-    >>> prediction_sets(tb.textbook(rows, "Play"), rows).rows
+    >>> tb.prediction_sets(tb.textbook(rows, "Play"), rows).rows
     20
     """
     schema = model.schema
