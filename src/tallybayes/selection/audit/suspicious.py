@@ -1,7 +1,9 @@
 """Labels that the other rows contradict: every row is scored by a model that has not counted it.
 
 Folds are subtracted, or each row is taken out of the tally by itself: a row's own label is in none of the counts that
-judge it. Settings that rows choose are chosen once, by all rows.
+judge it. Nor is it in the weights and corrections: those are fitted without each fifth of the rows in turn, and the
+scores that judge them are the ones that are asked for (`choose.by_fold`). Of more than 100,000 rows, which a single one
+hardly moves, settings are chosen once, by all rows.
 """
 
 from __future__ import annotations
@@ -261,16 +263,18 @@ def suspicious(
 ) -> Suspicious:
     """The rows whose label the others contradict, the most suspicious first, with the terms that do; print it.
 
-    Every row is scored by a model that has not counted it: folds are held out by subtraction, under `settings` or those
-    that `tb.fit` chooses, once (`folds`, `groups` and `by` are as for `cross_validate`). With settings and
-    `folds="leave-one-out"` each row is taken out of the tally by itself. How many labels are wrong is estimated from
-    all rows at once (see `tallybayes.selection.audit`), and as many are flagged as leave at most the share
-    1 − `confidence` of right ones among them, none where a test at that level finds no sign of wrong labels.
+    Every row is scored by a model that has not counted it: folds are held out by subtraction (`folds`, `groups` and
+    `by` are as for `cross_validate`), under `settings`, or under weights and corrections fitted without the row.
+    `effort` says how much is tried for these: "quick" weights alone, "default" corrections of values and words,
+    "thorough" pairs of columns and further readings of texts, too. With settings and `folds="leave-one-out"` each row
+    is taken out of the tally by itself. How many labels are wrong is estimated from all rows at once (see
+    `tallybayes.selection.audit`), and as many are flagged as leave at most the share 1 − `confidence` of right ones
+    among them, none where a test at that level finds no sign of wrong labels.
 
     >>> import tallybayes as tb
     >>> rows = {"sky": ["sunny", "rainy"] * 90, "play": ["yes", "no"] * 90, "wind": ["weak", "strong"] * 90}
     >>> rows["play"][6], rows["play"][9] = "no", "yes"
-    >>> sorted(tb.suspicious(rows, "play", settings=tb.Settings()).flagged_rows)
+    >>> sorted(tb.suspicious(rows, "play", settings=tb.Settings()).rows[:2].tolist())
     [6, 9]
     """
     if not is_number(confidence) or not 0 < confidence < 1:
