@@ -1,7 +1,9 @@
 """Labels that the other rows contradict: every row is scored by a model that has not counted it.
 
 Folds are subtracted, or each row is taken out of the tally by itself: a row's own label is in none of the counts that
-judge it. Settings that rows choose are chosen once, by all rows.
+judge it. Nor is it in the weights and corrections: those are fitted without each fifth of the rows in turn, and the
+scores that judge them are the ones that are asked for (`choose.by_fold`). Of more than 100,000 rows, which a single one
+hardly moves, settings are chosen once, by all rows.
 """
 
 from __future__ import annotations
@@ -24,16 +26,19 @@ from ...data.batch import Batch, Source
 from ...data.columns import as_column
 from ...data.files.writer import as_array
 from ...data.guess import Reading
+from ...data.infer import first_look
 from ...data.schema import Schema
 from ...families.settings import Settings, SettingsLike
 from ...families.smoothing import is_number
 from ...model.model import Model
 from ...model.reasons import strongest_terms
 from ...tally.tally import Tally
+from ..choose.by_fold import ByFold, scored_by_fold
+from ..choose.chosen import check_effort
 from ..folds import HeldOut, count_folds
 from ..leave_one_out import leave_one_out
 from ..measure.cross_validate import LEAVE_ONE_OUT, opened, whole_fit
-from ..parts import Plan, one_row
+from ..parts import Plan, one_row, some_rows
 from .noise import LabelNoise
 
 if TYPE_CHECKING:
@@ -264,16 +269,18 @@ def suspicious(
 ) -> Suspicious:
     """The rows whose label the others contradict, the most suspicious first, with the terms that do; print it.
 
-    Every row is scored by a model that has not counted it: folds are held out by subtraction, under `settings` or those
-    that `tb.fit` chooses, once (`folds`, `groups` and `by` are as for `cross_validate`). With settings and
-    `folds="leave-one-out"` each row is taken out of the tally by itself. How many labels are wrong is estimated from
-    all rows at once (see `tallybayes.selection.audit`), and as many are flagged as leave at most the share
-    1 − `confidence` of right ones among them, none where a test at that level finds no sign of wrong labels.
+    Every row is scored by a model that has not counted it: folds are held out by subtraction (`folds`, `groups` and
+    `by` are as for `cross_validate`), under `settings`, or under weights and corrections fitted without the row.
+    `effort` says how much is tried for these: "quick" weights alone, "default" corrections of values and words,
+    "thorough" pairs of columns and further readings of texts, too. With settings and `folds="leave-one-out"` each row
+    is taken out of the tally by itself. How many labels are wrong is estimated from all rows at once (see
+    `tallybayes.selection.audit`), and as many are flagged as leave at most the share 1 − `confidence` of right ones
+    among them, none where a test at that level finds no sign of wrong labels.
 
     >>> import tallybayes as tb
     >>> rows = {"sky": ["sunny", "rainy"] * 90, "play": ["yes", "no"] * 90, "wind": ["weak", "strong"] * 90}
     >>> rows["play"][6], rows["play"][9] = "no", "yes"
-    >>> sorted(tb.suspicious(rows, "play", settings=tb.Settings()).flagged_rows)
+    >>> sorted(tb.suspicious(rows, "play", settings=tb.Settings()).rows[:2].tolist())
     [6, 9]
     """
     if not is_number(confidence) or not 0 < confidence < 1:
@@ -290,6 +297,9 @@ def suspicious(
     plan = Plan(_FOLDS if isinstance(folds, str) else int(folds), groups is None and by is None, groups, by, None, seed)
     reading = Reading.of(missing, strict, date_format, fold, kinds)
     source, schema, given = opened(data, target, y, weights, plan, schema, reading)
+    check_effort(effort)
+    if settings is None and (found := _by_fold(source, schema, plan, effort)) is not None:
+        return _ranked(found.held, source, schema, confidence, *_scored_by(found, source))
     if settings is None:
         model = whole_fit(schema if given else None, schema.target, schema.weights, plan, None, reading, effort)(source)
         assert model.tally is not None
@@ -310,6 +320,36 @@ def suspicious(
 
     said = f"each was scored by the other {len(folded.scored()) - 1} of {len(folded.scored())} folds"
     return _ranked(held, source, schema, confidence, said, lambda at: (k := int(held.folds[at]), lambda: model_of(k)))
+
+
+def _by_fold(source: Source, schema: Schema, plan: Plan, effort: str) -> ByFold | None:
+    """Rows scored by settings that have not seen them; None where there are too many rows, or cells to be mended."""
+    if source.engine is not None:
+        return None
+    try:
+        look = first_look(source)
+        if look.sampled or look.stretches:
+            return None
+        return scored_by_fold(look, schema, plan.numbers(source, schema.target)[0], effort)
+    except DataError as error:
+        if not error.unreadable:
+            raise
+        return None
+
+
+def _scored_by(found: ByFold, source: Source) -> tuple[str, Callable[[int], tuple[int, Callable[[], Model]]]]:
+    """How rows were scored, in words, and the model that has scored each."""
+    held, models = found.held, dict[int, Model]()
+
+    def model_of(k: int) -> Model:
+        if k not in models:
+            schema, chosen = found.settings(k)
+            models[k] = Tally.of(schema, some_rows(source, (found.fold >= 0) & (found.fold != k))).model(chosen)
+        return models[k]
+
+    folds = len(np.unique(held.folds))
+    said = f"each was scored by the other {folds - 1} of {folds} folds, weights fitted without it"
+    return said, lambda at: (k := int(held.folds[at]), lambda: model_of(k))
 
 
 def _contradicted(log_p: Floats, labels: Ints) -> int:

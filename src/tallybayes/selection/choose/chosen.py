@@ -121,7 +121,7 @@ def _chosen(
     dealt_rows = DealtRows(rows.labels, folds, weights, len(rows.classes), int(folds.max()) + 1)
     if np.count_nonzero(dealt_rows.class_counts, axis=1).max() < 2:
         return None  # every class is in one fold: there is nothing to judge by
-    made = _Columns(look, rows, schema, base, dealt_rows)
+    made = LookColumns(look, rows, schema, base, dealt_rows)
     named = [(c, made.coded[c.name]) for c in schema.counted if c.name in made.coded]
     quick = form == "temperature" or (effort == "quick" and form != "weights")
     paired = not quick and pairs in (True, "auto") and len(named) > 1
@@ -179,7 +179,7 @@ def _step(rows: int, columns: int, texts: int, classes: int) -> int:
 # ---- columns
 
 
-class _Columns:
+class LookColumns:
     """The columns as cells where their rows can be told apart so, and as parts row by row where not."""
 
     def __init__(self, look: Batch, rows: Labelled, schema: Schema, base: Settings, dealt: DealtRows) -> None:

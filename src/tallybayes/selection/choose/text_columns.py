@@ -40,11 +40,13 @@ class TextColumn:
 
     @classmethod
     def of(
-        cls, folds: Folds, column: Column, settings: Settings, classes: Sequence[str], splits: Ints, pull: float = 1.0
-    ) -> TextColumn:
+        cls, folds: Folds, column: Column, settings: Settings, classes: Sequence[str], splits: Ints, pull: float = 1.0,
+        every: bool = False,
+    ) -> TextColumn:  # fmt: skip
         """The column of counted folds, under settings that name its reading; `splits` are those of the folds.
 
-        Rows stand in the order of the look, as in `Folds.held_out`. Parts are told for the splits that will judge.
+        Rows stand in the order of the look, as in `Folds.held_out`. Parts are told for the splits that will judge, or
+        for every split.
         """
         way, grid = reading(column, settings), folds.words[column.name]
         if way is None or grid is None:
@@ -53,7 +55,7 @@ class TextColumn:
         if way[1] != "n":
             matrix = type(matrix)((np.ones_like(matrix.data), matrix.indices, matrix.indptr), shape=matrix.shape)
         logs = WordLogs(grid, *way, TrainingWords(grid, np.ones(0, dtype=bool)).numbers(classes), column.width)
-        parts = {s: np.zeros((len(fold), len(classes))) for s in (*judging(splits[fold]), ALL)}
+        parts = {s: np.zeros((len(fold), len(classes))) for s in (*judging(splits[fold], every), ALL)}
         for k in np.unique(fold).tolist():
             own = np.flatnonzero(fold == k)
             bag, ids = _narrowed(matrix[own])
@@ -64,10 +66,10 @@ class TextColumn:
         return cls(column.name, matrix, tokens, parts, fold, splits, logs, pull)
 
 
-def judging(split: Ints) -> list[int]:
-    """The splits whose rows judge: two, and more while they have too few rows."""
+def judging(split: Ints, every: bool = False) -> list[int]:
+    """The splits whose rows judge: two, and more while they have too few rows; or every one."""
     splits, sizes = np.unique(split, return_counts=True)
-    some = max(2, 1 + int(np.searchsorted(np.cumsum(sizes), JUDGES)))
+    some = len(splits) if every else max(2, 1 + int(np.searchsorted(np.cumsum(sizes), JUDGES)))
     return [int(s) for s in splits[:some]]
 
 

@@ -48,7 +48,7 @@ def read_on(
 ) -> TextsBeside:  # fmt: skip
     """What the texts of a look add to a choice; nothing where it has none, or too many classes to look closer."""
     out = TextsBeside(ladder, choice, tuple(classes))
-    known = [] if folds is None else [c for c in schema.counted if _is_read(folds, c, settings)]
+    known = [] if folds is None else [c for c in schema.counted if is_read(folds, c, settings)]
     if allowed is None or folds is None or not known or choice.scores.shape[0] * len(classes) > MOST_SCORES:
         return out
     out.begin([out.column(folds, c, settings) for c in known])
@@ -65,7 +65,7 @@ def read_on(
     return out
 
 
-def _is_read(folds: Folds, column: Column, settings: Settings) -> bool:
+def is_read(folds: Folds, column: Column, settings: Settings) -> bool:
     """Whether a column is of words, and believed by counts that are looked up word by word."""
     return column.name in folds.words and folds.words[column.name] is not None and reading(column, settings) is not None
 
@@ -73,8 +73,8 @@ def _is_read(folds: Folds, column: Column, settings: Settings) -> bool:
 class TextsBeside:
     """The texts beside a choice of the ladder, and what was taken of them."""
 
-    def __init__(self, ladder: Ladder, choice: Choice, classes: tuple[str, ...]) -> None:
-        self.ladder, self.choice, self.classes = ladder, choice, classes
+    def __init__(self, ladder: Ladder, choice: Choice, classes: tuple[str, ...], every: bool = False) -> None:
+        self.ladder, self.choice, self.classes, self.every = ladder, choice, classes, every  # split judges, or enough
         self.rows: DealtRows = ladder.problem.rows
         self.splits = split_of(np.arange(self.rows.n_folds), self.rows.n_folds)
         self.lead: MarginScaling | None = None
@@ -85,7 +85,7 @@ class TextsBeside:
 
     def column(self, folds: Folds, column: Column, settings: Settings, pull: float = 1.0) -> TextColumn:
         """A column as corrections are fitted to it."""
-        return TextColumn.of(folds, column, settings, self.classes, self.splits, pull)
+        return TextColumn.of(folds, column, settings, self.classes, self.splits, pull, self.every)
 
     def begin(self, columns: Sequence[TextColumn]) -> None:
         """From these columns."""
@@ -93,7 +93,7 @@ class TextsBeside:
         self.alone = not self.ladder.problem.coded and len(columns) == len(self.choice.joint.dense)
         rest = self._rest()
         self.texts = WordEvidence(
-            tuple(columns), rest, self.rows.labels, self.rows.weights, self.splits[self.rows.folds]
+            tuple(columns), rest, self.rows.labels, self.rows.weights, self.splits[self.rows.folds], self.every
         )
 
     def _rest(self) -> Floats:
@@ -118,7 +118,7 @@ class TextsBeside:
 
     def offer_further(self, what: str, column: Column, folds: Folds, settings: Settings) -> None:
         """One more reading of a text, judged by weights alone."""
-        if not _is_read(folds, column, settings):
+        if not is_read(folds, column, settings):
             return
         wider = replace(self.texts, columns=(*self.texts.columns, self.column(folds, column, settings, FURTHER)))
         found = weights_alone(wider)

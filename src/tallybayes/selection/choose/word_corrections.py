@@ -56,6 +56,12 @@ class WordEvidence:
     labels: Ints  # 0 … classes − 1
     weights: Floats  # of the rows
     split: Ints  # 0 … splits − 1: those who judge together
+    every: bool = False  # split judges; else as few as are enough
+
+    @property
+    def judges(self) -> list[int]:
+        """The splits whose rows judge."""
+        return judging(self.split, self.every)
 
     @property
     def classes(self) -> int:
@@ -93,7 +99,7 @@ class WordCorrections:
 
 def weights_alone(texts: WordEvidence) -> tuple[Bools, Floats] | None:
     """Which rows judge the form without corrections, and their scores; None if there are no two splits."""
-    splits, scores = judging(texts.split), np.zeros(texts.rest.shape)
+    splits, scores = texts.judges, np.zeros(texts.rest.shape)
     if len(splits) < 2:
         return None
     for s in splits:
@@ -112,13 +118,13 @@ def fit_weights(texts: WordEvidence) -> tuple[tuple[ColumnCorrection, ...], Floa
 
 def fit_corrections(texts: WordEvidence, strengths: Sequence[float] = ()) -> WordCorrections | None:
     """The corrections that rows which played no part prefer; None if there are no two splits or no frequent words."""
-    splits = judging(texts.split)
-    kept = tuple(_frequent(c.rows, c.pull) for c in texts.columns)
+    splits = texts.judges
+    kept = tuple(frequent_words(c.rows, c.pull) for c in texts.columns)
     if len(splits) < 2 or not any(k.any() for k in kept):
         return None
     many = texts.classes > FEW_CLASSES
     strengths = strengths or (STRENGTHS_OF_MANY if many else STRENGTHS)
-    trials = {s: _Trial(texts, kept, s) for s in splits}
+    trials = {s: Trial(texts, kept, s) for s in splits}
     sizes = np.cumsum([np.count_nonzero(texts.split == s) for s in splits])
     judges = splits[: 1 + int(np.searchsorted(sizes, _ENOUGH))]
     by, best = (strengths[0], True), np.full(1, np.inf)
@@ -153,14 +159,14 @@ def _entries(texts: WordEvidence) -> int:
     return sum(int(c.rows.nnz) for c in texts.columns)
 
 
-def _frequent(rows: Any, pull: float = 1.0) -> Bools:
+def frequent_words(rows: Any, pull: float = 1.0) -> Bools:
     """The words that enough rows have, more where the pull is stronger; the last number stands for words of no fold."""
     out: Bools = np.bincount(rows.indices, minlength=rows.shape[1]) >= pull * max(3, rows.shape[0] / _RARE)
     out[-1] = False
     return out
 
 
-class _Trial:
+class Trial:
     """Fits without one split, judged by it."""
 
     def __init__(self, texts: WordEvidence, kept: tuple[Bools, ...], split: int) -> None:
@@ -186,9 +192,14 @@ class _Trial:
         found = self.fit.plain(root) if strength is None else self.numbers(strength, root)
         return self.held.losses_of(self.held.scores(found))
 
-    def scores(self, strength: float, root: bool) -> Floats:
-        """Of the rows that judge."""
-        return self.held.scores(self.numbers(strength, root).pruned())
+    def scores(self, strength: float | None, root: bool) -> Floats:
+        """Of the rows that judge; without a strength by weights alone."""
+        return self.held.scores(self.fit.plain(root) if strength is None else self.numbers(strength, root).pruned())
+
+    def answer(self, strength: float | None, root: bool) -> WordCorrections:
+        """The numbers behind those scores."""
+        found = self.fit.plain(root) if strength is None else self.numbers(strength, root)
+        return self.fit.answer(found, strength or 0.0, np.zeros(0, dtype=bool), np.zeros(0))
 
 
 @dataclass(frozen=True)
@@ -366,7 +377,8 @@ class _Fit:
     def answer(self, x: _Numbers, strength: float, judged: Bools, scores: Floats) -> WordCorrections:
         """The numbers in the units of the score."""
         columns = []
-        for j, added in enumerate(x.pruned().added):
+        none = [np.zeros((len(words), 1)) for words in self.words]
+        for j, added in enumerate(x.pruned().added if x.added else none):
             some, scale = np.flatnonzero(added.any(axis=1)), float(x.scales[j])
             each, many = added[some] / scale, isinstance(self.rows[j], Multiplied)
             columns.append(
