@@ -42,7 +42,7 @@ GROUPS = (
         "fit",
         "Fit and count",
         "From rows to counts, and from counts to a model.",
-        "fit textbook count count_unlabelled estimate tune Tuned",
+        "fit textbook count count_unlabelled count_grouped group_queries estimate tune Tuned",
     ),
     _group("data", "Data", "What rows are read from, and how they are parted.", "read example split"),
     _group(
@@ -143,6 +143,18 @@ GROUPS = (
         module="sklearn",
     ),
     _group(
+        "datasets",
+        "Data to begin with",
+        "Tables of the lectures, examples and generators, each with what is true of its rows: `tb.datasets.clinic()`.",
+        module="datasets",
+    ),
+    _group(
+        "mlflow",
+        "MLflow",
+        "Models in MLflow, as the file they are saved in. It needs MLflow: `pip install 'tallybayes[mlflow]'`.",
+        module="mlflow",
+    ),
+    _group(
         "mail", "Mail", "Messages as rows, and a filter over them: `from tallybayes.mail import Filter`.", module="mail"
     ),
     _group(
@@ -151,7 +163,7 @@ GROUPS = (
         "Everything that is refused on purpose. Each message says what was found and where, then `Hint:` and "
         "the call that mends it.",
         "TallybayesError DataError SchemaError SettingsError CannotForget CannotEstimate ModelFileError "
-        "FileError MissingExtra TallybayesWarning",
+        "FileError MissingExtra TallybayesWarning OldNameWarning",
     ),
 )
 

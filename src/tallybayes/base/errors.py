@@ -231,7 +231,14 @@ class TallybayesWarning(UserWarning):
 
 
 class OldNameWarning(TallybayesWarning, DeprecationWarning):
-    """A name works as it did and will go: the message has the new one, and the release that the old one goes with."""
+    """A name works as it did and will go: the message has the new one, and the release that the old one goes with.
+
+    A program that is to stop at names that will go says so:
+
+    >>> import warnings
+    >>> warnings.filterwarnings("error", category=tb.OldNameWarning)
+    >>> warnings.resetwarnings()
+    """
 
 
 for _public in (TallybayesWarning, OldNameWarning, TallybayesError, *TallybayesError.__subclasses__()):

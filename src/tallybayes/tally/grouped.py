@@ -32,11 +32,10 @@ def count_grouped(schema: Schema, *tables: Any, times: str = "n") -> Tally:
     `SELECT target, column, count(*) AS n … GROUP BY target, column` gives, for one column or for several at once.
     Together they have all columns; `group_queries` writes the queries.
 
-    >>> from tallybayes.data.schema import Column
-    >>> schema = Schema([Column("Sky", "category"), Column("Wind", "number")], target="Play")
+    >>> schema = tb.Schema([tb.Column("Sky", "category"), tb.Column("Wind", "number")], target="Play")
     >>> sky = {"Play": ["yes", "yes", "no"], "Sky": ["sunny", "rainy", "rainy"], "n": [5, 1, 2]}
     >>> wind = {"Play": ["yes", "no", "no"], "Wind": [3.5, 3.5, 12.0], "n": [6, 1, 1]}
-    >>> count_grouped(schema, sky, wind)
+    >>> tb.count_grouped(schema, sky, wind)
     Tally: 8 rows · yes 6, no 2 · 2 columns
     """
     parts: dict[str, Tally] = {}
@@ -64,8 +63,7 @@ def group_queries(schema: Schema, table: str, times: str = "n") -> list[str]:
 
     Names stand in double quotes, as in standard SQL; `table` stands in the queries as it is given.
 
-    >>> from tallybayes.data.schema import Column
-    >>> group_queries(Schema([Column("Sky", "category")], target="Play"), "days")
+    >>> tb.group_queries(tb.Schema([tb.Column("Sky", "category")], target="Play"), "days")
     ['SELECT "Play", "Sky", count(*) AS "n" FROM days GROUP BY "Play", "Sky"']
     """
     _check(schema)

@@ -22,7 +22,7 @@ class Dataset(Shown, dict[str, list[Any]]):
     frame of it. None stands for a missing value.
 
     >>> days = {"sky": ["sunny", "rainy"], "play": ["yes", "no"]}
-    >>> data = Dataset(days, name="days", target="play", about="Two days.")
+    >>> data = tb.datasets.Dataset(days, name="days", target="play", about="Two days.")
     >>> data
     days: 2 rows, target 'play'. Two days.
     column  values

@@ -7,8 +7,8 @@
 
 Everything is invented, or a worked example of the lectures. Of generated rows the truth is known, and kept beside them.
 
->>> data = clinic()
 >>> import tallybayes as tb
+>>> data = tb.datasets.clinic()
 >>> tb.textbook(data, data.target).predict(data.truth["asked"]["Ann"]).tolist()
 ['Cold']
 """
@@ -77,7 +77,7 @@ _FLATS: Mapping[str, Callable[[str], Any]] = {"number": int, "rooms": int, "size
 def flats() -> Dataset:
     """240 invented flats, and whether they were let fast: the table of `tb.example("flats.csv")`.
 
-    >>> data = flats()
+    >>> data = tb.datasets.flats()
     >>> data.rows, data.target, data["rooms"][:3], data["size"].count(None)
     (240, 'let', [2, 2, ...], 18)
     """
@@ -94,7 +94,7 @@ def flats() -> Dataset:
 def inbox(to: str | os.PathLike[str] | None = None) -> Dataset:
     """The sixty invented messages of `tb.example("inbox")`, as text; with `to`, a folder, also as files in it.
 
-    >>> data = inbox()
+    >>> data = tb.datasets.inbox()
     >>> data.rows, data["file"][0], data["label"].count("spam")
     (60, 'ham/01-monday-meeting.eml', 26)
     """
@@ -117,7 +117,7 @@ def mails(rows: int = 200, seed: int = 0, *, to: str | os.PathLike[str] | None =
 
     truth["kind"] says of which kind each one is: work, friends, receipts; prizes, pills or phishing.
 
-    >>> data = mails(3)
+    >>> data = tb.datasets.mails(3)
     >>> data["message"][0].splitlines()[0].startswith("Return-Path: <")
     True
     """
@@ -140,7 +140,7 @@ def write_messages(data: Dataset, to: str | os.PathLike[str]) -> None:
 def names() -> list[str]:
     """The names of all data sets, the lectures' tables first.
 
-    >>> names()[:3], "mixed" in names()
+    >>> tb.datasets.names()[:3], "mixed" in tb.datasets.names()
     (['clinic', 'play', 'tennis'], True)
     """
     return list(_MADE)
@@ -149,7 +149,7 @@ def names() -> list[str]:
 def load(name: str, **options: Any) -> Dataset:
     """The data set of this name; `rows`, `seed` and what else its function takes are given by name.
 
-    >>> load("mixed", rows=5, seed=1).rows
+    >>> tb.datasets.load("mixed", rows=5, seed=1).rows
     5
     """
     if name not in _MADE:

@@ -50,10 +50,10 @@ def mixed(rows: int = 1000, seed: int = 0, *, wrong: float = 0.0) -> Dataset:
     `joined` is the same for all. With `wrong`, that share of the labels is turned round: truth["wrong"] has their
     numbers, from 0.
 
-    >>> data = mixed(4)
+    >>> data = tb.datasets.mixed(4)
     >>> data["plan"], data["leaves"], data.truth["probability"]
     ([...], [...], [...])
-    >>> mixed(2)["age"] == mixed(1000)["age"][:2]
+    >>> tb.datasets.mixed(2)["age"] == tb.datasets.mixed(1000)["age"][:2]
     True
     """
     check_share("wrong", wrong)
@@ -126,7 +126,7 @@ def dependent(rows: int = 1000, seed: int = 0, *, copies: int = 3) -> Dataset:
     alike. `shift` is honest evidence. The truth has, for every row, the "probability" of a fault and what "naive"
     Bayes of endlessly many rows says; and of endlessly many rows the log loss and accuracy of both.
 
-    >>> data = dependent(200)
+    >>> data = tb.datasets.dependent(200)
     >>> data.truth["log loss"], data.truth["naive log loss"]
     (0.4621392554, 1.0505674205)
     """
@@ -190,7 +190,7 @@ def drift(rows: int = 2400, seed: int = 0, *, periods: int = 12, change: int = 8
     orders come back more often. truth["change"] is the month of the change, and "probability" the true
     P(returned = yes) of every row, before it and after it.
 
-    >>> data = drift(240)
+    >>> data = tb.datasets.drift(240)
     >>> data["day"][0], data.truth["change"], data.truth["changed"]
     ('2024-01-01', '2024-08', ['returned', 'bought'])
     """
@@ -237,7 +237,7 @@ def humps(rows: int = 1000, seed: int = 0) -> Dataset:
 
     No bell tells them apart; kernels and bins do.
 
-    >>> humps(100).truth["accuracy"] > 0.7
+    >>> tb.datasets.humps(100).truth["accuracy"] > 0.7
     True
     """
     draws = Draws("humps", seed, rows, 3)

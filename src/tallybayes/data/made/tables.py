@@ -21,7 +21,7 @@ def _asked(names: Sequence[str], line: str) -> dict[str, str]:
 def clinic() -> Dataset:
     """Five patients, with flu or a cold.
 
-    >>> data = clinic()
+    >>> data = tb.datasets.clinic()
     >>> data["Diagnosis"], data.truth["laplace 1"]["Ann"]
     (['Flu', 'Cold', 'Flu', 'Cold', 'Flu'], {'Cold': 0.75, 'Flu': 0.25})
     """
@@ -42,7 +42,7 @@ def clinic() -> Dataset:
 def play(wide: bool = False) -> Dataset:
     """Four days, and whether we played outside; `wide` adds three columns, of which the wind never changes.
 
-    >>> play().truth["laplace 1"]
+    >>> tb.datasets.play().truth["laplace 1"]
     {'today': {'no': 0.2783964365, 'yes': 0.7216035635}}
     """
     names = ("Sky", "Temp", "Humid", "Play")
@@ -63,7 +63,7 @@ def play(wide: bool = False) -> Dataset:
 def tennis() -> Dataset:
     """Fourteen days of tennis, the best-known table of all.
 
-    >>> tennis().rows, tennis().truth["asked"]["windy"]
+    >>> tb.datasets.tennis().rows, tb.datasets.tennis().truth["asked"]["windy"]
     (14, {'Outlook': 'sunny', 'Temperature': 'cool', 'Humidity': 'high', 'Wind': 'strong'})
     """
     names = ("Outlook", "Temperature", "Humidity", "Wind", "Play")
@@ -86,7 +86,7 @@ def tennis() -> Dataset:
 def eight_days() -> Dataset:
     """The first thought experiment: eight days alike on which we played, and one other.
 
-    >>> eight_days()["Play"].count("yes")
+    >>> tb.datasets.eight_days()["Play"].count("yes")
     8
     """
     lines = [*["sunny cool normal false yes"] * 8, "overcast cool high true no"]
@@ -98,7 +98,7 @@ def eight_days() -> Dataset:
 def same_weather() -> Dataset:
     """The second thought experiment: the same weather six times, three times with each label.
 
-    >>> same_weather().truth["laplace 1"]["today"]["yes"]
+    >>> tb.datasets.same_weather().truth["laplace 1"]["today"]["yes"]
     0.5871559633
     """
     lines = (
@@ -117,7 +117,7 @@ def same_weather() -> Dataset:
 def labels() -> Dataset:
     """The third thought experiment: labels alone, so that the prior decides.
 
-    >>> labels().truth["laplace 1"]
+    >>> tb.datasets.labels().truth["laplace 1"]
     {'anything': {'no': 0.2, 'yes': 0.8}}
     """
     truth = {"asked": {"anything": {"Sky": "sunny"}}, "laplace 1": {"anything": {"no": 0.2, "yes": 0.8}}}
@@ -128,7 +128,7 @@ def labels() -> Dataset:
 def urn() -> Dataset:
     """Three draws from an urn: how far smoothing pulls 2/3 towards one half.
 
-    >>> urn().truth["P(red)"][1]
+    >>> tb.datasets.urn().truth["P(red)"][1]
     0.6
     """
     columns: dict[str, list[Any]] = {"ball": ["red", "red", "blue"], "urn": ["u", "u", "u"]}
@@ -139,7 +139,7 @@ def urn() -> Dataset:
 def heights() -> Dataset:
     """Six heights of two groups: the smallest table for a Gaussian.
 
-    >>> heights().truth["mean"]
+    >>> tb.datasets.heights().truth["mean"]
     {'a': 160.0, 'b': 180.0}
     """
     columns: dict[str, list[Any]] = {
@@ -155,7 +155,7 @@ def heights() -> Dataset:
 def sports() -> Dataset:
     """Six bags of words about sports or politics: presence, frequency and count levels tell them apart differently.
 
-    >>> sports()["words"][0]
+    >>> tb.datasets.sports()["words"][0]
     ['ball', 'ball', 'goal']
     """
     words = ["ball ball goal", "ball win", "ball", "vote win", "vote vote vote", "law"]
@@ -174,7 +174,7 @@ def sports() -> Dataset:
 def messages() -> Dataset:
     """Six messages as words, a share of capitals, a count of dollars and a boolean: four families in one model.
 
-    >>> sorted(messages())
+    >>> sorted(tb.datasets.messages())
     ['caps', 'dollars', 'known', 'label', 'words']
     """
     columns: dict[str, list[Any]] = {
@@ -193,7 +193,7 @@ def messages() -> Dataset:
 def spam_words() -> Dataset:
     """The spam lecture's two columns of word probabilities: a model to be written down, not counted.
 
-    >>> data = spam_words()
+    >>> data = tb.datasets.spam_words()
     >>> data.truth["message"][:3], data.truth["P(spam)"]
     (['Gary', 'would', 'you'], 0.9867)
     """
@@ -214,7 +214,7 @@ def spam_words() -> Dataset:
 def abc() -> Dataset:
     """The lecture's joint table over A, B and C: a share for each of eight cells.
 
-    >>> abc().truth["P(A=1 given B=1)"]
+    >>> tb.datasets.abc().truth["P(A=1 given B=1)"]
     0.7
     """
     shares = [0.30, 0.05, 0.10, 0.05, 0.05, 0.10, 0.25, 0.10]
@@ -227,7 +227,7 @@ def abc() -> Dataset:
 def census() -> Dataset:
     """Shares of 48,842 adults by sex, long hours and income, as the lecture prints them.
 
-    >>> census().truth["P(rich)"]
+    >>> tb.datasets.census().truth["P(rich)"]
     0.2393
     """
     shares: Mapping[tuple[str, str, str], float] = {

@@ -49,7 +49,7 @@ def tickets(rows: int = 400, seed: int = 0) -> Dataset:
     not every ticket is plain. truth["probability"] has the true probability of each queue, line by line, in the order
     of truth["classes"].
 
-    >>> data = tickets(2)
+    >>> data = tb.datasets.tickets(2)
     >>> sorted(data), len(data["text"][0].split(". ")) <= 3, data.truth["classes"]
     (['customer', 'queue', 'text'], True, ['account', 'billing', 'delivery', 'technical'])
     """
