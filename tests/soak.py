@@ -167,7 +167,7 @@ def resident() -> int:
 
         pa.default_memory_pool().release_unused()
         ctypes.CDLL(None).malloc_trim(0)
-        return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+        return int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[1]) * resource.getpagesize()
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
@@ -180,7 +180,7 @@ def taken_by_process() -> tuple[int, int, int]:
 def limit_memory() -> None:
     """So much more memory and no more: what leaks ends in a MemoryError, not in a machine that swaps."""
     if sys.platform == "linux":
-        now = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        now = int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (now + ROOM, now + ROOM))
 
 

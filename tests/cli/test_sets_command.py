@@ -11,7 +11,7 @@ import tallybayes as tb
 
 def table(path, rows, labelled=True):
     rng = random.Random(rows)
-    with open(path, "w", newline="") as file:
+    with open(path, "w", encoding="utf-8", newline="") as file:
         out = csv.writer(file)
         out.writerow(["sky", "wind", *(["play"] if labelled else [])])
         for _ in range(rows):
@@ -61,7 +61,7 @@ def test_what_is_refused(tmp_path):
     assert "sealed" in run("predict", sealed, known, "--sets", "0.9").err
     other = run("predict", file, known, "--sets", "0.9", "--calibration", known, "--prior", "uniform")
     assert "another prior" in other.err
-    with open(known) as lines:
+    with open(known, encoding="utf-8") as lines:
         part = "".join(lines.readlines()[:31])
     (tmp_path / "part.csv").write_text(part)
     assert "neither all of the 60 rows" in run("sets", file, tmp_path / "part.csv").err

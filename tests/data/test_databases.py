@@ -103,7 +103,7 @@ def test_one_table_or_a_name(here: Path) -> None:
     assert keys == sorted(keys)
     refused(lambda: tb.read("shop.db#few", table="seen"), "'few' is named behind the #", kind=tb.SettingsError)
     refused(lambda: tb.read("shop.db", table="few", query="SELECT 1"), "a table and a query", kind=tb.SettingsError)
-    Path("a#b.csv").write_text("x,y\n1,a\n2,b\n")
+    Path("a#b.csv").write_text("x,y\n1,a\n2,b\n", encoding="utf-8")
     assert tb.infer("a#b.csv", "y").target == "y"  # what is a file with its # is one
     refused(lambda: tb.read("a#b.csv", table="t"), "is one table")
     refused(lambda: tb.read("a#b.csv", query="SELECT 1"), "answers no SQL")
@@ -142,7 +142,7 @@ def test_paths_that_are_no_databases(here: Path) -> None:
     told = run("fit", "mysql://me:secret@db.example/shop", "--target", "y").err
     assert "postgresql://…" in told and "a workbook" in told
     assert not any(word in told for word in ("secret", "con.sql", "connection", "tb."))
-    Path("text.db").write_text("x,y\n1,2\n")
+    Path("text.db").write_text("x,y\n1,2\n", encoding="utf-8")
     refused(lambda: tb.read("text.db"), "not a SQLite database")
     Path("cut.db").write_bytes(Path("shop.db").read_bytes()[:5000])
     refused(lambda: tb.infer("cut.db", "y"), "malformed|cannot be read|breaks off")
@@ -181,7 +181,7 @@ def test_duckdb(here: Path) -> None:
     refused(lambda: tb.read("shop.duckdb"), "this program has the database open", "connection=con")
     con.close()
     assert tb.infer("duckdb:///shop.duckdb", "y") == tb.infer("shop.duckdb#t", "y") == want
-    Path("t.csv").write_text("x,y\n1,a\n")
+    Path("t.csv").write_text("x,y\n1,a\n", encoding="utf-8")
     with duckdb.connect("shop.duckdb") as con:
         con.execute("CREATE SCHEMA s; CREATE TABLE s.t AS FROM t LIMIT 9; CREATE VIEW file AS FROM read_csv('t.csv')")
         con.execute("CREATE TABLE b AS SELECT '\\xFF'::BLOB AS photo, 'a' AS y")

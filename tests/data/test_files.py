@@ -279,7 +279,7 @@ def test_a_schema_for_more_columns_warns(write) -> None:
 
 @pytest.mark.parametrize("rows", [5_000_000 if ALL else 200_000])
 def test_a_column_that_turns_from_number_to_word(rows: int, write) -> None:
-    with open("long.csv", "w") as file:
+    with open("long.csv", "w", encoding="utf-8") as file:
         file.write("age,city,y\n")
         file.writelines(f"{i % 90},{'ab'[i % 2]},{'uv'[i % 3 > 0]}\n" for i in range(rows))
         file.write("old,a,u\n")
@@ -388,7 +388,7 @@ def run(code: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_killed_process_leaves_nothing_where_it_worked(write, tmp_path: Path) -> None:
-    with open("t.csv", "w") as file:
+    with open("t.csv", "w", encoding="utf-8") as file:
         file.write(GOOD)
         file.writelines(["30,Bonn,a\n"] * 300_000)
     code = """
@@ -492,7 +492,7 @@ def test_a_failure_leaves_the_old_file(write, model: tb.Model, tmp_path: Path) -
     write("out.csv", "precious")
     bad = write("bad.csv", GOOD + "old,Bonn,a\n")
     refused(lambda: tb.predict_file(model, bad, "out.csv"), "line 42, column 'age'")
-    assert Path("out.csv").read_text() == "precious"
+    assert Path("out.csv").read_text(encoding="utf-8") == "precious"
     refused(lambda: tb.predict_file(model, "bad.csv", "nowhere/out.csv"), "cannot be written", kind=tb.DataError)
     refused(lambda: tb.predict_file(model, "bad.csv", "out.xls"), "'xls'", kind=tb.SettingsError)
     refused(lambda: tb.predict_file(model, "bad.csv", "out"), "does not say", kind=tb.SettingsError)

@@ -49,7 +49,7 @@ def quietly(function: Any, *arguments: Any, **options: Any) -> Any:
 
 def jsonl(path: Path, x: list[str]) -> str:
     """Numbers as numbers, and what is none as text."""
-    with path.open("w") as out:
+    with path.open("w", encoding="utf-8") as out:
         for value, y in zip(x, Y, strict=True):
             out.write(json.dumps({"x": value if value.isalpha() else float(value), "y": y}) + "\n")
     return str(path)

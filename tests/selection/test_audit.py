@@ -196,7 +196,7 @@ def test_flags_keep_their_level():
 def test_a_source_is_forgotten_in_python_and_on_the_command_line(tmp_path):
     rows = by_site(300, 12)
     path, model, review = (str(tmp_path / n) for n in ("rows.csv", "m.tb.parquet", "review.csv"))
-    with open(path, "w", newline="") as file:
+    with open(path, "w", encoding="utf-8", newline="") as file:
         csv.writer(file).writerows([list(rows), *zip(*rows.values(), strict=True)])
     assert run("fit", path, "--target", "label", "--no-calibrate", "--pairs", "no", "-o", model).returncode == 0
     whole = tb.load(model)
@@ -209,7 +209,7 @@ def test_a_source_is_forgotten_in_python_and_on_the_command_line(tmp_path):
     assert "go together" in run("forget", model, path, "--by", "site").err
     done = run("suspicious", path, "--target", "label", "--textbook", "--top", "7", "-o", review)
     assert done.returncode == 0 and "7 rows to review" in done.out
-    with open(review) as file:
+    with open(review, encoding="utf-8") as file:
         lines = list(csv.DictReader(file))
     assert len(lines) == 7 and lines[0]["where"].endswith(f"line {int(lines[0]['row']) + 2}")
     done = run("sources", path, "--target", "label", "--by", "site", "--textbook", "--json")

@@ -51,7 +51,7 @@ class RealServer:
 
     def memory(self) -> int:
         """Bytes of memory that it takes."""
-        found = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{self.process.pid}/status").read_text())
+        found = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{self.process.pid}/status").read_text(encoding="utf-8"))
         assert found is not None
         return int(found[1]) * 1024
 

@@ -71,7 +71,7 @@ def test_a_file_that_is_dropped_lies_in_the_folder_and_a_second_one_has_a_number
     for name in ("play.csv", "play 2.csv", "play 3.csv"):
         found = upload(app, "play.csv", CSV.encode()[:10], CSV.encode()[10:])
         assert (found.status, found.headers["x-go-to"]) == (200, f"/start/look?table={quote(name)}")
-        assert Path(here.folder, name).read_text() == CSV
+        assert Path(here.folder, name).read_text(encoding="utf-8") == CSV
     assert upload(app, "PLAY.CSV.GZ", b"x").headers["x-go-to"] == "/start/look?table=PLAY.CSV.GZ"
 
 
@@ -121,7 +121,7 @@ def test_two_files_of_one_name_at_once_are_two_files(here: Place) -> None:
 
 
 def test_a_page_says_what_each_column_is_and_why(here: Place) -> None:
-    Path(here.folder, "play.csv").write_text(CSV.replace("sky", EVIL))
+    Path(here.folder, "play.csv").write_text(CSV.replace("sky", EVIL), encoding="utf-8")
     page = ask(make_app(here), "GET", "/start/look?table=play.csv").body.decode()
     assert EVIL not in page
     assert "play is proposed: it is the last column, and has 2 different values." in page
@@ -132,7 +132,7 @@ def test_a_page_says_what_each_column_is_and_why(here: Place) -> None:
 
 
 def test_a_click_changes_a_kind_and_shows_anew_what_is_understood(here: Place) -> None:
-    Path(here.folder, "play.csv").write_text(CSV)
+    Path(here.folder, "play.csv").write_text(CSV, encoding="utf-8")
     app = make_app(here)
     piece = post(app, "/start/look", live=True, table="play.csv", target="2", kind0="ignore", kind1="category").body
     assert b'data-into="why0">ignore: chosen by hand' in piece
@@ -182,7 +182,7 @@ def test_no_table_leads_out_of_the_folder_and_a_broken_one_is_said_to_be(here: P
 
 
 def test_a_model_is_made_in_the_background_and_then_asked(here: Place) -> None:
-    Path(here.folder, "play.csv").write_text(CSV)
+    Path(here.folder, "play.csv").write_text(CSV, encoding="utf-8")
     app = make_app(here)
     assert post(app, "/start/fit", table="play.csv", target="2", name="play", effort="quick").status == 303
     last = ended(app, here)
@@ -201,7 +201,7 @@ def test_a_model_is_made_in_the_background_and_then_asked(here: Place) -> None:
 def test_one_model_is_made_at_a_time_and_cancelling_leaves_nothing_of_it(
     here: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    Path(here.folder, "play.csv").write_text(CSV)
+    Path(here.folder, "play.csv").write_text(CSV, encoding="utf-8")
     app, reached, go = make_app(here), threading.Event(), threading.Event()
     begin = Desk.begin
 
@@ -230,7 +230,7 @@ def test_one_model_is_made_at_a_time_and_cancelling_leaves_nothing_of_it(
 
 
 def test_a_fit_that_is_cancelled_while_the_journal_is_filled_leaves_no_journal(here: Place) -> None:
-    Path(here.folder, "play.csv").write_text(CSV)
+    Path(here.folder, "play.csv").write_text(CSV, encoding="utf-8")
     order = fitting.Order(here.path_of("play.csv"), here.path_of("p.tb.parquet"), "play", TableChoices(), "quick")
     made = fitting.Fitting(order, here.take)
     tell = made._progress
@@ -247,7 +247,7 @@ def test_a_fit_that_is_cancelled_while_the_journal_is_filled_leaves_no_journal(h
 
 
 def test_a_fit_that_fails_says_why_and_how_to_mend_it(here: Place) -> None:
-    Path(here.folder, "play.csv").write_text(CSV)
+    Path(here.folder, "play.csv").write_text(CSV, encoding="utf-8")
     app = make_app(here)
     post(app, "/start/fit", table="play.csv", target="2", name="play", kind0="number")
     assert ended(app, here).headers["x-go-to"] == "/start"
