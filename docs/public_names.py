@@ -306,14 +306,22 @@ def without_a_page() -> set[str]:
     return set(tb.__all__) - modules - {n.name for n in names()}
 
 
+@dataclass(frozen=True)
+class Example:
+    """What docs/examples_of_names.md has below the heading of a name: perhaps a few words, then code."""
+
+    words: str
+    code: str
+
+
 @cache
-def examples() -> dict[str, str]:
-    """The blocks of docs/examples_of_names.md by the name whose heading they stand below, `>>>` and all."""
-    found: dict[str, str] = {}
+def examples() -> dict[str, Example]:
+    """The examples of docs/examples_of_names.md by name, `>>>` and all."""
+    found: dict[str, Example] = {}
     for part in re.split(r"^#{2,3} ", EXAMPLES.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
         name, _, text = part.partition("\n")
-        blocks = re.findall(r"^```pycon\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
         if name in found:
             raise ValueError(f"docs/examples_of_names.md has {name} twice")
-        found[name] = "".join(blocks).rstrip() + "\n"
+        words, *blocks = re.split(r"^```pycon\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
+        found[name] = Example(" ".join(words.split()), "".join(blocks[::2]).rstrip() + "\n")
     return found

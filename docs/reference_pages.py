@@ -139,7 +139,7 @@ def entry(name: Name) -> list[str]:
     out += markdown(name.doc, name)
     if name.members and ">>>" in name.doc and name.name in examples():
         out += ["The examples of its methods begin with:", ""]
-    out += shown_example(name.name)
+    out += shown_example(name.name, name)
     told = {m: member for m, member in name.members.items() if m not in name.inner}
     out += listed((f"[`{m}`](#{name.name}.{m})", member) for m, member in told.items())
     for member in told.values():
@@ -179,12 +179,16 @@ def member_entry(name: Name, member: Member) -> list[str]:
     else:
         called = f"{short}.{member.name}" if member.kind == "class method" else member.name
         out += signature_block(called, member.function, bound=True)
-    return out + markdown(member.doc, name) + shown_example(full)
+    return out + markdown(member.doc, name) + shown_example(full, name)
 
 
-def shown_example(name: str) -> list[str]:
-    text = examples().get(name)
-    return ["```pycon", without_marks(text.rstrip()), "```", ""] if text else []
+def shown_example(full: str, name: Name) -> list[str]:
+    """The example of docs/examples_of_names.md, and the words before it."""
+    found = examples().get(full)
+    if found is None:
+        return []
+    words = [linked(found.words, name.page, name), ""] if found.words else []
+    return [*words, "```pycon", without_marks(found.code.rstrip()), "```", ""]
 
 
 # ---- signatures

@@ -72,7 +72,7 @@ def test_every_public_name_has_its_page() -> None:
 def test_examples_and_inner_methods_belong_to_names_that_are_there() -> None:
     known = {n.name for n in NAMES} | {f"{n.name}.{m}" for n in NAMES for m in n.members}
     assert set(examples()) <= known, set(examples()) - known
-    assert all(text.startswith(">>>") for text in examples().values())
+    assert all(example.code.startswith(">>>") for example in examples().values())
     inner = {f"{name}.{m}" for name, members in public_names.INNER.items() for m in members}
     assert inner <= known, inner - known
 

@@ -122,6 +122,9 @@ def fit(
     terminals and notebooks by itself if it takes longer than a second; False silences it, a function is told
     (what: str, done: float) instead. `missing`, `strict`, `date_format` and `fold` are as for `infer`.
 
+    Refused are rows that cannot be read and a target that is not there (DataError, with row and column), kinds that do
+    not suit the data (SchemaError), and settings that nobody knows (SettingsError, with the nearest that is known).
+
     >>> import tallybayes as tb
     >>> model = tb.fit({"Sky": ["sunny", "rainy", "sunny"], "Play": ["yes", "no", "yes"]}, target="Play")
     >>> model.predict([{"Sky": "sunny"}]).tolist()
