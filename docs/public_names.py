@@ -312,16 +312,18 @@ class Example:
 
     words: str
     code: str
+    begins: bool  # whether the examples of a class begin with it
 
 
 @cache
 def examples() -> dict[str, Example]:
     """The examples of docs/examples_of_names.md by name, `>>>` and all."""
     found: dict[str, Example] = {}
-    for part in re.split(r"^#{2,3} ", EXAMPLES.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
+    parts = re.split(r"^(#{2,3}) ", EXAMPLES.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
+    for level, part in zip(parts[::2], parts[1::2], strict=True):
         name, _, text = part.partition("\n")
         if name in found:
             raise ValueError(f"docs/examples_of_names.md has {name} twice")
         words, *blocks = re.split(r"^```pycon\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
-        found[name] = Example(" ".join(words.split()), "".join(blocks[::2]).rstrip() + "\n")
+        found[name] = Example(words.strip(), "".join(blocks[::2]).rstrip() + "\n", level == "##")
     return found

@@ -137,8 +137,6 @@ def entry(name: Name) -> list[str]:
         [] if is_error(name.value) or name.name == SHARED else signature_block(name.called, name.value)
     )
     out += markdown(name.doc, name)
-    if name.members and ">>>" in name.doc and name.name in examples():
-        out += ["The examples of its methods begin with:", ""]
     out += shown_example(name.name, name)
     told = {m: member for m, member in name.members.items() if m not in name.inner}
     out += listed((f"[`{m}`](#{name.name}.{m})", member) for m, member in told.items())
@@ -187,8 +185,8 @@ def shown_example(full: str, name: Name) -> list[str]:
     found = examples().get(full)
     if found is None:
         return []
-    words = [linked(found.words, name.page, name), ""] if found.words else []
-    return [*words, "```pycon", without_marks(found.code.rstrip()), "```", ""]
+    begins = ["The examples of its methods begin with:", ""] if found.begins and ">>>" in name.doc else []
+    return [*markdown(found.words, name), *begins, "```pycon", without_marks(found.code.rstrip()), "```", ""]
 
 
 # ---- signatures
@@ -340,6 +338,10 @@ def escaped(text: str) -> str:
 
 
 def escaped_plain(text: str) -> str:
+    """Text that is no code: its signs mean themselves, and a page of docs that it names is a link."""
+    if pages := re.split(r"docs/(\w+\.md)", text)[1:]:
+        before = text.partition("docs/")[0]
+        return f"{escaped_plain(before)}[{pages[0]}](../{pages[0]}){escaped_plain(''.join(pages[1:]))}"
     return re.sub(r"([\\*_<\[\]])", r"\\\1", text)
 
 
