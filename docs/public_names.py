@@ -83,7 +83,8 @@ GROUPS = (
     _group(
         "metrics",
         "Metrics",
-        "Figures as functions of class numbers, probabilities and weights: `tb.metrics.log_loss(labels, p)`.",
+        "Figures as functions of class numbers, probabilities and weights: `tb.metrics.log_loss(labels, p)`. "
+        "`labels` and `p` are those of the first example.",
         module="metrics",
     ),
     _group(
@@ -272,7 +273,8 @@ def module_names(module: ModuleType) -> list[str]:
     if listed is not None:
         return sorted(listed)
     own = {n for n, v in vars(module).items() if getattr(v, "__module__", "") == module.__name__ and callable(v)}
-    return [n for n in vars(module) if n in own and not n.startswith("_")]
+    found = [n for n in vars(module) if n in own and not n.startswith("_")]
+    return sorted(found, key=lambda n: isinstance(getattr(module, n), type))  # what one calls, then what it rests on
 
 
 @cache

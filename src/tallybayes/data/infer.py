@@ -53,9 +53,10 @@ def infer(
     receipts     also count a hash per row, so that `forget` knows every row
     keep_leaks   count columns that give the label away, which else are ignored with a warning
     engine       who reads the rows, as for `tb.count`
-    missing      texts that mean a missing value, beside NA, N/A, ? and - where a column has them; [] takes all as they are
-    strict       refuse a few cells that are no numbers (or no dates) among those that are (DataError); else they count as
-                 missing, with a warning that says where they are
+    missing      texts that mean a missing value, beside NA, N/A, ? and - where a column has them; [] takes all as they
+                 are
+    strict       refuse a few cells that are no numbers (or no dates) among those that are (DataError); else they count
+                 as missing, with a warning that says where they are
     date_format  how dates are written, for all columns or by name: {"day": "%d/%m/%Y"}
     fold         take values and labels that differ in letter case and blanks alone as one
 

@@ -45,8 +45,8 @@ def count(
 
     schema    what every column is; without one it is inferred, and other rows are to be counted under `tally.schema`
     weights   one number per row or the name of a column; a schema may name that column, too
-    y         labels beside the data; those that are not certain are a table of weights, and a row counts for each class:
-              y={"yes": [0.7, 1], "no": [0.3, 0]}
+    y         labels beside the data; those that are not certain are a table of weights, and a row counts for each
+              class: y={"yes": [0.7, 1], "no": [0.3, 0]}
     receipts  also count a hash per row, so that `forget` knows every row
     engine    who reads the rows, "local", "duckdb" or "spark", which follows from the data; one that is named here is
               refused where another would read them, and "local" brings the rows of a Spark frame here
@@ -114,23 +114,23 @@ def fit(
     y           labels that stand beside the data; those that are not certain are a table of weights, as for `tb.count`
     schema      what every column is; else it is inferred, as `tb.infer` does
     kinds       what some columns are: {"zip": "category", "note": "text", "id": "ignore"}
-    settings    tb.Settings(…) or a dict of them, {"families": "gaussian", "smoothing": 1}; nothing is chosen then, unless
-                `calibrate` asks for it
+    settings    tb.Settings(…) or a dict of them, {"families": "gaussian", "smoothing": 1}; nothing is chosen then,
+                unless `calibrate` asks for it
     weights     how much rows count: a column's name, or one number per row
     unlabelled  more rows, whose labels nobody knows, or "missing": those of the data without a label; held-out labels
                 decide whether and how much they count
     receipts    also count a hash per row, so that `forget` knows every row
-    calibrate   False: nothing is chosen by held-out rows; True: weights are fitted to your settings, too; "temperature",
-                "weights" or "isotonic" (for two classes): just this form; "counted": weights worked out of counts alone,
-                so that `forget` gives those of never having seen a row, see docs/counted.md
+    calibrate   False: nothing is chosen by held-out rows; True: weights are fitted to your settings, too;
+                "temperature", "weights" or "isotonic" (for two classes): just this form; "counted": weights worked out
+                of counts alone, so that `forget` gives those of never having seen a row, see docs/counted.md
     pairs       columns counted together where that helps: "auto", False, or a list of two names each
     gaps        False: do not ask whether it tells something that a value is missing
     engine      who reads the rows, as for `tb.count`
     effort      "quick" (one temperature, no second look), "default" or "thorough" (ten folds, and all of them judge)
     groups      a column whose equal values are held out together, such as a patient; it is no evidence
     order       a column of times, of which stretches are held out, or True for the order of the rows
-    progress    None: a line in terminals and notebooks if it takes longer than a second; False: none; or a function that
-                is told (what: str, done: float)
+    progress    None: a line in terminals and notebooks if it takes longer than a second; False: none; or a function
+                that is told (what: str, done: float)
 
     `missing`, `strict`, `date_format` and `fold` say how texts are read, as for `tb.infer`.
 
