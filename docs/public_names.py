@@ -30,7 +30,7 @@ class Group:
     title: str
     about: str
     names: tuple[str, ...] = ()
-    module: str = ""  # or all public names of this module: "sklearn" of tallybayes.sklearn
+    module: str = ""  # or all public names of this module, those first: "sklearn" of tallybayes.sklearn
 
 
 def _group(file: str, title: str, about: str, names: str = "", module: str = "") -> Group:
@@ -97,7 +97,8 @@ GROUPS = (
         "plots",
         "Pictures",
         "What `model.plot` and the `plot` of other results draw. They need matplotlib: `pip install "
-        "'tallybayes[plot]'`.",
+        "'tallybayes[plot]'`. In the examples `model` and `today` are those of `tb.Model`.",
+        "Plots Display",
         module="plots",
     ),
     _group(
@@ -218,7 +219,7 @@ class Name:
 
     @cached_property
     def members(self) -> dict[str, Member]:
-        """Public methods and properties that are defined in the package, class methods first."""
+        """Public methods and properties that are defined in the package, in the order of the source."""
         if not isinstance(self.value, type):
             return {}
         found: dict[str, Member] = {}
@@ -231,7 +232,7 @@ class Name:
                 member = _member(name, value, home)
                 if member is not None and name not in found:
                     found[name] = member
-        return dict(sorted(found.items(), key=lambda item: item[1].kind != "class method"))
+        return found
 
     @property
     def inner(self) -> set[str]:
@@ -298,7 +299,7 @@ def names() -> Iterator[Name]:
             from tallybayes.sklearn.base import TallyClassifier
 
             yield Name("sklearn.TallyClassifier", TallyClassifier, group.file)
-        for name in module_names(module):
+        for name in sorted(module_names(module), key=lambda n: n not in group.names):
             yield Name(f"{group.module}.{name}", getattr(module, name), group.file)
 
 

@@ -73,6 +73,10 @@ def test_examples_and_inner_methods_belong_to_names_that_are_there() -> None:
     known = {n.name for n in NAMES} | {f"{n.name}.{m}" for n in NAMES for m in n.members}
     assert set(examples()) <= known, set(examples()) - known
     assert all(example.code.startswith(">>>") for example in examples().values())
+    shown = [full for n in NAMES for full in (n.name, *(f"{n.name}.{m}" for m in n.members)) if full in examples()]
+    for name in MAIN:  # a reader who goes down the page meets things in the order in which they are run
+        own = [full for full in examples() if full.startswith(f"{name}.")]
+        assert own == [full for full in shown if full.startswith(f"{name}.")]
     inner = {f"{name}.{m}" for name, members in public_names.INNER.items() for m in members}
     assert inner <= known, inner - known
 
