@@ -282,9 +282,17 @@ def module_names(module: ModuleType) -> list[str]:
 def groups() -> tuple[Group, ...]:
     """The pages; a public module that has none yet gets one by itself."""
     known = {g.module for g in GROUPS}
-    more = [m for m in tb.__all__ if isinstance(getattr(tb, m), ModuleType) and m not in known]
-    made = (Group(m, m.capitalize(), inspect.getdoc(getattr(tb, m)) or "", (), m) for m in more)
-    return GROUPS + tuple(made)
+    more = {m: _module(m) for m in sorted(tb._MODULES) if m not in known}
+    about = {m: (inspect.getdoc(module) or "").partition("\n\n")[0] for m, module in more.items() if module is not None}
+    return GROUPS + tuple(Group(m, m.capitalize(), text, (), m) for m, text in about.items())
+
+
+def _module(name: str) -> ModuleType | None:
+    """A module that is public as a whole; None where it needs a package that is not installed."""
+    try:
+        return getattr(tb, name) if name in tb._MODULES else importlib.import_module(f"tallybayes.{name}")
+    except tb.MissingExtra:
+        return None
 
 
 def names() -> Iterator[Name]:
@@ -293,8 +301,9 @@ def names() -> Iterator[Name]:
         if not group.module:
             yield from (Name(n, getattr(tb, n), group.file) for n in group.names)
             continue
-        module = importlib.import_module(f"tallybayes.{group.module}") if group.module in ("sklearn", "mail") else None
-        module = module or getattr(tb, group.module)
+        module = _module(group.module)
+        if module is None:
+            continue
         if group.module == "sklearn":
             from tallybayes.sklearn.base import TallyClassifier
 
@@ -305,8 +314,7 @@ def names() -> Iterator[Name]:
 
 def without_a_page() -> set[str]:
     """Public names that no page has."""
-    modules = {m for m in tb.__all__ if isinstance(getattr(tb, m), ModuleType)}
-    return set(tb.__all__) - modules - {n.name for n in names()}
+    return set(tb.__all__) - set(tb._MODULES) - {n.name for n in names()}
 
 
 @dataclass(frozen=True)

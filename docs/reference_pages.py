@@ -185,7 +185,7 @@ def shown_example(full: str, name: Name) -> list[str]:
     found = examples().get(full)
     if found is None:
         return []
-    begins = ["The examples of its methods begin with:", ""] if found.begins and ">>>" in name.doc else []
+    begins = ["Its methods are shown with this:", ""] if found.begins and name.members else []
     return [*markdown(found.words, name), *begins, "```pycon", without_marks(found.code.rstrip()), "```", ""]
 
 
