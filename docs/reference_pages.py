@@ -137,8 +137,10 @@ def entry(name: Name) -> list[str]:
         [] if is_error(name.value) or name.name == SHARED else signature_block(name.called, name.value)
     )
     out += markdown(name.doc, name)
+    out += said_of_fields(name)
     out += shown_example(name.name, name)
     told = {m: member for m, member in name.members.items() if m not in name.inner}
+    out += ["**Methods and properties**", ""] if told else []
     out += listed((f"[`{m}`](#{name.name}.{m})", member) for m, member in told.items())
     for member in told.values():
         out += member_entry(name, member)
@@ -161,6 +163,21 @@ def made_by(name: Name) -> list[str]:
         dataclasses.is_dataclass(name.value)) else []  # fmt: skip
     told = f" Its fields: {', '.join(map(code, fields))}." if fields else ""
     return [linked(f"Comes from {RESULTS[name.name]}.", name.page) + told, ""]
+
+
+def said_of_fields(name: Name) -> list[str]:
+    """What the source says beside the fields of a class, and of how it is made, where the docstring does not."""
+    if not isinstance(name.value, type) or is_error(name.value):
+        return []
+    if not dataclasses.is_dataclass(name.value):
+        made = getattr(vars(name.value).get("__init__"), "__doc__", None)
+        return markdown(inspect.cleandoc(made), name) if made else []
+    known = {f.name for f in dataclasses.fields(name.value) if not f.name.startswith("_")}
+    told = re.findall(r"^    (\w+): [^#\n]*  # (.+)$", inspect.getsource(name.value), flags=re.MULTILINE)
+    fields = {
+        field: text for field, text in told if field in known and not re.search(rf"^{field}\b", name.doc, re.MULTILINE)
+    }
+    return [*(f"- {code(field)}: {linked(text, name.page, name)}" for field, text in fields.items()), ""]
 
 
 def code(text: str) -> str:

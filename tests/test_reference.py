@@ -129,6 +129,8 @@ def test_a_page_shows_signature_docstring_example_and_methods(pages: dict[str, s
     assert "predict(rows, *, prior=None, unsure_below: float | None = None, costs=None)" in page
     assert ">>> model.predict(today).tolist()" in page
     assert "Another name of [`tb.LogisticTwin`](#LogisticTwin)." in pages["reference/evaluation.md"]
+    assert "- `rows`: that have no label now" in pages["reference/labelling.md"]  # said beside a field
+    assert '"hour", "day", "week" or "month" that the column' in pages["reference/windows.md"]  # said in __init__
     assert "tb.metrics.accuracy(labels, p, weights=None) -> float" in pages["reference/metrics.md"]
 
 
