@@ -148,6 +148,10 @@ def _title(text: str, room: Room) -> Drawn:
     return [(fitted(text, room.columns).rstrip(), "strong")]
 
 
+def _soft(text: str, room: Room) -> Drawn:
+    return [(fitted(text, room.columns).rstrip(), "soft")]
+
+
 def _waterfall(picture: WaterfallDisplay, room: Room) -> list[Drawn]:
     odds, lines = picture.odds, picture._lines()
     finite = [abs(v) for _, v, _ in lines if np.isfinite(v)]
@@ -239,7 +243,7 @@ def _reliability(picture: ReliabilityDisplay, room: Room) -> list[Drawn]:
     key = f"{room.mark('●', 'o')} came true, {room.mark('─', '-')} 95 % interval, {room.mark('│', '|')} as forecast"
     out = [
         _title(f"Reliability {picture.what}", room),
-        [(key, "soft")],
+        _soft(key, room),
         rows.line(0, [(ends(rows.wide, "0", "1"), "soft")]),
     ]
     for i, (f, o, a, b) in enumerate(zip(c.forecast, c.observed, c.low, c.high, strict=True), 1):
@@ -319,7 +323,7 @@ def _periods(picture: PeriodsDisplay, room: Room) -> list[Drawn]:
                               else "–" for _, values in picture.curves.values()])  # fmt: skip
     wide = min(rows.wide, len(picture.periods) * max(rows.wide // len(picture.periods), 1))
     sure = "" if picture.level is None else f"; a change is sure above {picture.level:.3g}"
-    out = [_title(picture.what, room), [(fitted(f"the largest on the right{sure}", room.columns).rstrip(), "soft")]]
+    out = [_title(picture.what, room), _soft(f"the largest on the right{sure}", room)]
     for i, (periods, values) in enumerate(picture.curves.values()):
         line = np.zeros(len(picture.periods))
         line[[place[p] for p in periods]] = np.nan_to_num(values)
