@@ -14,7 +14,7 @@ from command_line import run
 from rich.console import Console
 
 import tallybayes as tb
-from tallybayes.base.draw import Drawing, Room, Rows, curve, fitted, heights
+from tallybayes.base.draw import Drawing, LabelledLines, Room, curve, fitted, heights
 from tallybayes.base.show import width
 
 D = tb.datasets
@@ -107,7 +107,7 @@ def test_what_is_impossible_is_drawn_too() -> None:
 
 def test_bars_are_as_long_as_their_figures() -> None:
     for ascii in (False, True):
-        rows = Rows(Room(80, ascii), ["a"], ["1"])
+        rows = LabelledLines(Room(80, ascii), ["a"], ["1"])
         assert width(rows.bar(1.0, "0")) == rows.wide and width(rows.bar(0.5, "1")) == rows.wide // 2
         assert rows.bar(0.0, "0") == "" and width(rows.bar(1e-9, "1")) == 1 and width(rows.bar(7.0, "1")) == rows.wide
         assert width(rows.bar(float("inf"), "1")) == rows.wide
