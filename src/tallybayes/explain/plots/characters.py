@@ -114,7 +114,7 @@ def _of_column(model: Model, column: str | None) -> Any:
     if type(found) not in _DRAWN_BY:
         raise SettingsError(
             f"column {column!r} is of a kind that has no picture in characters",
-            hint=f"model.plot.column({column!r}) draws it with matplotlib.",
+            hint="matplotlib draws it, in the report.",
         )
     return found
 
