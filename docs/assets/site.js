@@ -9,3 +9,9 @@ document.addEventListener("click", (event) => {
 
 /* The theme's search is a dialog without a name. */
 document.querySelectorAll(".md-search").forEach((dialog) => dialog.setAttribute("aria-label", "Search"));
+
+/* A wide table scrolls by the keyboard, too. */
+addEventListener("load", () =>
+  document.querySelectorAll(".md-typeset__scrollwrap").forEach((wrap) => {
+    if (wrap.scrollWidth > wrap.clientWidth) wrap.tabIndex = 0;
+  }));
