@@ -113,7 +113,7 @@ def pages() -> dict[str, str | bytes]:
             for paper, svg in drawn(name).items():
                 out[f"gallery/{name}-{paper}.svg"] = svg
             tiles.append(
-                f'<a class="tile" href="#{name}">{_picture(name, script.title)}<span>{script.title}</span></a>'
+                f'<a class="tile" href="#{name}">{_picture(name, "")}<span>{script.title}</span></a>'
             )
             sections.append(
                 f'### {script.title} {{ #{name} }}\n\n{script.caption}\n\n<figure class="drawn">'

@@ -1,7 +1,8 @@
 """Look at the built site in a real Chromium: `python docs/look_at_site.py build/site [FOLDER for screenshots]`.
 
 Pages in light, in dark and at 390 points: nothing is loaded from elsewhere, nothing is wider than the screen, no script
-fails, pictures suit the paper, search finds, also in pages opened from a folder, and what is copied has no prompts.
+fails, pictures suit the paper, axe-core finds nothing serious, search finds, also in pages opened from a folder, and
+what is copied has no prompts.
 Without playwright or Chromium there is a line that says so, and nothing else.
 """
 
@@ -77,6 +78,7 @@ def looked(browser: Any, base: str, look: str, pictures: str | None) -> list[str
     )
     tab.on("pageerror", lambda error: out.append(f"a script fails: {error}"))
     told: list[str] = []
+    judged = _judge() if width > 1000 else None
     for page in PAGES:
         tab.goto(base + page)
         tab.wait_for_load_state("networkidle")
@@ -84,12 +86,27 @@ def looked(browser: Any, base: str, look: str, pictures: str | None) -> list[str
         out += [f"{wider} points wider than the screen"] if wider > 0 else []
         shown = tab.locator(f".md-content img.only-{'light' if scheme == 'dark' else 'dark'}:visible").count()
         out += [f"{shown} pictures for the other paper"] if shown else []
+        out += judged(tab) if judged is not None else []
         if pictures is not None:
             Path(pictures).mkdir(parents=True, exist_ok=True)
             tab.screenshot(path=Path(pictures) / f"{page.replace('/', '_').removesuffix('.html')}-{look}.png")
         told += [f"{page}, {look}: {problem}" for problem in out]
         out.clear()
     return told
+
+
+def _judge() -> Any:
+    """What axe-core finds seriously wrong with a page for those who see little or listen; None where it is not there."""
+    try:
+        from axe_playwright_python.sync_playwright import Axe
+    except ImportError:
+        return None
+
+    def judge(tab: Any) -> list[str]:
+        found = Axe().run(tab).response["violations"]
+        return [f"{f['id']}: {f['nodes'][0]['target']}" for f in found if f["impact"] in ("serious", "critical")]
+
+    return judge
 
 
 def searched(browser: Any, base: str) -> list[str]:

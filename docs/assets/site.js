@@ -6,3 +6,12 @@ document.addEventListener("click", (event) => {
   const typed = block.querySelector("code").innerText.split("\n").filter((line) => /^(>>>|\.\.\.|\$)( |$)/.test(line));
   button.setAttribute("data-clipboard-text", typed.map((line) => line.replace(/^(>>>|\.\.\.|\$) ?/, "")).join("\n"));
 }, true);
+
+/* The theme's search is a dialog without a name. */
+document.querySelectorAll(".md-search").forEach((dialog) => dialog.setAttribute("aria-label", "Search"));
+
+/* A wide table scrolls by the keyboard, too. */
+addEventListener("load", () =>
+  document.querySelectorAll(".md-typeset__scrollwrap").forEach((wrap) => {
+    if (wrap.scrollWidth > wrap.clientWidth) wrap.tabIndex = 0;
+  }));
