@@ -7,11 +7,11 @@
 labels: 5% of the labels are changed to another class. `tb.suspicious` and cleanlab (its better of logistic regression
 and boosting, by the seed's average precision) rank the rows on the same five folds; "gain" is what forgetting the first
 5% (and fitting the weights anew on the rest) adds to the accuracy of the same `tb.fit` model on a third of the rows,
-kept apart with their labels as they are. Of texts there are three quarters as many rows. Both sides have run once before
-time is taken, so that nothing is compiled or imported. Needs cleanlab and scikit-learn. sources: ten sources drawn at random, 30% of
-the labels of one of them changed: how often it is ranked first, and how often any is suspect where none is bad. exact:
-the models without each source are those of counting the other rows again, in memory or from a file per source, bit by
-bit, and the processor time of both.
+kept apart with their labels as they are. Of texts there are three quarters as many rows. Both sides have run once
+before time is taken, so that nothing is compiled or imported. Needs cleanlab and scikit-learn. sources: ten sources
+drawn at random, 30% of the labels of one of them changed: how often it is ranked first, and how often any is suspect
+where none is bad. exact: the models without each source are those of counting the other rows again, in memory or from a
+file per source, bit by bit, and the processor time of both.
 """
 
 from __future__ import annotations
@@ -156,8 +156,11 @@ def labels(given: Any) -> None:
     whole = pd.DataFrame({"mean": means.mean(), "error": np.sqrt((errors**2).sum()) / len(errors)})
     print(whole.round(4).to_string())
     share = means[["seconds", "its seconds", "both seconds"]].sum()
-    print(f"of its better classifier's time {share.iloc[0] / share.iloc[1]:.1%}, of both {share.iloc[0] / share.iloc[2]:.1%}")
-    print("of the better one's, set by set: " + (means["seconds"] / means["its seconds"]).map("{:.0%}".format).to_string())
+    of_better, of_both = (share["seconds"] / share[what] for what in ("its seconds", "both seconds"))
+    print(f"of its better classifier's time {of_better:.1%}, of both {of_both:.1%}")
+    print(
+        "of the better one's, set by set: " + (means["seconds"] / means["its seconds"]).map("{:.0%}".format).to_string()
+    )
 
 
 def sources(given: Any) -> None:
@@ -235,7 +238,9 @@ def of_size(n: int) -> None:
         for what, seconds in each.items()
         if what != "subtracted"
     )
-    print(f"{n:,} rows, {len(some)} models equal to the bit: {1e3 * each['subtracted']:.1f} ms each, {shares}", flush=True)
+    print(
+        f"{n:,} rows, {len(some)} models equal to the bit: {1e3 * each['subtracted']:.1f} ms each, {shares}", flush=True
+    )
 
 
 def main() -> None:

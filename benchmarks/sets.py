@@ -2,13 +2,14 @@
 
     python benchmarks/sets.py [--seeds 20] [--first 0] [--models textbook fit] [--names pima_diabetes …]
 
-Each seed shuffles a data set (up to 2,000 rows), keeps a third for measuring and asks for 90% coverage.
-"sets" are `model.with_sets(rows).predict_set(…)`; "smoothed" draws lots among ties and lets sets be empty, so that it
-should cover 90% and no more. "split" is MAPIE's SplitConformalClassifier (score "lac") around the same kind of model
-fitted to one half of the same rows and conformalised on the other; its sets may be empty, so its size stands beside
-that of ours with empty sets allowed, and with the likeliest class put in ("split, filled") beside that of ours as they
-are. "larger" is how much larger ours are than MAPIE's filled ones, seed by seed. Below each line stand its standard
-errors over the seeds, which share a table and so know a little too much of each other. "by class" is the coverage of the class that is furthest from 90%, of those with 200 rows to learn from.
+Each seed shuffles a data set (up to 2,000 rows), keeps a third for measuring and asks for 90% coverage. "sets" are
+`model.with_sets(rows).predict_set(…)`; "smoothed" draws lots among ties and lets sets be empty, so that it should cover
+90% and no more. "split" is MAPIE's SplitConformalClassifier (score "lac") around the same kind of model fitted to one
+half of the same rows and conformalised on the other; its sets may be empty, so its size stands beside that of ours with
+empty sets allowed, and with the likeliest class put in ("split, filled") beside that of ours as they are. "larger" is
+how much larger ours are than MAPIE's filled ones, seed by seed. Below each line stand its standard errors over the
+seeds, which share a table and so know a little too much of each other. "by class" is the coverage of the class that is
+furthest from 90%, of those with 200 rows to learn from.
 
 Needs `pip install mapie`.
 """

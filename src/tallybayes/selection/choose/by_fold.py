@@ -9,13 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache
-from typing import Any
 
 import numpy as np
 
 from ...base import canon
-from ...base.arrays import Floats, Ints
+from ...base.arrays import Ints
 from ...base.threads import one_blas_thread
 from ...data import encode
 from ...data.schema import Schema
@@ -25,10 +23,21 @@ from ...model.prior import natural_order
 from ..folds import HeldOut, count_folds
 from .chosen import FEWEST, LookColumns, with_gaps
 from .columns import DealtRows
-from .joint import Joint, Solution, both_classes, log_sum
+from .joint import both_classes, log_sum
 from .ladder import (
-    CORRECTIONS, OF_COLUMNS, OF_PAIRS, OF_WEIGHTS, PAIRS, TEMPERATURE, WEIGHTS, Choice, Ladder, Problem, Rung,
-    coded_pairs, wider,
+    CORRECTIONS,
+    OF_COLUMNS,
+    OF_PAIRS,
+    OF_WEIGHTS,
+    PAIRS,
+    TEMPERATURE,
+    WEIGHTS,
+    Choice,
+    Ladder,
+    Problem,
+    Rung,
+    coded_pairs,
+    wider,
 )  # fmt: skip
 from .pairs import ColumnPair, best_pairs
 from .penalised import Pull, fitted, tempered
@@ -152,6 +161,7 @@ class _Climb(Ladder):
         self.split_of_fold[problem.rows.folds] = problem.splits
 
     def climb_by_split(self) -> Choice:
+        """The rung that loses least, and the fit of every split."""
         terms = self.problem.terms()
         joints = {s: self.problem.joint(s, terms) for s in self.judges}
         self.first = best = self._rung(
@@ -214,7 +224,8 @@ class _Texts:
         known = beside.ladder.problem.rows.weights > 0
         tried: list[tuple[float | None, bool]] = [(None, False)] if beside.added else []
         tried += [(strength, True) for strength in strengths] if any(k.any() for k in kept) else []
-        self.by, self.loss, self.scores = (None, False), np.inf, np.zeros(texts.rest.shape)
+        self.by: tuple[float | None, bool] = (None, False)
+        self.loss, self.scores = np.inf, np.zeros(texts.rest.shape)
         for by in tried or [(None, False)]:
             scores = np.zeros(texts.rest.shape)
             for s, trial in self.trials.items():

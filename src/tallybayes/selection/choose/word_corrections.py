@@ -175,10 +175,12 @@ class Trial:
 
     @cached_property
     def fit(self) -> _Fit:
+        """The other splits."""
         return _Fit.of(*self._of)
 
     @cached_property
     def held(self) -> _Fit:
+        """The one."""
         return _Fit.of(*self._of, judged=True)
 
     def numbers(self, strength: float, root: bool) -> _Numbers:
@@ -189,6 +191,7 @@ class Trial:
         return self._found[strength, root]
 
     def losses(self, strength: float | None, root: bool) -> Floats:
+        """Of the rows that judge."""
         found = self.fit.plain(root) if strength is None else self.numbers(strength, root)
         return self.held.losses_of(self.held.scores(found))
 
