@@ -6,12 +6,13 @@ SOAK_MINUTES ?= 60
 SOAK_SEED ?= 0
 PIP = $(VENV)/bin/pip --disable-pip-version-check --quiet
 
-.PHONY: bench wheelhouse help demo test test-all soak check portable coverage docs workflows dist requirements clean
+.PHONY: bench wheelhouse help demo test test-all sklearn-ends soak check portable coverage docs workflows dist requirements clean
 
 help:
 	@echo "make demo          install, fit a model on an example and show it"
 	@echo "make test          install what tests need and run them (a few minutes)"
 	@echo "make test-all      the same with full counts of random cases"
+	@echo "make sklearn-ends  tests/sklearn under the oldest scikit-learn that is taken, and under the newest"
 	@echo "make soak          one model under load for an hour (SOAK_MINUTES=60): digests right, memory flat"
 	@echo "make bench         every benchmark beside its peer (about two minutes); renews docs/benchmarks.md"
 	@echo "make wheelhouse    installed as others do: empty environments, every Python here, pip, uv and pipx (half an hour)"
@@ -70,6 +71,18 @@ test: $(VENV)/.test
 test-all: $(VENV)/.test
 	TALLYBAYES_TESTS=all $(RUN) -m pytest -n 2 --dist loadgroup
 	TALLYBAYES_TESTS=all TALLYBAYES_KERNELS=off $(RUN) -m pytest -n 2 --dist loadgroup -m core
+
+# tests/sklearn under the oldest scikit-learn that is taken and under the newest, each in an environment of its own
+SKLEARN_ENDS = 1.6 1.9
+$(VENV)/sklearn-%/.ready: $(VENV)/bin/python requirements/test.txt pyproject.toml
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/pip --disable-pip-version-check --quiet install --require-hashes --no-deps -r requirements/test.txt
+	$(@D)/bin/pip --disable-pip-version-check --quiet install --no-deps 'scikit-learn==$*.*'
+	$(@D)/bin/pip --disable-pip-version-check --quiet install --no-deps --no-build-isolation -e .
+	@touch $@
+
+sklearn-ends: $(SKLEARN_ENDS:%=$(VENV)/sklearn-%/.ready)
+	for end in $(SKLEARN_ENDS); do $(VENV)/sklearn-$$end/bin/python -m pytest tests/sklearn || exit 1; done
 
 soak: $(VENV)/.test
 	$(RUN) tests/soak.py --minutes $(SOAK_MINUTES) --seed $(SOAK_SEED)

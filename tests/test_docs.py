@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import importlib.util
 import io
 import math
 import pkgutil
@@ -48,6 +49,12 @@ class Block:
         return self.language in ("python", "pycon", "console") and not self.spark
 
     @property
+    def lacks(self) -> str | None:
+        """The package that the block needs (```pycon needs-mlflow) and that is not installed."""
+        needed = [word.removeprefix("needs-") for word in self.more.split() if word.startswith("needs-")]
+        return next((name for name in needed if importlib.util.find_spec(name) is None), None)
+
+    @property
     def spark(self) -> bool:
         """Whether the block needs a cluster (```pycon spark): test_spark.py runs it."""
         return "spark" in self.more.split()
@@ -89,7 +96,7 @@ def problem_in(block: Block, names: dict[str, object], file: str) -> str | None:
         warnings.simplefilter("error")
         if block.warns:
             warnings.simplefilter("ignore", tb.TallybayesWarning)
-        if block.spark:  # pyspark's own, about the versions of its neighbours
+        if block.spark or "needs-" in block.more:  # pyspark's own and others', about the versions of their neighbours
             for kind in (FutureWarning, DeprecationWarning, ResourceWarning):
                 warnings.simplefilter("ignore", kind)
         runner = {"pycon": run_pycon, "console": run_console}.get(block.language, run_python)
@@ -172,6 +179,9 @@ def test_every_block_of_a_page_runs_and_shows_the_truth(page, tmp_path, monkeypa
     blocks = [b for b in blocks_of(page.read_text("utf-8")) if b.runs] if page.exists() else []
     if page.parent.name == "docs" or (page.parent.name == "howto" and page.stem != "index"):
         assert blocks, f"{where(page)} has no block that runs: fence it with ```python, ```pycon or ```console"
+    if any(b.lacks for b in blocks) and all(b.lacks for b in blocks):
+        pytest.skip(f"{blocks[0].lacks} is not installed")
+    blocks = [b for b in blocks if b.lacks is None]
     names: dict[str, object] = {"__name__": "__main__"}
     problems = [p for p in (problem_in(b, names, where(page)) for b in blocks) if p is not None]
     assert not problems, "\n".join(["", *problems])

@@ -8,6 +8,7 @@ import io
 import pickle
 import subprocess
 import sys
+from contextlib import suppress
 
 import joblib
 import numpy as np
@@ -522,6 +523,32 @@ def test_frames(kind, frame):
         mine.predict(frame({n: X[:, j] for j, n in enumerate("tsrqp")}))
     with pytest.raises(ValueError, match="0 sample"):
         mine.predict(table[:0] if frame is not pa.table else table.slice(0, 0))
+
+
+@pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning")  # Ibis 12 asks DuckDB 2 by an older name
+@pytest.mark.parametrize("kind", [GaussianNB, NaiveBayes], ids=lambda k: k.__name__)
+def test_frames_of_others_and_lazy_ones(kind):
+    X, y = data_for(GaussianNB)
+    table = pa.table({n: X[:, j] for j, n in enumerate("pqrst")})
+    params = {"calibration": None} if kind is NaiveBayes else {}
+    wanted = kind(**params).fit(table, y)
+    frames = [pl.from_arrow(table).lazy()]
+    with suppress(ImportError):
+        import narwhals
+
+        frames += [
+            narwhals.from_native(table),
+            narwhals.from_native(table.to_pandas()),
+            narwhals.from_native(frames[0]),
+        ]
+    with suppress(ImportError):
+        import ibis
+
+        frames.append(ibis.memtable(table))
+    for frame in frames:
+        mine = kind(**params).fit(frame, y)
+        assert mine.tally_ == wanted.tally_ and mine.feature_names_in_.tolist() == list("pqrst")
+        assert np.array_equal(mine.predict_proba(frame), wanted.predict_proba(table))
 
 
 def mixed_frame(rows=120):

@@ -165,10 +165,12 @@ class _Scorer:
 
 def _mlflow() -> Any:
     try:
-        import mlflow.artifacts
-        import mlflow.models
-        import mlflow.pyfunc
-        import mlflow.types.schema
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", ".*type hint is inferred as AnyType", UserWarning)  # of its own hints
+            import mlflow.artifacts
+            import mlflow.models
+            import mlflow.pyfunc
+            import mlflow.types.schema
     except ImportError as error:
         raise MissingExtra(
             f"tb.mlflow needs the package mlflow ({error})", hint="install it: pip install 'tallybayes[mlflow]'."
