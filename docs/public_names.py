@@ -184,7 +184,7 @@ INNER = {
     "Settings": {"about", "after", "by_column"},
     "Windows": {"wanted", "periods_of", "between"},
     "Explanation": {"shown"},
-    "Evaluation": {"known"},
+    "Evaluation": {"known", "spans"},
     "FileError": {"of"},
     "ModelComparison": {"mcnemar_said", "disagree_said"},
     "PredictionSets": {"of", "predicted", "with_rows"},
@@ -347,6 +347,6 @@ def examples() -> dict[str, Example]:
         name, _, text = part.partition("\n")
         if name in found:
             raise ValueError(f"docs/examples_of_names.md has {name} twice")
-        words, *blocks = re.split(r"^```pycon\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
+        words, *blocks = re.split(r"^```pycon[ \w-]*\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
         found[name] = Example(words.strip(), "".join(blocks[::2]).rstrip() + "\n", level == "##")
     return found

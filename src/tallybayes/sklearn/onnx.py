@@ -29,7 +29,7 @@ _OPTIONS = {"zipmap": [True, False, "columns"], "output_class_labels": [False, T
 def register_onnx() -> None:
     """Tell skl2onnx how to convert our estimators; `skl2onnx.to_onnx(pipeline, X)` does it from then on.
 
-    OnnxAnswers are worked out in float64; give `X.astype(numpy.float64)` as the example for inputs that are, too.
+    Answers are worked out in float64; give `X.astype(numpy.float64)` as the example for inputs that are, too.
     """
     try:
         import skl2onnx

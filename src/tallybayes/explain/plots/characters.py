@@ -52,7 +52,7 @@ def terminal(thing: Any, column: str | None = None, *, label: Any = None, agains
     >>> import tallybayes as tb
     >>> days = tb.datasets.play()
     >>> model = tb.textbook(days, "Play")
-    >>> print(terminal(model.explain(days.truth["asked"]["today"])).text(60))
+    >>> print(tb.plots.terminal(model.explain(days.truth["asked"]["today"])).text(60))
     yes against no: probability 0.7216
                    ← no          log-odds           yes →
     prior             ███████████████████████████████████  +1.10
@@ -165,6 +165,8 @@ def _waterfall(picture: WaterfallDisplay, room: Room) -> list[Drawn]:
     rows = LabelledLines(room, labels, [*(signed(v, 2) for _, v, _ in lines), signed(end, 2)])
     zero = -low / reach
     title = f"{printable(odds.label)} against {printable(odds.against)}: probability {odds.probability:.4f}"
+    if odds.label == odds.against:
+        return [_title(f"{printable(odds.label)}: the only class, so that nothing speaks against it", room)]
     out = [_title(title, room)]
     out.append(rows.ends(f"← {printable(odds.against, 18)}", f"{printable(odds.label, 18)} →", "log-odds"))
     for i, size in enumerate(sizes):
