@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 
 # Tests fit many small models, often side by side, and BLAS threads wait longer for each other on small matrices than
 # they work: with them, choosing weights takes several times as long. It must be said before NumPy is imported.
@@ -38,6 +39,15 @@ def spark() -> Iterator[Any]:
     """A session on a Spark cluster, started by the first test that asks; mark such tests with `cluster.marks`."""
     with cluster.cluster() as session:
         yield session
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _kernels_stay_in_use() -> Iterator[None]:
+    """No kernel is found unfit while the tests run, unless a test wants it so: all the others would not ask any."""
+    yield
+    gate = sys.modules.get("tallybayes.exact.kernels.gate")
+    why = gate.why_off() if gate is not None else None
+    assert why is None or "faster with Numba" in why, why
 
 
 @pytest.hookimpl(trylast=True)

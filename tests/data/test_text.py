@@ -207,6 +207,7 @@ def test_b10_several_texts_beside_other_columns(wish: str, monkeypatch: pytest.M
 
 
 def test_both_ways_give_one_tally_weights_included(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("numba", reason="without Numba there is only the reference")
     monkeypatch.setenv("TALLYBAYES_THREADS", "3")
     monkeypatch.setattr("tallybayes.exact.kernels.texts._BYTES_PER_THREAD", 8)
     monkeypatch.setattr("tallybayes.exact.kernels.texts._TOKENS_PER_THREAD", 4)

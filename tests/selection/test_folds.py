@@ -265,6 +265,7 @@ def test_many_smoothings_at_once_are_the_bits_of_one_by_one(
     alphas = np.geomspace(0.001, 2, 11).tolist()
     settings = [tb.Settings(smoothing=tb.Laplace(a), families={"text": family}) for a in alphas]
     monkeypatch.setattr("tallybayes.selection.word_grid._PLACES", places)
+    pytest.importorskip("numba", reason="without Numba there is only one way")
     monkeypatch.setattr("tallybayes.exact.kernels.scores._SUMS_AT_ONCE", 500)  # a few rows at a time
     found = folded(data, under, splits.k_fold(90, 4))
     monkeypatch.setenv("TALLYBAYES_KERNELS", "off")

@@ -7,7 +7,7 @@ takes a few milliseconds for the few numbers of a probe, and is done when a kern
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from types import FunctionType, ModuleType
 from typing import Any
@@ -44,17 +44,20 @@ def by_python(function: Callable[..., Any], given: Given) -> Any:
         return twin(function)(*given)
 
 
-def probes(function: Callable[..., Any], signature: Any) -> list[Given]:
-    """The calls that a kernel is checked with, arrays of the kinds that the signature has; [] if it is none of ours."""
+def probes(function: Callable[..., Any]) -> Iterator[Given]:
+    """The calls that a kernel is checked with; none if it is none of ours."""
+    name = f"{function.__module__.rpartition('.')[2]}.{function.__name__}"
+    from .text_probes import TEXT_PROBES
+
+    if name in TEXT_PROBES:
+        return TEXT_PROBES[name]()
     from .probes import PROBES
 
-    own = PROBES.get(f"{function.__module__.rpartition('.')[2]}.{function.__name__}")
-    if own is None:
-        return []
-    return [given if signature is None else _as_signed(given, signature) for given in own()]
+    return PROBES[name]() if name in PROBES else iter(())
 
 
-def _as_signed(given: Given, signature: Any) -> Given:
+def as_signed(given: Given, signature: Any) -> Given:
+    """The arguments of a call, arrays of the kinds that a signature has."""
     kinds = [getattr(t, "dtype", None) for t in signature]
     return tuple(
         np.ascontiguousarray(a, dtype=str(kind)) if isinstance(a, np.ndarray) else a

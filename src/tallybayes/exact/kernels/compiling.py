@@ -49,9 +49,9 @@ def helper(function: Callable[..., Any]) -> Any:
 class LazyKernel:
     """A function that Python calls, compiled or read from the cache, and checked, at the first call.
 
-    It has fixed signatures, or that of its first call, which is the one of the numbers it is checked with. Each has a
-    compiled function of its own, which no thread sees before it is finished: while Numba adds a signature to a
-    function, calls of the others from other threads fail.
+    It has fixed signatures, or that of the numbers it is checked with. Each has a compiled function of its own, which
+    no thread sees before it is finished: while Numba adds a signature to a function, calls of the others from other
+    threads fail.
     """
 
     def __init__(self, function: Callable[..., Any], signatures: Sequence[str] = ()) -> None:
@@ -67,7 +67,7 @@ class LazyKernel:
         made = self.only
         if made is None:
             types = tuple([a.dtype for a in given if type(a) is np.ndarray]) if len(self.signatures) > 1 else ()
-            made = self.ready.get(types) or self._made(types, given)
+            made = self.ready.get(types) or self._made(types)
         try:
             return made(*given)
         except TypeError as error:  # by Numba, which has no function for such arguments; nothing has been done
@@ -76,32 +76,34 @@ class LazyKernel:
     def sure(self) -> None:
         """Have the function of the one signature ready, or raise `gate.Unfit`: for who writes where it reads."""
         if self.only is None:
-            self._made((), ())
+            self._made(())
 
-    def _made(self, types: tuple[np.dtype[Any], ...], given: tuple[Any, ...]) -> Any:
+    def _made(self, types: tuple[np.dtype[Any], ...]) -> Any:
         with _LOCK:
             made = self.ready.get(types)
             if made is None:
                 gate.still_fit()
-                made = self._compiled(self._fitting(types) if self.signatures else given)
+                made = self._compiled(self._fitting(types) if self.signatures else ())
                 self.ready[types] = made
                 self.only = made if len(self.signatures) < 2 else None
         return made
 
     def _compiled(self, signature: tuple[Any, ...]) -> Any:
-        """The function for a signature, or for arguments such as these."""
+        """The function for a signature, or for the arguments that it is checked with."""
+        from . import checking
+
         try:
             made = compiled(self.function)
-            signature = signature if self.signatures else tuple(map(nb.typeof, signature))
+            if not self.signatures:
+                signature = tuple(map(nb.typeof, next(checking.probes(self.function))))
             made.compile(signature)
             made.disable_compile()  # arrays that differ only in being writable are no new signature
             name = f"{self.function.__module__}.{self.function.__name__} {signature}"
             if made.stats.cache_hits and name in Checked.of_disk:
                 return made
-            from . import checking
-
-            probes = checking.probes(self.function, signature if self.signatures else None)
-            found = checking.difference(self.function, made, probes)
+            calls = checking.probes(self.function)
+            signed = [checking.as_signed(c, signature) for c in calls] if self.signatures else list(calls)
+            found = checking.difference(self.function, made, signed)
         except Exception as error:  # whatever an unknown Numba may raise
             raise gate.unfit(self.function.__name__, f"{type(error).__name__}: {error}") from error
         if found is not None:

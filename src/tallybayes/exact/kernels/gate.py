@@ -27,7 +27,7 @@ log = logging.getLogger("tallybayes")
 # Importing Numba and loading a cached kernel costs about as much as NumPy needs for this many cells
 BREAK_EVEN = 2_000_000
 # Those with which the tests of the kernels pass; with any other, what is found on disk is checked in every process
-TRIED = ("0.68",)
+TRIED = ("0.61", "0.64", "0.68")
 FASTER = "pip install 'tallybayes[fast]'"
 _CELLS = {"texts": 0.5, "tokens": 2}  # what a byte of text and a token are worth; everything else is worth one
 _HELD = ("_kernels", "_row_kernels")  # where an object keeps the kernels that it was given
@@ -92,7 +92,7 @@ def sure(kernels: ModuleType | None, *names: str) -> ModuleType | None:
 def unfit(what: str, found: str) -> Unfit:
     """Switch the kernels off for the rest of the process, and say why, once; returns what to raise."""
     version = f"Numba {_loaded[0]}" if _loaded else "Numba"
-    untried = f" (untried; tried: {_spelled(TRIED)})" if _loaded and not is_tried(_loaded[0]) else ""
+    untried = f" (untried; tried: {', '.join(TRIED)})" if _loaded and not is_tried(_loaded[0]) else ""
     _switch_off(
         f"tallybayes: {version}{untried} is not used: {what}: {found[:300]}; answers stay right, and take longer",
         logging.WARNING,
@@ -113,10 +113,6 @@ def is_tried(version: str) -> bool:
     (True, False, False)
     """
     return ".".join(version.split(".")[:2]) in TRIED
-
-
-def _spelled(versions: tuple[str, ...]) -> str:
-    return versions[0] if len(versions) == 1 else f"{versions[0]} to {versions[-1]}"
 
 
 def _repaid(cells: int) -> bool:
@@ -208,6 +204,6 @@ def _numba() -> str:
     if not is_tried(version):
         log.info(
             "tallybayes: Numba %s is untried (tried: %s); every kernel is checked before it answers",
-            version, _spelled(TRIED),
+            version, ", ".join(TRIED),
         )  # fmt: skip
     return version
