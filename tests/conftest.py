@@ -12,6 +12,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("SOURCE_DATE_EPOCH", "1717178400")
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import cluster
@@ -28,6 +29,13 @@ def spark() -> Iterator[Any]:
     """A session on a Spark cluster, started by the first test that asks; mark such tests with `cluster.marks`."""
     with cluster.cluster() as session:
         yield session
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """With `-m core` only modules that have such tests are imported: others need packages that may not be there."""
+    if config.option.markexpr == "core" and collection_path.name.startswith("test_") and collection_path.is_file():
+        return "mark.core" not in collection_path.read_text("utf-8") or None
+    return None
 
 
 @pytest.hookimpl(trylast=True)

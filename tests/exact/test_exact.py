@@ -17,7 +17,7 @@ from strategies import KINDS, SPECIAL, examples, finite, fresh_digest, numbers, 
 
 import tallybayes as tb
 from tallybayes.exact import sums
-from tallybayes.exact.kernels import compiling, gate
+from tallybayes.exact.kernels import gate
 from tallybayes.exact.limbs import Limbs, canonical, root_ratio, round_ratio, to_float, whole_numbers
 from tallybayes.exact.sums import exact_sums
 
@@ -637,6 +637,9 @@ def test_no_warning_on_the_way():
 
 
 def test_kernels_compiled_from_other_sources_are_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("numba", reason="without Numba nothing is compiled")
+    from tallybayes.exact.kernels import compiling
+
     index, code = tmp_path / "gramkernels.grams-9.nbi", tmp_path / "gramkernels.grams-9.1.nbc"
     for change in ("first", "same", "changed"):
         if change == "changed":  # only what a kernel calls from another file
