@@ -132,15 +132,16 @@ dist: $(VENV)/.release
 # Pins with hashes, for every supported Python and system; needs uv. No index or download address is written.
 COMPILE = uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
   --no-emit-index-url --no-emit-find-links --no-emit-package tallybayes pyproject.toml
+BESIDE = -c requirements/test.txt -c requirements/neighbours.txt
 requirements:
 	$(COMPILE) --extra build --extra all -o requirements/run.txt
 	$(COMPILE) --extra build --extra all --extra test --extra check -c requirements/run.txt -o requirements/test.txt
 	$(COMPILE) --extra neighbours --extra mlflow --extra skl2onnx -c requirements/test.txt -o requirements/neighbours.txt
-	$(COMPILE) --extra spark -c requirements/test.txt -o requirements/spark.txt
-	$(COMPILE) --extra browser -c requirements/test.txt -o requirements/browser.txt
-	$(COMPILE) --extra docs -c requirements/test.txt -o requirements/docs.txt
-	$(COMPILE) --extra release -c requirements/test.txt -o requirements/release.txt
-	$(COMPILE) --extra wheelhouse -c requirements/test.txt -o requirements/wheelhouse.txt
+	$(COMPILE) --extra spark $(BESIDE) -o requirements/spark.txt
+	$(COMPILE) --extra browser $(BESIDE) -o requirements/browser.txt
+	$(COMPILE) --extra docs $(BESIDE) -o requirements/docs.txt
+	$(COMPILE) --extra release $(BESIDE) -o requirements/release.txt
+	$(COMPILE) --extra wheelhouse $(BESIDE) -o requirements/wheelhouse.txt
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage*

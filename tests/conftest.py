@@ -14,6 +14,7 @@ os.environ.setdefault("SOURCE_DATE_EPOCH", "1717178400")
 
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import cluster
@@ -48,6 +49,13 @@ def _kernels_stay_in_use() -> Iterator[None]:
     gate = sys.modules.get("tallybayes.exact.kernels.gate")
     why = gate.why_off() if gate is not None else None
     assert why is None or "faster with Numba" in why, why
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """With `-m core` only modules that have such tests are imported: others need packages that may not be there."""
+    if config.option.markexpr == "core" and collection_path.name.startswith("test_") and collection_path.is_file():
+        return "mark.core" not in collection_path.read_text("utf-8") or None
+    return None
 
 
 @pytest.hookimpl(trylast=True)

@@ -1,6 +1,6 @@
 """The package as others install it: a wheel, a folder of wheels, empty environments, and no checkout in sight.
 
-    python tests/wheelhouse.py [--work FOLDER] [--pythons 3.11 3.12 …] [--extras all fast …] [--quick]
+    python tests/wheelhouse.py [--work FOLDER] [--pythons 3.11 3.12 …] [--extras all fast …] [--steps fetch …] [--quick]
 
 It builds the wheel and looks into it, fills a folder with the wheels that the pins name, and then installs from that
 folder alone (`pip install --no-index`). In an environment without any extra and in one with each extra the tests marked
@@ -31,6 +31,7 @@ SYSTEMS = {
     "Linux": "x86_64-unknown-linux-gnu", "Linux on ARM": "aarch64-unknown-linux-gnu",
     "macOS on Apple silicon": "aarch64-apple-darwin", "Windows": "x86_64-pc-windows-msvc",
 }  # fmt: skip
+STEPS = ("compile", "resolve", "fetch", "others", "try")
 RUNNER = ("pytest", "hypothesis")  # what runs the tests; no extra of the package asks for either
 MOST_BYTES = 1_500_000
 NO_INDEX = {"PIP_CONFIG_FILE": os.devnull, "PIP_FIND_LINKS": ""}  # nor another folder of wheels that this machine knows
@@ -248,6 +249,7 @@ def main() -> None:
     parser.add_argument("--work", type=Path, help="a folder to work in, which is kept; else a temporary one")
     parser.add_argument("--pythons", nargs="*", default=[v for v in PYTHONS if python_of(v)])
     parser.add_argument("--extras", nargs="*", default=[*EXTRAS, "all"], help="of the first Python; others have all")
+    parser.add_argument("--steps", nargs="*", default=STEPS, choices=STEPS, help="not all; the wheel is always built")
     parser.add_argument("--quick", action="store_true", help="install and run the README, but not the tests")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="wheelhouse-") as temporary:
@@ -258,12 +260,15 @@ def main() -> None:
         for old in house.glob("tallybayes-*.whl"):
             old.unlink()
         built(house)
-        compiled(given.pythons)
-        for line in resolved(constraints):
+        if "compile" in given.steps:
+            compiled(given.pythons)
+        for line in resolved(constraints) if "resolve" in given.steps else ():
             tell(f"resolves: {line}")
-        filled(house, constraints, given.pythons, given.extras)
-        other_installers(house, constraints, work)
-        for version in given.pythons:
+        if "fetch" in given.steps:
+            filled(house, constraints, given.pythons, given.extras)
+        if "others" in given.steps:
+            other_installers(house, constraints, work)
+        for version in given.pythons if "try" in given.steps else ():
             extras = given.extras if version == given.pythons[0] else [e for e in given.extras if e == "all"]
             tried(version, house, constraints, work, extras, given.quick)
 

@@ -10,6 +10,7 @@ from collections import Counter
 from typing import Any
 
 import numpy as np
+import optional
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -31,7 +32,7 @@ WAYS = [
     Tokeniser(ngrams=(2, 3), stop=("the", "of")),
     Tokeniser(chars=(1, 3)),
     Tokeniser(chars=(2, 4), across=True),
-    Tokeniser(stop="english", stem="english", ngrams=(1, 2)),
+    *(Tokeniser(stop="english", stem=stem, ngrams=(1, 2)) for stem in ["english"] if optional.is_there("Stemmer")),
     Tokeniser(hash_bits=10),
 ]
 ODD = "aAzZ09_ \t\n.,'-ßİıΣσςéèÀ\u0301\u200d\u200b\u0130\ufffd\x00\x1c\x85\xa0\u3000日本語ไทยעבר🙂\U0001d400"
@@ -131,6 +132,8 @@ def test_e1_accents_own_patterns_and_character_grams() -> None:
     ids=str,
 )
 def test_a_tokeniser_that_makes_no_sense_is_refused(given: dict[str, Any], found: str) -> None:
+    if "stem" in given:
+        pytest.importorskip("Stemmer")
     with pytest.raises(tb.SchemaError, match=found) as caught:
         Tokeniser(**given)
     assert "Hint: " in str(caught.value)
@@ -146,6 +149,7 @@ def test_a_pattern_that_matches_nothing_gives_no_empty_tokens() -> None:
 
 
 def test_e2_stems_stop_words_and_word_grams() -> None:
+    pytest.importorskip("Stemmer")
     english = Tokeniser(stop="english", stem="english", ngrams=(1, 2))
     assert english.tokens("The cats were running") == ["cat", "run", "cat run"]
     assert Tokeniser(stem="german").tokens("Häuser und Häusern") == ["haus", "und", "haus"]

@@ -294,7 +294,7 @@ def stemmer(language: str) -> Callable[[str], str]:
     """PyStemmer's function for a language."""
     try:
         import Stemmer
-    except ImportError:  # pragma: no cover - a hard dependency, but its absence should not be a riddle
+    except ImportError:
         raise MissingExtra("stemming needs PyStemmer", hint="pip install 'tallybayes[stem]'") from None
     known: list[str] = Stemmer.algorithms()
     if language not in known:
