@@ -50,6 +50,11 @@ def save_model(
     `mlflow.pyfunc.save_model`.
     """
     mlflow = _mlflow()
+    if not isinstance(model, (Model, Sealed)):
+        raise DataError(
+            f"a {type(model).__name__} is no model of tallybayes",
+            hint="give a tb.Model, a sealed scorer, or the model_ of an estimator of tallybayes.sklearn.",
+        )
     mlflow_model = mlflow.models.Model() if mlflow_model is None else mlflow_model
     mlflow_model.metadata = {**(mlflow_model.metadata or {}), **about(model), **(more.pop("metadata", None) or {})}
     sealed = isinstance(model, Sealed)
@@ -210,6 +215,8 @@ def _signature(mlflow: Any, model: Model | Sealed) -> Any:
         types.ColSpec(kinds.string if name in texts else anything, name, required=False)
         for name in _columns(model.schema)
     ]
+    if not inputs:  # MLflow has no signature of nothing
+        return None
     label = {"int": kinds.long, "bool": kinds.boolean, "float": kinds.double}.get(model.schema.label_type, kinds.string)
     return mlflow.models.ModelSignature(
         inputs=types.Schema(inputs),
