@@ -30,7 +30,7 @@ class Group:
     title: str
     about: str
     names: tuple[str, ...] = ()
-    module: str = ""  # or all public names of this module: "sklearn" of tallybayes.sklearn
+    module: str = ""  # or all public names of this module, those first: "sklearn" of tallybayes.sklearn
 
 
 def _group(file: str, title: str, about: str, names: str = "", module: str = "") -> Group:
@@ -83,7 +83,8 @@ GROUPS = (
     _group(
         "metrics",
         "Metrics",
-        "Figures as functions of class numbers, probabilities and weights: `tb.metrics.log_loss(labels, p)`.",
+        "Figures as functions of class numbers, probabilities and weights: `tb.metrics.log_loss(labels, p)`. "
+        "`labels` and `p` are those of the first example.",
         module="metrics",
     ),
     _group(
@@ -96,7 +97,8 @@ GROUPS = (
         "plots",
         "Pictures",
         "What `model.plot` and the `plot` of other results draw. They need matplotlib: `pip install "
-        "'tallybayes[plot]'`.",
+        "'tallybayes[plot]'`. In the examples `model` and `today` are those of `tb.Model`.",
+        "Plots Display",
         module="plots",
     ),
     _group(
@@ -217,7 +219,7 @@ class Name:
 
     @cached_property
     def members(self) -> dict[str, Member]:
-        """Public methods and properties that are defined in the package, class methods first."""
+        """Public methods and properties that are defined in the package, in the order of the source."""
         if not isinstance(self.value, type):
             return {}
         found: dict[str, Member] = {}
@@ -230,7 +232,7 @@ class Name:
                 member = _member(name, value, home)
                 if member is not None and name not in found:
                     found[name] = member
-        return dict(sorted(found.items(), key=lambda item: item[1].kind != "class method"))
+        return found
 
     @property
     def inner(self) -> set[str]:
@@ -272,16 +274,25 @@ def module_names(module: ModuleType) -> list[str]:
     if listed is not None:
         return sorted(listed)
     own = {n for n, v in vars(module).items() if getattr(v, "__module__", "") == module.__name__ and callable(v)}
-    return [n for n in vars(module) if n in own and not n.startswith("_")]
+    found = [n for n in vars(module) if n in own and not n.startswith("_")]
+    return sorted(found, key=lambda n: isinstance(getattr(module, n), type))  # what one calls, then what it rests on
 
 
 @cache
 def groups() -> tuple[Group, ...]:
     """The pages; a public module that has none yet gets one by itself."""
     known = {g.module for g in GROUPS}
-    more = [m for m in tb.__all__ if isinstance(getattr(tb, m), ModuleType) and m not in known]
-    made = (Group(m, m.capitalize(), inspect.getdoc(getattr(tb, m)) or "", (), m) for m in more)
-    return GROUPS + tuple(made)
+    more = {m: _module(m) for m in sorted(tb._MODULES) if m not in known}
+    about = {m: (inspect.getdoc(module) or "").partition("\n\n")[0] for m, module in more.items() if module is not None}
+    return GROUPS + tuple(Group(m, m.capitalize(), text, (), m) for m, text in about.items())
+
+
+def _module(name: str) -> ModuleType | None:
+    """A module that is public as a whole; None where it needs a package that is not installed."""
+    try:
+        return getattr(tb, name) if name in tb._MODULES else importlib.import_module(f"tallybayes.{name}")
+    except tb.MissingExtra:
+        return None
 
 
 def names() -> Iterator[Name]:
@@ -290,30 +301,40 @@ def names() -> Iterator[Name]:
         if not group.module:
             yield from (Name(n, getattr(tb, n), group.file) for n in group.names)
             continue
-        module = importlib.import_module(f"tallybayes.{group.module}") if group.module in ("sklearn", "mail") else None
-        module = module or getattr(tb, group.module)
+        module = _module(group.module)
+        if module is None:
+            continue
         if group.module == "sklearn":
             from tallybayes.sklearn.base import TallyClassifier
 
             yield Name("sklearn.TallyClassifier", TallyClassifier, group.file)
-        for name in module_names(module):
+        for name in sorted(module_names(module), key=lambda n: n not in group.names):
             yield Name(f"{group.module}.{name}", getattr(module, name), group.file)
 
 
 def without_a_page() -> set[str]:
     """Public names that no page has."""
-    modules = {m for m in tb.__all__ if isinstance(getattr(tb, m), ModuleType)}
-    return set(tb.__all__) - modules - {n.name for n in names()}
+    return set(tb.__all__) - set(tb._MODULES) - {n.name for n in names()}
+
+
+@dataclass(frozen=True)
+class Example:
+    """What docs/examples_of_names.md has below the heading of a name: perhaps a few words, then code."""
+
+    words: str
+    code: str
+    begins: bool  # whether the examples of a class begin with it
 
 
 @cache
-def examples() -> dict[str, str]:
-    """The blocks of docs/examples_of_names.md by the name whose heading they stand below, `>>>` and all."""
-    found: dict[str, str] = {}
-    for part in re.split(r"^#{2,3} ", EXAMPLES.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
+def examples() -> dict[str, Example]:
+    """The examples of docs/examples_of_names.md by name, `>>>` and all."""
+    found: dict[str, Example] = {}
+    parts = re.split(r"^(#{2,3}) ", EXAMPLES.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
+    for level, part in zip(parts[::2], parts[1::2], strict=True):
         name, _, text = part.partition("\n")
-        blocks = re.findall(r"^```pycon\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
         if name in found:
             raise ValueError(f"docs/examples_of_names.md has {name} twice")
-        found[name] = "".join(blocks).rstrip() + "\n"
+        words, *blocks = re.split(r"^```pycon\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
+        found[name] = Example(words.strip(), "".join(blocks[::2]).rstrip() + "\n", level == "##")
     return found

@@ -137,10 +137,10 @@ def entry(name: Name) -> list[str]:
         [] if is_error(name.value) or name.name == SHARED else signature_block(name.called, name.value)
     )
     out += markdown(name.doc, name)
-    if name.members and ">>>" in name.doc and name.name in examples():
-        out += ["The examples of its methods begin with:", ""]
-    out += shown_example(name.name)
+    out += said_of_fields(name)
+    out += shown_example(name.name, name)
     told = {m: member for m, member in name.members.items() if m not in name.inner}
+    out += ["**Methods and properties**", ""] if told else []
     out += listed((f"[`{m}`](#{name.name}.{m})", member) for m, member in told.items())
     for member in told.values():
         out += member_entry(name, member)
@@ -165,6 +165,21 @@ def made_by(name: Name) -> list[str]:
     return [linked(f"Comes from {RESULTS[name.name]}.", name.page) + told, ""]
 
 
+def said_of_fields(name: Name) -> list[str]:
+    """What the source says beside the fields of a class, and of how it is made, where the docstring does not."""
+    if not isinstance(name.value, type) or is_error(name.value):
+        return []
+    if not dataclasses.is_dataclass(name.value):
+        made = getattr(vars(name.value).get("__init__"), "__doc__", None)
+        return markdown(inspect.cleandoc(made), name) if made else []
+    known = {f.name for f in dataclasses.fields(name.value) if not f.name.startswith("_")}
+    told = re.findall(r"^    (\w+): [^#\n]*  # (.+)$", inspect.getsource(name.value), flags=re.MULTILINE)
+    fields = {
+        field: text for field, text in told if field in known and not re.search(rf"^{field}\b", name.doc, re.MULTILINE)
+    }
+    return [*(f"- {code(field)}: {linked(text, name.page, name)}" for field, text in fields.items()), ""]
+
+
 def code(text: str) -> str:
     return f"`{text}`"
 
@@ -179,12 +194,16 @@ def member_entry(name: Name, member: Member) -> list[str]:
     else:
         called = f"{short}.{member.name}" if member.kind == "class method" else member.name
         out += signature_block(called, member.function, bound=True)
-    return out + markdown(member.doc, name) + shown_example(full)
+    return out + markdown(member.doc, name) + shown_example(full, name)
 
 
-def shown_example(name: str) -> list[str]:
-    text = examples().get(name)
-    return ["```pycon", without_marks(text.rstrip()), "```", ""] if text else []
+def shown_example(full: str, name: Name) -> list[str]:
+    """The example of docs/examples_of_names.md, and the words before it."""
+    found = examples().get(full)
+    if found is None:
+        return []
+    begins = ["Its methods are shown with this:", ""] if found.begins and name.members else []
+    return [*markdown(found.words, name), *begins, "```pycon", without_marks(found.code.rstrip()), "```", ""]
 
 
 # ---- signatures
@@ -336,6 +355,10 @@ def escaped(text: str) -> str:
 
 
 def escaped_plain(text: str) -> str:
+    """Text that is no code: its signs mean themselves, and a page of docs that it names is a link."""
+    if pages := re.split(r"docs/(\w+\.md)", text)[1:]:
+        before = text.partition("docs/")[0]
+        return f"{escaped_plain(before)}[{pages[0]}](../{pages[0]}){escaped_plain(''.join(pages[1:]))}"
     return re.sub(r"([\\*_<\[\]])", r"\\\1", text)
 
 

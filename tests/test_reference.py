@@ -72,7 +72,11 @@ def test_every_public_name_has_its_page() -> None:
 def test_examples_and_inner_methods_belong_to_names_that_are_there() -> None:
     known = {n.name for n in NAMES} | {f"{n.name}.{m}" for n in NAMES for m in n.members}
     assert set(examples()) <= known, set(examples()) - known
-    assert all(text.startswith(">>>") for text in examples().values())
+    assert all(example.code.startswith(">>>") for example in examples().values())
+    shown = [full for n in NAMES for full in (n.name, *(f"{n.name}.{m}" for m in n.members)) if full in examples()]
+    for name in MAIN:  # a reader who goes down the page meets things in the order in which they are run
+        own = [full for full in examples() if full.startswith(f"{name}.")]
+        assert own == [full for full in shown if full.startswith(f"{name}.")]
     inner = {f"{name}.{m}" for name, members in public_names.INNER.items() for m in members}
     assert inner <= known, inner - known
 
@@ -125,6 +129,8 @@ def test_a_page_shows_signature_docstring_example_and_methods(pages: dict[str, s
     assert "predict(rows, *, prior=None, unsure_below: float | None = None, costs=None)" in page
     assert ">>> model.predict(today).tolist()" in page
     assert "Another name of [`tb.LogisticTwin`](#LogisticTwin)." in pages["reference/evaluation.md"]
+    assert "- `rows`: that have no label now" in pages["reference/labelling.md"]  # said beside a field
+    assert '"hour", "day", "week" or "month" that the column' in pages["reference/windows.md"]  # said in __init__
     assert "tb.metrics.accuracy(labels, p, weights=None) -> float" in pages["reference/metrics.md"]
 
 

@@ -202,8 +202,9 @@ def test_hostile_data_harm_nothing() -> None:
 
 
 def test_a_folder_that_is_not_there_is_an_error(model: tb.Model, tmp_path) -> None:
-    with pytest.raises(OSError, match="nowhere"):
+    with pytest.raises(OSError, match="nowhere") as told:
         tb.report(model, table(20), tmp_path / "nowhere" / "report.html")
+    assert isinstance(told.value, tb.FileError) and isinstance(told.value, FileNotFoundError)
 
 
 def test_what_is_read_first_stands_first_and_wraps() -> None:

@@ -557,3 +557,12 @@ def test_a_default_fit_with_a_pair_does_not_pass_for_a_distribution() -> None:
     with pytest.raises(tb.SettingsError, match="no probability distribution"):
         model.sample(10)
     assert drawn_back(model.generative, 10).column_names == ["rota", "day", "late"]
+
+
+@pytest.mark.parametrize("of", ["model", "joint table"])
+def test_fewer_than_no_rows_are_refused(of: str) -> None:
+    rows = {"Sky": ["sunny", "rainy", "sunny"], "Play": ["yes", "no", "yes"]}
+    drawn = tb.textbook(rows, "Play") if of == "model" else tb.JointDistribution.of(rows)
+    assert drawn.sample(0).num_rows == 0
+    with pytest.raises(tb.SettingsError, match=r"sample\(-1\)"):
+        drawn.sample(-1)

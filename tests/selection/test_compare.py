@@ -220,3 +220,9 @@ def test_neighbours_from_any_rows_with_labels_of_any_type() -> None:
 def test_neighbours_that_cannot_be(bad: dict) -> None:
     with pytest.raises(tb.SettingsError):
         tb.Nearest(**bad)
+
+
+@pytest.mark.parametrize("penalty", [-1.0, float("nan"), float("inf")])
+def test_a_penalty_that_is_none_is_refused(penalty: float) -> None:
+    with pytest.raises(tb.SettingsError, match="penalty="):
+        tb.logistic_twin({"x": [1.0, 2.0, 3.0, 4.0], "y": ["a", "a", "b", "b"]}, "y", penalty=penalty)

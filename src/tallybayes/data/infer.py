@@ -47,15 +47,18 @@ def infer(
 ) -> Schema:
     """A schema for the data: a kind and a reason for every column. Edit it with `with_column`.
 
-    `target` names the column to predict; with a matrix give the labels instead, `infer(X, y)`. `kinds` says what some
-    columns are, {"zip": "category", "note": "text", "id": "ignore"}, and the others are looked at.
-    A column that gives the label away is ignored with a warning, unless `keep_leaks`. `engine` is as for `count`.
-
-    Marks such as NA, N/A, ? and - are missing values where a column has them; `missing` names more, and `missing=[]`
-    takes every text as it stands. A few cells that are no numbers (or no dates) among those that are count as missing,
-    with a warning that says where they are; `strict=True` refuses them. `date_format` says how dates are written, for
-    all columns or by name: {"day": "%d/%m/%Y"}. `fold=True` takes values and labels that differ in letter case and
-    blanks alone as one.
+    target       the column to predict; with a matrix give the labels instead, `tb.infer(X, y)`
+    kinds        what some columns are, {"zip": "category", "note": "text", "id": "ignore"}; the others are looked at
+    weights      a column that says how much each row counts; it is no feature then
+    receipts     also count a hash per row, so that `forget` knows every row
+    keep_leaks   count columns that give the label away, which else are ignored with a warning
+    engine       who reads the rows, as for `tb.count`
+    missing      texts that mean a missing value, beside NA, N/A, ? and - where a column has them; [] takes all as they
+                 are
+    strict       refuse a few cells that are no numbers (or no dates) among those that are (DataError); else they count
+                 as missing, with a warning that says where they are
+    date_format  how dates are written, for all columns or by name: {"day": "%d/%m/%Y"}
+    fold         take values and labels that differ in letter case and blanks alone as one
 
     >>> tb.infer({"Sky": ["sunny", "rainy", "sunny"], "Wind": [3.5, 2.0, 7.25], "Play": ["yes", "no", "yes"]}, "Play")
     Schema: target 'Play', 2 columns counted

@@ -111,6 +111,8 @@ class Generative:
         has no belief about that; a date of which no day was counted has the year 2000.
         """
         self._refuse_readings("sample(n)")
+        if n < 0:
+            raise SettingsError(f"sample({n})", hint="ask for at least 0 rows.")
         rng = np.random.default_rng(seed)
         p = np.exp(self.log_prior)
         labels: Ints = rng.choice(len(self.classes), size=n, p=p / p.sum())

@@ -52,7 +52,7 @@ class Learning:
         """The model with more rows counted; the settings stay. One row as a dict costs nothing until it is asked.
 
         A label never seen is a class of its own from then on, with a warning unless `new_classes="allow"`;
-        `new_classes="refuse"` refuses the rows, and nothing has changed.
+        `new_classes="refuse"` refuses the rows (DataError), and nothing has changed.
         """
         pending = self._waiting(data, y, weights)
         if pending is not None:

@@ -49,7 +49,7 @@ def leave_one_out(
 ) -> HeldOut:
     """Each row of the data scored by the tally without it; the rows must have been counted.
 
-    Labels may stand beside the data, as for `evaluate`.
+    Labels may stand beside the data, as for `evaluate`. Rows that cannot have been counted are refused (CannotForget).
 
     >>> import tallybayes as tb
     >>> rows = {"Sky": ["sunny", "rainy", "sunny"], "Play": ["yes", "no", "yes"]}

@@ -40,6 +40,7 @@ def split(
 
     Stratified by the target and shuffled by the seed; with `groups` the rows of a group stay together. Two shares give
     "train" and "test". `by` names a column that already says which part a row belongs to, under whatever names it has.
+    Shares that do not add up to one are refused (SettingsError).
 
     >>> parts = tb.split({"x": list(range(10)), "y": ["a", "b"] * 5}, "y")
     >>> {name: len(part["x"]) for name, part in parts.items()}

@@ -290,7 +290,8 @@ def load(
     """The model that `model.save(path)` wrote, after every check; its tally is `model.tally`.
 
     `like` takes the schema and settings from another model or its file: for a table that SQL has summed, which knows
-    neither. `trusted=True` lifts the limits on how much memory a small file may ask for.
+    neither. `trusted=True` lifts the limits on how much memory a small file may ask for. A file that is damaged or none
+    of ours is a ModelFileError, one that cannot be read a FileError; code is never loaded from a file.
 
     >>> model = tb.textbook({"Sky": ["sunny", "rainy", "sunny"], "Play": ["yes", "no", "yes"]}, "Play")
     >>> model.save("play.tb.parquet")

@@ -220,7 +220,7 @@ def _beliefs(given: Mapping[str, Any], table: pa.Table) -> dict[str, Belief]:
 
 
 def load_sealed(path: str | os.PathLike[str], *, trusted: bool = False) -> Sealed:
-    """The sealed scorer that `model.export(path, "sealed")` wrote, after every check.
+    """The sealed scorer that `model.export(path, "sealed")` wrote, after every check; ModelFileError if it is none.
 
     >>> model = tb.textbook({"Sky": ["sunny", "rainy", "sunny"], "Play": ["yes", "no", "yes"]}, "Play")
     >>> size = len(model.export("play.sealed", "sealed"))

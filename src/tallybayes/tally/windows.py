@@ -231,7 +231,10 @@ class Windows:
     # ---- sums
 
     def window(self, start: Any = None, end: Any = None) -> Tally:
-        """The tally of the periods from `start` on, before `end`; None: from the first, with the newest."""
+        """The tally of the periods from `start` on, before `end`; None: from the first, with the newest.
+
+        A period is called by its name, or by the date or time at which it begins; all else is a SettingsError.
+        """
         return self.between(*self._bounds(start, end))
 
     def last(self, n: int, end: Any = None) -> Tally:

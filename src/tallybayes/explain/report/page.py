@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterable
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 
 from ...base.canon import many, printable
 from ...base.disk import write_atomically
+from ...base.errors import FileError
 from ...base.show import signed, times
 from ...model.model import Model
 from ..plots.columns import column_display
@@ -28,7 +30,7 @@ def report(model: Model, data: Any = None, path: str | os.PathLike[str] | None =
     """One self-contained page about a model and how it does on some data; written to `path` if there is one.
 
     The data need not have labels: without them the page has no figures of merit and no mistakes. Without data it tells
-    of what was counted alone.
+    of what was counted alone. It needs matplotlib (else MissingExtra), and a folder to write to (else FileError).
 
     >>> rows = {"Sky": ["sunny", "rainy", "sunny", "rainy"], "Play": ["yes", "no", "yes", "yes"]}
     >>> page = tb.report(tb.textbook(rows, "Play"), rows, "report.html")
@@ -37,7 +39,7 @@ def report(model: Model, data: Any = None, path: str | os.PathLike[str] | None =
     """
     matplotlib()  # what is lacking is said before the work, not after it
     if path is not None and not os.path.isdir(folder := os.path.dirname(os.path.abspath(path))):
-        raise FileNotFoundError(f"there is no folder {folder}")
+        raise FileError.of(FileNotFoundError(errno.ENOENT, f"there is no folder {folder}"), path, "written")
     seen = judged(model, data, y)
     facts = report_facts(model, data, seen=seen)
     page = HtmlPage(f"{facts['target']}: a naive Bayes model")

@@ -198,11 +198,14 @@ class JointDistribution(Shown):
     # ---- questions
 
     def probability(self, given: Assignment | None = None, /, **values: Any) -> float:
-        """P(these values), the other columns summed out: probability(A=1, B=0) or probability({"A": 1})."""
+        """P(these values), the other columns summed out: probability(A=1, B=0) or probability({"A": 1}).
+
+        A value that the table does not have has probability 0; a column that it does not have is a SettingsError.
+        """
         return self._ratio(self._assigned(given, values), {}, 0.0)
 
     def conditional(self, event: Assignment, given: Assignment) -> float:
-        """P(event given the other values)."""
+        """P(event given the other values); CannotEstimate where these have probability 0."""
         low, high = self._assigned(given, {}), self._assigned(event, {})
         both, bottom = {**low, **high}, self._believed.log(low)
         if bottom == -math.inf:
@@ -284,6 +287,8 @@ class JointDistribution(Shown):
 
     def sample(self, n: int, seed: int | np.random.Generator | None = None) -> pa.Table:
         """Rows drawn from the table, values as text."""
+        if n < 0:
+            raise SettingsError(f"sample({n})", hint="ask for at least 0 rows.")
         codes = self._believed.draw(n, np.random.default_rng(seed))
         texts = [pa.array(v, pa.string()) for v in self.values]
         return pa.table({c: texts[j].take(pa.array(codes[:, j])) for j, c in enumerate(self.columns)})

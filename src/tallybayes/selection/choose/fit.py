@@ -43,10 +43,15 @@ def count(
 ) -> Tally:
     """The tally of some rows: exact, and ready to be added to others that were counted under the same schema.
 
-    Without a schema one is inferred, as `fit` does; count other rows under `tally.schema` then.
-    `weights` is one number per row or the name of a column; a schema may name that column, too. Labels that are not
-    certain are a table of weights, y={"yes": [0.7, 1], "no": [0.3, 0]}: a row counts for each class. The engine follows
-    from the data; `engine="local"` brings the rows of a Spark frame here, "duckdb" and "spark" insist on being right.
+    schema    what every column is; without one it is inferred, and other rows are to be counted under `tally.schema`
+    weights   one number per row or the name of a column; a schema may name that column, too
+    y         labels beside the data; those that are not certain are a table of weights, and a row counts for each
+              class: y={"yes": [0.7, 1], "no": [0.3, 0]}
+    receipts  also count a hash per row, so that `forget` knows every row
+    engine    who reads the rows, "local", "duckdb" or "spark", which follows from the data; one that is named here is
+              refused where another would read them, and "local" brings the rows of a Spark frame here
+
+    `data`, `target` and `kinds` are as for `tb.fit`, `missing`, `strict`, `date_format` and `fold` as for `tb.infer`.
 
     >>> import tallybayes as tb
     >>> schema = tb.Schema([tb.Column("Sky", "category")], target="Play")
@@ -104,23 +109,33 @@ def fit(
 ) -> Model:
     """A model of some rows: infer the schema, choose families and weights on held-out rows, count. Prints nothing.
 
-    `target` names the column to predict; with a matrix give the labels instead, `fit(X, y)`; labels that are not
-    certain are a table of weights, as for `count`. `schema` says what every column is, `kinds` what some are:
-    {"zip": "category", "note": "text"}. `weights` is a column's name or one number per row. `unlabelled` are more rows,
-    whose labels nobody knows, or "missing": those of the data without a label; held-out labels decide whether and how
-    much they count. `receipts=True` also counts a hash per row, so that `forget` knows every row.
-    `settings` are tb.Settings(…) or a dict of them, {"families": "gaussian", "smoothing": 1}.
-    `calibrate=False`, or settings of your own, leave the choosing out; `calibrate=True` fits weights to your settings;
-    "temperature", "weights" or "isotonic" (for two classes) ask for one form. "counted" works weights out of counts
-    alone, so that `forget` gives those of never having seen a row: see docs/counted.md.
-    `pairs` are columns counted together where that helps: "auto", False, or a list of two names each.
-    `gaps=False` does not ask whether a value being missing tells something. `engine` is as for `count`.
+    data        a table in any form: a data frame, a dict of columns, a list of dicts, a matrix, a path, `tb.read(…)`
+    target      the column to predict; with a matrix give the labels instead, `tb.fit(X, y)`, or a schema
+    y           labels that stand beside the data; those that are not certain are a table of weights, as for `tb.count`
+    schema      what every column is; else it is inferred, as `tb.infer` does
+    kinds       what some columns are: {"zip": "category", "note": "text", "id": "ignore"}
+    settings    tb.Settings(…) or a dict of them, {"families": "gaussian", "smoothing": 1}; nothing is chosen then,
+                unless `calibrate` asks for it
+    weights     how much rows count: a column's name, or one number per row
+    unlabelled  more rows, whose labels nobody knows, or "missing": those of the data without a label; held-out labels
+                decide whether and how much they count
+    receipts    also count a hash per row, so that `forget` knows every row
+    calibrate   False: nothing is chosen by held-out rows; True: weights are fitted to your settings, too;
+                "temperature", "weights" or "isotonic" (for two classes): just this form; "counted": weights worked out
+                of counts alone, so that `forget` gives those of never having seen a row, see docs/counted.md
+    pairs       columns counted together where that helps: "auto", False, or a list of two names each
+    gaps        False: do not ask whether it tells something that a value is missing
+    engine      who reads the rows, as for `tb.count`
+    effort      "quick" (one temperature, no second look), "default" or "thorough" (ten folds, and all of them judge)
+    groups      a column whose equal values are held out together, such as a patient; it is no evidence
+    order       a column of times, of which stretches are held out, or True for the order of the rows
+    progress    None: a line in terminals and notebooks if it takes longer than a second; False: none; or a function
+                that is told (what: str, done: float)
 
-    `effort` is "quick" (one temperature, no second look), "default" or "thorough" (ten folds, and all of them judge).
-    `groups` names a column whose equal values are held out together, such as a patient; it is no evidence. `order` is a
-    column of times, of which stretches are held out, or True for the order of the rows. `progress` shows a line in
-    terminals and notebooks by itself if it takes longer than a second; False silences it, a function is told
-    (what: str, done: float) instead. `missing`, `strict`, `date_format` and `fold` are as for `infer`.
+    `missing`, `strict`, `date_format` and `fold` say how texts are read, as for `tb.infer`.
+
+    Refused are rows that cannot be read and a target that is not there (DataError, with row and column), kinds that do
+    not suit the data (SchemaError), and settings that nobody knows (SettingsError, with the nearest that is known).
 
     >>> import tallybayes as tb
     >>> model = tb.fit({"Sky": ["sunny", "rainy", "sunny"], "Play": ["yes", "no", "yes"]}, target="Play")

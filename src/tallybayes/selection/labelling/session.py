@@ -99,7 +99,7 @@ class Labelling:
         return self._scored.pool.names.index(name)
 
     def label(self, row: int, label: Any) -> None:
-        """Count a row of the pool under a label."""
+        """Count a row of the pool under a label; DataError if it has one already."""
         row = self._number(row)
         if row in self._labels:
             raise DataError(
@@ -114,7 +114,7 @@ class Labelling:
         self._count(row, str(text), 1)
 
     def undo(self) -> tuple[int, Any]:
-        """Take the last label back; gives the row's number and that label."""
+        """Take the last label back; gives the row's number and that label. DataError if there is none."""
         if not self._labels:
             raise DataError("there is no label to take back", hint="label(row, label) gives one.")
         row, label = self._labels.popitem()

@@ -65,10 +65,14 @@ def cross_validate(
     each fold is scored by total − fold. Without them the whole of `tb.fit` is tried: inferred, fitted and chosen anew
     on the training rows of each fold (or `fitter`, any function from training rows to a model).
 
-    Folds are a hash of the row unless said otherwise, so that equal rows stay together; `stratify` shares out each
-    class; `groups` names a column whose equal values stay together, `by` one whose values are the folds; `order` a
-    column of times (True: the rows' order), and each stretch is then forecast by the stretches before it.
-    `folds="leave-one-out"` takes each row out of the tally by itself.
+    folds     how many, or "leave-one-out", which takes each row out of the tally by itself
+    repeats   so many times, each with other folds
+    stratify  share out each class evenly; else a fold is a hash of the row, so that equal rows stay together
+    groups    a column whose equal values stay together
+    by        a column whose values are the folds
+    order     a column of times (True: the rows' order): each stretch is forecast by the stretches before it
+    seed      of the folds
+    fitter    a function from training rows to a model, instead of `tb.fit`
 
     >>> import tallybayes as tb
     >>> table = {"x": [1.0, 2.0, 9.0, 8.0] * 10, "y": ["low", "low", "high", "high"] * 10}

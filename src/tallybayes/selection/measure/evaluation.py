@@ -131,7 +131,10 @@ class Evaluation(Shown):
         return self.names[setting or 0]
 
     def figure(self, metric: str, setting: str | int | None = None) -> tuple[float, float, float]:
-        """(figure, lower, upper) of a metric: a 95 % interval, NaN where `intervals` were left out."""
+        """(figure, lower, upper) of a metric: a 95 % interval, NaN where `intervals` were left out.
+
+        `setting` is one of `names` or its place, by default the first; SettingsError where there is no such metric.
+        """
         name = self._name(setting)
         figures = self._figures(name)
         if not self.intervals:

@@ -37,7 +37,8 @@ def evaluate(
     """How good a model's probabilities are on labelled rows, which should not be those that it has learnt from.
 
     `evaluation.learnt_from` says whether they are, as far as the counts tell. `target` names the column of the labels
-    where the data call it otherwise than the model; `intervals=False` leaves out how sure the figures are.
+    where the data call it otherwise than the model; `intervals=False` leaves out how sure the figures are. Rows without
+    labels are a DataError.
 
     >>> import tallybayes as tb
     >>> model = tb.fit({"Sky": ["sunny", "rainy", "sunny"], "Play": ["yes", "no", "yes"]}, "Play")

@@ -20,6 +20,7 @@ from scipy.optimize import minimize
 
 from ...base.arrays import Floats, Ints, log_sum_exp
 from ...base.canon import printable, text
+from ...base.errors import SettingsError
 from ...base.show import Page
 from ...data import encode
 from ...data.blocks import Bag, Block
@@ -118,7 +119,8 @@ def logistic_twin(
 ) -> LogisticTwin:
     """Logistic regression over the columns of a naive Bayes model, started from its weights; both side by side.
 
-    Numbers are believed Gaussian with a shared variance, which makes the model linear.
+    Numbers are believed Gaussian with a shared variance, which makes the model linear. `penalty` holds the weights near
+    zero; SettingsError where it is below 0.
 
     >>> import tallybayes as tb
     >>> twin = tb.logistic_twin({"x": [1.0, 2.0, 3.0, 4.0], "y": ["a", "a", "b", "b"]}, "y")
@@ -132,6 +134,8 @@ def logistic_twin(
 
 def twin_of(source: Source, schema: Schema, settings: Settings, penalty: float = 1.0) -> LogisticTwin:
     """The twin of the model that a source's rows give under linear families."""
+    if not 0 <= penalty < np.inf:
+        raise SettingsError(f"penalty={penalty}", hint="it holds weights near zero: take a number of at least 0.")
     model = estimate(Tally.of(schema, source), linear_settings(schema, settings))
     view = model.linear()
     names = [str(text(c)) for c in model.classes]
