@@ -20,6 +20,7 @@ IN_PYTHON_ALONE = {
     # labels beside the data
     "data/sources.py": ["make them columns of the frame", "name the labels' column", "give a weight for each class"],
     "explain/plots/beliefs.py": ["take --smoothing laplace:ALPHA, tb.Dirichlet"],  # pictures of lectures
+    "explain/plots/characters.py": ["give an explanation", "name it: tb.plots.terminal"],  # --plot gives what it needs
     "explain/plots/lessons.py": ["draw plot.column(name)"],
     "families/__init__.py": ["{…} reads {…} columns; name families by column"],  # one family for all columns
     "families/plain.py": ["give cuts=…"],  # corrections by hand

@@ -135,8 +135,8 @@ def test_tickets_have_true_probabilities() -> None:
 
 
 def test_a_model_of_the_mixed_table_comes_near_the_truth() -> None:
-    rows, asked = D.mixed(4000, seed=1), D.mixed(2000, seed=2)
-    model = tb.fit(rows, "leaves", kinds={"joined": "ignore"})
+    rows, asked = D.mixed(3000, seed=1), D.mixed(1000, seed=2)
+    model = tb.fit(rows, "leaves", kinds={"joined": "ignore"}, effort="quick")
     q = model.predict_proba(asked)[:, list(model.classes).index("yes")]
     assert np.abs(q - np.array(asked.truth["probability"])).mean() < 0.03
 

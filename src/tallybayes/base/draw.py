@@ -67,7 +67,7 @@ class Drawing:
     """A picture made of characters: print it, or `text(columns)`; a rich console shows it in colours.
 
     >>> def two(room):
-    ...     rows = Rows(room, ["sun", "rain"], ["3", "1"])
+    ...     rows = LabelledLines(room, ["sun", "rain"], ["3", "1"])
     ...     return [rows.line(i, [(rows.bar(share, "0"), "0")]) for i, share in enumerate((1.0, 1 / 3))]
     >>> print(Drawing(two).text(30, ascii=True))
     sun   #####################  3
@@ -113,7 +113,7 @@ def fitted(text: object, columns: int, *, right: bool = False) -> str:
     return spaces + shown if right else shown + spaces
 
 
-class Rows:
+class LabelledLines:
     """Lines with a label on the left, a figure on the right, and room between them for what is drawn."""
 
     def __init__(self, room: Room, labels: Sequence[str], figures: Sequence[str]) -> None:

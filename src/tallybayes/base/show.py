@@ -272,8 +272,8 @@ class Shown:
 
         page, picture = self._page(), self._picture()
         bare = scrolled(Page("", page.lines, page.left, head=page.head).html()) if page.lines else ""
-        numbers = fold(_NUMBERS, bare) if picture and bare else bare
-        return view(page.title, picture, numbers, note(page.foot), *self._folds())
+        numbers = bare + note(page.foot)
+        return view(page.title, picture, fold(_NUMBERS, numbers) if picture else numbers, *self._folds())
 
     def _picture(self) -> str:
         """What a notebook shows above the page, as HTML that is safe; nothing by default."""

@@ -30,13 +30,14 @@ STYLE = (
     ".tbv th,.tbv td{padding:.15em .7em .15em 0;text-align:right;vertical-align:top;white-space:nowrap;color:inherit;"
     "background:none;border:0;border-bottom:1px solid rgba(128,128,128,.3);max-width:none}"
     ".tbv th{font-weight:600;opacity:.75}"
-    ".tbv .tbv-l{text-align:left;white-space:normal;overflow-wrap:anywhere;min-width:7em}"
+    ".tbv .tbv-l{text-align:left;white-space:normal;overflow-wrap:break-word;max-width:34em}"
+    ".tbv .tbv-w{white-space:nowrap}"
     ".tbv tr.tbv-e td{font-weight:600}"
     ".tbv td.tbv-h{text-align:center;padding:.2em .7em}"
     ".tbv details{margin:.3em 0}"
     ".tbv summary{cursor:pointer;opacity:.85}"
-    ".tbv svg{display:inline-block;vertical-align:middle;overflow:visible}"
-    ".tbv svg text{fill:currentColor;font-size:10px}"
+    ".tbv .tbv-g{display:inline-block;vertical-align:middle;overflow:visible}"
+    ".tbv .tbv-g text{fill:currentColor;font-size:10px}"
     ".tbv .tbv-r{display:flex;flex-wrap:wrap;gap:.3em 2.5em;align-items:flex-start}"
 )
 
@@ -69,6 +70,16 @@ def fold(summary: str, inside: str, *, is_open: bool = False) -> SafeHtml:
     """What is opened by whoever wants it."""
     state = ' open="open"' if is_open else ""
     return SafeHtml(f"<details{state}><summary>{text(summary)}</summary>{inside}</details>")
+
+
+def together(*parts: str) -> SafeHtml:
+    """Parts that are never cut into two lines."""
+    return SafeHtml(f'<span class="tbv-w">{" ".join(parts)}</span>')
+
+
+def below(*parts: str) -> SafeHtml:
+    """Texts below each other, none of them cut into two lines."""
+    return SafeHtml("<br/>".join(together(text(part)) for part in parts))
 
 
 def side_by_side(*parts: str) -> SafeHtml:
@@ -108,7 +119,7 @@ def _cell(tag: str, cell: str, is_left: bool) -> str:
 
 def _svg(wide: float, tall: float, inside: str, said: str) -> SafeHtml:
     return SafeHtml(
-        f'<svg viewBox="0 0 {wide:g} {tall:g}" width="{wide:g}" height="{tall:g}" role="img" '
+        f'<svg class="tbv-g" viewBox="0 0 {wide:g} {tall:g}" width="{wide:g}" height="{tall:g}" role="img" '
         f'aria-label="{escape(printable(said))}">{inside}</svg>'
     )
 

@@ -159,11 +159,11 @@ def model_html(model: Model) -> str:
     rows = []
     for name in list(model.beliefs)[:_MOST_COLUMNS]:
         weight = weights[name]
-        drawn = view.SafeHtml(f"{view.bar(weight / top, f'weight {weight:.3g}')} {weight:.3g}")
+        drawn = view.together(view.bar(weight / top, f"weight {weight:.3g}"), f"{weight:.3g}")
         family = told[name].partition(", weight ")[0]
-        rows.append([name, model.schema[name].kind, family, drawn, _telling(model, name)])
+        rows.append([name, model.schema[name].kind, drawn, view.below(*_telling(model, name)), family])
     more = len(model.beliefs) - len(rows)
-    heads = ("column", "kind", "believed as", "weight", "most telling")
+    heads = ("column", "kind", "weight", "most telling", "believed as")
     classes = [[str(c), view.bar(p, f"{p:.4f}"), f"{p:.4f}"] for c, p in list(model.prior().items())[:_MOST_COLUMNS]]
     left = [[c.name, c.reason] for c in model.schema.columns if c.kind == "ignore"]
     graph = model.graph()
@@ -178,19 +178,18 @@ def model_html(model: Model) -> str:
     )
 
 
-def _telling(model: Model, column: str) -> str:
+def _telling(model: Model, column: str) -> list[str]:
     """The value that says most for each of the first classes, and how many times likelier it is there."""
     from .odds import best_stretch, elsewhere
 
     if model.settings.weight_of(column) == 0 or len(model.classes) < 2:
-        return ""
-    found = []
+        return []
+    found, table = [], model.table(column)
     for i, label in enumerate(model.classes[:_MOST_TOLD]):
         best = best_stretch(model, column, i)
         if best is not None:
             found.append((label, best.value, best.ratio))
             continue
-        table = model.table(column)
         if not table.title.startswith("P(") or not len(table.rows):
             continue
         inside, outside = table.values[:, i], elsewhere(table, np.exp(model.log_prior), i)
@@ -200,7 +199,5 @@ def _telling(model: Model, column: str) -> str:
         at = int(np.argmax(says))
         if says[at] > 0:
             found.append((label, table.rows[at], float(ratio[at])))
-    return "; ".join(
-        f"{printable(label, 16)}: {printable(value, 24)} ×{'∞' if np.isinf(r) else f'{r:.3g}'}"
-        for label, value, r in found
-    )
+    told = ((label, value, "∞" if np.isinf(ratio) else f"{ratio:.3g}") for label, value, ratio in found)
+    return [f"{printable(label, 16)}: {printable(value, 24)} ×{times}" for label, value, times in told]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...base.canon import number_text, printable
-from ...base.draw import Drawing, Drawn, Room, Rows, curve, ends, fitted, heights
+from ...base.draw import Drawing, Drawn, LabelledLines, Room, curve, ends, fitted, heights
 from ...base.errors import SettingsError
 from ...base.show import signed, width
 from ..odds import LogOdds
@@ -54,12 +54,12 @@ def terminal(thing: Any, column: str | None = None, *, label: Any = None, agains
     >>> model = tb.textbook(days, "Play")
     >>> print(terminal(model.explain(days.truth["asked"]["today"])).text(60))
     yes against no: probability 0.7216
-                   ← no              log-odds             yes →
-    prior                       │█████████████████        +1.10
-    Sky: rainy     ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒                    -1.20
-    Temp: warm          ███████████████                   +0.88
-    Humid: normal               │  ████                   +0.18
-    together                    ████████████████          +0.95
+                   ← no          log-odds           yes →
+    prior             ███████████████████████████████████  +1.10
+    Sky: rainy     ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒  -1.20
+    Temp: warm     ████████████████████████████            +0.88
+    Humid: normal     │                        █████       +0.18
+    together          ██████████████████████████████       +0.95
     """
     pictures = list(_pictures_of(thing, column, label, against))
 
@@ -114,7 +114,7 @@ def _of_column(model: Model, column: str | None) -> Any:
     if type(found) not in _DRAWN_BY:
         raise SettingsError(
             f"column {column!r} is of a kind that has no picture in characters",
-            hint=f"model.plot.column({column!r}) draws it with matplotlib.",
+            hint="matplotlib draws it, in the report.",
         )
     return found
 
@@ -148,6 +148,10 @@ def _title(text: str, room: Room) -> Drawn:
     return [(fitted(text, room.columns).rstrip(), "strong")]
 
 
+def _soft(text: str, room: Room) -> Drawn:
+    return [(fitted(text, room.columns).rstrip(), "soft")]
+
+
 def _waterfall(picture: WaterfallDisplay, room: Room) -> list[Drawn]:
     odds, lines = picture.odds, picture._lines()
     finite = [abs(v) for _, v, _ in lines if np.isfinite(v)]
@@ -158,7 +162,7 @@ def _waterfall(picture: WaterfallDisplay, room: Room) -> list[Drawn]:
     reach = (high - low) or 1.0
     end = odds.total
     labels = [*(name for name, _, _ in lines), "both impossible" if np.isnan(end) else "together"]
-    rows = Rows(room, labels, [*(signed(v, 2) for _, v, _ in lines), signed(end, 2)])
+    rows = LabelledLines(room, labels, [*(signed(v, 2) for _, v, _ in lines), signed(end, 2)])
     zero = -low / reach
     title = f"{printable(odds.label)} against {printable(odds.against)}: probability {odds.probability:.4f}"
     out = [_title(title, room)]
@@ -195,7 +199,7 @@ def _category(picture: CategoryDisplay, room: Room) -> list[Drawn]:
     for value, line in zip(picture.values, shares, strict=True):
         labels += [str(value), *[""] * (len(line) - 1)]
         figures += [f"{v:.1%}" if in_percent else f"×{v:.3g}" for v in line]
-    rows = Rows(room, labels, figures)
+    rows = LabelledLines(room, labels, figures)
     out = [_title(f"{picture.column}: {picture.unit}", room), *_legend(room, picture.names)]
     for i, line in enumerate(shares):
         for j, v in enumerate(line):
@@ -224,7 +228,7 @@ def _words(picture: WordsDisplay, room: Room) -> list[Drawn]:
     each = [(i, r) for i, table in enumerate(picture.tables) for r in table.rows]
     ratios = [float(np.clip(r.ratio, 1e-6, 1e6)) for _, r in each]
     top = max([np.log(v) for v in ratios if v > 1], default=1.0)
-    rows = Rows(room, [r.value for _, r in each], [f"×{r.ratio:.3g}" for _, r in each])
+    rows = LabelledLines(room, [r.value for _, r in each], [f"×{r.ratio:.3g}" for _, r in each])
     out = [_title(f"{picture.column}: times likelier than in the other classes", room)]
     out += _legend(room, [str(table.label) for table in picture.tables])
     for at, ((i, _), v) in enumerate(zip(each, ratios, strict=True)):
@@ -235,11 +239,11 @@ def _words(picture: WordsDisplay, room: Room) -> list[Drawn]:
 def _reliability(picture: ReliabilityDisplay, room: Room) -> list[Drawn]:
     c = picture.curve
     labels = [f"{f:.2f}" for f in c.forecast]
-    rows = Rows(room, ["forecast", *labels], ["rows", *(f"{n:,.0f}" for n in c.rows)])
+    rows = LabelledLines(room, ["forecast", *labels], ["rows", *(f"{n:,.0f}" for n in c.rows)])
     key = f"{room.mark('●', 'o')} came true, {room.mark('─', '-')} 95 % interval, {room.mark('│', '|')} as forecast"
     out = [
         _title(f"Reliability {picture.what}", room),
-        [(key, "soft")],
+        _soft(key, room),
         rows.line(0, [(ends(rows.wide, "0", "1"), "soft")]),
     ]
     for i, (f, o, a, b) in enumerate(zip(c.forecast, c.observed, c.low, c.high, strict=True), 1):
@@ -292,7 +296,9 @@ def _spans(picture: SpansDisplay, room: Room) -> list[Drawn]:
     figures += [v for v in picture.marks if np.isfinite(v)]
     low, high = (min(figures), max(figures)) if figures else (0.0, 1.0)
     reach = (high - low) or 1.0
-    rows = Rows(room, [name for name, *_ in picture.lines], [f"{value:.4f}" for _, _, value, _ in picture.lines])
+    rows = LabelledLines(
+        room, [name for name, *_ in picture.lines], [f"{value:.4f}" for _, _, value, _ in picture.lines]
+    )
     out = [_title(picture.title, room), rows.ends(f"{low:.3g}", f"{high:.3g}")]
     for i, (_, *ends_) in enumerate(picture.lines):
         mark = (picture.marks[i] - low) / reach if i < len(picture.marks) else None
@@ -315,11 +321,11 @@ def _periods(picture: PeriodsDisplay, room: Room) -> list[Drawn]:
     names = [f"{name} (from {changed[name]})" if name in changed else name for name in picture.curves]
     known = [v for _, values in picture.curves.values() for v in values if np.isfinite(v)]
     top = max([*known, *([picture.level] if picture.level is not None else [])], default=1.0)
-    rows = Rows(room, names, [f"{max(v for v in values if np.isfinite(v)):.3g}" if any(np.isfinite(v) for v in values)
-                              else "–" for _, values in picture.curves.values()])  # fmt: skip
+    largest = [max([v for v in values if np.isfinite(v)], default=np.nan) for _, values in picture.curves.values()]
+    rows = LabelledLines(room, names, ["–" if np.isnan(v) else f"{v:.3g}" for v in largest])
     wide = min(rows.wide, len(picture.periods) * max(rows.wide // len(picture.periods), 1))
     sure = "" if picture.level is None else f"; a change is sure above {picture.level:.3g}"
-    out = [_title(picture.what, room), [(fitted(f"the largest on the right{sure}", room.columns).rstrip(), "soft")]]
+    out = [_title(picture.what, room), _soft(f"the largest on the right{sure}", room)]
     for i, (periods, values) in enumerate(picture.curves.values()):
         line = np.zeros(len(picture.periods))
         line[[place[p] for p in periods]] = np.nan_to_num(values)
