@@ -112,9 +112,7 @@ def pages() -> dict[str, str | bytes]:
             script = Script.read(name)
             for paper, svg in drawn(name).items():
                 out[f"gallery/{name}-{paper}.svg"] = svg
-            tiles.append(
-                f'<a class="tile" href="#{name}">{_picture(name, "")}<span>{script.title}</span></a>'
-            )
+            tiles.append(f'<a class="tile" href="#{name}">{_picture(name, "")}<span>{script.title}</span></a>')
             sections.append(
                 f'### {script.title} {{ #{name} }}\n\n{script.caption}\n\n<figure class="drawn">'
                 f"{_picture(name, script.title)}</figure>\n\n```python\n{script.code}\n```"

@@ -96,7 +96,7 @@ def looked(browser: Any, base: str, look: str, pictures: str | None) -> list[str
 
 
 def _judge() -> Any:
-    """What axe-core finds seriously wrong with a page for those who see little or listen; None where it is not there."""
+    """What axe-core finds seriously wrong for those who see little or listen; None where it is not installed."""
     try:
         from axe_playwright_python.sync_playwright import Axe
     except ImportError:

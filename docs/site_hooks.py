@@ -16,11 +16,13 @@ import site_pages
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """The reference has a page for each subject; they stand below its first one."""
+    """The reference has a page for each subject, below its first one, and the project one for each of its papers."""
     for section in config.nav or []:
-        below = section.get("Reference") if isinstance(section, dict) else None
-        if below and below[0] == "reference/index.md":
-            below[1:1] = [page for page in site_pages.reference() if page != "reference/index.md"]
+        for name, below in section.items() if isinstance(section, dict) else ():
+            if name == "Reference":
+                below[1:1] = [page for page in site_pages.reference() if page != below[0]]
+            elif name == "Project":
+                below += site_pages.papers().values()
     return config
 
 

@@ -18,10 +18,15 @@ from typing import Any
 import draw_gallery
 
 ROOT = Path(__file__).resolve().parents[1]
-PLACES = {  # files of the repository that are pages of the site under another name
-    "README.md": "index.md",
-    "CHANGELOG.md": "changelog.md",
+PAPERS = {  # of the repository as a whole: each that is there is a page
     "CONTRIBUTING.md": "contributing.md",
+    "CHANGELOG.md": "changelog.md",
+    "SECURITY.md": "security.md",
+    "CODE_OF_CONDUCT.md": "conduct.md",
+}
+PLACES = {  # files of the repository that are pages of the site under another name
+    **PAPERS,
+    "README.md": "index.md",
     "docs/the_idea.py": "the_idea.md",
     "docs": "index.md",
     "notebooks": "lectures.md",
@@ -38,8 +43,7 @@ class SiteError(Exception):
 def generated() -> dict[str, str | bytes]:
     """Every page and picture that is made, by its path on the site."""
     out: dict[str, str | bytes] = {
-        "changelog.md": text_of("CHANGELOG.md"),
-        "contributing.md": text_of("CONTRIBUTING.md"),
+        **{page: text_of(name) for name, page in papers().items()},
         "the_idea.md": idea_page(text_of("docs/the_idea.py")),
         **reference(),
         **draw_gallery.pages(),
@@ -47,6 +51,11 @@ def generated() -> dict[str, str | bytes]:
     for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
         out |= notebook(path)
     return out
+
+
+def papers() -> dict[str, str]:
+    """The papers that are there, and their pages."""
+    return {name: page for name, page in PAPERS.items() if (ROOT / name).is_file()}
 
 
 def text_of(name: str) -> str:

@@ -12,7 +12,6 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # Model files say when they were made; here always then, so that two of the same rows have the same bytes.
 os.environ.setdefault("SOURCE_DATE_EPOCH", "1717178400")
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

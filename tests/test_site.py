@@ -20,7 +20,7 @@ import draw_gallery
 import site_pages
 
 ROOT = Path(__file__).resolve().parents[1]
-MADE = {"changelog.md", "contributing.md", "the_idea.md", "gallery/index.md", "reference/index.md"}
+MADE = {"the_idea.md", "gallery/index.md", "reference/index.md"}
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
 
@@ -62,8 +62,9 @@ def test_examples_of_the_scripts_are_true(module):
 def test_every_link_of_every_page_leads_to_a_page_or_a_file():
     for path in (ROOT / "docs").rglob("*.md"):
         site_pages.for_site(path.read_text("utf-8"), path.relative_to(ROOT / "docs").as_posix())
-    for page in ("changelog.md", "contributing.md"):
-        site_pages.for_site(site_pages.text_of(page.upper().replace(".MD", ".md")), page)
+    assert {"CONTRIBUTING.md", "CHANGELOG.md"} <= set(site_pages.papers())
+    for name, page in site_pages.papers().items():
+        site_pages.for_site(site_pages.text_of(name), page)
 
 
 def test_links_are_mended_from_where_the_file_stands():
