@@ -103,6 +103,68 @@ def test_a_class_of_one_row_is_not_judged():
         tb.suspicious({"a": ["x", "y"] * 9, "b": ["k"] * 18}, "b", settings={})
 
 
+def numbers(n: int, seed: int):
+    """Two overlapping classes, two numbers, five folds."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, n)
+    rows = {f"x{j}": rng.normal(0.8 * y, 1.0).tolist() for j in range(2)}
+    return rows | {"part": [f"{i % 5}" for i in range(n)], "label": [f"k{v}" for v in y]}
+
+
+@pytest.mark.parametrize("effort", ["quick", "default"])
+def test_a_label_has_no_say_in_what_its_own_row_is_expected_to_be(effort):
+    rows = numbers(300, 8)
+    before, off = tb.suspicious(rows, "label", by="part", effort=effort), []
+    for place in range(10, 300, 30):
+        at = int(before.rows[place])
+        labels = [*rows["label"][:at], {"k0": "k1", "k1": "k0"}[rows["label"][at]], *rows["label"][at + 1 :]]
+        after = tb.suspicious(rows | {"label": labels}, "label", by="part", effort=effort)
+        off.append(abs(before.probability[place] - (1 - after.probability[[*after.rows].index(at)])))
+    # but for which of a few strengths is taken, which all rows decide together
+    assert np.count_nonzero(np.array(off) < 1e-9) >= 7 and max(off) < 0.1
+
+
+@pytest.mark.parametrize("effort", ["quick", "default", "thorough"])
+def test_the_model_that_explains_is_the_one_that_scored(effort):
+    rng = np.random.default_rng(9)
+    y = rng.integers(0, 3, 300)
+    words = np.array(["ant", "bee", "cat", "dog", "elk", "fox"])
+    rows = {
+        "text": [" ".join(rng.choice(words, 5, p=np.roll([0.4, 0.2, 0.1, 0.1, 0.1, 0.1], 2 * v))) for v in y],
+        "c": [f"v{v}" for v in np.where(rng.random(300) < 0.5, y, rng.integers(0, 4, 300))],
+        "label": [f"k{v}" for v in y],
+    }
+    found = tb.suspicious(rows, "label", effort=effort, folds=5)
+    for place in (0, 20, 299):
+        said = found.explain(int(found.rows[place]))
+        own = [*said.classes].index(found.classes[found.labels[place]])
+        assert said.probabilities[own] == pytest.approx(found.probability[place], abs=0.01)
+    assert found.review(5).num_rows == 5 and "weights fitted without it" in str(found)
+
+
+def test_folds_that_cannot_be_nested_and_classes_of_one_fold_are_scored_all_the_same():
+    rows = numbers(120, 10)
+    two = rows | {"part": [f"{i % 2}" for i in range(120)]}
+    assert len(tb.suspicious(two, "label", by="part").rows) == 120
+    alone = rows | {"label": [*rows["label"][:-1], "alone"]}
+    found = tb.suspicious(alone, "label")
+    assert found.unjudged == 1 and len(found.rows) == 119
+    weighed = tb.suspicious(rows | {"w": [1.0, 2.0] * 60}, "label", weights="w")
+    unlabelled = tb.suspicious(rows | {"label": [None, *rows["label"][1:]]}, "label")
+    assert len(weighed.rows) == 120 and len(unlabelled.rows) == 119 and 0 not in unlabelled.rows
+
+
+def test_hard_rows_of_a_small_table_are_not_called_wrong():
+    flagged = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        a, b = rng.integers(0, 2, (2, 120))
+        y = np.where(rng.random(120) < 0.9, a ^ b, rng.integers(0, 2, 120))
+        rows = {"a": a.astype(str), "b": b.astype(str), "x": rng.standard_t(2, 120) + y, "label": y.astype(str)}
+        flagged += tb.suspicious(rows, "label").flagged > 0
+    assert flagged <= 4  # of 2 that are expected at 90%
+
+
 def test_rates_are_the_likeliest_and_tell_classes_apart():
     rng = np.random.default_rng(7)
     n = 20_000

@@ -139,7 +139,7 @@ def test_parts_are_what_held_out_rows_were_told_by_counts_without_the_judges() -
 
 def fit_of(classes: int) -> wc._Fit:
     texts, _ = texts_of(repeated(200, classes))
-    kept = tuple(wc._frequent(c.rows) for c in texts.columns)
+    kept = tuple(wc.frequent_words(c.rows) for c in texts.columns)
     return wc._Fit.of(texts, kept, 0)
 
 
