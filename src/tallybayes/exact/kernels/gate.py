@@ -27,7 +27,7 @@ log = logging.getLogger("tallybayes")
 # Importing Numba and loading a cached kernel costs about as much as NumPy needs for this many cells
 BREAK_EVEN = 2_000_000
 # Those with which the tests of the kernels pass; with any other, what is found on disk is checked in every process
-TRIED = ("0.61", "0.64", "0.68")
+TRIED = ("0.61", "0.62", "0.63", "0.64", "0.65", "0.68")
 FASTER = "pip install 'tallybayes[fast]'"
 _CELLS = {"texts": 0.5, "tokens": 2}  # what a byte of text and a token are worth; everything else is worth one
 _HELD = ("_kernels", "_row_kernels")  # where an object keeps the kernels that it was given
