@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,17 @@ PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text
 TABLE = pa.table({"x": [1.0, 2.5, None, 4.0], "c": ["a", "b", "a", None], "y": ["u", "v", "u", "v"]})
 SCHEMA = tb.Schema([tb.Column("x", "number"), tb.Column("c", "category")], target="y")
 LINES = "x,c,y\n1,a,u\n2.5,b,v\n,a,u\n4,,v\n"
+
+
+OPEN: list[sqlite3.Connection] = []
+
+
+@pytest.fixture(autouse=True)
+def closed() -> Iterator[None]:
+    """Connections are closed behind the test that opened them: newer Pythons mind."""
+    yield
+    while OPEN:
+        OPEN.pop().close()
 
 
 def asked_for(lines: list[str]) -> set[str]:
@@ -58,6 +70,7 @@ def write_all(folder: Path) -> dict[str, Any]:
         line = LINES.splitlines()[i + 1]
         (folder / "many" / f"{i}.csv").write_text(f"x,c,y\n{line}\n")
     con = sqlite3.connect(folder / "t.db")
+    OPEN.append(con)
     con.execute("CREATE TABLE rows (x REAL, c TEXT, y TEXT)")
     con.executemany("INSERT INTO rows VALUES (?, ?, ?)", zip(*TABLE.to_pydict().values(), strict=True))
     con.commit()

@@ -122,6 +122,7 @@ def python_of(version: str) -> str | None:
 
 
 def environment(python: str, folder: Path) -> Environment:
+    shutil.rmtree(folder, ignore_errors=True)  # of a run that was cut off
     run(python, "-m", "venv", str(folder))
     return Environment(folder)
 

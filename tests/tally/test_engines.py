@@ -11,7 +11,7 @@ import datetime as dt
 import gzip
 import json
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +70,17 @@ def table_schema(table: pa.Table) -> tb.Schema:
     schema = tb.infer(table, TARGET, weights="weight")
     schema = schema.with_column("code", kind="category").with_column("words", kind="text")
     return schema.with_column("colour", values=["plain", "never seen"])
+
+
+OPEN: list[sqlite3.Connection] = []
+
+
+@pytest.fixture(autouse=True)
+def closed() -> Iterator[None]:
+    """Connections are closed behind the test that opened them: newer Pythons mind."""
+    yield
+    while OPEN:
+        OPEN.pop().close()
 
 
 # ---- ways in
@@ -166,6 +177,7 @@ def as_query(table: pa.Table, folder: Path) -> Any:
 
 def as_sqlite(table: pa.Table, folder: Path) -> Any:
     con = sqlite3.connect(":memory:")
+    OPEN.append(con)
     names = table.column_names
     con.execute(f"CREATE TABLE t ({', '.join(names)})")
     plain = [[v.isoformat() if hasattr(v, "isoformat") else v for v in row.values()] for row in rows_of(table)]
