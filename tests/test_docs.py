@@ -174,6 +174,8 @@ def test_every_block_of_a_page_runs_and_shows_the_truth(page, tmp_path, monkeypa
         assert blocks, f"{where(page)} has no block that runs: fence it with ```python, ```pycon or ```console"
     names: dict[str, object] = {"__name__": "__main__"}
     problems = [p for p in (problem_in(b, names, where(page)) for b in blocks) if p is not None]
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")  # what one page draws is not held against the next
     assert not problems, "\n".join(["", *problems])
 
 
