@@ -105,6 +105,11 @@ def test_what_is_impossible_is_drawn_too() -> None:
     assert "inf" in terminal(strict.explain(clinic.truth["asked"]["Ann"])).text(80, ascii=True)
 
 
+def test_one_class_has_nothing_against_it() -> None:
+    one = tb.textbook({"a": ["u", "v"], "y": ["x", "x"]}, "y")
+    assert terminal(one.explain({"a": "u"})).text(80) == "x: the only class, so that nothing speaks against it"
+
+
 def test_bars_are_as_long_as_their_figures() -> None:
     for ascii in (False, True):
         rows = LabelledLines(Room(80, ascii), ["a"], ["1"])

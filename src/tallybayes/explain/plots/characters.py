@@ -165,6 +165,8 @@ def _waterfall(picture: WaterfallDisplay, room: Room) -> list[Drawn]:
     rows = LabelledLines(room, labels, [*(signed(v, 2) for _, v, _ in lines), signed(end, 2)])
     zero = -low / reach
     title = f"{printable(odds.label)} against {printable(odds.against)}: probability {odds.probability:.4f}"
+    if odds.label == odds.against:
+        return [_title(f"{printable(odds.label)}: the only class, so that nothing speaks against it", room)]
     out = [_title(title, room)]
     out.append(rows.ends(f"← {printable(odds.against, 18)}", f"{printable(odds.label, 18)} →", "log-odds"))
     for i, size in enumerate(sizes):
