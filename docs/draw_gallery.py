@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import io
+import re
 import runpy
 import sys
 import warnings
@@ -110,12 +111,13 @@ def pages() -> dict[str, str | bytes]:
         tiles.append(f'<p class="group">{group}</p>')
         for name in names:
             script = Script.read(name)
-            for paper, svg in drawn(name).items():
-                out[f"gallery/{name}-{paper}.svg"] = svg
-            tiles.append(f'<a class="tile" href="#{name}">{_picture(name, "")}<span>{script.title}</span></a>')
+            made = drawn(name)
+            size = _size(made["light"])
+            out |= {f"gallery/{name}-{paper}.svg": svg for paper, svg in made.items()}
+            tiles.append(f'<a class="tile" href="#{name}">{_picture(name, "", size)}<span>{script.title}</span></a>')
             sections.append(
                 f'### {script.title} {{ #{name} }}\n\n{script.caption}\n\n<figure class="drawn">'
-                f"{_picture(name, script.title)}</figure>\n\n```python\n{script.code}\n```"
+                f"{_picture(name, script.title, size)}</figure>\n\n```python\n{script.code}\n```"
             )
     head = (
         f"# Gallery\n\n{sum(map(len, GROUPS.values()))} pictures, each with the lines that draw it. The data are "
@@ -127,10 +129,15 @@ def pages() -> dict[str, str | bytes]:
     return out
 
 
-def _picture(name: str, title: str) -> str:
-    return (
-        f'<img class="only-light" src="{name}-light.svg" alt="{title}" loading="lazy">'
-        f'<img class="only-dark" src="{name}-dark.svg" alt="{title}" loading="lazy">'
+def _size(svg: str) -> str:
+    """Width and height of a picture as attributes, so that a page keeps room for it before it is there."""
+    wide, high = (float(re.search(rf'{side}="([\d.]+)pt"', svg)[1]) for side in ("width", "height"))
+    return f'width="{wide:.0f}" height="{high:.0f}"'
+
+
+def _picture(name: str, title: str, size: str) -> str:
+    return "".join(
+        f'<img class="only-{paper}" src="{name}-{paper}.svg" alt="{title}" {size} loading="lazy">' for paper in PAPER
     )
 
 

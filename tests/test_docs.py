@@ -184,6 +184,8 @@ def test_every_block_of_a_page_runs_and_shows_the_truth(page, tmp_path, monkeypa
     blocks = [b for b in blocks if b.lacks is None]
     names: dict[str, object] = {"__name__": "__main__"}
     problems = [p for p in (problem_in(b, names, where(page)) for b in blocks) if p is not None]
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")  # what one page draws is not held against the next
     assert not problems, "\n".join(["", *problems])
 
 

@@ -9,11 +9,11 @@ import matplotlib.pyplot as plt
 import tallybayes as tb
 
 machine = tb.datasets.dependent(1500)
-twin = tb.logistic_twin(machine, tb.infer(machine, "fault")).table.to_pandas()
-twin = twin[(twin["class"] == "yes") & twin["feature"].str.contains("=(?:high|night|open|on)$")]
+twin = tb.logistic_twin(machine, tb.infer(machine, "fault")).table.to_pylist()
+twin = [w for w in twin if w["class"] == "yes" and w["feature"].endswith(("=high", "=night", "=open", "=on"))]
 for shift, way in ((0.2, "naive_bayes"), (-0.2, "logistic")):
-    plt.barh([i + shift for i in range(len(twin))], twin[way], height=0.38, label=way.replace("_", " "))
-plt.yticks(range(len(twin)), twin["feature"])
+    plt.barh([i + shift for i in range(len(twin))], [w[way] for w in twin], height=0.38, label=way.replace("_", " "))
+plt.yticks(range(len(twin)), [w["feature"] for w in twin])
 plt.xlabel("weight for a fault")
 plt.legend()
 plt.show()
