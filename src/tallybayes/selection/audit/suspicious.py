@@ -327,10 +327,7 @@ def _by_fold(source: Source, schema: Schema, plan: Plan, effort: str) -> ByFold 
     if source.engine is not None:
         return None
     try:
-        look = first_look(source)
-        if look.sampled or look.stretches:
-            return None
-        return scored_by_fold(look, schema, plan.numbers(source, schema.target)[0], effort)
+        return scored_by_fold(first_look(source), schema, plan.numbers(source, schema.target)[0], effort)
     except DataError as error:
         if not error.unreadable:
             raise

@@ -248,13 +248,14 @@ class _Texts:
 
 def scored_by_fold(look: Batch, schema: Schema, fold: Ints, effort: str) -> ByFold | None:
     """The rows of a look that has all of them; None where they are too few or too many to choose by all of them."""
+    if look.sampled or look.stretches or look.rows != len(fold) or ROW in look.columns:
+        return None
     parts = np.unique(fold[fold >= 0])
     labels = encode.labels(schema, look).codes
     n, classes = int(np.count_nonzero(labels >= 0)), len(np.unique(labels[labels >= 0]))
     few = n < FEWEST or classes < 2 or not schema.counted
-    whole = not (look.sampled or look.stretches) and look.rows == len(fold) and ROW not in look.columns
     much = n > MOST_ROWS or n * len(schema.counted) * max(classes, 1) > _MOST_WORK or thinned(look, schema) is not look
-    if few or not whole or much or not 3 <= len(parts) <= MOST_FOLDS or len(parts) <= parts.max():
+    if few or much or not 3 <= len(parts) <= MOST_FOLDS or len(parts) <= parts.max():
         return None
     found = ByFold(look, schema, Settings.of(Settings(), schema), fold, WAYS[effort])
     return found if np.isfinite(found.held.joint).all() else None
