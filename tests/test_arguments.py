@@ -94,6 +94,8 @@ MEANING = {
     "coverage": "how often a set of classes holds the right one",
     "by_class": "in every class by itself",
     "table": "of a database, or a sheet of a workbook",
+    "tables": "of groups that a database has counted",
+    "times": "the column that says how many rows a group has",
     "query": "whose rows a database gives",
     "progress": "who is told how far it is",
     "missing": "texts that mean that a value is missing",

@@ -18,7 +18,10 @@ IN_PYTHON_ALONE = {
     "data/pairs.py": ["give each value of a category once"],
     "data/schema.py": ["give a list of tb.Column"],
     # labels beside the data
-    "data/sources.py": ["make them columns of the frame", "name the labels' column", "give a weight for each class"],
+    "data/sources.py": [
+        *("make them columns of the frame", "name the labels' column", "give a weight for each class"),
+        "keep it in the table and name it there",
+    ],
     "explain/plots/beliefs.py": ["take --smoothing laplace:ALPHA, tb.Dirichlet"],  # pictures of lectures
     "explain/plots/characters.py": ["give an explanation", "name it: tb.plots.terminal"],  # --plot gives what it needs
     "explain/plots/lessons.py": ["draw plot.column(name)"],
@@ -44,6 +47,9 @@ IN_PYTHON_ALONE = {
     "selection/sets/full.py": ["leave out exact="],
     "selection/unlabelled/fit.py": ["engine='local' brings"],  # data of a cluster are no file
     "sklearn/mixed.py": ["give a tb.Schema"],
+    "sklearn/onnx.py": ["skl2onnx.to_onnx(pipeline"],  # pipelines
+    "store/mlflow.py": ["give a tb.Model"],  # runs of MLflow
+    "tally/grouped.py": ["group by the target and each column", "count groups under", "count the rows themselves"],
 }
 FILLED = {"format": "'csv'", "kind": "'mbox'"}  # texts whose quotes come with what is filled in
 

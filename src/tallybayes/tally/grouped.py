@@ -25,10 +25,11 @@ from .together import TOGETHER
 _MOST = 1 << 53  # of rows in a group: what a float still counts
 
 
-def count_grouped(schema: Schema, *tables: Any, times: str = "n") -> Tally:
+def count_grouped(like: Any, *tables: Any, times: str = "n") -> Tally:
     """The tally of all rows, from tables of groups; it has the digest that counting the rows one by one gives.
 
-    Each table has the target, some columns of the schema, and in `times` how many rows a group has: what
+    `like` is a schema, or a model or tally that has one. Each table has the target, some columns of the schema, and in
+    `times` how many rows a group has: what
     `SELECT target, column, count(*) AS n … GROUP BY target, column` gives, for one column or for several at once.
     Together they have all columns; `group_queries` writes the queries.
 
@@ -38,6 +39,7 @@ def count_grouped(schema: Schema, *tables: Any, times: str = "n") -> Tally:
     >>> tb.count_grouped(schema, sky, wind)
     Tally: 8 rows · yes 6, no 2 · 2 columns
     """
+    schema: Schema = getattr(like, "schema", like)
     parts: dict[str, Tally] = {}
     first: Tally | None = None
     for table in tables:
@@ -58,14 +60,16 @@ def count_grouped(schema: Schema, *tables: Any, times: str = "n") -> Tally:
     return replace(first, schema=first.schema._with(columns=known), columns=columns)
 
 
-def group_queries(schema: Schema, table: str, times: str = "n") -> list[str]:
+def group_queries(like: Any, table: str, times: str = "n") -> list[str]:
     """The SQL queries whose results `count_grouped` takes, one for each column of the table that is counted.
 
-    Names stand in double quotes, as in standard SQL; `table` stands in the queries as it is given.
+    `like` is a schema, or a model or tally that has one. Names stand in double quotes, as in standard SQL; `table`
+    stands in the queries as it is given.
 
     >>> tb.group_queries(tb.Schema([tb.Column("Sky", "category")], target="Play"), "days")
     ['SELECT "Play", "Sky", count(*) AS "n" FROM days GROUP BY "Play", "Sky"']
     """
+    schema: Schema = getattr(like, "schema", like)
     _check(schema)
     keys = [schema.target, *([] if schema.weights is None else [schema.weights])]
     sources = dict.fromkeys(tuple(dict.fromkeys(c.inputs)) for c in schema.counted)

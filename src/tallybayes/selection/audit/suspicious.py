@@ -56,12 +56,6 @@ class Suspicious(Shown):
     """All judged rows, the most suspicious first; `flagged` of them are wrong, as far as `confidence` says.
 
     `review()` is the table to look through, `explain(row)` the sum that contradicts a label.
-
-    >>> rows = {"sky": ["sunny", "rainy"] * 90, "play": ["yes", "no"] * 90, "wind": ["weak", "strong"] * 90}
-    >>> rows["play"][6], rows["play"][9] = "no", "yes"
-    >>> found = tb.suspicious(rows, "play", settings=tb.Settings())
-    >>> found.flagged, found.review().column_names[:8]
-    (2, ['row', 'flagged', 'label', 'likelier', 'P(label)', 'P(wrong)', 'because 1', 'log-odds 1'])
     """
 
     classes: tuple[Any, ...]
