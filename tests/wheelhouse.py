@@ -44,7 +44,7 @@ USES = {
     "files": "import duckdb, tallybayes as tb\n"
     "assert tb.fit(duckdb.sql('SELECT range AS x, range % 2 AS y FROM range(50)'), 'y').tally.rows == 50",
     "stem": "import tallybayes as tb\nassert list(tb.Tokeniser(stem='english').tokens('running')) == ['run']",
-    "plot": "import tallybayes as tb\ntb.fit({'x': [1, 2, 3, 4], 'y': list('abab')}, 'y').plot()",
+    "plot": "import tallybayes as tb\ntb.fit({'x': [1, 2, 3, 4], 'y': list('abab')}, 'y').plot.column('x')",
     "sklearn": "from tallybayes.sklearn import GaussianNB\n"
     "assert len(GaussianNB().fit([[0.0], [1.0]] * 5, [0, 1] * 5).predict([[0.0]])) == 1",
     "excel": "import python_calamine, tallybayes.data.files.excel",
