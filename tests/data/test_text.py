@@ -248,6 +248,30 @@ def test_any_number_of_threads_counts_the_same(classes: int, threads: int, monke
         assert found.digest == expected.digest
 
 
+_LENGTHS = (0, 1, 2, 30, 62, 63, 64, 65, 127, 128, 2_047, 2_048, 2_049, 5_000)  # the kernel goes by 64 and 2,048 bytes
+
+
+@pytest.mark.parametrize("classes", [1, 2, 40])
+@pytest.mark.parametrize("lengths", [_LENGTHS[:8], _LENGTHS])
+def test_short_texts_are_counted_side_by_side(
+    classes: int, lengths: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Texts that fill their blocks, or hold nothing, beside each other: no word goes on in the next text."""
+    pytest.importorskip("numba", reason="without Numba there is only the reference")
+    monkeypatch.setenv("TALLYBAYES_THREADS", "1")
+    rng = np.random.default_rng(len(lengths) + classes)
+    rows = 600 if lengths[-1] < 100 else 150
+    for letters in ("ab ", "abcdefghij   ", "abé ٣𝐀-"):
+        given = ["".join(rng.choice(list(letters), n)) for n in rng.choice(lengths, rows)]
+        data = {"body": given, "class": [f"c{i}" for i in rng.integers(0, classes, rows)]}
+        schema = tb.Schema([tb.Column("body", "text")], target="class")
+        found = {}
+        for wish in ("off", "on"):
+            monkeypatch.setenv("TALLYBAYES_KERNELS", wish)
+            found[wish] = tb.count(data, schema).digest, read(given, Tokeniser(), monkeypatch, wish)
+        assert found["on"] == found["off"]
+
+
 @pytest.mark.parametrize("presence", [False, True])
 @pytest.mark.parametrize("reserve", [False, True])
 def test_scoring_while_cutting_agrees_with_the_bag(

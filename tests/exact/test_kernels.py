@@ -250,7 +250,7 @@ def test_texts_are_numbered_as_arrow_does(
         assert fast.slots == slow.slots
         assert np.array_equal(fast.codes, slow.codes)
     monkeypatch.setenv("TALLYBAYES_KERNELS", "on")
-    assert (reading._numbered(whole) is None) == (values == "too many" and gone == 0)
+    assert (reading.numbered(whole) is None) == (values == "too many" and gone == 0)
 
 
 # ---- cells

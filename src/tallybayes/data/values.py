@@ -92,9 +92,9 @@ def category(raw: Any, missing: Sequence[str] = (), *, written: bool = False) ->
         found = _small_range(numpy_of(raw), missing)
         if found is not None:
             return found
-    numbered = _numbered(raw) if isinstance(raw, pa.Array) and is_text(raw.type) and len(raw) >= _LONG else None
-    if numbered is not None:
-        spelled, codes = numbered
+    coded = numbered(raw) if isinstance(raw, pa.Array) and is_text(raw.type) and len(raw) >= _LONG else None
+    if coded is not None:
+        spelled, codes = coded
     elif isinstance(raw, pa.Array):
         if not pa.types.is_dictionary(raw.type):
             raw = raw.dictionary_encode()
@@ -128,7 +128,7 @@ def category(raw: Any, missing: Sequence[str] = (), *, written: bool = False) ->
 
 
 @gate.guarded
-def _numbered(raw: Any) -> tuple[list[str | None], Any] | None:
+def numbered(raw: Any) -> tuple[list[str | None], Any] | None:
     """The different texts of a column in the order in which they come, and which of them each row has, −1 for null.
 
     What Arrow's dictionary has; None for many different texts, and before kernels repay themselves.

@@ -62,7 +62,7 @@ class CsvFile:
             self.file.tell_skipped(skipped, self._line_at(first))
 
     def _read(self, chosen: list[int], types: list[Any]) -> Iterator[Piece]:
-        return Pieces(self.dialect, self.file.options, chosen, types).read(self._chunks())
+        return Pieces(self.dialect, self.file.options, chosen, types, self.file.size).read(self._chunks())
 
     def _first_fault(self, piece: Piece, at: int) -> int:
         """Where the first row with a fault begins, exactly."""

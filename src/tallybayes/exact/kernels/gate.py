@@ -29,7 +29,8 @@ BREAK_EVEN = 2_000_000
 # Those with which the tests of the kernels pass; with any other, what is found on disk is checked in every process
 TRIED = ("0.61", "0.62", "0.63", "0.64", "0.65", "0.68")
 FASTER = "pip install 'tallybayes[fast]'"
-_CELLS = {"texts": 0.5, "tokens": 2}  # what a byte of text and a token are worth; everything else is worth one
+# What a byte of text, a token and a byte of a CSV are worth; everything else is worth one
+_CELLS = {"texts": 0.5, "tokens": 2, "fields": 0.01}
 _HELD = ("_kernels", "_row_kernels")  # where an object keeps the kernels that it was given
 _work_done = 0
 _loaded: list[str] = []  # the version of Numba, once it is
@@ -48,9 +49,9 @@ def why_off() -> str | None:
 
 
 def kernels(of: str, work: int) -> ModuleType | None:
-    """The Numba module `moments`, `codes`, `entries`, `texts`, `tokens` or `scores`, once that repays its import.
+    """The Numba module `moments`, `codes`, `entries`, `fields`, `texts`, `tokens` or `scores`, once that repays itself.
 
-    `work` is how many of them there are to do: cells, entries, bytes of text, tokens.
+    `work` is how many of them there are to do: cells, entries, bytes of a CSV or of text, tokens.
     """
     if not _repaid(int(_CELLS.get(of, 1) * work)):
         return None

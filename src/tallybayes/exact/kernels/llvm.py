@@ -85,6 +85,22 @@ def fold_block(typing: Any, data: Any, place: Any, out: Any, to: Any, lower: Any
     return types.uint64(data, types.uint64, out, types.uint64, types.boolean), code
 
 
+@intrinsic
+def marks_of(typing: Any, data: Any, place: Any, sign: Any) -> Any:
+    """A bit for each of the 64 bytes from a place on: whether it is this sign or ends a line."""
+
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        given = builder.load(_pointer(context, builder, signature, args, 0, args[1], _BLOCK), align=1)
+        one = builder.insert_element(ir.Constant(_BLOCK, ir.Undefined), args[2], _INT(0))
+        found = builder.shuffle_vector(one, one, ir.Constant(ir.VectorType(_INT, 64), [0] * 64))
+        found = builder.icmp_unsigned("==", given, found)
+        for end in b"\n\r":
+            found = builder.or_(found, builder.icmp_unsigned("==", given, ir.Constant(_BLOCK, [end] * 64)))
+        return builder.bitcast(found, _WORD)
+
+    return types.uint64(data, types.uint64, types.uint8), code
+
+
 def _loop(builder: Any, start: Any, stop: Any, first: list[Any], body: Callable[[Any, list[Any]], list[Any]]) -> Any:
     """A loop over places that keeps its state in registers: state = body(place, state)."""
     before, head = builder.block, builder.append_basic_block("head")

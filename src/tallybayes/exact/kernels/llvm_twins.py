@@ -49,6 +49,12 @@ def fold_block(data: Any, place: Any, out: Any, to: Any, lower: Any) -> Any:
     return np.uint64(bits)
 
 
+def marks_of(data: Any, place: Any, sign: Any) -> Any:
+    """A bit for each of the 64 bytes from a place on: whether it is this sign or ends a line."""
+    given = _some(data, place, 64)
+    return np.packbits((given == sign) | (given == 10) | (given == 13), bitorder="little").view(np.uint64)[0]
+
+
 def add_table_rows(table: Any, rows: Any, start: Any, stop: Any, width: Any, left: Any, out: Any, to: Any) -> None:
     """Add to eight doubles of `out` those from `left` on in some rows of a table of this width, by fours of rows."""
     total = np.zeros(8)

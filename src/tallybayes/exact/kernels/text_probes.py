@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from . import strings, tokens, words
+from . import fields, strings, tokens, words
 from .checking import by_python
 from .strings import NONE, Keys, StringTable, new_table
 from .texts import word_characters
@@ -221,6 +221,43 @@ def _score() -> Iterator[Given]:
         )  # fmt: skip
 
 
+# ---- fields
+
+_LINES = "a,-1.5,\r\n,22,é\n\n\r\n" + "x" * 70 + ",3,b\r\n" + "c,,4\n" * 30
+_NOT_PLAIN = ("a,b\n", "a,b,c,\n", "a,b,c", "a,b,c\r", "a\rb,c,d\n", "a\n", "a,b,c\r\r\n")
+
+
+def _cut() -> Iterator[Given]:
+    for lines in (_LINES, *(_LINES + more for more in _NOT_PLAIN), *_NOT_PLAIN):
+        data = np.frombuffer(lines.encode(), np.uint8)
+        room = np.zeros(64, np.uint8), np.zeros(50, np.int32), np.zeros((3, 50), np.int32)
+        yield data, np.uint8(ord(",")), *room
+
+
+def _column(cells: Sequence[str]) -> tuple[Any, ...]:
+    """The second of three columns, as `numbers` and `texts` are given it."""
+    data = np.frombuffer("".join(f"é,{cell},\n" for cell in cells).encode(), np.uint8)
+    sizes = np.array([len(cell.encode()) for cell in cells])
+    begins = np.cumsum(sizes + 5) - sizes - 3
+    return data, begins.astype(np.int32), 1, (begins + sizes + 1).astype(np.int32)
+
+
+def _read_numbers() -> Iterator[Given]:
+    short = ["7", "", "-0", "0.5", "-12.25", "12345678", "-1.234567", "00001.10", "8", "3.14"]
+    long = ["123456789", "-0.00000000000001", "9007199254740992", "90071992.54740992", "1" * 8 + "." + "2" * 8, "1.5"]
+    odd = ["9007199254740993", "1e5", "1.", ".5", "-", "1.2.3", "12,5", "1/2", "1:2", "+1", "--1", "1" * 18,
+           "12345678.", ".12345678", "1234.56.789", "1e-000005", "é", "0x1"]  # fmt: skip
+    for cells in (short, short + long, *([*short, cell, "1"] for cell in odd)):
+        yield *_column(cells), np.zeros(len(cells))
+    yield np.frombuffer(b"12,", np.uint8), np.zeros(1, np.int32), 0, np.full(1, 2, np.int32), np.zeros(1)
+
+
+def _read_texts() -> Iterator[Given]:
+    for cells in (["a", "", "é", "x" * 64, "y" * 65, "b"], ["c" * 3] * 40):
+        size = sum(len(cell.encode()) for cell in cells)
+        yield *_column(cells), np.zeros(len(cells) + 1, np.int32), np.zeros(size + 64, np.uint8)
+
+
 assert MOST < 6000  # the words for which `count` wants room
 TEXT_PROBES: dict[str, Callable[[], Iterator[Given]]] = {
     f"{module.__name__.rpartition('.')[2]}.{name}": probe
@@ -230,6 +267,7 @@ TEXT_PROBES: dict[str, Callable[[], Iterator[Given]]] = {
             "flush": _flush, "by_group": _by_group, "by_token": _by_token, "merged": _merged, "rows": _rows,
             "grams": _grams, "_spell": _spell, "padded": _padded,
         }),
+        (fields, {"cut": _cut, "numbers": _read_numbers, "texts": _read_texts}),
         (words, {"not_ascii": _not_ascii, "count": _count, "index_all": _index_all, "score": _score}),
     )
     for name, probe in each.items()

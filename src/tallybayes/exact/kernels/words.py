@@ -21,12 +21,14 @@ MOST = 64 * int(_BLOCKS) // 2 + 4  # words that these can have, and a few to spa
 _ROOM = np.uint64(MOST)
 _SIX, _LAST, _EIGHT = np.uint64(6), np.uint64(63), np.uint64(8)
 _FOURS = np.uint64(16)  # of words, whose weights are added together
-TOTAL, BLOCK, BLOCKS, OPEN, NEEDED, STATES = range(LABEL + 1, LABEL + 7)  # where `count` stands, besides the entries
+TOTAL, BLOCK, BLOCKS, OPEN, BESIDE, NEEDED, STATES = range(
+    LABEL + 1, LABEL + 8
+)  # where `count` stands, besides the entries
 DONE, LACKS_WORDS, LACKS_ENTRIES = range(3)
 
 
 class Bench(NamedTuple):
-    """Room to work on one text at a time."""
+    """Room to work on one text at a time, or on some short ones side by side, each from a block of its own on."""
 
     folded: Any  # uint8: the text, in lower case if asked for
     bits: Any  # uint64: which bytes belong to words
@@ -34,6 +36,8 @@ class Bench(NamedTuple):
     runs: Any  # uint64: begin and end of words, in turns
     keys: Any
     numbers: Any  # uint32: of the words found together
+    blocks: Any  # int64: where the blocks of each text end
+    words: Any  # uint64: … and its words among those found together
 
 
 class TextBytes(NamedTuple):
@@ -48,10 +52,11 @@ class TextBytes(NamedTuple):
 
 def new_bench(longest: int) -> Bench:
     """Room for texts of up to so many bytes."""
+    longest = max(longest, 64 * int(_BLOCKS))
     return Bench(
         np.zeros(longest + 160, np.uint8), np.zeros(longest // 64 + 3, np.uint64), np.zeros(64, np.uint8),
         np.zeros(2 * MOST + 60, np.uint64), Keys(*(np.zeros(MOST, np.uint64) for _ in range(3))),
-        np.zeros(MOST, np.uint32),
+        np.zeros(MOST, np.uint32), np.zeros(_BLOCKS, np.int64), np.zeros(_BLOCKS, np.uint64),
     )  # fmt: skip
 
 
@@ -66,29 +71,32 @@ def not_ascii(data: Any, begin: Any, stop: Any, out: Any) -> None:
 
 
 @helper
-def _words(texts: Any, d: Any, lower: bool, is_word: Any, desk: Any) -> Any:
-    """Fold a text and mark its words of two or more characters; returns the number of blocks."""
+def _words(texts: Any, d: Any, lower: bool, is_word: Any, desk: Any, first: Any) -> Any:
+    """Fold a text and mark its words of two or more characters, from a block on; returns the block behind its last.
+
+    The last bit of its last block is never set: no word goes on in the next text.
+    """
     data = texts.more if texts.beyond[d] else texts.data
     begin, size = texts.begin[d], texts.stop[d] - texts.begin[d]
-    whole, rest = size >> _SIX, size & _LAST
+    whole, rest, at = size >> _SIX, size & _LAST, np.uint64(first) << _SIX
     for b in range(whole):
         place = np.uint64(b) << _SIX
-        desk.bits[b] = fold_block(data, begin + place, desk.folded, place, lower)
-    place = whole << _SIX
+        desk.bits[np.uint64(first) + np.uint64(b)] = fold_block(data, begin + place, desk.folded, at + place, lower)
+    place, end = whole << _SIX, np.uint64(first) + whole
     if begin + place + np.uint64(64) <= np.uint64(data.shape[0]):
-        last = fold_block(data, begin + place, desk.folded, place, lower)
+        last = fold_block(data, begin + place, desk.folded, at + place, lower)
     else:  # not to read behind the buffer
         for i in range(rest):
             desk.tail[i] = data[begin + place + np.uint64(i)]
-        last = fold_block(desk.tail, ZERO, desk.folded, place, lower)
-    desk.bits[whole] = last & ((ONE << rest) - ONE)
-    desk.bits[whole + ONE] = ZERO
-    blocks = np.int64(whole) + 1
+        last = fold_block(desk.tail, ZERO, desk.folded, at + place, lower)
+    desk.bits[end] = last & ((ONE << rest) - ONE)
+    desk.bits[end + ONE] = ZERO
+    blocks = np.int64(end) + 1
     if texts.beyond[d]:
-        _unmark(desk.folded, size, is_word, desk.bits, np.bool_(False))
-        _unmark(desk.folded, size, is_word, desk.bits, np.bool_(True))
+        _unmark(desk.folded, at, at + size, is_word, desk.bits, np.bool_(False))
+        _unmark(desk.folded, at, at + size, is_word, desk.bits, np.bool_(True))
     before = ZERO
-    for b in range(blocks):  # a character alone is no word
+    for b in range(first, blocks):  # a character alone is no word
         m = desk.bits[b]
         beside = (m << ONE) | (before >> _LAST) | (m >> ONE) | (desk.bits[b + 1] << _LAST)
         desk.bits[b] = m & beside
@@ -97,10 +105,9 @@ def _words(texts: Any, d: Any, lower: bool, is_word: Any, desk: Any) -> Any:
 
 
 @helper
-def _unmark(folded: Any, size: Any, is_word: Any, marks: Any, lone: Any) -> None:
+def _unmark(folded: Any, i: Any, end: Any, is_word: Any, marks: Any, lone: Any) -> None:
     """Take away the bits of characters beyond ASCII that are no word characters; or then of those that stand alone."""
-    i = ZERO
-    while i < size:
+    while i < end:
         if folded[i] < 128:
             i += ONE
             continue
@@ -147,6 +154,12 @@ def _runs(desk: Any, first: Any, last: Any, n: Any) -> Any:
     return n
 
 
+@helper
+def _goes_beside(texts: Any, d: Any, labels: Any, label: Any, blocks: Any) -> Any:
+    """Whether a text is of this class and short enough to stand behind so many blocks of others."""
+    return labels[d] == label and np.uint64(blocks) + ((texts.stop[d] - texts.begin[d]) >> _SIX) < np.uint64(_BLOCKS)
+
+
 @kernel
 def count(
     texts: Any, order: Any, labels: Any, stop: Any, lower: bool, is_word: Any, desk: Any, table: Any, touched: Any,
@@ -160,19 +173,21 @@ def count(
     """
     o, seen, filled, label = state[TEXT], np.uint64(state[SEEN]), state[FILLED], state[LABEL]
     total, b, blocks, n = np.uint64(state[TOTAL]), state[BLOCK], state[BLOCKS], np.uint64(state[OPEN])
-    keep, lacks = numbers.shape[0] > 0, DONE
+    keep, lacks, beside = numbers.shape[0] > 0, DONE, state[BESIDE]
     while o < stop and lacks == DONE:
-        d = order[o]
         if blocks == 0:
-            if labels[d] != label and seen > ZERO:
+            if labels[order[o]] != label and seen > ZERO:
                 if filled + np.int64(seen) > entries.shape[0]:
                     lacks = LACKS_ENTRIES
                     break
                 filled = write_class(entries, filled, label, table.keys, touched, np.int64(seen))
                 seen = ZERO
-            label = labels[d]
-            blocks = _words(texts, d, lower, is_word, desk)
-            b, n = 0, ZERO
+            label = labels[order[o]]
+            beside, b, n = 0, 0, ZERO
+            while beside == 0 or (o + beside < stop and _goes_beside(texts, order[o + beside], labels, label, blocks)):
+                blocks = _words(texts, order[o + beside], lower, is_word, desk, blocks)
+                desk.blocks[beside] = blocks
+                beside += 1
         while b < blocks:
             end = min(b + _BLOCKS, blocks)
             size = (np.uint64(end) << _SIX) - (desk.runs[0] if n > ZERO else np.uint64(b) << _SIX)
@@ -180,24 +195,29 @@ def count(
                 state[NEEDED] = np.int64(size)
                 lacks = LACKS_WORDS
                 break
-            n = _runs(desk, b, end, n)
-            b = end
-            words = n >> ONE
-            if words > ZERO:
-                key_them(table, desk.folded, desk.runs, words, desk.keys)
-                found, at = (numbers, total) if keep else (desk.numbers, ZERO)
-                learn(table, desk.folded, desk.runs, words, desk.keys, found, at)
-                seen = add_up(found, at, at + words, table.keys, touched, seen, np.uint64(o + 1))
-                total += words
+            for t in range(beside):
+                last = min(desk.blocks[t], end)
+                n = _runs(desk, b, last, n)
+                desk.words[t] = n >> ONE
+                b = last
+            words, first = n >> ONE, ZERO
+            found, at = (numbers, total) if keep else (desk.numbers, ZERO)
+            key_them(table, desk.folded, desk.runs, words, desk.keys)
+            learn(table, desk.folded, desk.runs, words, desk.keys, found, at)
+            for t in range(beside):
+                seen = add_up(found, at + first, at + desk.words[t], table.keys, touched, seen, np.uint64(o + t + 1))
+                first = desk.words[t]
+                if keep:
+                    ends[order[o + t]] = total + first
+            total += words
             if n & ONE != ZERO:  # a word that goes on in the next blocks
                 desk.runs[0] = desk.runs[n - ONE]
             n &= ONE
         if lacks == DONE:
-            if keep:
-                ends[d] = total
-            o, blocks = o + 1, 0
+            o, blocks = o + beside, 0
     state[TEXT], state[SEEN], state[FILLED], state[LABEL] = o, np.int64(seen), filled, label
     state[TOTAL], state[BLOCK], state[BLOCKS], state[OPEN] = np.int64(total), b, blocks, np.int64(n)
+    state[BESIDE] = beside
     return lacks
 
 
@@ -226,7 +246,7 @@ def score(
     presence = stamps.shape[0] > 0
     for d in range(first, last):
         n = ZERO
-        blocks = _words(texts, d, lower, is_word, desk)
+        blocks = _words(texts, d, lower, is_word, desk, 0)
         for b in range(0, blocks, _BLOCKS):
             n = _runs(desk, b, min(b + _BLOCKS, blocks), n)
             words = n >> ONE
