@@ -139,3 +139,29 @@ def test_the_first_bad_line_is_named_whoever_found_it(write: Any) -> None:
     with pytest.warns(tb.TallybayesWarning, match=r"t\.csv: 7 bad lines were skipped, the first is line 30004"):
         tally = tb.count(tb.read(path, bad_lines="skip", memory_limit="32MiB"), SCHEMA)
     assert tally.rows == 1 + 30_000 + 1 + 100_000
+
+
+@pytest.mark.parametrize("quote", ["", '"'])
+def test_a_document_in_a_field_is_as_long_as_it_is(write: Any, quote: str) -> None:
+    """Python's own reader of CSV files refuses fields of more than 131,072 characters."""
+    long = [f"{quote}{sign * 200_000}{quote}" for sign in "ab"]
+    path = write("long.csv", f"text,y\n{long[0]},p\n{long[1]},q\n")
+    schema = tb.Schema([tb.Column("text", "category")], target="y")
+    assert sorted(tb.count(path, schema).columns["text"].sheets["values"].slot_names) == ["a" * 200_000, "b" * 200_000]
+    header = write("header.csv", f"{long[0]};y\n1;p\n2;q\n")
+    assert CsvFile(File(header, Options())).names == ("a" * 200_000, "y")
+
+
+@pytest.mark.parametrize("block", range(1, 30))
+def test_a_byte_order_mark_within_a_file_is_a_character_wherever_it_is_cut(
+    block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Arrow leaves one out at the beginning of whatever it is given; two files put together have one in the middle."""
+    monkeypatch.setattr(Options, "block_bytes", block)
+    raw = "a,b\n1,2\n\ufeffa,b\n\ufeff3,4\n".encode()
+    pieces = Pieces(CsvLayout(("a", "b"), ",", 0, 4.0), Options(), [0], [pa.string()])
+    assert [v for p in pieces.read(bytes([b]) for b in raw) for c in p.columns for v in c.to_pylist()] == [
+        "1",
+        "\ufeffa",
+        "\ufeff3",
+    ]

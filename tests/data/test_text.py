@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import optional
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,6 +21,7 @@ from strategies import ALL, examples
 import tallybayes as tb
 from tallybayes.data.text.tokeniser import Tokeniser
 from tallybayes.data.text.tokens import text_array, tokenised
+from tallybayes.data.texts import Texts
 from tallybayes.families import BernoulliWords, Complement, Multinomial, Selection
 
 pytestmark = pytest.mark.core
@@ -528,3 +530,19 @@ def test_sms_patterns_beside_the_words_are_better_than_words_alone() -> None:
     assert words > 0.98
     assert both > words + 0.003
     assert both_loss < words_loss - 0.005
+
+
+@pytest.mark.parametrize("given", [{}, {"chars": (2, 4)}, {"ngrams": (1, 2)}, {"stop": ("the",)}], ids=str)
+def test_the_words_of_a_text_stand_in_its_order_on_every_road(given: dict, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scores add up what words say one after the other: in another order a fit would be rounded otherwise."""
+    rng = np.random.default_rng(3)
+    texts = [
+        " ".join(rng.choice(["the", "red", "house", "by the sea", "red sea"], rng.integers(0, 9))) for _ in range(99)
+    ]
+    found = []
+    for roads in ("on", "off"):
+        monkeypatch.setenv("TALLYBAYES_KERNELS", roads)
+        bag = Texts(pa.array(texts, pa.large_string()), tb.Tokeniser(**given)).bag
+        found.append([bag.slots, *(getattr(bag.matrix, part).tolist() for part in ("indptr", "indices", "data"))])
+    assert found[0] == found[1]
+    assert found[0][2] != sorted(found[0][2])

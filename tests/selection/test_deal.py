@@ -90,6 +90,17 @@ def test_folds_do_not_depend_on_the_order_of_rows(how: dict[str, Any]) -> None:
         assert other == first
 
 
+@pytest.mark.parametrize("how", [{}, {"groups": "who"}, {"order": "when"}])
+def test_rows_that_are_equal_but_for_what_tells_folds_are_taken_in_one_order(how: dict[str, Any]) -> None:
+    """Sums over the rows taken would else be rounded as the file has them."""
+    rows = [{**row, "who": i % 23, "when": i % 97} for i, row in enumerate(mixed() * 2)]
+    looks = [look_of(each) for each in shuffles(rows)]
+    first, *others = [dealt(encode.labelled(SCHEMA, look), look, 5, **how).folds for look in looks]
+    assert len(np.unique(first)) == 5
+    for other in others:
+        np.testing.assert_array_equal(other, first)
+
+
 def test_rows_are_taken_in_one_order() -> None:
     taken = []
     for each in shuffles(mixed()):

@@ -1,6 +1,7 @@
 """Prediction sets: exact beside brute force, coverage beside what is asked, and what update, forget and files do."""
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -269,6 +270,19 @@ def test_a_broken_note_is_refused():
     note = {**model.notes["prediction sets"], "scores": {"a": [[2.0, 1.0], [1, 1]]}}
     with pytest.raises(tb.ModelFileError, match="prediction sets"):
         PredictionSets.from_dict(note)
+
+
+def test_scores_of_a_file_that_stand_for_very_many_rows_take_no_room():
+    """Four numbers of a file would have made arrays of terabytes at the next update."""
+    rows = drawn(np.random.default_rng(0), 30)
+    model = tb.textbook(rows, "y").with_sets(rows)
+    note, label = model.notes["prediction sets"], str(model.classes[0])
+    forged = {**note, "scores": {**note["scores"], label: [[0.0, 1.0], [1 << 50, 1 << 50]]}}
+    more = replace(model, notes={"prediction sets": forged}).update({name: values[:1] for name, values in rows.items()})
+    assert PredictionSets.from_dict(more.notes["prediction sets"]).rows > 1 << 51
+    forged["scores"][label][1] = [(1 << 63) - 1, 1]
+    with pytest.raises(tb.ModelFileError, match="prediction sets"):
+        PredictionSets.from_dict(forged)
 
 
 def test_rows_with_weights_get_no_promise():

@@ -191,6 +191,17 @@ def test_absurd_sizes_are_refused_before_anything_is_allocated() -> None:
         assert grown < 20_000, f"{name}: {grown} kB"
 
 
+def test_a_table_that_is_all_but_empty_is_refused_before_it_is_made(tmp_path: pathlib.Path) -> None:
+    """A file of 100 kB: 20,000 values, each of a class of its own, of which a model would be 3 GB, several times."""
+    each = [f"c{i}" for i in range(20_000)]
+    tally = tb.count({"id": each, "y": each}, tb.Schema([tb.Column("id", "category")], target="y"))
+    path = tmp_path / "wide.tb.parquet"
+    tally.save(path)
+    with pytest.raises(tb.ModelFileError, match="20,000 values, for a table by 20,000 classes of some 3 GB"):
+        tb.load(path)
+    assert tb.Tally.load(path) == tally
+
+
 def test_pages_that_claim_more_than_their_chunk_are_refused() -> None:
     """The footer stays as it is and a page header lies: readers believe the header."""
     about = parquetsizes.read_footer(RAW)[4][0][1][2][3]

@@ -22,7 +22,7 @@ from ..exact.dense import BagSheet, MomentSheet, positions, slot_texts
 from ..exact.limbs import Limbs
 from ..exact.moments import MOMENTS
 from ..exact.sheet import Sheet
-from ..exact.sums import cell_sums, code_sums, exact_sums, moments, whole_and_small
+from ..exact.sums import cell_sums, code_sheet, exact_sums, moments, whole_and_small
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -101,8 +101,7 @@ class Codes:
 
     def sum_by(self, groups: Groups) -> dict[str, Sheet]:
         """A one (or the row's weight) under the value."""
-        sums = code_sums(self.codes, len(self.slots), groups.labels, groups.n_labels, groups.weights)
-        return {"values": Sheet.dense(self.slots, groups.n_labels, {"n": sums})}
+        return {"values": code_sheet(self.slots, self.codes, groups.labels, groups.n_labels, groups.weights)}
 
     def text(self, row: int) -> str | None:
         """The value."""
@@ -139,16 +138,17 @@ class Numbers:
         """(1, x, x²) for the class, and a one under the value's cell."""
         return next(sum_numbers([self], groups))
 
-    def _by_cell(self, cells: Cells, groups: Groups) -> tuple[Ints, Limbs]:
-        """The codes of the cells that hold any values, and what each class has in them."""
+    def _by_cell(self, cells: Cells, groups: Groups) -> Sheet:
+        """What each class has in the cells that hold any values."""
         if groups.weights is None:
             short = cell_sums(self.values, groups.labels, groups.n_labels, cells)
             if short is not None:
-                return short
+                codes, sums = short
+                return Sheet.dense(cells.slot_names(codes), groups.n_labels, {"n": sums})
         there = self.present()
         kept = groups.take(there)
         codes, cell = distinct(cells.codes(self.values[there]))
-        return codes, code_sums(cell, len(codes), kept.labels, kept.n_labels, kept.weights)
+        return code_sheet(cells.slot_names(codes), cell, kept.labels, kept.n_labels, kept.weights)
 
     def text(self, row: int) -> str | None:
         """The number, to ten digits."""
@@ -172,8 +172,7 @@ def sum_numbers(columns: Sequence[Numbers], groups: Groups) -> Iterator[dict[str
             sums = {a: Limbs(m.lowest, m.array[own]) for a, m in zip(MOMENTS, found, strict=True)}
             sheets = {"moments": Sheet.dense([""], groups.n_labels, sums)}
             if column.cells is not None:
-                codes, by_cell = column._by_cell(column.cells, groups)
-                sheets["cells"] = Sheet.dense(column.cells.slot_names(codes), groups.n_labels, {"n": by_cell})
+                sheets["cells"] = column._by_cell(column.cells, groups)
             yield sheets
 
 

@@ -97,9 +97,10 @@ class Texts:
             indices, amounts = indices[:n], amounts[:n]
         else:
             row = np.repeat(np.arange(self.rows), np.diff(found.ends, prepend=0))
-            key, n = np.unique(row * width + found.numbers, return_counts=True)
-            of_row, indices = np.divmod(key, max(width, 1))
-            amounts = n.astype(np.float64)
+            key, first, n = np.unique(row * width + found.numbers, return_index=True, return_counts=True)
+            order = np.argsort(first)  # as they stand in the texts, which is how sums over them are rounded
+            of_row, indices = np.divmod(key[order], max(width, 1))
+            amounts = n[order].astype(np.float64)
             np.cumsum(np.bincount(of_row, minlength=self.rows), out=indptr[1:])
         matrix = scipy.sparse.csr_array((amounts, indices, indptr), shape=(self.rows, width))
         return Bag(found.words.to_pylist(), matrix, self.present(), self.levels, found)

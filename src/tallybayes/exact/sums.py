@@ -6,14 +6,18 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+import pyarrow as pa
 
 from ..base.arrays import Floats, Ints, has_infinity
+from ..base.arrow import array
 from .cells import REACH, Cells, codes_at
 from .kernels import gate
 from .limbs import LIMB_BITS, MASK, Limbs, add_limbs, canonical, two_product
+from .sheet import Sheet
 
 _CHUNK_ROWS = 1 << 20  # of partial limbs below 2^33: every float64 sum stays an exact integer (≤ 2^53)
 _WHOLE = float(1 << 53)  # integers up to here are float64 values, whatever the order they are added in
+_MOST_PLACES, _PLACES_PER_ROW = 1 << 22, 16  # of a full table of codes and classes: 32 MB, or 128 bytes per row
 _MOST_GROUPS = 20_000  # at a time: each takes 204 limbs, so this is 32 MB
 
 
@@ -96,6 +100,21 @@ def code_sums(codes: Ints, n_codes: int, labels: Ints, n_labels: int, weights: F
     some = codes >= 0
     key = codes[some].astype(np.int64) * n_labels + labels[some]
     return exact_sums(key, n_codes * n_labels, [] if weights is None else [weights[some]])
+
+
+def code_sheet(
+    slots: Sequence[str] | pa.Array, codes: Ints, labels: Ints, n_labels: int, weights: Floats | None
+) -> Sheet:
+    """The same as a sheet; by way of a full table, unless that had far more places than there are rows."""
+    if len(slots) * n_labels <= max(_MOST_PLACES, _PLACES_PER_ROW * len(codes)):
+        return Sheet.dense(slots, n_labels, {"n": code_sums(codes, len(slots), labels, n_labels, weights)})
+    some = codes >= 0
+    key, group = np.unique(codes[some].astype(np.int64) * n_labels + labels[some], return_inverse=True)
+    sums = exact_sums(group, len(key), [] if weights is None else [weights[some]])
+    row, place = np.nonzero(sums.array)
+    slot, label = np.divmod(key[row], n_labels)
+    names = slots if isinstance(slots, pa.Array) else array(slots, pa.string())
+    return Sheet.of_entries(("n",), names, slot, place + sums.lowest, label, sums.array[row, place][:, None])
 
 
 @gate.guarded

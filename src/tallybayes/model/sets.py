@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 NOTE = "prediction sets"  # where the notes of a model keep them
 LEVELS = (0.8, 0.9, 0.95, 0.99)  # coverages of which the mean size is told
 MOST = 4096  # scores that are kept of a class; of more rows several share the strangest of theirs
+_MOST_ROWS = 1 << 53  # that the scores of a file may stand for: sums of them are counted exactly
 END = 1e300  # JSON has no infinity
 TIE = 1e-9  # two ways to the same sum differ by rounding alone
 _HINT = "calibrate the sets again: model = model.with_sets(rows)."
@@ -48,13 +49,15 @@ def strangeness(joint: Floats, log_prior: Floats) -> Floats:
     return np.asarray(np.clip(np.nan_to_num(out, nan=END, posinf=END, neginf=-END), -END, END))
 
 
-def _thinned(scores: Floats) -> tuple[Floats, Ints]:
+def _thinned(scores: Floats, rows: Ints) -> tuple[Floats, Ints]:
     """Sorted scores and how many rows each stands for; of several that share one the strangest, so no p gets smaller.
 
-    >>> _thinned(np.array([2.0, 1.0, 2.0]))[1].tolist()
-    [1, 2]
+    >>> _thinned(np.array([2.0, 1.0, 2.0]), np.array([1, 1, 5]))[1].tolist()
+    [1, 6]
     """
-    values, counts = np.unique(scores, return_counts=True)
+    values, at = np.unique(scores, return_inverse=True)
+    counts = np.zeros(len(values), dtype=np.int64)
+    np.add.at(counts, at, rows)
     if len(values) > MOST:
         ends = np.unique(np.searchsorted(np.cumsum(counts), np.arange(1, MOST + 1) * (counts.sum() / MOST)))
         ends = np.minimum(ends, len(values) - 1)
@@ -88,7 +91,7 @@ class PredictionSets(Shown):
         """Sets from rows × classes of a model, and the class number of each row."""
         names = tuple(str(canon.text(c)) for c in model.classes)
         own = strange[np.arange(len(labels)), labels]
-        each = tuple(_thinned(own[labels == i]) for i in range(len(names)))
+        each = tuple(_thinned(some := own[labels == i], np.ones_like(some, np.int64)) for i in range(len(names)))
         out = cls(names, each, how, fingerprint(model))
         p = out.p_values(strange)
         sizes = tuple(float(chosen(p, strange, c).sum(axis=1).mean()) for c in LEVELS)
@@ -140,7 +143,8 @@ class PredictionSets(Shown):
         each = []
         for i, name in enumerate(names):
             values, counts = known.get(name, (np.zeros(0), np.zeros(0, dtype=np.int64)))
-            each.append(_thinned(np.concatenate([np.repeat(values, counts), own[labels == i]])))
+            come = own[labels == i]
+            each.append(_thinned(np.append(values, come), np.append(counts, np.ones_like(come, np.int64))))
         return replace(
             self, classes=names, scores=tuple(each), added=self.added + len(labels), fingerprint=fingerprint(after)
         )
@@ -162,6 +166,7 @@ class PredictionSets(Shown):
             )  # fmt: skip
             fine = all(v.ndim == 1 and v.shape == n.shape and (n > 0).all() for v, n in each)
             fine = fine and all(np.isfinite(v).all() and (np.diff(v) > 0).all() for v, _ in each)
+            fine = fine and sum(sum(n.tolist()) for _, n in each) < _MOST_ROWS
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
             fine = False
         if not fine:

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from ..model.model import Model
 
 FORMAT = 1
+_PLACES, _PLACES_PER_ENTRY = 1 << 27, 1_000  # of a table that an untrusted file may ask for: 1 GB, or 8 kB per entry
 _HINT = "the file was not written by tallybayes."
 _RELEASE_HINT = "a newer release of tallybayes wrote the file: update tallybayes to read it."
 
@@ -106,7 +107,10 @@ def _auto(model: Model, column: Column) -> bool:
 
 def from_bytes(raw: bytes, *, trusted: bool = False) -> Model:
     """The model in the bytes of a file; refused if anything is not as it was written."""
-    return stored_from_bytes(raw, trusted=trusted).model()
+    stored = stored_from_bytes(raw, trusted=trusted)
+    if not trusted:
+        _check_room(stored)
+    return stored.model()
 
 
 def tally_to_bytes(tally: Tally, notes: Mapping[str, Any] | None = None) -> bytes:
@@ -300,4 +304,21 @@ def load(
     """
     stored = load_stored(path, like=like, trusted=trusted)
     with _naming(path):
+        if not trusted:
+            _check_room(stored)
         return stored.model()
+
+
+def _check_room(stored: Stored) -> None:
+    """Refuse counts of which a model would make a table that is all but empty: values × classes, gigabytes of a few."""
+    classes = 0 if stored.tally is None else len(stored.tally.classes)
+    for name, counts in ({} if stored.tally is None else stored.tally.columns).items():
+        for sheet in counts.sheets.values():
+            span = 1 + int(sheet.limb.max()) - int(sheet.limb.min())
+            places = len(sheet.slots) * classes * span
+            if places > max(_PLACES, _PLACES_PER_ENTRY * len(sheet)):
+                raise ModelFileError(
+                    f"column {canon.printable(name)!r} has {len(sheet.slots):,} values, for a table by {classes:,} "
+                    f"classes of some {8 * places / 1e9:,.0f} GB",
+                    hint="tb.Tally.load(path) reads the counts alone; tb.load(path, trusted=True) makes the model.",
+                )

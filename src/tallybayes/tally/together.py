@@ -30,7 +30,7 @@ from ..data.pairs import PairColumn, coded
 from ..data.schema import Column, Schema
 from ..exact.counts import Counts
 from ..exact.sheet import Sheet, add_sheets
-from ..exact.sums import code_sums
+from ..exact.sums import code_sheet
 
 TOGETHER = "together"  # the kind of the column, and the sheet beside the rows of each class
 FOLDS = 5
@@ -91,8 +91,7 @@ def _sheet(codes: Sequence[Ints], names: Sequence[str], groups: Groups) -> Sheet
     """Several codes of every row, none of them of one slot, added up at once."""
     labels = np.tile(groups.labels, len(codes))
     weights = None if groups.weights is None else np.tile(groups.weights, len(codes))
-    sums = code_sums(np.concatenate(codes), len(names), labels, groups.n_labels, weights)
-    return Sheet.dense(names, groups.n_labels, {"n": sums})
+    return code_sheet(names, np.concatenate(codes), labels, groups.n_labels, weights)
 
 
 def _cells(side: PairColumn, block: Block | None, rows: int) -> Codes:

@@ -6,16 +6,16 @@ Every value gets its meaning from the schema, so that "01234" stays what it is a
 from __future__ import annotations
 
 import codecs
-import csv
 import functools
 import os
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from ...base.errors import DataError
 from ...base.temporary import folder_of
 from ..batch import Wanted, refuse_repeated
-from .careful_csv import NOT_UTF8, TOO_LONG, UNENDED, CarefulReader
+from .careful_csv import NOT_UTF8, TOO_LONG, UNENDED, CarefulReader, Row, line_end
 from .file import File, Format
 from .quick_csv import KINDS, TEXT, CsvLayout, Piece, Pieces, some_rows
 
@@ -144,27 +144,44 @@ class CsvFile:
         lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
         lines = lines if whole or len(lines) == 1 else lines[:-1]
         skip = next(i for i, line in enumerate(lines) if line.strip())
-        delimiter = self.file.options.delimiter or self._delimiter(lines[skip:])
-        names = next(csv.reader((line + "\n" for line in lines[skip:]), delimiter=delimiter))
-        names = [name.strip() or f"unnamed {i + 1}" for i, name in enumerate(names)]
+        start = len(codecs.BOM_UTF8) if sample.startswith(codecs.BOM_UTF8) else 0
+        for _ in range(skip):
+            start = line_end(sample, start)
+        delimiter = self.file.options.delimiter or self._delimiter(sample[start:], whole)
+        header = next(_rows(sample[start:], delimiter, whole))
+        if header.fault:
+            raise self.file.error("a quoted field does not end", "close the quote in the header.", skip + 1)
+        fields = [field.decode("utf-8", "replace").strip() for field in header.fields]
+        names = [name or f"unnamed {i + 1}" for i, name in enumerate(fields)]
         if any("\0" in name for name in names):
             raise self.file.error("the first line is not text", "is this a CSV file? Its header holds NUL bytes.")
         refuse_repeated(names, f"{self.file.path}: ")
         return CsvLayout(tuple(names), delimiter, skip, len(sample) / max(len(lines) - 1, 1))
 
-    def _delimiter(self, lines: list[str]) -> str:
+    def _delimiter(self, sample: bytes, whole: bool) -> str:
         """The delimiter that cuts the header and most of the first lines into the same number of fields."""
         best = (self._delimiters[0], 0.0, 1)
         for candidate in self._delimiters:
-            rows = [
-                r
-                for r, _ in zip(csv.reader((s + "\n" for s in lines), delimiter=candidate), range(_LINES), strict=False)
-            ]
-            width = len(rows[0])
-            share = sum(len(row) == width for row in rows) / len(rows)
+            rows = list(islice(_rows(sample, candidate, whole), _LINES))
+            width = len(rows[0].fields)
+            share = sum(len(row.fields) == width for row in rows) / len(rows)
             if width > 1 and (share, width) > best[1:]:
                 best = (candidate, share, width)
         return best[0]
+
+
+def _rows(sample: bytes, delimiter: str, whole: bool) -> Iterator[Row]:
+    """The rows that the first bytes of a file hold, the last one only if it ends there; the first one in any case.
+
+    By our own reader: Python's refuses fields of more than 131,072 characters, which documents have.
+    """
+    reader, at = CarefulReader(delimiter, 2), 0
+    while at < len(sample):
+        row = reader.row(sample, at, whole) or (reader.row(sample, 0, True) if at == 0 else None)
+        if row is None:
+            return
+        yield row
+        at = row.end
 
 
 CSV = Format("csv", ("csv", "txt", "data"), CsvFile, untyped=True, noun="a CSV file")

@@ -231,6 +231,8 @@ def _parsed(
     Columns are numbered, so that Arrow need not know their names; `ragged` says what to do with rows of another width.
     """
     names = [f"c{i}" for i in chosen]
+    if block.startswith(codecs.BOM_UTF8):  # Arrow leaves it out: right at the beginning of a file, and nowhere else
+        block = codecs.BOM_UTF8 + block
     table = pa.csv.read_csv(
         pa.BufferReader(block),
         pa.csv.ReadOptions(
@@ -373,6 +375,8 @@ def _in_doubt(piece: bytes, dialect: CsvLayout) -> bool:
     try:
         rows.extend(inside)
     except csv.Error as error:
+        if "field larger" in str(error):  # than Python reads, which then knows nothing of what follows
+            return True
         if "unexpected end of data" not in str(error):
             return False  # a quote that would end a field, and no field ends there
     return all(len(row) == len(dialect.names) for row in rows[1:])

@@ -53,6 +53,7 @@ def dealt(rows: Labelled, look: Batch, folds: int, groups: str | None = None, or
         raise SettingsError("folds by groups and by order at once", hint="choose one of groups and order.")
     hashes = row_hashes(rows)
     note: str | None = None
+    aside = groups is not None or bool(order) or ROW in look.columns  # what tells folds is not what rows hold
     if groups is not None:
         members = column_codes(open_source(look), groups, "holds the groups")[1]
         fold = splits.grouped(members[rows.rows], folds)
@@ -64,7 +65,7 @@ def dealt(rows: Labelled, look: Batch, folds: int, groups: str | None = None, or
         fold, note = in_blocks(rows, folds, hashes), str(alike)
     else:
         fold = deal(rows, folds, hashes)
-    at = canonical_order(rows, hashes)
+    at = canonical_order(rows, hashes, fold if aside else None)
     return Deal(rows.rows[at], fold[at], note)
 
 
@@ -73,8 +74,8 @@ def row_hashes(rows: Labelled) -> Hashes:
     return splits.row_hashes(rows.blocks, len(rows.labels), SEED)
 
 
-def canonical_order(rows: Labelled, hashes: Hashes | None = None) -> Ints:
-    """The labelled rows by class, content and weight: the same rows for every order of the file.
+def canonical_order(rows: Labelled, hashes: Hashes | None = None, folds: Ints | None = None) -> Ints:
+    """The labelled rows by class, content and weight, and then fold: the same rows for every order of the file.
 
     >>> from tallybayes.data.blocks import Numbers
     >>> x, y = np.array([5.0, 7.0, 6.0, 5.0]), np.array([1, 0, 1, 0])
@@ -84,8 +85,8 @@ def canonical_order(rows: Labelled, hashes: Hashes | None = None) -> Ints:
     ([0, 0, 1, 1], [7.0, 5.0, 6.0, 5.0])
     """
     hashes = row_hashes(rows) if hashes is None else hashes
-    by: tuple[Floats | Ints | Hashes, ...] = (hashes, rows.labels)
-    return np.lexsort(by if rows.weights is None else (rows.weights, *by))
+    by: list[Floats | Ints | Hashes] = [hashes, rows.labels]
+    return np.lexsort([each for each in (folds, rows.weights) if each is not None] + by)
 
 
 def deal(rows: Labelled, folds: int, hashes: Hashes | None = None) -> Ints:
