@@ -22,6 +22,7 @@ from tallybayes.selection.choose.joint import Dense, Joint, Solution, against_fi
 from tallybayes.selection.choose.ladder import Ladder, Problem, coded_pairs, merged
 from tallybayes.selection.choose.pairs import ColumnPair
 from tallybayes.selection.choose.penalised import Pull, _Packed, fitted, tempered
+from tallybayes.selection.choose.placed import ShortTables
 from tallybayes.selection.choose.word_effects import Shared, TextScores
 from tallybayes.selection.choose.written import READ_BY
 
@@ -166,10 +167,14 @@ def test_the_gradient_is_that_of_the_loss(classes: int, pull: Pull) -> None:
 
 @pytest.mark.parametrize("classes", [2, 5])
 @pytest.mark.parametrize("dense", [False, True], ids=["cells", "and a text"])
-def test_kernels_and_reference_give_the_same_bits(classes: int, dense: bool) -> None:
+@pytest.mark.parametrize("short", [0, 10**9], ids=["reader by reader", "all readers at once"])
+def test_kernels_and_reference_give_the_same_bits(
+    classes: int, dense: bool, short: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     kernels = gate.kernels("joint", 10**9)
     if kernels is None:
         pytest.skip("the kernels are not here: Numba is not installed, or they are switched off")
+    monkeypatch.setattr("tallybayes.selection.choose.joint._SHORT_TABLE", short)
     one, _, _ = problem(classes=classes, dense=dense)
     fast, slow = one.joint(1, one.terms()), one.joint(1, one.terms())
     fast._kernels, slow._kernels = kernels, None
@@ -205,6 +210,23 @@ def test_sums_by_cell_are_the_same_bits_for_every_number_of_classes(monkeypatch:
         np.testing.assert_array_equal(fast.sums(residual), expected)
         for square in (False, True):
             np.testing.assert_array_equal(fast.heard(expected, square), slow.heard(expected, square))
+
+
+@pytest.mark.parametrize("classes", [2, 3, 9])
+def test_readers_say_the_same_bits_one_by_one_and_all_at_once(classes: int) -> None:
+    one, _, _ = problem(classes=classes)
+    one = replace(one, coded=[*one.coded[::2], *one.coded[1::2]])  # a category between two numbers
+    by_reader, at_once = one.joint(1, one.terms()), one.joint(1, one.terms())
+    short = ShortTables.of(at_once.spans, at_once.logs)
+    assert [type(entries) for entries, _, _ in short.nth] == [slice, np.ndarray, np.ndarray, np.ndarray]
+    vars(by_reader).update(_kernels=None, _short=None)
+    vars(at_once).update(_kernels=None, _short=short)
+    x = some_solution(at_once)
+    np.testing.assert_array_equal(by_reader.scores(x), at_once.scores(x))
+    sums = by_reader.sums(np.random.default_rng(0).normal(0, 1, (at_once.n, at_once.width)))
+    for square in (False, True):
+        np.testing.assert_array_equal(by_reader.heard(sums, square), at_once.heard(sums, square))
+        assert np.abs(at_once.heard(sums, square)).min() > 0
 
 
 def test_scores_are_the_sum_in_the_formula() -> None:
@@ -306,9 +328,20 @@ def test_columns_of_numbers_say_the_same_alone_and_together(classes: int) -> Non
     one, _, _ = problem(n=300, classes=classes)
     wider, _, _ = problem(n=300, classes=classes, seed=5)
     columns = [*one.coded, *wider.coded]
-    training = one.training(1)
-    for column, table in zip(columns, all_tables(columns, training), strict=True):
-        np.testing.assert_array_equal(table, column.tables(training))
+    each = [one.training(s) for s in (1, 0, None)]
+    for column, table in zip(columns, all_tables(columns, each), strict=True):
+        np.testing.assert_array_equal(table, np.concatenate([column.tables(training) for training in each], axis=1))
+
+
+@pytest.mark.parametrize("classes", [2, 9])
+def test_tables_of_all_splits_at_once_are_those_of_each(classes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    once, alone = problem(classes=classes)[0], problem(classes=classes)[0]
+    assert once._at_once
+    monkeypatch.setattr("tallybayes.selection.choose.ladder._AT_ONCE", 0)
+    assert not alone._at_once
+    for split in (*range(5), None):
+        one, other = (p.joint(split, p.terms()) for p in (once, alone))
+        np.testing.assert_array_equal(one.logs, other.logs)
 
 
 @pytest.mark.parametrize("classes", [2, 5])

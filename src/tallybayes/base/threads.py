@@ -7,9 +7,13 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import TypeVar
+from functools import cache
+from typing import TYPE_CHECKING, TypeVar
 
 from .errors import SettingsError
+
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -30,11 +34,17 @@ def one_blas_thread() -> Iterator[None]:
     """Linear algebra on this thread alone: on small matrices its threads wait for each other ten times as long as they
     work.
     """
-    import scipy.linalg.blas  # noqa: F401 - has a library of its own, and one that is loaded later knows no limit
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(1, "blas"):
+    with _blas().limit(limits=1, user_api="blas"):
         yield
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    """The libraries of linear algebra in this process, looked for once: that takes longer than to fit a small table."""
+    import scipy.linalg.blas  # noqa: F401 - has a library of its own, and one that is loaded later knows no limit
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 def each(work: Callable[[A], B], items: Iterable[A]) -> Iterator[B]:

@@ -37,7 +37,7 @@ def free_text(name: str, values: Sequence[str], words: float) -> Column:
     """A column of free text, cut into words; into pairs of characters where the script has no spaces."""
     some = some_of(values)
     unspaced = without_spaces("".join(v for v in some if not v.isascii()))
-    if unspaced and unspaced > 0.2 * sum(ch.isalpha() for v in some for ch in v):
+    if unspaced and unspaced > 0.2 * sum(sum(map(str.isalpha, v)) for v in some):
         reason = "free text, much of it in a script without spaces"
         return Column(name, "text", text=Tokeniser(pattern=AUTO), reason=reason)
     return Column(name, "text", reason=f"free text, {words:.0f} words on average")

@@ -75,7 +75,7 @@ class Bins(Family):
         h = read_cells(counts, context, self.name)
         cuts = self.cuts(h)
         n = by_bin(h, cuts)
-        names = _names(cuts, h.middle)
+        names = () if is_plain(context.smoothing) else _names(cuts, h.middle)
         return BinsBelief(h.cells, context.n_classes, context.probabilities(n, names), cuts, h)
 
     def leave_one_out(self, h: Histogram, counts: Counts, context: Context) -> tuple[Floats, Floats]:
@@ -246,7 +246,8 @@ def _filled_with(h: Histogram, codes: Ints, weights: Floats, bins: int) -> list[
 def _nearer(below: Floats, at: Ints, wanted: Floats) -> Ints:
     """Of shares that grow along the last axis, which is nearer to what is wanted: each, or the one before it."""
     before = np.maximum(at - 1, 0)
-    far, near = (np.abs(np.take_along_axis(below, place, axis=-1) - wanted) for place in (at, before))
+    told = (below[place] if below.ndim == 1 else np.take_along_axis(below, place, axis=-1) for place in (at, before))
+    far, near = (np.abs(share - wanted) for share in told)
     out: Ints = np.where(near <= far, before, at)
     return out
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
@@ -15,7 +14,7 @@ from ..base.canon import number_text
 from ..data.blocks import Numbers, Vectors
 from ..data.schema import Column
 from ..exact.counts import Counts
-from ..exact.limbs import root_ratio
+from ..exact.limbs import root_ratio, spread
 from ..exact.moments import MOMENTS, moment_sums
 from .base import Belief, Context, Term
 from .forms import BellForm
@@ -92,17 +91,20 @@ def shared_deviation(counts: Counts, n_classes: int, unbiased: bool) -> Floats:
 
 def _shared_deviation(counts: Counts, n_classes: int, unbiased: bool) -> Floats:
     places, order = _positions(counts)
-    sums = [(t[order], Fraction(2) ** exponent) for t, exponent in counts.exact("moments", MOMENTS, n_classes)]
+    (n, n_exp), (x, x_exp), (xx, xx_exp) = counts.exact("moments", MOMENTS, n_classes)
+    squares, exponent = spread(n, n_exp, x, x_exp, xx, xx_exp)  # n · Σ(x − μ)²
     out = np.zeros(len(places))
-    for position in range(len(places)):
-        within, total, used = Fraction(0), Fraction(0), 0
-        for label in range(n_classes):
-            n, x, xx = (int(values[position, label]) * unit for values, unit in sums)
-            if n > 0:
-                within, total, used = within + xx - x * x / n, total + n, used + 1
-        divisor = total - used if unbiased and total > used else total
+    for position, at in enumerate(order.tolist()):
+        above, below, total, used = 0, 1, 0, 0  # Σ squares / n as one fraction: whole numbers all along
+        for rows, square in zip(n[at].tolist(), squares[at].tolist(), strict=True):
+            if rows > 0:
+                above, below = above * rows + square * below, below * rows
+                total, used = total + rows, used + 1
+        of = total << max(n_exp, 0)
+        less = used << max(-n_exp, 0)  # classes, in the unit of the rows
+        divisor = of - less if unbiased and of > less else of
         if divisor > 0:
-            out[position] = root_ratio(within.numerator * divisor.denominator, within.denominator * divisor.numerator)
+            out[position] = root_ratio(above, below * divisor, exponent - n_exp + max(-n_exp, 0))
     return out
 
 

@@ -160,7 +160,10 @@ class WordGrid:
             inside = self._inside(self._spelled, len(slots))
             out[self._spelled[inside]] = own[inside]
             return out
-        found = pc.index_in(pa.array(slots, pa.string()), value_set=self.sheet.slots)
+        words = pa.array(slots, pa.string())
+        if words.equals(self.sheet.slots):  # as when one batch was counted, and is asked about: nothing to look up
+            return np.arange(len(words))
+        found = pc.index_in(words, value_set=self.sheet.slots)
         return np.asarray(found.fill_null(-1).to_numpy(zero_copy_only=False), dtype=np.int64)
 
     def training(self, folds: Bools) -> TrainingWords:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import chain, pairwise
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -59,7 +60,10 @@ def of_texts(rows: Labelled, hashes: Hashes) -> tuple[float, float, float, int] 
     hit, chance = [], []
     for i, beside, others in compared:
         own[known[i]] = weight[known[i]]
-        shared = {j: float(own[known[j]].sum()) / np.sqrt(size[i] * size[j]) for j in (*beside, *others)}
+        each = [known[j] for j in (*beside, *others)]
+        whose = np.repeat(np.arange(len(each)), [len(w) for w in each])
+        both = np.bincount(whose, own[np.concatenate(each)], len(each)).tolist()
+        shared = {j: b / sqrt(size[i] * size[j]) for j, b in zip((*beside, *others), both, strict=True)}
         own[known[i]] = 0.0
         most = max(shared.values()) - 1e-9
         best = [j for j in shared if shared[j] >= most]

@@ -165,14 +165,27 @@ class Category:
 
     def tables(self, training: Bools) -> Floats:
         """log (n + a) / (N + a·K), 0 for a value that the training rows have not seen."""
-        n = _of_folds(training, self.counts)
+        return self.tables_of([training])
+
+    def tables_of(self, each: Sequence[Bools]) -> Floats:
+        """The same of some collections of training sets, one after the other, each with a smoothing of its own."""
+        n = _of_folds(np.concatenate(each), self.counts)
         seen = (n.sum(axis=2) > 0) | self.known
-        often = training.sum(axis=0)  # the folds of a split that judges are counted for few others
-        smoothing = self.smoothing(often == often.max(initial=0))
-        a = smoothing.alpha if isinstance(smoothing, Laplace) else smoothing.amounts(np.moveaxis(n, 1, 0))[0][:, None]
+        a: float | Floats
+        if isinstance(self.given, Laplace):
+            a = self.given.alpha
+        else:
+            rows = np.repeat([self._back_off(training) for training in each], [len(t) for t in each])
+            a = (rows[:, None] * BackOff(1.0).amounts(np.moveaxis(n, 1, 0))[0])[:, None]
         of = n.sum(axis=1, keepdims=True) + a * np.maximum(seen.sum(axis=1), 1)[:, None, None]
         logs = np.where(seen[:, :, None], np.log(n + a) - np.log(of), 0.0)
         return _silent(logs)[None]
+
+    def _back_off(self, training: Bools) -> float:
+        often = training.sum(axis=0)  # the folds of a split that judges are counted for few others
+        smoothing = self.smoothing(often == often.max(initial=0))
+        assert isinstance(smoothing, BackOff)
+        return smoothing.rows
 
 
 def back_off(n: Floats) -> float:
@@ -286,10 +299,17 @@ class AskedColumn:
         return _silent(np.stack([said[t.tobytes()] for t in training]))[None]
 
 
-def all_tables(columns: Sequence[Coded], training: Bools) -> list[Floats]:
-    """The tables of each column; those of numbers many at a time, which is faster."""
-    numbers = iter(tables_of([c for c in columns if isinstance(c, Number)], training))
-    return [next(numbers) if isinstance(c, Number) else c.tables(training) for c in columns]
+def all_tables(columns: Sequence[Coded], each: Sequence[Bools]) -> list[Floats]:
+    """The tables of each column for some collections of training sets, one after the other.
+
+    Those of numbers are made many at a time, which is faster.
+    """
+    every = np.concatenate(each)
+    numbers = iter(tables_of([c for c in columns if isinstance(c, Number)], every))
+    return [
+        next(numbers) if isinstance(c, Number) else c.tables_of(each) if isinstance(c, Category) else c.tables(every)
+        for c in columns
+    ]
 
 
 def _ends(distinct: Floats, times: Ints, cells: Cells | None, most: int) -> Ints:

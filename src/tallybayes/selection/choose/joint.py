@@ -25,12 +25,13 @@ import numpy as np
 from ...base.arrays import Bools, Floats, Ints
 from ...exact.kernels import gate
 from .columns import DealtRows, Small
-from .placed import Placed, Summand
+from .placed import Placed, ShortTables, Summand
 
 _SHORT = 8  # classes: NumPy takes long over many rows of fewer, and adds them one after the other
 _NEAR = 50_000  # numbers of rows that are summed by cell together, which the second cache holds
 _SHORT_RUN = 3  # rows of one cell after the other: fewer do not repay sorting
 _LOOKS = 5  # at all rows that repay the kernels, of the many that a fit takes
+_SHORT_TABLE = 800  # numbers of a reader, on average, up to which NumPy takes all readers at once
 
 
 def against_first(logs: Floats) -> Floats:
@@ -157,6 +158,11 @@ class Joint:
         fitting = np.concatenate([np.arange(s.start, s.stop) for s in self.fitting])
         return self._matrix[fitting].T, fitting
 
+    @cached_property
+    def _short(self) -> ShortTables | None:
+        """What readers have to say, if it is so little that asking each of them takes longer than all at once."""
+        return ShortTables.of(self.spans, self.logs) if self.logs.size <= _SHORT_TABLE * self.readers else None
+
     @gate.guarded
     def _table(self, x: Solution) -> Floats:
         """All tables as one: what a row of each fold hears in each cell."""
@@ -167,6 +173,10 @@ class Joint:
             )
             return out
         told: Floats = np.concatenate([x.added, np.zeros((1, self.width))])[self.cells]
+        if self._short is not None:
+            for entries, readers, logs in self._short.nth:
+                told[entries] += x.weights[readers] * logs
+            return told
         for start, stop, first, count, at in self.spans.tolist():
             for r in range(count):
                 here = at + r * (stop - start)
@@ -179,6 +189,11 @@ class Joint:
         out = np.zeros(self.readers)
         if self._kernels is not None:
             self._kernels.hear(self.spans, self.logs.reshape(-1), sums.reshape(-1), self.width, square, out)
+            return out
+        if self._short is not None:
+            pulled = sums[self._short.entries]
+            pulled *= self.logs * self.logs if square else self.logs
+            out += np.bincount(self._short.readers, in_turn(pulled), self.readers)  # from the first entry to the last
             return out
         for start, stop, first, count, at in self.spans.tolist():
             logs = self.logs[at : at + count * (stop - start)].reshape(count, stop - start, self.width)
@@ -266,8 +281,10 @@ class Joint:
             self._kernels.sum_cells(at[None], 0, np.ascontiguousarray(amounts), out)
         elif self.width == 1:  # which NumPy has a fast way for
             np.add.at(out[:, 0], at, amounts[:, 0])
-        else:
-            np.add.at(out, at, amounts)
+        else:  # as one line of numbers: for that NumPy has one, too
+            np.add.at(
+                out.reshape(-1), (at[:, None] * np.int64(self.width) + np.arange(self.width)).ravel(), amounts.ravel()
+            )
 
     @gate.guarded
     def pulled(self, added: Floats, ridge: Floats, strength: Floats, out: Floats) -> float:
@@ -344,14 +361,21 @@ def in_turn(amounts: Floats) -> Floats:
     return out
 
 
-def log_sum(scores: Floats) -> Floats:
-    """log Σ exp(score) of each row."""
+def largest(scores: Floats) -> Floats:
+    """The largest of each row."""
     if scores.shape[1] >= _SHORT:
-        top = scores.max(axis=1)
-        return np.asarray(top + np.log(np.exp(scores - top[:, None]).sum(axis=1)))
+        return np.asarray(scores.max(axis=1))
     top = scores[:, 0]
     for y in range(1, scores.shape[1]):
         top = np.maximum(top, scores[:, y])
+    return top
+
+
+def log_sum(scores: Floats) -> Floats:
+    """log Σ exp(score) of each row."""
+    top = largest(scores)
+    if scores.shape[1] >= _SHORT:
+        return np.asarray(top + np.log(np.exp(scores - top[:, None]).sum(axis=1)))
     return np.asarray(top + np.log(in_turn(np.exp(scores - top[:, None]))))
 
 
@@ -367,7 +391,7 @@ def posterior(scores: Floats, labels: Ints) -> tuple[Floats, Floats]:
         return losses, (p - second)[:, None]
     at = np.arange(n)
     own = scores[at, labels]
-    top = scores.max(axis=1)
+    top = largest(scores)
     p = np.exp(scores - top[:, None])
     total = in_turn(p)
     p /= total[:, None]

@@ -44,6 +44,7 @@ _WORSE = 1.03  # of the least loss so far: a weaker pull is not tried any more
 _JUDGES = 4_000  # rows that are enough to judge by; of a large table not every split needs to
 SPLITS = 5
 _MERGED_FROM = 2_000  # rows
+_AT_ONCE = 200_000  # cells × classes × training sets of all splits
 _TOGETHER = 3.0  # λ of the columns from which pairs may grow along with them
 
 
@@ -89,7 +90,9 @@ class Problem:
     def joint(self, split: int | None, terms: Sequence[Summand]) -> Joint:
         """The fit of all rows, or of those outside a split, which judges it."""
         training = self.training(split)
-        tables = [against_first(table) for table in all_tables(self.coded, training)]
+        tables = self._at_once.get(split)
+        if tables is None:
+            tables = [against_first(table) for table in all_tables(self.coded, [training])]
         prior = against_first(self.rows.log_prior(training))
         n = training.astype(float) @ self.rows.class_counts.T
         known = (n > 0)[self.rows.folds, self.rows.labels]
@@ -97,6 +100,17 @@ class Problem:
         held = (int(inside[0]), int(inside[-1]) + 1) if len(inside) else (0, 0)
         placed = self._placed if terms is self._placed.terms else None
         return Joint(self.rows, terms, tables, prior, training, held, self.dense, known, placed=placed)
+
+    @cached_property
+    def _at_once(self) -> dict[int | None, list[Floats]]:
+        """Tables by the split that judges, unless they are large: of small ones calls take longer than arithmetic."""
+        splits: list[int | None] = [*np.unique(self.splits).tolist(), None]
+        cells = sum(c.size + 1 for c in self.coded)
+        if cells * self.rows.n_classes * len(splits) * self.rows.n_folds > _AT_ONCE:
+            return {}
+        every = [against_first(table) for table in all_tables(self.coded, [self.training(s) for s in splits])]
+        parts = [np.split(table, len(splits), axis=1) for table in every]
+        return {s: [part[k] for part in parts] for k, s in enumerate(splits)}
 
     @property
     def much(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -110,3 +110,27 @@ class Placed:
         )
         count = np.array([len(t.edges[0]) for t in self.terms], dtype=np.int64)
         return a, b, np.repeat(np.array([t.pair for t in self.terms], dtype=bool), count)
+
+
+class ShortTables(NamedTuple):
+    """Where the logs of all readers belong: Python takes longer over a reader than over a short table."""
+
+    entries: Ints  # of each row of logs
+    readers: Ints
+    nth: Sequence[tuple[Ints | slice, Ints, Floats]]  # the same, and the logs, of all first readers, all second, …
+
+    @classmethod
+    def of(cls, spans: Ints, logs: Floats) -> ShortTables:
+        """Of spans: entries from, to; first reader, how many; first row of logs."""
+        none, nth = np.zeros(0, dtype=np.int64), []
+        rows: list[tuple[Ints, Ints]] = [(none, none)]
+        for start, stop, first, count, _ in spans.tolist():
+            rows += [(np.arange(start, stop), np.full(stop - start, first + r)) for r in range(count)]
+        entries, readers = (np.concatenate(each) for each in zip(*rows, strict=True))
+        place = readers - np.repeat(spans[:, 2], (spans[:, 1] - spans[:, 0]) * spans[:, 3])
+        for r in range(int(place.max(initial=-1)) + 1):
+            own = np.flatnonzero(place == r)
+            at = entries[own]
+            together = len(at) and int(at[-1] - at[0]) + 1 == len(at)  # which NumPy need not look up
+            nth.append((slice(int(at[0]), int(at[-1]) + 1) if together else at, readers[own, None], logs[own]))
+        return cls(entries, readers, nth)

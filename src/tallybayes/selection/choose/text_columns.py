@@ -8,7 +8,7 @@ rows concerned are looked at.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,7 @@ class TextColumn:
     splits: Ints  # of each fold
     logs: WordLogs
     pull: float = 1.0  # times λ; FURTHER for what is read beside the words of the same text
+    _kept: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(
@@ -64,6 +65,12 @@ class TextColumn:
                     words = TrainingWords(grid, ~outside(splits, k, s)).of(bag, ids, column.width)
                     part[own] = words.parts(*way, logs.classes)
         return cls(column.name, matrix, tokens, parts, fold, splits, logs, pull)
+
+    def some_words(self, kept: Bools) -> Any:
+        """The rows with only some of their words, kept for all who ask for the same: every split does."""
+        if "words" not in self._kept or not np.array_equal(self._kept["words"], kept):
+            self._kept.update(words=kept, rows=_only(self.rows, kept))
+        return self._kept["rows"]
 
 
 def judging(split: Ints, every: bool = False) -> list[int]:
@@ -125,6 +132,15 @@ def _joined(folds: Folds, name: str, grid: WordGrid) -> tuple[Any, Floats, Ints]
     if not np.array_equal(order, np.arange(len(order))):
         joined = joined[order]
     return joined, np.concatenate(tokens)[order], np.concatenate(fold)[order]
+
+
+def _only(rows: Any, kept: Bools) -> Any:
+    """The columns of some words, which is faster by hand than by SciPy's index."""
+    inside = kept[rows.indices]
+    ends = np.concatenate(([0], np.cumsum(inside)))[rows.indptr]
+    at = (np.cumsum(kept) - 1)[rows.indices[inside]]
+    shape = (rows.shape[0], int(kept.sum()))
+    return type(rows)((rows.data[inside].astype(np.float64), at.astype(np.int32), ends.astype(np.int32)), shape=shape)
 
 
 def _narrowed(matrix: Any) -> tuple[Bag, Ints]:

@@ -189,7 +189,8 @@ class Multiplied:
 
 def words_of(column: TextColumn, kept: Bools, classes: int, some: slice | Ints, split: int) -> Shared | Multiplied:
     """The words of some rows; `split` is the one that judges them, −1 if they are scored by all folds but their own."""
-    rows = _some_words(column.rows[some] if isinstance(some, np.ndarray) else column.rows, kept)
+    rows = column.some_words(kept)
+    rows = rows[some] if isinstance(some, np.ndarray) else rows
     if classes <= FEW_CLASSES:
         return Shared(rows, classes)
     fold, words, each = column.fold[some], np.flatnonzero(kept), []
@@ -203,12 +204,3 @@ def words_of(column: TextColumn, kept: Bools, classes: int, some: slice | Ints, 
 def of_two(told: Floats) -> Floats:
     """A difference of two classes as one number for each."""
     return np.concatenate([-told, told], axis=1) / 2
-
-
-def _some_words(rows: Any, kept: Bools) -> Any:
-    """The columns of some words, which is faster by hand than by SciPy's index."""
-    inside = kept[rows.indices]
-    ends = np.concatenate(([0], np.cumsum(inside)))[rows.indptr]
-    at = (np.cumsum(kept) - 1)[rows.indices[inside]]
-    shape = (rows.shape[0], int(kept.sum()))
-    return type(rows)((rows.data[inside].astype(np.float64), at.astype(np.int32), ends.astype(np.int32)), shape=shape)
