@@ -409,6 +409,20 @@ def test_readers_see_whole_states_and_do_not_wait_for_the_writer(desk: Desk) -> 
     assert not wrong and seen <= known
 
 
+def test_a_desk_that_was_closed_writes_no_file(folder: Path) -> None:
+    """Its lock is given back: another that serves the file by then would lose what it has learnt since."""
+    path = folder / "m.tb.parquet"
+    closed = Desk.open(path)
+    closed.close()
+    with Desk.open(path) as desk:
+        desk.learn([row(500)], new_classes="allow")
+        desk.fold()
+        written = path.read_bytes()
+        with pytest.raises(JournalError, match="has been closed"):
+            closed.fold()
+        assert path.read_bytes() == written
+
+
 def test_a_full_disk_loses_nothing_and_is_told(folder: Path) -> None:
     path, unlimited = folder / "m.tb.parquet", resource.getrlimit(resource.RLIMIT_FSIZE)[1]
     desk = Desk.open(path)

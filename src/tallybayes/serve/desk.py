@@ -289,9 +289,9 @@ class Desk:
     def fold(self) -> None:
         """Write the model file anew with the counts as they are now, and bring the journal's log into the journal."""
         with self._turn:
-            self._now.model.save(self.path)
-            self._unfolded = 0
-            self._journal.cut_log()
+            if self._closed:  # the lock is given back: the file may be another's by now
+                raise self._journal.closed()
+            self._fold()
 
     def close(self) -> None:
         """Fold, if there is anything to fold, and give journal and lock back. Nothing is lost where that fails."""
@@ -299,7 +299,7 @@ class Desk:
             done, self._closed = self._closed, True
             if self._unfolded and not self._lost and not done:
                 try:
-                    self.fold()
+                    self._fold()
                 except TallybayesError as error:
                     warn(f"the model file could not be written: {error.found}. Everything is in the journal.")
 
@@ -310,6 +310,11 @@ class Desk:
         self.close()
 
     # ---- inside
+
+    def _fold(self) -> None:
+        self._now.model.save(self.path)
+        self._unfolded = 0
+        self._journal.cut_log()
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[RowReader]:
