@@ -94,7 +94,7 @@ def short_between(low: Floats, high: Floats) -> Floats:
     for digits in range(1, _DIGITS):
         if not len(open_):
             break
-        short = np.array([float(f"{c:.{digits}g}") for c in middle[open_].tolist()])
+        short = np.array(list(map(float, map(f"%.{digits}g".__mod__, middle[open_].tolist()))))
         near = np.abs(short - middle[open_]) <= (high / 4 - low / 4)[open_]
         out[open_[near]] = short[near]
         open_ = open_[~near]

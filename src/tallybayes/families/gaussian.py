@@ -155,7 +155,7 @@ class GaussianBelief(BellBelief):
 
     axes: ClassVar = {**BellBelief.axes, "centre": "positions"}
 
-    def log_density(self, x: Floats, position: int | slice) -> Floats:
+    def log_density(self, x: Floats, position: int | slice | Ints) -> Floats:
         """log N(x; μ_y, σ²_y)."""
         return log_normal(x, self.location[position], self.scale[position])
 
@@ -244,12 +244,17 @@ class StudentBelief(BellBelief):
 
     axes: ClassVar = {**BellBelief.axes, "freedom": "positions classes"}
 
-    def log_density(self, x: Floats, position: int | slice) -> Floats:
+    @cached_property
+    def _shape(self) -> Floats:
+        """What freedom alone decides: of each position once, however often it is asked about."""
+        shape: Floats = log_gamma_step(self.freedom / 2) - 0.5 * np.log(self.freedom * np.pi)
+        return shape
+
+    def log_density(self, x: Floats, position: int | slice | Ints) -> Floats:
         """log t(x)."""
         scale, v = self.scale[position], self.freedom[position]
         z = distance(x, self.location[position], scale)
-        shape: Floats = log_gamma_step(v / 2) - 0.5 * np.log(v * np.pi)
-        return shape - np.log(scale) - (v + 1) / 2 * np.log1p(z**2 / v)
+        return self._shape[position] - np.log(scale) - (v + 1) / 2 * np.log1p(z**2 / v)
 
     def noise(self, labels: Ints, rng: np.random.Generator) -> Floats:
         """Draws from the standard t."""

@@ -51,7 +51,9 @@ def of_texts(rows: Labelled, hashes: Hashes) -> tuple[float, float, float, int] 
     for i in asked:
         first, last = edges[labels[i] : labels[i] + 2].tolist()
         beside = [j for j in range(max(first, i - REACH), min(last, i + REACH + 1)) if j != i]
-        others = [int(j) for j in drawn[int(labels[i])] if abs(int(j) - i) > APART][:OTHERS]  # type: ignore[union-attr]
+        some = drawn[int(labels[i])]
+        assert some is not None
+        others = some[np.abs(some - i) > APART][:OTHERS].tolist()
         compared.append((i, beside, others))
     used = sorted({j for i, beside, others in compared for j in (i, *beside, *others)})
     words, weight = _weighed(texts, at[used])

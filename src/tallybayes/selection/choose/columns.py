@@ -27,7 +27,7 @@ from ...data.schema import Column
 from ...exact.cells import Cells
 from ...families.bins import equally_filled
 from ...families.smoothing import BackOff, Laplace
-from .number_tables import tables_of
+from .number_tables import entries_of, tables_of
 
 Small = NDArray[np.int32]
 CELLS = 256  # of a number, at most
@@ -299,17 +299,24 @@ class AskedColumn:
         return _silent(np.stack([said[t.tobytes()] for t in training]))[None]
 
 
-def all_tables(columns: Sequence[Coded], each: Sequence[Bools]) -> list[Floats]:
-    """The tables of each column for some collections of training sets, one after the other.
+def all_entries(columns: Sequence[Coded], used: Sequence[Ints], each: Sequence[Bools]) -> list[Floats]:
+    """Readers × entries × classes of each column: its tables where they are used, which is fold × (cells + 1).
 
-    Those of numbers are made many at a time, which is faster.
+    For some collections of training sets, those of the folds in each, one after the other. Numbers are looked at many
+    at a time, which is faster.
     """
-    every = np.concatenate(each)
-    numbers = iter(tables_of([c for c in columns if isinstance(c, Number)], every))
-    return [
-        next(numbers) if isinstance(c, Number) else c.tables_of(each) if isinstance(c, Category) else c.tables(every)
-        for c in columns
-    ]
+    every, n_folds = np.concatenate(each), len(each[0])
+    numbers = [(c, u) for c, u in zip(columns, used, strict=True) if isinstance(c, Number)]
+    told = iter(entries_of([c for c, _ in numbers], [u for _, u in numbers], every, n_folds))
+    out = []
+    for c, own in zip(columns, used, strict=True):
+        if isinstance(c, Number):
+            out.append(next(told))
+            continue
+        tables = c.tables_of(each) if isinstance(c, Category) else c.tables(every)
+        flat = tables.reshape(len(tables), len(each), -1, tables.shape[-1])
+        out.append(flat.take(own, axis=2).reshape(len(tables), -1, tables.shape[-1]))
+    return out
 
 
 def _ends(distinct: Floats, times: Ints, cells: Cells | None, most: int) -> Ints:

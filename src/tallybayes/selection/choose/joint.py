@@ -82,9 +82,9 @@ class Joint:
         training: Bools, held: tuple[int, int] = (0, 0), dense: Sequence[Dense] = (), known: Bools | None = None,
         blended: Sequence[Floats] = (), placed: Placed | None = None,
     ) -> None:  # fmt: skip
-        """Tables are readers × folds × (size + 1) × width of each term, or None; rows from held[0] to held[1] judge.
+        """Tables are readers × entries × width of each term, or None; rows from held[0] to held[1] judge.
 
-        `placed` is where the rows find their entries, if that is known already.
+        The entries are those of fold × cell that are used; `placed` is where the rows find them, if that is known.
         """
         self.rows, self.terms, self.dense, self.held, self.training = rows, terms, dense, held, training
         self.width, self.log_prior = log_prior.shape[1], log_prior
@@ -108,8 +108,7 @@ class Joint:
         self.readers, self.logs = readers, np.empty((at, self.width))  # of each term: readers × entries
         told = [(t, u) for t, u in zip(tables, self.placed.used, strict=True) if t is not None and len(t)]
         for (table, used), (_, _, _, count, first) in zip(told, spans, strict=True):
-            flat = table.reshape(count, -1, self.width)
-            np.take(flat, used, axis=1, out=self.logs[first : first + count * len(used)].reshape(count, len(used), -1))
+            self.logs[first : first + count * len(used)] = table.reshape(-1, self.width)
         even = [np.full(count, 1 / count) for _, count in self.of_term if count]
         self.even = np.concatenate([*even, np.ones(len(dense))])
         self._kernels = gate.kernels("joint", _LOOKS * self.codes.size)

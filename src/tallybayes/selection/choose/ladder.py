@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from ...base.arrays import Bools, Floats, Ints
-from .columns import Category, Coded, DealtRows, Number, all_tables
+from .columns import Category, Coded, DealtRows, Number, all_entries
 from .joint import Dense, Joint, Solution, against_first, posterior
 from .pairs import ColumnPair, best_pairs, halves, possible
 from .penalised import Pull, fitted, tempered
@@ -44,7 +44,7 @@ _WORSE = 1.03  # of the least loss so far: a weaker pull is not tried any more
 _JUDGES = 4_000  # rows that are enough to judge by; of a large table not every split needs to
 SPLITS = 5
 _MERGED_FROM = 2_000  # rows
-_AT_ONCE = 200_000  # cells × classes × training sets of all splits
+_AT_ONCE = 300_000  # entries × classes of all splits
 _TOGETHER = 3.0  # λ of the columns from which pairs may grow along with them
 
 
@@ -92,7 +92,7 @@ class Problem:
         training = self.training(split)
         tables = self._at_once.get(split)
         if tables is None:
-            tables = [against_first(table) for table in all_tables(self.coded, [training])]
+            tables = [against_first(said) for said in all_entries(self.coded, self._placed.used, [training])]
         prior = against_first(self.rows.log_prior(training))
         n = training.astype(float) @ self.rows.class_counts.T
         known = (n > 0)[self.rows.folds, self.rows.labels]
@@ -103,13 +103,13 @@ class Problem:
 
     @cached_property
     def _at_once(self) -> dict[int | None, list[Floats]]:
-        """Tables by the split that judges, unless they are large: of small ones calls take longer than arithmetic."""
+        """What tables say by the split that judges, unless it is much: of little calls take longer than arithmetic."""
         splits: list[int | None] = [*np.unique(self.splits).tolist(), None]
-        cells = sum(c.size + 1 for c in self.coded)
-        if cells * self.rows.n_classes * len(splits) * self.rows.n_folds > _AT_ONCE:
+        if self._placed.size * self.rows.n_classes * len(splits) > _AT_ONCE:
             return {}
-        every = [against_first(table) for table in all_tables(self.coded, [self.training(s) for s in splits])]
-        parts = [np.split(table, len(splits), axis=1) for table in every]
+        each = [self.training(s) for s in splits]
+        every = [against_first(said) for said in all_entries(self.coded, self._placed.used, each)]
+        parts = [np.split(said, len(splits), axis=1) for said in every]
         return {s: [part[k] for part in parts] for k, s in enumerate(splits)}
 
     @property
@@ -359,7 +359,9 @@ def merged(joint: Joint, x: Solution) -> tuple[Joint, Solution]:
         own = x.weights[first : first + count]
         total = float(own.sum())
         shares.append(own / total if total > 0 else np.full(count, 1 / max(count, 1)))
-        tables.append(table if table is None else np.tensordot(shares[-1], table, axes=(0, 0))[None])
+        tables.append(
+            table if table is None else np.add.reduce(shares[-1][:, None, None] * table, axis=0, keepdims=True)
+        )
         weights += [total] * (table is not None)
     out = Joint(
         joint.rows, joint.terms, tables, joint.log_prior, joint.training, joint.held, joint.dense, joint.known, shares,
