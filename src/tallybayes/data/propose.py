@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from ..base import canon
 from ..base.errors import excerpt
 from ..base.lazy import scipy
+from ..base.wording import end_text
 from ..exact.cells import Cells
 from .blocks import Codes
 from .columns import with_points
@@ -28,7 +29,6 @@ from .values import Where, is_bytes, is_text, number
 
 _SURELY_TEXT = 3.5  # words on average of some texts: all have at least three
 _FEW_ROWS = 20  # below this nothing is called an id
-_DIGITS = 4  # of the ends of a range that is shown
 _SHOWN = 3  # odd cells in a reason
 _NUMERIC = " +-.0123456789"  # how numbers begin
 _MANY_VALUES, _MOSTLY = 30, 0.5  # values of a column that is said to be numbers for the most part, and what part
@@ -219,7 +219,7 @@ def _numbers(
         return Column(name, "ignore", reason="missing in every row")
     distinct = len(x.distinct())
     whole = bool(np.all(there == np.rint(there)))
-    low, high = (canon.number_text(float(f"{v:.{_DIGITS}g}")) for v in (there[0], there[-1]))
+    low, high = (end_text(float(v)) for v in (there[0], there[-1]))
     if distinct == 1:
         same = Reason(f"the same number, {low}, in every row", "the same number in every row")
         return Column(name, "ignore", reason=same)
