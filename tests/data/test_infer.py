@@ -265,3 +265,22 @@ def test_labels_of_a_file_that_no_float_tells_apart_stay_texts(tmp_path) -> None
         assert model.predict_proba({"c": "u"}, prior="counted").shape == (1, len(labels))
     (tmp_path / "t.csv").write_text("c,y\nu,1.5\nv,2\n")
     assert tb.fit(tmp_path / "t.csv", "y").classes == (1.5, 2.0)
+
+
+def test_objects_without_a_text_are_no_free_text():
+    """Their repr is where they lie in memory, which was read as four words."""
+
+    class Handle:
+        pass
+
+    rows = {"h": [Handle() for _ in range(30)], "x": list(range(30)), "y": [i % 2 for i in range(30)]}
+    schema = tb.infer(rows, "y")
+    assert schema["h"].kind == "ignore"
+    assert schema["h"].reason == "objects of Python's that have no text: where each lies in memory"
+
+
+def test_values_of_one_type_are_not_called_several():
+    rows = {"s": [{1, i} for i in range(30)], "m": [{1}, [{2}]] * 15, "y": [i % 2 for i in range(30)]}
+    schema = tb.infer(rows, "y")
+    assert schema["s"].reason == "values of type set"
+    assert schema["m"].reason == "values of several types, one of them set"
