@@ -118,3 +118,32 @@ def test_a_target_that_is_a_quantity_is_told_without_python(tmp_path):
     done = run("fit", tmp_path / "rents.csv", "--target", "rent")
     assert done.returncode == 2
     assert "a new column high that says whether rent is at least" in done.err
+
+
+def test_models_whose_gaps_were_found_apart_add_up_as_the_hint_says(tmp_path, monkeypatch):
+    """`fit --schema` finds gaps and pairs of its own, so that the first hint of a merge was no help."""
+    monkeypatch.chdir(tmp_path)
+    for name, gaps in {"a": (3, 0), "b": (0, 3)}.items():  # each has a column in which every third value is missing
+        rows = ["u,v,y"]
+        for i in range(90):
+            u, v = ("" if step and i % step == 0 else str(i * 7 % 10) for step in gaps)
+            rows.append(f"{u},{v},{'no' if i % 4 < 2 else 'yes'}")
+        Path(f"{name}.csv").write_text("\n".join(rows) + "\n")
+    assert run("fit", "a.csv", "--target", "y", "-o", "a", "--save-schema", "s").returncode == 0
+    assert run("fit", "b.csv", "--schema", "s", "-o", "b").returncode == 0
+    refused = run("merge", "a", "b", "-o", "ab")
+    assert "only one of them counts 'v (missing)'" in refused.err
+    assert "fit the other by the schema of the first: --schema FILE --no-gaps --pairs no" in refused.err
+    assert run("fit", "b.csv", "--schema", "s", "--no-gaps", "--pairs", "no", "-o", "b").returncode == 0
+    assert "90 → 180 rows" in run("merge", "a", "b", "-o", "ab").out
+
+
+def test_an_odd_cell_of_rows_to_be_answered_is_not_answered_by_an_option_that_is_not_there(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    days = [f"{1 + i % 28:02}.01.2024,{'yn'[i % 2]}" for i in range(40)]
+    Path("a.csv").write_text("\n".join(["when,y", *days]) + "\n")
+    Path("b.csv").write_text("when\nsoon\n")
+    assert run("fit", "a.csv", "--target", "y", "-o", "m").returncode == 0
+    refused = run("predict", "m", "b.csv")
+    assert "'soon' is not a date" in refused.err
+    assert "Hint: mend the value, leave it empty, or fit with --missing TEXT." in refused.err

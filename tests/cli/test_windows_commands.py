@@ -61,3 +61,19 @@ def test_refusals_are_in_the_words_of_the_command_line_and_leave_nothing(table):
     assert "--period 3" in said("windows", "forget", "w", "few.csv")
     assert run("windows", "forget", "w", "few.csv", "--period", "0").out == "w: 240 → 235 rows, 3 periods\n"
     assert "--half-life" in said("windows", "model", "w", "--last", "1", "--half-life", "2", "-o", "m")
+
+
+@pytest.mark.parametrize("named", [(), ("--time", "when"), ("--time", "when", "--date-format", "%d.%m.%Y %H:%M")])
+def test_times_in_another_format_say_the_period_whoever_names_their_column(table, named):
+    lines = (table / "t.csv").read_text().splitlines()
+    written = [f"{line[8:10]}.05.2024 12:00{line[16:]}" for line in lines[1:]]
+    (table / "de.csv").write_text("\n".join([lines[0], *written]) + "\n")
+    done = run("windows", "add", "w", "de.csv", "--by", "day", "--target", "y", *named)
+    assert done.returncode == 0, done.err
+    assert json.loads(run("windows", "show", "w", "--json").out)["periods"]["2024-05-31"] == 60
+    (table / "one.csv").write_text("\n".join([lines[0], written[0]]) + "\n")
+    assert run("windows", "forget", "w", "one.csv").out == "w: 240 → 239 rows, 4 periods\n"
+    (table / "odd.csv").write_text(f"{lines[0]}\nsoon,1,a,y\n")
+    refused = run("windows", "add", "w", "odd.csv")
+    assert refused.returncode == 2 and "odd.csv, line 2" in refused.err and "'soon' is not a date" in refused.err
+    assert tb.Windows.load("w").rows == 239

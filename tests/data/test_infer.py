@@ -57,7 +57,8 @@ def test_kinds_and_reasons() -> None:
 
 
 def test_a_file_gets_reasons_that_quote_no_value(tmp_path: Path) -> None:
-    """The screen shows a range in four digits and the values that most rows have; what is stored has neither."""
+    """The screen shows a range, whole numbers in full and others in four digits, and the values that most rows have;
+    what is stored has neither."""
     rows = {
         "size": np.append(RNG.normal(2000, 300, N - 1), 98765432.125),
         "rooms": np.append(RNG.integers(1, 5, N - 1), 7654321),
@@ -71,7 +72,7 @@ def test_a_file_gets_reasons_that_quote_no_value(tmp_path: Path) -> None:
     with pytest.warns(tb.TallybayesWarning, match="late"):
         schema = tb.infer(rows, "y")
     told = {c.name: c.reason for c in schema.columns}
-    assert told["size"].endswith(" to 98770000") and told["rooms"].endswith(" to 7654000")
+    assert told["size"].endswith(" to 98770000") and told["rooms"].endswith(" to 7654321")
     assert "Aal, Bonn" in told["town"] and "'Zyxford'" in told["same"] and "43210" in told["one"]
     schema.save(tmp_path / "schema")
     stored = tb.Schema.load(tmp_path / "schema")
@@ -264,3 +265,22 @@ def test_labels_of_a_file_that_no_float_tells_apart_stay_texts(tmp_path) -> None
         assert model.predict_proba({"c": "u"}, prior="counted").shape == (1, len(labels))
     (tmp_path / "t.csv").write_text("c,y\nu,1.5\nv,2\n")
     assert tb.fit(tmp_path / "t.csv", "y").classes == (1.5, 2.0)
+
+
+def test_objects_without_a_text_are_no_free_text():
+    """Their repr is where they lie in memory, which was read as four words."""
+
+    class Handle:
+        pass
+
+    rows = {"h": [Handle() for _ in range(30)], "x": list(range(30)), "y": [i % 2 for i in range(30)]}
+    schema = tb.infer(rows, "y")
+    assert schema["h"].kind == "ignore"
+    assert schema["h"].reason == "objects of Python's that have no text: where each lies in memory"
+
+
+def test_values_of_one_type_are_not_called_several():
+    rows = {"s": [{1, i} for i in range(30)], "m": [{1}, [{2}]] * 15, "y": [i % 2 for i in range(30)]}
+    schema = tb.infer(rows, "y")
+    assert schema["s"].reason == "values of type set"
+    assert schema["m"].reason == "values of several types, one of them set"

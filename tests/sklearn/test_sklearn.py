@@ -410,7 +410,7 @@ def test_an_alpha_changed_in_place_is_noticed():
         (GaussianNB(priors=[0.5, 0.5]), "Number of priors must match"),
         (GaussianNB(priors=[0.5, 0.7, 0.1]), "sum of the priors should be 1"),
         (GaussianNB(priors=[-0.5, 1.4, 0.1]), "must be non-negative"),
-        (GaussianNB(var_smoothing=-1), "variance floor"),
+        (GaussianNB(var_smoothing=-1), "var_smoothing=-1"),
         (MultinomialNB(alpha=-1), "alpha"),
         (MultinomialNB(alpha=[1, 2]), "should contains `n_features`"),
         (ComplementNB(class_prior=[1.0]), "Number of priors must match"),

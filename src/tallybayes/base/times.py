@@ -39,6 +39,20 @@ def stamp_text(value: np.datetime64, *, aware: bool = False) -> str:
     return date if clock == "00:00:00" else f"{date}T{clock}"
 
 
+_MOST_TIMES = (1 << 63) // DAY - 1  # days about 1970 whose microseconds are an int64
+
+
+def moment_text(days: float) -> str:
+    """The text of so many days since 1970, as a person reads it; the number itself where no date is so far away.
+
+    >>> moment_text(19_926.0), moment_text(19_783.416666666668), moment_text(1e300)
+    ('2024-07-22', '2024-03-01 10:00:00', '1e+300')
+    """
+    if abs(days) < _MOST_TIMES:
+        return stamp_text(np.datetime64(round(days * DAY), "us")).replace("T", " ")
+    return stamp_text(np.datetime64(round(days), "D")) if abs(days) < 2.0**62 else str(days)
+
+
 def clock_text(ticks: int, unit: str) -> str:
     """The text of a time of day, counted from midnight.
 

@@ -20,6 +20,16 @@ def number_text(value: float) -> str:
     return repr(float(value))
 
 
+def end_text(value: float) -> str:
+    """The end of a range: a whole number in full where it is sure to the last digit, others to four digits.
+
+    >>> end_text(12548.0), end_text(1.23456), end_text(2.0**70)
+    ('12548', '1.235', '1.181e+21')
+    """
+    sure = value == math.floor(value) and abs(value) <= 2.0**53 if math.isfinite(value) else False
+    return number_text(value if sure else float(f"{value:.4g}"))
+
+
 def encodable(text: str) -> str:
     """The text with lone surrogates replaced, as bytes that are not UTF-8 are: Arrow and files cannot hold them."""
     return text if text.isascii() else _SURROGATE.sub("\ufffd", text)

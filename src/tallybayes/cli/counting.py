@@ -89,9 +89,9 @@ def forget(model: str, data: Data, weights: str | None, by: str | None, value: s
 def merge(models: Sequence[str], output: str) -> None:
     """Add up models, or tallies that were saved, which were counted apart, as if one had counted all rows.
 
-    They must have been counted under one schema: `fit --save-schema FILE` writes it, `fit --schema FILE` shares it. The
-    settings are those of the first: weights and corrections know nothing of the rows of the others, and `recalibrate`
-    fits them anew.
+    They must have been counted under one schema: `fit --save-schema FILE` writes it, `fit --schema FILE --no-gaps
+    --pairs no` counts by it alone. The settings are those of the first: weights and corrections know nothing of the
+    rows of the others, and `recalibrate` fits them anew.
     """
     if len(models) < 2:
         raise click.UsageError("give at least two models to add up")

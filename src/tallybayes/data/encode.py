@@ -309,6 +309,8 @@ def periods(schema: Schema, batch: Batch, time: str, by: str) -> Ints:
     check_flat(raw, where)
     if like.spelling is not None and (like.part or like.like == "number"):
         raw = rows._spelled(like, raw)
+    elif like.spelling is not None and like.spelling.date and by != "number":
+        raw = spelled(raw, replace(like.spelling, odd=False), where, marks, dates=True)
     if by == "number":
         given = number(raw, where, marks)
         there = np.isfinite(given)

@@ -141,7 +141,7 @@ def with_kinds(schema: Schema, kinds: Mapping[str, str]) -> Schema:
             at = next(i for i, c in enumerate(schema.columns) if name in c.inputs)
             was = schema.columns[at]
             new = Column(name, kind, reason="chosen by hand")
-            if kind == "date" and was.part:  # it was one already, and is read as before
+            if kind in ("date", "ignore") and was.part:  # read as before, also where it only says the period of a row
                 new = replace(new, missing=was.missing, spelling=was.spelling)
             rest = [c for c in schema.columns if c.reads != name]
             schema = schema._with(columns=[*rest[:at], new, *rest[at:]])

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from ..base import canon
 from ..base.errors import excerpt
 from ..base.lazy import scipy
+from ..base.wording import end_text
 from ..exact.cells import Cells
 from .blocks import Codes
 from .columns import with_points
@@ -28,10 +29,11 @@ from .values import Where, is_bytes, is_text, number
 
 _SURELY_TEXT = 3.5  # words on average of some texts: all have at least three
 _FEW_ROWS = 20  # below this nothing is called an id
-_DIGITS = 4  # of the ends of a range that is shown
 _SHOWN = 3  # odd cells in a reason
 _NUMERIC = " +-.0123456789"  # how numbers begin
 _MANY_VALUES, _MOSTLY = 30, 0.5  # values of a column that is said to be numbers for the most part, and what part
+_HEAD = 100  # values that tell whether all are objects without a text
+_ADDRESS = re.compile(r"<.+ object at 0x[0-9a-fA-F]+>")  # as Python writes them
 _ID_NAME = re.compile(r"(^|[_\W])(id|uuid|guid|key|index|idx|rowid|row)$|Id$|ID$", re.ASCII)
 
 
@@ -58,8 +60,10 @@ class Proposals:
             if not all(map(canon.is_one, raw)):
                 if all(isinstance(v, (list, tuple)) and all(map(canon.is_one, v)) for v in there):
                     return [Column(name, "bag", reason="lists of words")]
-                several = f"values of several types, one of them {type(there[0]).__name__}"
-                return [Column(name, "ignore", reason=several)]
+                types = {type(v).__name__ for v in there}
+                first = type(next(v for v in there if not canon.is_one(v))).__name__
+                what = f"values of several types, one of them {first}" if len(types) > 1 else f"values of type {first}"
+                return [Column(name, "ignore", reason=what)]
             return self._texts(name, looked, "values of several types")
         kind = raw.type.value_type if pa.types.is_dictionary(raw.type) else raw.type
         if raw.null_count == len(raw):
@@ -80,6 +84,12 @@ class Proposals:
 
     def _texts(self, name: str, looked: Looked, what: str, declared: bool = False) -> list[Column]:
         """A column of texts: dates, numbers, an id, free text or a category."""
+        if isinstance(looked.raw, pa.Array) and not declared:
+            first = [v for v in looked.raw[:_HEAD].to_pylist() if v is not None]
+            if first and all(isinstance(v, str) and _ADDRESS.fullmatch(v) for v in first):
+                return [
+                    Column(name, "ignore", reason="objects of Python's that have no text: where each lies in memory")
+                ]
         seen = None if declared else looked.long_texts()
         if seen is not None and seen.alone > 0.5 * seen.rows and seen.words >= _SURELY_TEXT and not no_text(seen.some):
             return [free_text(name, seen.some, seen.words)]
@@ -219,7 +229,7 @@ def _numbers(
         return Column(name, "ignore", reason="missing in every row")
     distinct = len(x.distinct())
     whole = bool(np.all(there == np.rint(there)))
-    low, high = (canon.number_text(float(f"{v:.{_DIGITS}g}")) for v in (there[0], there[-1]))
+    low, high = (end_text(float(v)) for v in (there[0], there[-1]))
     if distinct == 1:
         same = Reason(f"the same number, {low}, in every row", "the same number in every row")
         return Column(name, "ignore", reason=same)

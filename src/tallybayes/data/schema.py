@@ -280,7 +280,7 @@ class Schema(Record, Shown):
         mine, yours = ({c.name: c for c in s.columns if c.about.encode or c.of} for s in (self, other))
         only = sorted(set(mine) ^ set(yours))
         if only:
-            raise _apart(f"only one of them counts {excerpt(only)}")
+            raise _apart(f"only one of them counts {excerpt(only)}", all((mine | yours)[name].of for name in only))
         columns = tuple(_joined(c, yours[c.name]) if c.name in yours else c for c in self.columns)
         unicode = self._unicode_with(other)
         if columns == self.columns and self.label_type == other.label_type and unicode == self.unicode:
@@ -376,11 +376,11 @@ def _check(given: Mapping[str, Any], raw: bytes) -> None:
         raise SchemaError("the schema would be read back as another", hint="give columns texts and whole numbers.")
 
 
-def _apart(difference: str) -> SchemaError:
-    return SchemaError(
-        f"these tallies do not count the same thing: {difference}",
-        hint="count both with one schema: schema.save('schema.json') on one machine, Schema.load on the other.",
-    )
+def _apart(difference: str, chosen: bool = False) -> SchemaError:
+    hint = "count both with one schema: schema.save('schema.json') on one machine, Schema.load on the other."
+    if chosen:  # a fit adds gaps and pairs to the schema it was given
+        hint = "fit found that worth counting in its own rows: fit the other with schema=…, gaps=False and pairs=False."
+    return SchemaError(f"these tallies do not count the same thing: {difference}", hint=hint)
 
 
 def _joined(mine: Column, yours: Column) -> Column:

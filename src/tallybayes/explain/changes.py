@@ -21,7 +21,7 @@ from scipy.special import gammaln
 
 from ..base.arrays import Floats, safe_log
 from ..base.canon import number_text
-from ..base.times import stamp_text
+from ..base.times import moment_text
 from ..data import encode
 from ..data.blocks import Bag, Block, N, Numbers, Vectors
 from ..data.sources import Batch
@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 _WORST = np.array([1e9, 1e5])
 _GRID = np.linspace(-2.5, 2.5, 21)  # deviations from the mean at which a number without cells is tried
 _MOST_DAYS = 400
-_DAY = 86_400_000_000  # microseconds
-_FIRST_DAY, _LAST_DAY = -719_162, 2_932_896  # the days since 1970 that Python has dates for
 
 
 @dataclass(frozen=True)
@@ -203,20 +201,18 @@ def _values(model: Model, source: str, batch: Batch, blocks: Mapping[str, Block]
             delta += finite(factor * belief.parts(block)) - finite(factor * belief.parts(blocks[name]))
     before = _shown(columns, blocks)
     for value, change in zip(raw, delta.swapaxes(0, 1), strict=True):
-        after = number_text(value) if isinstance(value, float) else str(value)
+        after = number_text(value) if isinstance(value, float) else str(value).removesuffix(" 00:00:00")
         if after != before:
             yield Move((source, None), before or "missing", after, change, value)
 
 
 def _shown(columns: Sequence[Column], blocks: Mapping[str, Block]) -> str | None:
     for column in columns:
-        text = blocks[column.name].text(0)
-        if column.part == "days" and text is not None:
-            days = float(text)
-            known = _FIRST_DAY <= days < _LAST_DAY
-            return str(_moment(days)) if known else stamp_text(np.datetime64(round(days), "D"))
+        block = blocks[column.name]
+        if column.part == "days" and isinstance(block, Numbers) and block.present()[0]:
+            return moment_text(float(block.values[0]))
         if column.part is None:
-            return text
+            return block.text(0)
     return blocks[columns[0].name].text(0)
 
 
@@ -261,11 +257,6 @@ def counted_numbers(model: Model, name: str) -> Floats:
     with np.errstate(over="ignore", invalid="ignore"):  # at the ends of the line, where the deviation is infinite
         around = [float(f"{mean + sd * z:.4g}") for mean, sd in known for z in _GRID]
     return np.unique([x for x in around if math.isfinite(x)])
-
-
-def _moment(days: float) -> dt.date | dt.datetime:
-    when = dt.datetime(1970, 1, 1) + dt.timedelta(microseconds=round(days * _DAY))
-    return when.date() if when.time() == dt.time(0) else when
 
 
 def _dates(model: Model, days: str, hours: bool) -> list[dt.datetime]:

@@ -26,7 +26,7 @@ from ..families.support import ColumnTally, Support, log_gamma, supports_of
 from ..model import posterior
 from ..model.learnt import beyond
 from ..model.prior import class_totals
-from ..model.reasons import term_text
+from ..model.reasons import term_text, value_text
 from .odds import WORTH_SAYING, Line, LogOdds, by_strength, shortened, the_rest
 
 if TYPE_CHECKING:
@@ -280,11 +280,14 @@ def explained(model: Model, blocks: Mapping[str, Block], log: str, start: Floats
     for name, belief in model.beliefs.items():
         factor = posterior.factor_of_one(model.settings, name, blocks[name])
         far = beyond(model.tally, name, blocks[name])
+        date = value_text(model.schema[name], blocks[name], 0) if model.schema[name].part == "days" else None
         for term in belief.terms(blocks[name], 0):
             parts = term.parts * factor if factor else np.zeros_like(term.parts)
             corrected = None if term.corrected is None else term.corrected * factor / unit
             paired = len(model.schema[name].of or ()) == 2
-            lines.append(Contribution(name, term.label, parts / unit, term.note, factor, corrected, paired, far))
+            lines.append(
+                Contribution(name, date or term.label, parts / unit, term.note, factor, corrected, paired, far)
+            )
     total = Explanation(model.classes, tuple(lines), np.zeros(len(model.classes)), log).total[None, :] * unit
     if model.settings.curves:
         after = posterior.calibrated(model.settings, total, posterior.prior_shift(start, model.start))

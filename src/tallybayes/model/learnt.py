@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..base.arrays import Floats
-from ..base.canon import number_text
+from ..base.times import moment_text
+from ..base.wording import end_text
 from ..data.blocks import Block, Codes, Numbers
 from ..families.forms import TableForm
 from ..tally.tally import Tally
@@ -50,21 +51,21 @@ def learnt_range(tally: Tally | None, name: str) -> tuple[float, float] | None:
     return float(low.min()), float(high.max())
 
 
-def range_text(ends: tuple[float, float]) -> str:
-    """A range as a person reads it.
+def range_text(ends: tuple[float, float], part: str | None = None) -> str:
+    """A range as a person reads it; that of the days of dates as dates.
 
-    >>> range_text((0.0, 89.99609375))
-    '0 to 90'
+    >>> range_text((0.0, 89.99609375)), range_text((13.0, 12548.0)), range_text((15340.0, 16800.0), "days")
+    ('0 to 90', '13 to 12548', '2012-01-01 to 2015-12-31')
     """
-    return " to ".join(number_text(float(f"{end:.4g}")) for end in ends)
+    return " to ".join(moment_text(float(round(end))) if part == "days" else end_text(end) for end in ends)
 
 
 def beyond(tally: Tally | None, name: str, block: Block) -> str:
     """A word about the number of one row (a block of one) that lies beyond the range counted; empty if none does."""
-    ends = learnt_range(tally, name) if isinstance(block, Numbers) else None
-    if ends is None or not isinstance(block, Numbers) or not (block.values[0] < ends[0] or block.values[0] > ends[1]):
+    if tally is None or not isinstance(block, Numbers) or (ends := learnt_range(tally, name)) is None:
         return ""
-    return f"beyond what was learnt: {range_text(ends)}"
+    far = block.values[0] < ends[0] or block.values[0] > ends[1]
+    return f"beyond what was learnt: {range_text(ends, tally.schema[name].part)}" if far else ""
 
 
 class LearntColumns:

@@ -13,11 +13,13 @@ import numpy as np
 
 from ..base.arrays import Floats, Ints
 from ..base.canon import printable
+from ..base.times import moment_text
 from ..data import encode
 from ..data.blocks import Block, Codes, Numbers
 from . import posterior
 
 if TYPE_CHECKING:
+    from ..data.schema import Column
     from ..families import Belief
     from .model import Model
 
@@ -27,6 +29,13 @@ LONGEST = 90  # characters of a column and its value: a pair has two of each
 def term_text(column: str, label: str) -> str:
     """A column and what was seen there, as a person reads it."""
     return printable(f"{column}: {label}" if column and label else column or label, LONGEST)
+
+
+def value_text(column: Column, block: Block, row: int) -> str:
+    """The value of a row as a person reads it: the days since 1970 as a date; empty where it is missing."""
+    if column.part != "days" or not isinstance(block, Numbers):
+        return block.text(row) or ""
+    return moment_text(float(block.values[row])) if block.present()[row] else ""
 
 
 def runners_up(p: Floats, answers: Ints) -> Ints:
@@ -60,7 +69,7 @@ def strongest_terms(
             parts = belief.parts(block)
             with np.errstate(invalid="ignore"):
                 odds.append(((parts[at, answers] - parts[at, others]) * by)[:, None])
-            told.append((_OneTerm(name, belief, block), 0))
+            told.append((_OneTerm(model.schema[name], belief, block), 0))
         else:
             found = _ManyTerms(name, belief, block, answers, others, most)
             odds.append(found.odds * (by[:, None] if isinstance(by, np.ndarray) else by))
@@ -85,13 +94,13 @@ def strongest_terms(
 class _OneTerm:
     """A column that is one term of every row."""
 
-    def __init__(self, name: str, belief: Belief, block: Codes | Numbers) -> None:
-        self.name, self.belief, self.block = name, belief, block
+    def __init__(self, column: Column, belief: Belief, block: Codes | Numbers) -> None:
+        self.name, self.column, self.belief, self.block = column.name, column, belief, block
 
     def texts(self, rows: Ints, rank: int) -> list[str]:
         """What is said of some rows; of a category once for each of its values."""
         if isinstance(self.block, Numbers):
-            return [term_text(self.name, self.block.text(row) or "") for row in rows.tolist()]
+            return [term_text(self.name, value_text(self.column, self.block, row)) for row in rows.tolist()]
         _, first, same = np.unique(self.block.codes[rows], return_index=True, return_inverse=True)
         each = [term_text(self.name, self.belief.terms(self.block, int(rows[i]))[0].label) for i in first.tolist()]
         return [each[i] for i in same.tolist()]

@@ -284,7 +284,8 @@ class Watch:
 
     def report(self) -> WatchReport:
         """What was counted so far, column by column; print it."""
-        ranges = {name: range_text(ends) for name, ends in self._learnt.ranges.items()}
+        of = self.model.schema
+        ranges = {name: range_text(ends, of[name].part) for name, ends in self._learnt.ranges.items()}
         return WatchReport(self.counters, self.unsure_below, ranges)
 
     def shift(self) -> Shifts:

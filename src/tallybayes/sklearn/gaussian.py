@@ -51,7 +51,12 @@ class GaussianNB(TallyClassifier):
             prior = self._given_prior(self.priors)
             if not np.isclose(np.sum(self.priors), 1.0):
                 raise SettingsError("The sum of the priors should be 1.", hint="divide them by their sum.")
-        floor = Floor("guarded", self.var_smoothing)
+        share = self.var_smoothing
+        if isinstance(share, bool) or not isinstance(share, (int, float, np.number)) or not share >= 0:
+            raise SettingsError(
+                f"var_smoothing={share!r}", hint="give a share of the largest variance, 0 or more, such as 1e-9."
+            )
+        floor = Floor("guarded", share)
         return Settings(prior=prior, floor=floor, classes=self._class_texts())
 
     def _drawn(self, table: Any) -> Floats:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from ...base.show import running, signed
 from ...explain.explanation import Contribution, Explanation
 from ...explain.odds import WORTH_SAYING, by_strength, the_rest
 from ...explain.what_if import WhatIf
-from ..asking import AskAnswer, AskForm, day_text
+from ..asking import AskAnswer, AskForm
 from .frame import sentence
 from .html import Safe, bar, join, leaning, table, tag
 
@@ -27,7 +26,7 @@ _NAME, _DIGITS = 60, 2
 
 def answer(form: AskForm, found: AskAnswer, right: str, label: str = "", against: str = "") -> Safe:
     """The piece that is shown anew while one types; `right` is on the button for who agrees, "" for none."""
-    explained = _dated(form, found.explained)
+    explained = found.explained
     order = np.argsort(-explained.probabilities, kind="stable").tolist()
     best = printable(explained.classes[order[0]], _NAME)
     sure = _chances(explained)[order[0]]
@@ -41,15 +40,6 @@ def answer(form: AskForm, found: AskAnswer, right: str, label: str = "", against
         "section", tag("h2", "Answer"), head, _bars(explained, order), agree, _sum(explained, label, against),
         _every(explained), _remarks(form, found), id="answer",
     )  # fmt: skip
-
-
-def _dated(form: AskForm, explained: Explanation) -> Explanation:
-    """The same sum with the days since 1970 of its dates as dates."""
-    days = {c.name for c in form.served.model.schema.counted if c.part == "days"}
-    if not days:
-        return explained
-    lines = [replace(c, label=day_text(c.label)) if c.column in days else c for c in explained.contributions]
-    return replace(explained, contributions=tuple(lines))
 
 
 def percent(p: float) -> str:
