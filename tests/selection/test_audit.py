@@ -311,3 +311,17 @@ def test_any_table_can_be_audited():
     y = np.where(x[:, 0] > 0, "up", "down")
     found = tb.suspicious(x, y)
     assert len(found.rows) == 60 and found.review(2).num_rows == 2
+
+
+def test_the_order_of_the_rows_says_nothing_about_their_labels() -> None:
+    rng = np.random.default_rng(5)
+    log_p = np.log(rng.dirichlet([1.0, 1.0, 1.0], 400))
+    labels = np.array([rng.choice(3, p=np.exp(p)) for p in log_p])
+    labels[:40] = rng.integers(0, 3, 40)
+    found = LabelNoise.of(log_p, labels)
+    assert found.p_value < 1  # so that halves matter
+    for _ in range(5):
+        order = rng.permutation(len(labels))
+        again = LabelNoise.of(log_p[order], labels[order])
+        assert (again.p_value, again.common, again.scale) == (found.p_value, found.common, found.scale)
+        assert np.array_equal(again.rates, found.rates)

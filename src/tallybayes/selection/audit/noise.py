@@ -48,6 +48,8 @@ class LabelNoise:
         if log_p.shape[1] < 2 or not w.sum() > 0:
             return cls(np.zeros(log_p.shape[1]), 0.0, 1.0, 1.0)
         log_p = np.maximum(log_p, _LEAST)
+        order = np.lexsort((w, *log_p.T, labels))  # the same halves and sums whatever the order of the rows
+        log_p, labels, w = log_p[order], labels[order], w[order]
         found = _Halved(log_p, labels, w)
         scale, common = found.likeliest(np.ones(len(labels), dtype=bool))
         return cls(_by_class(_scaled(log_p, scale), labels, w, common), common, scale, found.p_value())
