@@ -249,3 +249,26 @@ def test_the_interval_holds_while_telling_and_random_rows_are_mixed() -> None:
         assert isinstance(left, Left) and left.rows == 90
         inside += left.low <= sum(hit for row, hit in hits.items() if row not in audit.labels) <= left.high
     assert inside >= 0.87 * runs
+
+
+@pytest.mark.parametrize("read", ["ever_in_pool", "pool"])
+def test_a_label_that_was_undone_while_the_pool_was_read(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, read: str
+) -> None:
+    row = desk.pool(1)[0]
+    holder, done = (desk.journal, []) if read == "ever_in_pool" else (desk, [])
+    as_it_is = getattr(holder, read)
+
+    def late(*given: Any) -> Any:  # what is asked of the journal comes after the version that was noted
+        if done:
+            return as_it_is(*given)
+        done.append(desk.label(row.id, truth(row)))
+        out = list(as_it_is(*given))
+        desk.undo(done[0].operation)
+        return out
+
+    monkeypatch.setattr(holder, read, late)
+    suggester = Suggester(desk, patience=60)
+    suggester.next(1)
+    assert done
+    check(desk, suggester)

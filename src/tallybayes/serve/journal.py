@@ -207,13 +207,17 @@ class Journal(JournalFile):
         query = "SELECT row, was, became FROM changes WHERE operation = ? AND row > ? ORDER BY row LIMIT ?"
         return self._read(query, (operation, after, limit))
 
-    def net_changes(self, since: int, until: int = MOST_ID) -> list[tuple[int, str, str]]:
-        """What the operations after this one, up to another, have made of each row they have changed."""
+    def net_changes(self, since: int, until: int = MOST_ID, *, turned_back: bool = False) -> list[tuple[int, str, str]]:
+        """What the operations after this one, up to another, have made of each row they have changed.
+
+        Rows that are again what they were are left out unless they are asked for, `turned_back`: by whoever may have
+        read the rows in between.
+        """
         out: dict[int, tuple[str, str]] = {}
         query = "SELECT row, was, became FROM changes WHERE operation > ? AND operation <= ? ORDER BY operation"
         for row, was, became in self._read(query, (since, until)):
             out[row] = out.get(row, (was, ""))[0], became
-        return [(row, was, became) for row, (was, became) in out.items() if was != became]
+        return [(row, was, became) for row, (was, became) in out.items() if turned_back or was != became]
 
     def last_change_of(self, row: int) -> int:
         """The last operation that changed a row that was ever changed."""

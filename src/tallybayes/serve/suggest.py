@@ -153,14 +153,16 @@ class Suggester:
         if self._audit is None or self._audit.read is not served.read:
             self._audit = _PoolAudit(self._desk)
         else:
-            self._audit.follow(journal.net_changes(self._audit.version, served.version), served.version)
+            changes = journal.net_changes(self._audit.version, served.version, turned_back=True)
+            self._audit.follow(changes, served.version)
         if self._making is not None and self._making.done():
             made, self._making = self._making, None
             self._placed = made.result()
         if self._placed is not None and self._placed.read is not served.read:
             self._placed = None
         if self._placed is not None and self._placed.version < served.version:
-            self._placed.follow(journal.net_changes(self._placed.version, served.version), served)
+            changes = journal.net_changes(self._placed.version, served.version, turned_back=True)
+            self._placed.follow(changes, served)
         if self._making is None and (self._placed is None or self._placed.lacks):
             self._making = Future()
             threading.Thread(target=_make, args=(self._desk, self._making), daemon=True).start()
@@ -278,8 +280,13 @@ class _PlacedPool:
             return
         names, moves, strange = self._scored.pool.names, list[tuple[int, str, int]](), False
         for row, was, became in changes:
-            counted = [(s[len(COUNTED) :], sign) for s, sign in ((was, -1), (became, 1)) if s.startswith(COUNTED)]
             at = self._number.get(row)
+            if (
+                was == became and at is not None
+            ):  # changed and changed back: by now, the pool was read in between or not
+                self._scored.open[at] = became == POOL and self._scored.pool.weights[at] > 0
+                continue
+            counted = [(s[len(COUNTED) :], sign) for s, sign in ((was, -1), (became, 1)) if s.startswith(COUNTED)]
             if at is None:
                 strange |= bool(counted)
                 continue
