@@ -1,11 +1,12 @@
 """Windows and change over time: exact, quick, safe on the disk, and how often a change is found where there is one.
 
-    python benchmarks/windows.py [exact] [speed] [kill] [level] [power] [river] [--runs 1000] [--rows 10000000]
+    python benchmarks/windows.py [exact] [speed] [kill] [level] [counts] [power] [river] [--runs 1000] [--rows 10000000]
 
 exact   random windows of random data, late rows, forgotten rows and decay among them: digests equal to counting anew
 speed   a day of rows by hour: one hour comes and one leaves, beside counting the window anew (processor time)
 kill    a process that adds rows to a folder is killed (SIGKILL) at random times: the folder has all or none of an add
 level   `tb.change` on rows that did not change: how often it says that something did
+counts  the same of the counts of four columns and the class, made without rows, so that many shapes can be tried
 power   one of 20 columns moves by 0.3 standard deviations: how often it is found, and named with its time
 river   sums that river takes back in floating point beside exact ones; needs river in the environment that runs this
 """
@@ -27,6 +28,8 @@ import numpy as np
 import pyarrow as pa
 
 import tallybayes as tb
+from tallybayes.model.joint.dependence import holm
+from tallybayes.selection.over_time.deals import chance_of_any
 
 DAY = 86_400
 
@@ -191,6 +194,44 @@ def level(runs: int, periods: int, each: int) -> float:
     return sum(bool(scanned(rng, periods, each)[0].changed) for _ in range(runs)) / runs
 
 
+FOUR = ("number", "ties", "two", "fifty")
+
+
+def counted(rng: np.random.Generator, kind: str, rows: np.ndarray) -> tuple[np.ndarray, int]:
+    """Counts of a column, periods × slots × classes, the last slot for missing values; how many are ordered."""
+    period = np.repeat(np.arange(len(rows)), rows)
+    n = len(period)
+    y = (rng.random(n) < 0.4).astype(int)
+    if kind == "number":  # 64 cells of about equal frequency
+        slot, slots = np.argsort(np.argsort(rng.normal(size=n) + 0.5 * y)) * 64 // n, 64
+    elif kind == "ties":
+        slot = rng.poisson(2.0 + y)
+        slots = int(slot.max()) + 1
+    elif kind == "two":
+        slot, slots = (rng.random(n) < 0.2 + 0.1 * y).astype(int), 2
+    else:
+        share = 1 / np.arange(1, 51)
+        slot, slots = (rng.choice(50, size=n, p=share / share.sum()) + y) % 50, 50
+    table = np.zeros((len(rows), slots + 1, 2))
+    np.add.at(table, (period, slot, y), 1.0)
+    return table, slots if kind in ("number", "ties") else 0
+
+
+def level_of_counts(runs: int, periods: int, each: int, uneven: bool = False) -> float:
+    """How often any of four columns or the class is said to change; uneven periods have up to thirty times the rows."""
+    rng, alarms = np.random.default_rng([8, periods, each]), 0
+    for _ in range(runs):
+        rows = np.full(periods, each)
+        if uneven:
+            shares = rng.permutation(np.geomspace(1, 30, periods))
+            rows = np.rint(shares / shares.mean() * each).astype(int)
+        tables = [counted(rng, kind, rows) for kind in FOUR]
+        tables.append((tables[-1][0].sum(axis=1)[:, :, None], 0))
+        p = holm([chance_of_any(table, ordered, len(tables)) for table, ordered in tables])
+        alarms += min(v for v in p if v is not None) < 0.05
+    return alarms / runs
+
+
 def power(runs: int, periods: int, each: int) -> tuple[float, float]:
     """How often the change is found, and how often named first, with its time."""
     rng, found, right = np.random.default_rng(2), 0, 0
@@ -234,11 +275,13 @@ def river(n: int = 20_000, window: int = 100) -> dict[str, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    names = ["exact", "speed", "kill", "level", "power", "river"]
+    names = ["exact", "speed", "kill", "level", "counts", "power", "river"]
     parser.add_argument("what", nargs="*", default=names, choices=names)
     parser.add_argument("--runs", type=int, default=1000)
     parser.add_argument("--rows", type=int, default=10_000_000)
-    parser.add_argument("--shapes", nargs="*", default=["2x1000", "12x500", "48x100"], help="PERIODSxROWS of each")
+    parser.add_argument(
+        "--shapes", nargs="*", default=["2x1000", "12x500", "24x200", "48x50"], help="PERIODSxROWS of each"
+    )
     given = parser.parse_args()
     warnings.simplefilter("ignore", tb.TallybayesWarning)
     if "exact" in given.what:
@@ -253,6 +296,12 @@ def main() -> None:
     shapes = [tuple(map(int, shape.split("x"))) for shape in given.shapes]
     for periods, each in shapes if "level" in given.what else ():
         print(f"level, {periods} periods of {each}: {level(given.runs, periods, each):.1%} of {given.runs:,} runs")
+    for periods, each in shapes if "counts" in given.what else ():
+        for uneven in (False, True):
+            share = level_of_counts(given.runs, periods, each, uneven)
+            print(
+                f"level of counts, {periods} {'uneven ' * uneven}periods of {each}: {share:.1%} of {given.runs:,} runs"
+            )
     for periods, each in shapes if "power" in given.what else ():
         found = power(given.runs, periods, each)
         print(f"power, {periods} periods of {each}: {found[0]:.1%}, column and time right {found[1]:.1%}")

@@ -8,7 +8,9 @@ import scipy.stats
 from strategies import ALL
 
 import tallybayes as tb
+from tallybayes.data.sources import open_source
 from tallybayes.model import posterior
+from tallybayes.selection.measure import left_out
 
 
 def table(rng: np.random.Generator, n: int) -> dict[str, np.ndarray]:
@@ -71,6 +73,30 @@ def test_counted_rows_are_scored_by_the_other_folds(model, rows) -> None:
     assert found.trained_on == "yes" and "tenth" in found.said_of
     held = tb.cross_validate(rows, model.schema, settings=model.settings)
     assert found.log_loss == pytest.approx(held["log_loss"]) and found.accuracy == pytest.approx(held["accuracy"])
+
+
+def test_what_was_chosen_by_rows_is_chosen_anew_without_those_that_are_scored(monkeypatch) -> None:
+    rng = np.random.default_rng(6)
+    rows = table(rng, 240) | {"a": rng.choice(list("pq"), 240), "b": rng.choice(list("rs"), 240)}
+    odd = (rows["a"] == "p") == (rows["b"] == "r")
+    rows["y"] = np.where(odd ^ (rng.random(240) < 0.1), "yes", "no")
+    fitted = tb.fit(rows, "y", progress=False)
+    assert "a × b" in fitted.beliefs
+
+    def by_thirds(labels: np.ndarray) -> dict[int, tb.Model]:
+        source = open_source({**rows, "y": labels}, target="y").repeatable()
+        schema = fitted.tally.schema
+        return left_out._models_by_fold(fitted, source, schema, lambda read, start: (read.rows + start) % 3)
+
+    first = np.arange(240) % 3 == 0
+    turned = np.where(first, np.where(rows["y"] == "yes", "no", "yes"), rows["y"])
+    known, other = by_thirds(rows["y"]), by_thirds(turned)
+    assert known[0].tally.digest == other[0].tally.digest and known[0].settings == other[0].settings
+    assert known[1].settings != other[1].settings and known[0].settings != fitted.settings
+    assert known[0].tally.rows == 160 and "a × b" in known[0].beliefs and "a × b" not in other[1].beliefs
+    monkeypatch.setattr(left_out, "_OF_FEW", ((500, 3),))
+    found = fitted.importance(rows)
+    assert "a model fitted without its third" in found.said_of and found["a × b"].log_loss[0] > 0.2
 
 
 def test_bits_need_no_rows_and_are_those_of_the_report(model, rows) -> None:

@@ -1,6 +1,7 @@
 """Change over time: found, named and dated; level and power; each period judged by the model before it."""
 
 import sys
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -8,8 +9,9 @@ import pytest
 from strategies import ALL
 
 import tallybayes as tb
+from tallybayes.model.joint import two_samples
 from tallybayes.model.joint.two_samples import chance_of, chances_along
-from tallybayes.selection.over_time import scan
+from tallybayes.selection.over_time import deals, scan
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
 
@@ -24,6 +26,72 @@ def test_all_times_at_once_are_each_by_itself(ordered, shape):
     before = np.cumsum(table, axis=0)[:-1]
     each = [chance_of(np.stack([first, table.sum(axis=0) - first]), ordered) for first in before]
     np.testing.assert_allclose(chances_along(table, ordered), each, rtol=1e-9, atol=1e-13)
+
+
+def test_many_values_need_no_kernel(monkeypatch):
+    rng = np.random.default_rng(1)
+    table = rng.poisson(0.7, (6, 40, 2)).astype(np.float64)
+    before = np.cumsum(table, axis=0)[:-1]
+    each = [chance_of(np.stack([first, table.sum(axis=0) - first])) for first in before]
+    monkeypatch.setattr(two_samples, "MOST_SLOTS", 30)
+    pearson = [chance_of(np.stack([first, table.sum(axis=0) - first])) for first in before]
+    found = two_samples.chances_by_moments(before, table.sum(axis=0))
+    np.testing.assert_allclose(found, pearson, rtol=1e-9)
+    assert np.abs(np.array(each) - pearson).max() > 0.01
+
+
+def small_windows() -> tuple[tb.Windows, np.ndarray]:
+    """Two values and two classes over three periods of four rows, and the table of them."""
+    table = np.zeros((3, 3, 2))  # the last slot is for missing values
+    table[:, :2] = [[[2, 2], [0, 0]], [[2, 0], [1, 1]], [[0, 0], [2, 2]]]
+    rows = {
+        "x": [v for period in table for v, n in zip("ab", period, strict=False) for _ in range(round(n.sum()))],
+        "y": [c for period in table for n in period for c, k in zip("pq", n, strict=True) for _ in range(round(k))],
+        "t": np.repeat([1, 2, 3], 4).tolist(),
+    }
+    windows = tb.Windows(tb.Schema([tb.Column("x", "category")], target="y"), by="number", time="t")
+    windows.add(rows)
+    return windows, table
+
+
+def test_p_is_the_share_of_all_ways_to_deal_the_rows_out_that_show_as_much():
+    """12! / (4!)³ = 34,650 ways; Cauchy's quantiles alone say twice that share."""
+    windows, table = small_windows()
+    what = np.repeat(np.arange(6), table.sum(axis=0).ravel().astype(int))
+    ways = [
+        [first, second]
+        for first in combinations(range(12), 4)
+        for second in combinations([i for i in range(12) if i not in first], 4)
+    ]
+    period = np.full((len(ways), 12), 2)
+    for at in (1, 0):
+        np.put_along_axis(period, np.array([way[at] for way in ways]), at, axis=1)
+    dealt = np.stack([[(what == cell)[None] & (period == k) for cell in range(6)] for k in range(3)]).sum(axis=-1)
+    dealt = np.moveaxis(dealt, -1, 0).reshape(-1, 3, 3, 2).astype(np.float64)
+    figures = deals._shown(np.cumsum(dealt, axis=1)[:, :-1], table.sum(axis=0), 0)
+    own = deals._shown(np.cumsum(table, axis=0)[None, :-1], table.sum(axis=0), 0)[0]
+    share = np.mean(figures <= own * (1 + 1e-9))
+    assert len(ways) == 34_650 and 0.005 < share < 0.1
+    assert tb.change(windows)["x"].p_value == pytest.approx(share, rel=0.5)
+
+
+def test_the_tail_is_never_thinner_than_the_figure_and_goes_on():
+    rng = np.random.default_rng(0)
+    uniform, heavy = rng.random(4000), rng.random(4000) ** 2  # P(u² ≤ x) = √x
+    for x in (1e-3, 1e-6, 1e-12):
+        assert x / 1.5 < deals._by_tail(uniform, x) < 30 * x**0.9
+        assert x**0.65 < deals._by_tail(heavy, x) < x**0.35
+    assert deals._by_tail(rng.random(4000) ** 0.2, 1e-6) > 1e-8  # a tail that seems to end, at 1e-30, is not believed
+    assert 0 < deals._by_tail(uniform, 0.0) < 1e-200
+
+
+def test_of_very_many_rows_some_are_dealt_in_the_same_shares(monkeypatch):
+    rng = np.random.default_rng(4)
+    table = rng.multinomial(40_000, np.full(6 * 8, 1 / 48), size=1)[0].reshape(6, 8, 1).astype(np.float64)
+    table[3:, 0] += 70
+    found = deals.chance_of_any(table, 8, 5)
+    monkeypatch.setattr(deals, "_MOST_ROWS", 100_000)
+    assert 1e-5 < found < 0.2 and found == pytest.approx(deals.chance_of_any(table, 8, 5), rel=1.0)
 
 
 def test_a_change_is_found_named_and_dated():
@@ -87,10 +155,10 @@ def test_combined_p_values_are_between_the_smallest_and_bonferronis():
     rng = np.random.default_rng(0)
     p = rng.random((7, 400)) ** 4
     p = p[:, p.min(axis=0) < 0.01]
-    found = scan.combined(p)
+    found = deals.combined(p)
     assert p.shape[1] > 200 and (found <= 1.2 * 7 * p.min(axis=0)).all() and (found >= 0.99 * p.min(axis=0)).all()
-    assert np.isfinite(scan.combined(np.array([[0.0], [1.0]]))).all()
-    assert scan.combined(np.array([[0.0], [0.0]]))[0] < 1e-290 and scan.combined(np.ones((3, 1)))[0] == 1.0
+    assert np.isfinite(deals.combined(np.array([[0.0], [1.0]]))).all()
+    assert deals.combined(np.array([[0.0], [0.0]]))[0] < 1e-290 and deals.combined(np.ones((3, 1)))[0] == 1.0
 
 
 def test_a_picture_has_the_columns_and_the_time():
@@ -133,11 +201,19 @@ def test_each_period_is_judged_by_the_model_before_it():
 
 
 @pytest.mark.skipif(not ALL, reason="a thousand runs")
-@pytest.mark.parametrize(("periods", "each"), [(2, 1000), (12, 500)])
+@pytest.mark.parametrize(("periods", "each"), [(2, 1000), (12, 500), (24, 200), (48, 50)])
 def test_the_level_is_kept_and_a_change_is_found(periods, each):
     assert 0.03 <= benchmark.level(1000, periods, each) <= 0.07
     found, right = benchmark.power(200, periods, each)
     assert found >= 0.9 and right >= 0.9
+
+
+@pytest.mark.skipif(not ALL, reason="thousands of tables")
+@pytest.mark.parametrize(
+    ("periods", "each", "uneven"), [(2, 50, False), (6, 200, True), (24, 50, True), (48, 50, False)]
+)
+def test_the_level_is_kept_with_any_number_of_periods_and_few_rows(periods, each, uneven):
+    assert 0.03 <= benchmark.level_of_counts(1000, periods, each, uneven) <= 0.07
 
 
 @pytest.mark.skipif(not ALL, reason="a thousand windows, a hundred kills")

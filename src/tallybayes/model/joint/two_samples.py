@@ -49,19 +49,28 @@ def chance_of(table: Floats, ordered: int = 0) -> float:
 
 
 def chances_along(table: Floats, ordered: int = 0) -> Floats:
-    """`chance_of` the tallies before and after every place between two of many, those in their order.
-
-    The kernel of a stratum and its sums rest on all rows together, which are the same wherever they are parted.
-    """
+    """`chance_of` the tallies before and after every place between two of many, those in their order."""
     before = np.cumsum(table, axis=0)[:-1]
     total = table.sum(axis=0)
     used = total > 0
     if used.sum(axis=0).max(initial=0) <= 2 or len(used) > MOST_SLOTS or total.sum() <= FEW_ROWS:
         return np.array([chance_of(np.stack([first, total - first]), ordered) for first in before])
+    return chances_by_moments(before, total, ordered)
+
+
+def chances_by_moments(before: Floats, total: Floats, ordered: int = 0) -> Floats:
+    """p by the gamma curve alone, of any number of first tallies × slots × strata that the same rows were dealt to.
+
+    The kernel of a stratum and its sums rest on all rows together, `total`, whichever of them are in the first tally.
+    """
     place, rows, found, graphs, parted = [], [], [], [], []
+    used = total > 0
     for s in np.flatnonzero(used.sum(axis=0) > 1).tolist():
-        stratum = _Stratum(np.stack([total[:, s], 0 * total[:, s]]), ordered)
-        first = before[:, used[:, s], s]
+        there = used[:, s]
+        stratum = (_Stratum if len(used) <= MOST_SLOTS else _ManyValues)(
+            np.stack([total[:, s], 0 * total[:, s]]), ordered
+        )
+        first = before[:, there, s]
         n = first.sum(axis=1)
         at = np.flatnonzero((n > 0) & (n < stratum.rows))
         place.append(at)
@@ -69,7 +78,7 @@ def chances_along(table: Floats, ordered: int = 0) -> Floats:
         parted.append(np.stack([n[at], stratum.rows - n[at]]))
         found.append(stratum.statistic(first[at], n[at]))
         graphs.append(np.repeat(stratum.graphs()[:, None], len(at), axis=1))
-    if not place:
+    if not sum(map(len, place)):
         return np.ones(len(before))
     every, question = np.concatenate(rows), np.concatenate(place)
     sides = invariants(np.concatenate(parted, axis=1).ravel(), np.tile(np.arange(len(every)), 2), every)
@@ -115,6 +124,25 @@ class _Stratum:
         triangle = float(np.sum((by_rows @ by_rows) * by_rows.T))
         each = [n @ own, n @ own**2, n @ square @ n, n @ own**3, n @ (square * w) @ n, triangle]
         return np.array([*each, (n * own) @ (square @ n), (n * own) @ w @ (n * own)])
+
+
+class _ManyValues(_Stratum):
+    """A stratum of so many values that Pearson's statistic is asked, whose kernel need not be written out."""
+
+    def __init__(self, counts: Floats, ordered: int) -> None:
+        self.counts = counts[:, counts.any(axis=0)]
+        self.n = self.counts.sum(axis=0)
+        self.rows = float(self.n.sum())
+
+    def statistic(self, first: Floats, n: Floats | None = None) -> Floats:
+        """(N − 1) · [Σ a²/(n_a · n) − 1], as the kernel 1/share would say."""
+        n = np.asarray(self.counts[0].sum() if n is None else n)
+        form = (first * first) @ (1 / self.n) - n * n / self.rows
+        return np.asarray((self.rows - 1) * form * (1 / n + 1 / (self.rows - n)))
+
+    def graphs(self) -> Floats:
+        """The sums over rows of which value each holds."""
+        return invariants(self.n, np.zeros(len(self.n), dtype=np.int64), np.array([self.rows]))[:, 0]
 
 
 def _along_a_line(n: Floats) -> Floats:

@@ -4,9 +4,10 @@ bits    mean over rows of Σ P(class given value) · log₂ P(class given value)
         the prior
 loss    mean over rows of −log P(right class) without the column, less the same with it
 
-A score is a sum, so a column is left out by subtracting what it said: nothing is fitted or permuted. A pair goes with
-either of its columns. Rows that the model was counted from are scored by models of the other folds, since a column of
-noise fits them, too. Differences are taken row by row, and their mean has Student's interval.
+A score is a sum, so a column is left out by subtracting what it said: no model is made without it, and nothing is
+permuted. A pair goes with either of its columns. Rows that the model was counted from are scored by models of the other
+folds, since a column of noise fits them, too; where settings were fitted to them, those models are fitted anew.
+Differences are taken row by row, and their mean has Student's interval.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from ...model.model import Model
 from ...model.odds import class_counts, counted_cells
 from ...tally.overlap import ALL, NO_SIGN, NONE, SOME, overlap
 from ...tally.tally import Tally
-from .left_out import FOLDS, Figure, LeftOut, bits_of, by_folds, folds_for, pieces
+from .left_out import Figure, LeftOut, bits_of, by_folds, fitted_to_rows, folds_for, pieces
 
 CHANCE, WITHOUT, UNUSED = "not beyond chance", "better without", "not used"
 
@@ -133,7 +134,8 @@ def importance(model: Model, data: Any = None, y: Any = None, *, weights: Any = 
     """What each column of a model is worth: bits that it says alone, and what is lost without it on labelled rows.
 
     Rows should be those that the model has not seen. If they are exactly the rows that it was counted from, each is
-    scored by counts without its tenth of them. Without rows there are only bits, by what was counted.
+    scored by counts without its tenth of them, or, of a model whose settings were fitted to rows, by a fit without its
+    tenth (from 500 rows on fifth, from 2,000 third). Without rows there are only bits, by what was counted.
 
     >>> import tallybayes as tb
     >>> rows = {"Sky": ["sunny", "rainy"] * 20, "Wind": ["no", "no", "yes", "yes"] * 10, "Play": ["yes", "no"] * 20}
@@ -156,15 +158,16 @@ def importance(model: Model, data: Any = None, y: Any = None, *, weights: Any = 
     if not sums.labelled:
         said = f"{canon.many(sums.rows, 'row')} without a label that the model knows: bits alone"
     elif whole:
-        said = f"the {canon.many(sums.labelled, 'row')} that the model was counted from, each scored without its " + (
-            "tenth of them" if folds_for(model) == FOLDS else "third of them, corrections fitted anew"
-        )
+        part = {3: "third", 5: "fifth"}.get(folds_for(model, sums.labelled), "tenth")
+        by = "by a model fitted " if fitted_to_rows(model) else ""
+        said = f"the {canon.many(sums.labelled, 'row')} that the model was counted from, each scored {by}without its "
+        said += f"{part} of them"
     elif trained in ("yes", "partly"):
         some = "from which" if trained == "yes" else "from some of which"
         said = f"{canon.many(sums.labelled, 'given row')}, {some} the model has learnt, which flatters"
     else:
         said = f"{canon.many(sums.labelled, 'given row')}, taken as rows that the model has not seen"
-    losses = by_folds(own, source) if whole else sums
+    losses = by_folds(own, source, sums.labelled) if whole else sums
     same = _copies(model, source)
     each = [
         ColumnImportance(

@@ -1,12 +1,13 @@
 """What labelled rows lose without a column: it is left out of the sum of each row by subtracting what it said.
 
 Of every difference only sums are kept, so that memory does not grow with the rows. Rows that a model was counted from
-are scored by models of the other folds.
+are scored by models of the other folds: by subtraction, or, where rows have chosen anything but the counts, by fitting
+all of it anew, since the families, weights and pairs that were best on some rows look better on them than on others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import reduce
 
@@ -19,12 +20,11 @@ from ...data import encode
 from ...data.blocks import Block
 from ...data.schema import Schema
 from ...data.sources import WEIGHTS, Batch, Source
-from ...families.settings import Settings
 from ...model import posterior
 from ...model.estimate import estimate
 from ...model.model import Model
 from ...tally.together import together
-from ..choose.chosen import recalibrated
+from ..choose.again import fit_again
 from ..folds import Assign, count_folds
 from ..parts import Plan
 from ..splits import row_hashes
@@ -33,7 +33,8 @@ from .refit import Truth
 
 LEVEL = 0.95
 _ROWS = 1 << 14  # scored at once
-FOLDS, REFITTED = 10, 3  # by subtraction alone, and where corrections are fitted anew
+FOLDS, REFITTED = 10, 3  # by subtraction alone, and where models are fitted anew; but
+_OF_FEW = ((500, 10), (2000, 5))  # of fewer rows a third would be missed: (rows below which, folds)
 
 Figure = tuple[float, float, float]  # and its lower and upper bound
 
@@ -141,8 +142,9 @@ class LeftOut:
         differences = nothing.differences
         joint = sum(said.values(), np.tile(model.start, (len(labels), 1)))
         loss, hit = _judged(model, joint, labels)
+        goes = self.goes if model is self.model else _goes_with(model)
         for i, name in enumerate(self.model.beliefs):
-            gone = [n for n in self.goes[name] if n in said]
+            gone = [n for n in goes.get(name, ()) if n in said]
             if not gone:
                 continue
             with np.errstate(invalid="ignore"):
@@ -201,14 +203,17 @@ def pieces(source: Source) -> Iterator[Batch]:
         yield from batch.cut(_ROWS)
 
 
-def folds_for(model: Model) -> int:
-    """Corrections are as many as counts and have seen all rows, so they are fitted anew for each of a few folds."""
-    return REFITTED if _fitted(model) else FOLDS
+def folds_for(model: Model, rows: int) -> int:
+    """How many folds the rows that a model was counted from are dealt into."""
+    if not fitted_to_rows(model):
+        return FOLDS
+    return next((folds for most, folds in _OF_FEW if rows < most), REFITTED)
 
 
-def _fitted(model: Model) -> bool:
-    """Whether there are corrections that rows have fitted; those of counted weights are made anew of any counts."""
-    return bool(model.settings.corrections) and together(model.schema) is None
+def fitted_to_rows(model: Model) -> bool:
+    """Whether rows had a say in the settings, not the counts alone; counted weights are made anew of any counts."""
+    settings = model.settings
+    return (settings.calibrated is not None or bool(settings.corrections)) and together(model.schema) is None
 
 
 def _mostly_repeated(source: Source, schema: Schema) -> bool:
@@ -228,29 +233,24 @@ def _numbered(source: Source) -> Iterator[tuple[int, Batch]]:
         start += batch.rows
 
 
-def _settings_by_fold(
-    model: Model, source: Source, schema: Schema, assign: Assign, folds: Sequence[int]
-) -> Iterator[tuple[int, Settings]]:
-    if not _fitted(model):
-        yield from ((k, model.settings) for k in folds)
-        return
-    truth = Truth.of(source, schema)
+def _models_by_fold(model: Model, source: Source, schema: Schema, assign: Assign) -> dict[int, Model]:
+    """For each fold that is scored a model that has not seen it."""
+    if not fitted_to_rows(model):
+        folded = count_folds(source, schema, assign)
+        return {k: estimate(folded.training(k), model.settings) for k in folded.scored()}
+    truth, fit = Truth.of(source, schema), fit_again(model)
     fold = truth.folds(source, schema, assign)
-    for k in folds:
-        yield k, recalibrated(truth.of_source(source, fold != k), schema, model.settings)
+    parts = np.unique(fold[fold >= 0]).tolist()
+    return {k: fit(truth.of_source(source, (fold >= 0) & (fold != k))) for k in parts if len(parts) > 1}
 
 
-def by_folds(own: LeftOut, source: Source) -> Sums:
-    """The sums over all labelled rows, each scored by a model that was counted without its fold."""
+def by_folds(own: LeftOut, source: Source, rows: int) -> Sums:
+    """The sums over all labelled rows, each scored by a model that was made without its fold."""
     assert own.model.tally is not None
     schema = own.model.tally.schema
-    plan = Plan(folds_for(own.model), stratify=_mostly_repeated(source, schema))
+    plan = Plan(folds_for(own.model, rows), stratify=_mostly_repeated(source, schema))
     assign, _ = plan.assign(source, schema.target)
-    folded = count_folds(source, schema, assign)
-    models = {
-        k: estimate(folded.training(k), chosen)
-        for k, chosen in _settings_by_fold(own.model, source, schema, assign, folded.scored())
-    }
+    models = _models_by_fold(own.model, source, schema, assign)
     numbers = {k: _numbers(m) for k, m in models.items()}
 
     def scored(item: tuple[int, Batch]) -> Sums:
@@ -261,11 +261,15 @@ def by_folds(own: LeftOut, source: Source) -> Sums:
         for k in np.unique(folds).tolist():
             if k not in models:
                 continue
-            at = np.flatnonzero(folds == k)
-            said = weighted_parts(models[k], {n: b.take(at) for n, b in blocks.items()})
+            at, model = np.flatnonzero(folds == k), models[k]
+            if model.schema is schema:
+                asked = {n: b.take(at) for n, b in blocks.items()}
+            else:  # it has pairs of its own
+                asked = encode.bags(model._read(batch.take(read.rows[at])))
+            said = weighted_parts(model, asked)
             labels = np.array([numbers[k].get(c, -1) for c in read.classes] or [-1], dtype=np.int64)[read.labels[at]]
             w = np.ones(len(at)) if read.weights is None else read.weights[at]
-            out = out + own.lost(models[k], said, labels, w, len(at))
+            out = out + own.lost(model, said, labels, w, len(at))
         return out
 
     return reduce(Sums.__add__, threads.each(scored, _numbered(source)), own.nothing)

@@ -1,12 +1,10 @@
 """When did it change, and what: every column parted at every time between two periods.
 
-    p of a column = P(Cauchy > mean of cot(π·p))    over all times, of its values over all classes and within each
-
-Each p is that of two samples (`model.joint.two_samples`): how often chance alone parts the rows before a time from
-those after it as far, if every row could as well have come in any other period. Neighbouring times part almost the same
-rows, so to multiply by their number would cost power. The mean of cot(π·p) has a Cauchy law in its tail however its
-terms hang together (Liu and Xie, 2020): p is right where times tell the same, and where they tell different things.
-Columns are then corrected by Holm's method. The level was measured: see docs/windows.md.
+Each p at a time is that of two samples (`model.joint.two_samples`): how often chance alone parts the rows before it
+from those after it as far, if every row could as well have come in any other period. Of a column all times are asked,
+over all classes and within each; neighbouring times part almost the same rows, so to multiply by their number would
+cost power. How often chance alone shows as much at any of them is had by dealing the rows out (`deals`). Columns are
+then corrected by Holm's method. The level was measured: see docs/windows.md.
 """
 
 from __future__ import annotations
@@ -27,12 +25,12 @@ from ...model.joint.shift import Gap, shift
 from ...model.joint.side_by_side import FINE, SideBySide
 from ...model.joint.two_samples import chances_along
 from ...tally.windows import Windows
+from .deals import LEAST, chance_of_any, combined
 
 if TYPE_CHECKING:
     from ...explain.plots import PeriodsDisplay
 
 _MOST_TIMES = 64  # that rows are parted at, evenly by rows; then those between the likeliest two, to name the time
-_LEAST, _MOST = 1e-300, 0.9  # p-values as they are combined: one that is nearly 1 must not outweigh all others
 _DRAWN = 6  # columns of a picture
 
 
@@ -105,7 +103,7 @@ class Changes(Shown):
         from ...explain.plots import PeriodsDisplay
 
         shown = [c for c in self.columns if c.p_at][:_DRAWN]
-        curves = {c.column: (c.times, [-np.log10(max(p, _LEAST)) for p in c.p_at]) for c in shown}
+        curves = {c.column: (c.times, [-np.log10(max(p, LEAST)) for p in c.p_at]) for c in shown}
         marks = [(c.column, c.when) for c in self.changed if c in shown]
         tested = sum(c.p_value is not None for c in self.columns)
         bar = -np.log10(LEVEL / max(tested, 1))
@@ -157,8 +155,8 @@ def change(windows: Windows, *, start: Any = None, end: Any = None) -> Changes:
             f"{many(len(numbers), 'period')} with rows, so that there is no time between two of them",
             hint="give windows of at least two periods, or tell shorter ones apart.",
         )
-    each = _Scan(windows, numbers)
     asked = [c for c in windows.schema.counted if windows.time not in c.inputs]
+    each = _Scan(windows, numbers, 1 + len(asked))
     found = [each.target(), *(each.column(c.name, c.kind) for c in asked)]
     corrected = holm([c.p_value for c in found])
     found = [replace(c, p_corrected=p) for c, p in zip(found, corrected, strict=True)]
@@ -170,8 +168,8 @@ def change(windows: Windows, *, start: Any = None, end: Any = None) -> Changes:
 class _Scan:
     """The periods side by side."""
 
-    def __init__(self, windows: Windows, numbers: Sequence[int]) -> None:
-        self.windows, self.numbers = windows, numbers
+    def __init__(self, windows: Windows, numbers: Sequence[int], questions: int) -> None:
+        self.windows, self.numbers, self.questions = windows, numbers, questions
         self.side = SideBySide([windows.between(k, k + 1, keep=False) for k in numbers])
         self.stops = _even(self.side.weights.sum(axis=1))
 
@@ -199,7 +197,7 @@ class _Scan:
         within = len(p) > 1 and bool(p[1, best] < p[0, best])
         at = self._refined(tables, on_line, best)
         times = tuple(names[i] for i in self.stops)
-        whole = float(combined(p.reshape(-1, 1))[0])
+        whole = chance_of_any(_joined(tables[-1], self.stops), on_line, self.questions)
         return ColumnChange(
             name, kind, names[at], names[at - 1], whole, times=times, p_at=tuple(both.tolist()), within=within
         )
@@ -236,22 +234,9 @@ def _joined(table: Floats, stops: Sequence[int]) -> Floats:
     return np.asarray(np.add.reduceat(table, [0, *stops], axis=0))
 
 
-def combined(p: Floats) -> Floats:
-    """One p for several, along the first axis: their mean as Cauchy's quantiles.
-
-    >>> combined(np.array([[0.01], [0.01]])).round(6).tolist(), combined(np.array([[0.01], [0.5]])).round(3).tolist()
-    ([0.01], [0.02])
-    """
-    least = p.min(axis=0)
-    mean = np.mean(1 / np.tan(np.pi * np.clip(p, _LEAST, _MOST)), axis=0)
-    with np.errstate(divide="ignore"):
-        found = np.where(mean > 0, np.arctan(1 / mean) / np.pi, 0.5 - np.arctan(mean) / np.pi)
-    return np.asarray(np.where(least > _MOST, least, found))
-
-
 def _likeliest(p: Floats, table: Floats) -> int:
     """The time of the smallest p; of those too small to be told apart, the one that Pearson's X² is largest at."""
-    least = np.flatnonzero(p <= max(float(p.min()), 2 * _LEAST))
+    least = np.flatnonzero(p <= max(float(p.min()), 2 * LEAST))
     if len(least) == 1:
         return int(least[0])
     total = table.sum(axis=0)

@@ -11,7 +11,6 @@ their scores by about 1/rows, and is left out here so that one pass does for all
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -20,17 +19,13 @@ import numpy as np
 
 from ...base import canon
 from ...base.arrays import Floats, Ints
-from ...base.errors import DataError, SettingsError, TallybayesWarning
-from ...data.schema import Schema
+from ...base.errors import DataError, SettingsError
 from ...data.sources import Source, open_source
-from ...families.settings import Settings
 from ...model.model import Model
 from ...model.sets import END, PredictionSets, strangeness
 from ...tally.overlap import NO_SIGN, NONE, overlap
 from ...tally.tally import Tally
-from ..choose.fit import fit
-from ..choose.ladder import CORRECTIONS, TEMPERATURE
-from ..choose.words import CHARACTERS, PAIRS_OF_WORDS
+from ..choose.again import fit_again
 from ..folds import HeldOut, count_folds
 from ..leave_one_out import has_closed_forms, leave_one_out
 from ..measure.cross_validate import LEAVE_ONE_OUT
@@ -127,45 +122,15 @@ def _held_back(model: Model, source: Source, counted: Tally) -> PredictionSets:
     return PredictionSets.of(model, *strange_rows(model, source, model.classes), "rows held back")
 
 
-def _as_given(schema: Schema, pairs: Any) -> Schema:
-    """The schema without the gaps, pairs and further readings of texts that a fit adds, to be found anew."""
-    texts = [c.name for c in schema.counted if c.text is not None]
-    further = {f"{name} ({what})" for name in texts for what in (PAIRS_OF_WORDS, CHARACTERS)}
-    kept = [c for c in schema.columns if c.of is None or (len(c.of) == 2 and not pairs)]  # those that were named stay
-    return schema._with(columns=[c for c in kept if c.name not in further])
-
-
-def _tried(model: Model) -> dict[str, Any]:
-    """How a fit was asked to choose, by the forms whose losses it has noted."""
-    settings, calibrated = model.settings, model.settings.calibrated
-    forms = () if calibrated is None else tuple(calibrated.losses)
-    further = ("and pairs", PAIRS_OF_WORDS, CHARACTERS)
-    form: bool | str = True if any(CORRECTIONS in f for f in forms) or not forms else "weights"
-    return {
-        "calibrate": "isotonic" if settings.isotonic is not None else True if forms == (TEMPERATURE,) else form,
-        "effort": "quick" if forms == (TEMPERATURE,) else "default",
-        "pairs": "auto" if any(f.endswith(further) for f in forms) else False,
-        "gaps": any(c.kind == "gap" for c in model.schema.counted),
-    }
-
-
-def _not_learnt(settings: Settings) -> Settings:
-    """The settings as far as a fit does not choose them."""
-    return Settings(prior=settings.prior, unseen=settings.unseen, floor=settings.floor, predictive=settings.predictive)
-
-
 def _fitted_anew(model: Model, source: Source, folds: int, seed: int) -> PredictionSets:
-    tried = _tried(model)
-    schema, base, plain = model.schema, _not_learnt(model.settings), _as_given(model.schema, tried["pairs"])
+    schema, fitted_to = model.schema, fit_again(model)
     truth = Truth.of(source, schema)
     plan = Plan(min(folds, len(truth.rows)), stratify=True, seed=seed)
     fold = truth.folds(source, schema, plan.assign(source, schema.target)[0])
     strange = np.zeros((len(fold), len(model.classes)))
     for k in np.unique(fold).tolist():
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", TallybayesWarning)  # what the first fit said is not said again
-            fitted = fit(truth.of_source(source, fold != k), schema=plain, settings=base, progress=False, **tried)
-            strange[fold == k] = strange_rows(fitted, truth.of_source(source, fold == k), model.classes)[0]
+        fitted = fitted_to(truth.of_source(source, fold != k))
+        strange[fold == k] = strange_rows(fitted, truth.of_source(source, fold == k), model.classes)[0]
     number = {str(canon.text(c)): i for i, c in enumerate(model.classes)}
     labels = np.array([number[c] for c in truth.names], dtype=np.int64)[truth.labels]
     return PredictionSets.of(model, strange, labels, f"each left out with one of {plan.folds} folds, fitted anew")

@@ -1,0 +1,61 @@
+"""A fit on other rows, asked for as a model was: everything that rows had a say in is chosen by these rows alone.
+
+Who judges a fitted model by rows that it has learnt from needs one that has not. Counts subtract, and corrections can
+be fitted anew, but which families, weights, pairs and readings of texts there are was chosen by all rows, too, and what
+was chosen as the best of many looks better on the rows that it was chosen by.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from ...base.errors import TallybayesWarning
+from ...data.schema import Schema
+from ...data.sources import Source
+from ...families.settings import Settings
+from ...model.model import Model
+from .fit import fit
+from .ladder import CORRECTIONS, TEMPERATURE
+from .words import CHARACTERS, PAIRS_OF_WORDS
+
+
+def fit_again(model: Model) -> Callable[[Source], Model]:
+    """What makes a model of other rows as this one was made; what the first fit said is not said again."""
+    tried = _tried(model)
+    base, plain = _not_learnt(model.settings), _as_given(model.schema, tried["pairs"])
+
+    def fitted(rows: Source) -> Model:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", TallybayesWarning)
+            return fit(rows, schema=plain, settings=base, progress=False, **tried)
+
+    return fitted
+
+
+def _as_given(schema: Schema, pairs: Any) -> Schema:
+    """The schema without the gaps, pairs and further readings of texts that a fit adds, to be found anew."""
+    texts = [c.name for c in schema.counted if c.text is not None]
+    further = {f"{name} ({what})" for name in texts for what in (PAIRS_OF_WORDS, CHARACTERS)}
+    kept = [c for c in schema.columns if c.of is None or (len(c.of) == 2 and not pairs)]  # those that were named stay
+    return schema._with(columns=[c for c in kept if c.name not in further])
+
+
+def _tried(model: Model) -> dict[str, Any]:
+    """How a fit was asked to choose, by the forms whose losses it has noted."""
+    settings, calibrated = model.settings, model.settings.calibrated
+    forms = () if calibrated is None else tuple(calibrated.losses)
+    further = ("and pairs", PAIRS_OF_WORDS, CHARACTERS)
+    form: bool | str = True if any(CORRECTIONS in f for f in forms) or not forms else "weights"
+    return {
+        "calibrate": "isotonic" if settings.isotonic is not None else True if forms == (TEMPERATURE,) else form,
+        "effort": "quick" if forms == (TEMPERATURE,) else "default",
+        "pairs": "auto" if any(f.endswith(further) for f in forms) else False,
+        "gaps": any(c.kind == "gap" for c in model.schema.counted),
+    }
+
+
+def _not_learnt(settings: Settings) -> Settings:
+    """The settings as far as a fit does not choose them."""
+    return Settings(prior=settings.prior, unseen=settings.unseen, floor=settings.floor, predictive=settings.predictive)
