@@ -99,6 +99,30 @@ def test_a_cluster_counts_what_one_machine_counts(frame, schema, local):
         tb.count(frame, schema, engine="duckdb")
 
 
+@pytest.mark.filterwarnings("ignore::tallybayes.TallybayesWarning")
+def test_weights_worked_out_of_counts_are_the_same_from_a_cluster_and_forget_there(spark):
+    rng = np.random.default_rng(8)
+    y = rng.integers(0, 3, 400)
+    both = rng.integers(0, 4, 400)  # which several columns repeat
+    rows = pa.table({
+        "y": [f"class {c}" for c in y.tolist()],
+        "value": pa.array([f"v{v}" for v in (both + y * (rng.random(400) < 0.4)).tolist()], mask=rng.random(400) < 0.1),
+        "again": [f"w{v}" for v in np.where(rng.random(400) < 0.7, both, 5).tolist()],
+        "number": pa.array(both + y + rng.normal(0, 0.5, 400).round(2), mask=rng.random(400) < 0.1),
+    })  # fmt: skip
+    model = tb.fit(rows, "y", calibrate="counted")
+    assert model.settings.corrections
+    gone = pa.array(rng.random(400) < 0.3)
+    frame, some = (spark.createDataFrame(t).repartition(3) for t in (rows, rows.filter(gone)))
+    there = tb.count(frame, model.schema)
+    assert there.digest == model.tally.digest
+    assert there.model().settings.corrections == model.settings.corrections
+    less = model.forget(some)
+    again = tb.count(rows.filter(pc.invert(gone)), schema=less.schema).model(model.settings)
+    assert less.tally == again.tally and less.settings.corrections == again.settings.corrections
+    assert np.array_equal(less.log_joint(rows), again.log_joint(rows))
+
+
 def test_a_cluster_counts_by_period_what_one_machine_counts(spark, frame, table, schema):
     local, there = (tb.Windows(schema.with_column("whole", kind="ignore"), by="number", time="whole") for _ in range(2))
     keep = pc.is_valid(table["whole"])
