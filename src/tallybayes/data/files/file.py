@@ -113,7 +113,7 @@ class Options:
         """How much of a CSV is parsed at once: some are read, parsed and counted at a time, each of them several times
         as large by then.
         """
-        return max(self.memory // (22 * max(threads(), 2)), 1 << 20)
+        return max(self.memory // (32 * max(threads(), 2)), 1 << 20)
 
     @property
     def longest_line(self) -> int:
