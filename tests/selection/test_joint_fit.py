@@ -18,8 +18,9 @@ from tallybayes.exact.kernels import gate
 from tallybayes.families.blend import bounded
 from tallybayes.families.smoothing import BackOff, Laplace
 from tallybayes.selection.choose.columns import Category, DealtRows, Number, all_entries, back_off, cells_for
+from tallybayes.selection.choose.forms import merged
 from tallybayes.selection.choose.joint import Dense, Joint, Solution, against_first, both_classes, posterior
-from tallybayes.selection.choose.ladder import Ladder, Problem, coded_pairs, merged
+from tallybayes.selection.choose.ladder import Ladder, Problem, coded_pairs
 from tallybayes.selection.choose.pairs import ColumnPair
 from tallybayes.selection.choose.penalised import Pull, _Packed, fitted, tempered
 from tallybayes.selection.choose.placed import ShortTables

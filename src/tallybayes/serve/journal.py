@@ -208,11 +208,7 @@ class Journal(JournalFile):
         return self._read(query, (operation, after, limit))
 
     def net_changes(self, since: int, until: int = MOST_ID, *, turned_back: bool = False) -> list[tuple[int, str, str]]:
-        """What the operations after this one, up to another, have made of each row they have changed.
-
-        Rows that are again what they were are left out unless they are asked for, `turned_back`: by whoever may have
-        read the rows in between.
-        """
+        """What the operations after this one, up to another, made of each row; of those that are as before if asked."""
         out: dict[int, tuple[str, str]] = {}
         query = "SELECT row, was, became FROM changes WHERE operation > ? AND operation <= ? ORDER BY operation"
         for row, was, became in self._read(query, (since, until)):

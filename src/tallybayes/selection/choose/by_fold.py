@@ -23,6 +23,7 @@ from ...model.prior import natural_order
 from ..folds import HeldOut, count_folds
 from .chosen import FEWEST, LookColumns, with_gaps
 from .columns import DealtRows
+from .forms import wider
 from .joint import both_classes, log_sum
 from .ladder import (
     CORRECTIONS,
@@ -37,7 +38,6 @@ from .ladder import (
     Problem,
     Rung,
     coded_pairs,
-    wider,
 )  # fmt: skip
 from .pairs import ColumnPair, best_pairs
 from .penalised import Pull, fitted, tempered

@@ -319,6 +319,13 @@ def all_entries(columns: Sequence[Coded], used: Sequence[Ints], each: Sequence[B
     return out
 
 
+def stretches(rows: Floats, most: int) -> Ints:
+    """The stretch of each cell, filled evenly by the square root of how many rows cells have: tails are told apart."""
+    heavy = np.sqrt(rows)
+    place = (np.cumsum(heavy) - heavy / 2) * most / max(float(heavy.sum()), 1e-300)
+    return np.unique(np.minimum(place.astype(np.int64), most - 1), return_inverse=True)[1]
+
+
 def _ends(distinct: Floats, times: Ints, cells: Cells | None, most: int) -> Ints:
     """Where to cut sorted distinct values: the last of each cell but the final one.
 

@@ -8,10 +8,10 @@ rows. Then one rung after the other is tried, each starting from the last:
 
 A rung is judged split by split, each with several strengths of the pull towards simplicity (`joint`). The rows that fit
 are scored by counts that have seen neither themselves nor the split that judges, `total − fold − split`; the rows that
-judge by counts without their fold. A rung is taken if its gain is beyond chance: by the standard error of the paired
-difference (two of them where rows are few), at least 0.0005 nats, and in all splits but one. Tables of pure noise have
-said how much that has to be: at most one in ten may take a richer form. So noise is refused, and a large table takes
-what helps.
+judge by counts without their fold. What is taken is a mean of the rungs (`forms`), if its gain over one temperature is
+beyond chance: three nats over all rows that judge, at least 0.0005 nats a row, and in all splits but one. Tables of
+pure noise have said how much that has to be: at most one in ten may take a richer form. So noise is refused, and a
+large table takes what helps.
 """
 
 from __future__ import annotations
@@ -19,19 +19,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...base.arrays import Bools, Floats, Ints
 from .columns import Category, Coded, DealtRows, Number, all_entries
+from .forms import mean_of, merged, shares, wider
 from .joint import Dense, Joint, Solution, against_first, posterior
 from .pairs import ColumnPair, best_pairs, halves, possible
 from .penalised import Pull, fitted, tempered
 from .placed import Placed, Summand
 
 GAIN = 0.0005  # nats: less is not worth a richer form
-ERRORS = 1.2  # standard errors that a gain must exceed
+NATS = 3.0  # of all rows that judge: less may be chance
+ERRORS = 1.2  # standard errors that a gain of texts must exceed
 FEW = 75  # rows: of so few a standard error is believed half
 TEMPERATURE, WEIGHTS, CORRECTIONS, PAIRS = "one temperature", "column weights", "corrections", "pairs"
 OF_WEIGHTS = (30.0, 3.0, 0.3)  # λ_w
@@ -140,11 +142,20 @@ class Rung:
     losses: Floats  # of the rows that judged; NaN for the others
     fitted: dict[int, Solution]
     joints: dict[int, Joint]
+    parts: tuple[tuple[float, tuple[Pull, ...]], ...] = ()  # share and path of each form that this is a mean of
 
     @property
     def pull(self) -> Pull:
         """The last."""
         return self.path[-1]
+
+
+class AllRows(NamedTuple):
+    """A fit of all rows, and its pairs."""
+
+    joint: Joint
+    solution: Solution
+    pairs: list[ColumnPair]
 
 
 @dataclass
@@ -178,7 +189,6 @@ class Ladder:
         joints = {s: self.problem.joint(s, terms) for s in self.judges}
         best = self._rung(TEMPERATURE, (Pull(np.inf),), joints, {s: tempered(j) for s, j in joints.items()})
         self.first = best
-        taken: list[Rung] = [best]
         tried = {TEMPERATURE: best}
         offered: list[tuple[str, list[Rung], bool]] = []
         if weights is not False:
@@ -193,15 +203,12 @@ class Ladder:
                 offered.append((CORRECTIONS, path, False))
                 if pairs is not False and self.problem.pairs:
                     offered.append((PAIRS, self._pair_paths(path), pairs is True))
+        forms = [best]
         for name, path, anyway in offered:
-            if not path:
-                continue
-            tried[name] = self._least(path)
-            found = self._taken(taken[-1], path, anyway)
-            if found is not None:
-                tried[name] = found
-                taken.append(found)
-        return self._final(taken, tried)
+            if path:
+                tried[name] = self._least(path)
+                forms = [tried[name]] if anyway else [*forms, tried[name]]
+        return self._final(self._mixed(forms), tried)
 
     # ---- rungs
 
@@ -213,6 +220,15 @@ class Ladder:
             found, _ = posterior(joints[s].scores(x, [own])[own], rows.labels[own])
             losses[own] = np.where(joints[s].known[own] & (rows.weights[own] > 0), found, np.nan)
         return Rung(name, path, losses, fitted, joints)
+
+    def _scores(self, rung: Rung) -> Floats:
+        """Nested scores of the rows that judge; NaN for the others."""
+        width = next(iter(rung.joints.values())).width
+        out = np.full((len(self.weights), width), np.nan)
+        for s, x in rung.fitted.items():
+            own = slice(*rung.joints[s].held)
+            out[own] = rung.joints[s].scores(x, [own])[own]
+        return out
 
     def _path(self, name: str, pulls: Iterable[Pull], start: Rung) -> Iterable[Rung]:
         """From the strongest pull to the weakest, each from the one before, as long as it is not much worse."""
@@ -289,15 +305,25 @@ class Ladder:
     def _least(self, path: Sequence[Rung]) -> Rung:
         return min(path, key=lambda r: self.mean(r.losses))
 
-    def _taken(self, held: Rung, path: Sequence[Rung], anyway: bool) -> Rung | None:
-        """The best of a path if the gain of one of its rungs over what is held is beyond chance; None if there is none.
+    def _mixed(self, forms: Sequence[Rung]) -> Rung:
+        """So much of each form as rows that had no part in them gain by, if that is beyond chance; else the first."""
+        judged = np.flatnonzero(~np.isnan(np.sum([r.losses for r in forms], axis=0)))
+        scores, weights = [self._scores(r)[judged] for r in forms], self.weights[judged]
+        joint = next(iter(forms[0].joints.values()))
+        whole = len(self.weights) >= _MERGED_FROM or bool(joint.lengths)  # exponents have no mean
+        found = shares(scores, self.problem.rows.labels[judged], weights / weights.mean(), whole=whole)
+        used = np.flatnonzero(found).tolist()
+        mixed = forms[used[0]] if len(used) == 1 else self._mean([forms[k] for k in used], found[used])
+        gains = forms[0].losses - mixed.losses
+        least = max(NATS / len(judged), GAIN)
+        return mixed if self.mean(gains) > least and self._in_splits(gains) else forms[0]
 
-        Neighbours on the path of one that is beyond chance are better or worse by little: they need half of it.
-        """
-        gains = [(rung, held.losses - rung.losses) for rung in path]
-        if not any(self._beyond_chance(g) for _, g in gains):
-            return self._least(path) if anyway else None
-        return self._least([rung for rung, g in gains if self.mean(g) > self._chance(g) / 2])
+    def _mean(self, forms: Sequence[Rung], share: Floats) -> Rung:
+        """The rung of a mean, split by split."""
+        widest = forms[-1]
+        each = {s: mean_of([f.fitted[s] for f in forms], share) for s in widest.fitted}
+        paths = tuple((by, f.path) for f, by in zip(forms, share.tolist(), strict=True))
+        return replace(self._rung(widest.name, widest.path, widest.joints, each), parts=paths)
 
     def _chance(self, gains: Floats) -> float:
         """What a gain must exceed: so many standard errors, more where rows are few, and GAIN."""
@@ -306,28 +332,26 @@ class Ladder:
 
     def _beyond_chance(self, gains: Floats) -> bool:
         """Whether a gain is beyond chance, and there in all splits but one at most."""
+        return self.mean(gains) > self._chance(gains) and self._in_splits(gains)
+
+    def _in_splits(self, gains: Floats) -> bool:
+        """Whether there is a gain in all splits but one at most."""
         splits = self.problem.splits
         each = [np.where(splits == s, gains, np.nan) for s in self.judges]
         in_splits = [self.mean(g) > 0 for g in each if not np.isnan(g).all()]
-        return self.mean(gains) > self._chance(gains) and sum(in_splits) >= len(in_splits) - 1
+        return sum(in_splits) >= len(in_splits) - 1
 
     # ---- the fit of all rows
 
-    def _final(self, taken: Sequence[Rung], tried: Mapping[str, Rung]) -> Choice:
-        """Once more along the same path with all rows, each scored by the counts of the other folds."""
-        last = taken[-1]
-        terms = self.problem.terms()
-        joint = self.problem.joint(None, terms)
-        x = tempered(joint)
-        pairs: list[ColumnPair] = []
-        for pull in last.path[1:]:
-            self.watch("all rows")
-            if pull.columns is not None and not joint.blended and len(self.weights) >= _MERGED_FROM:
-                joint, x = merged(joint, x)
-            if pull.pairs < np.inf and not pairs:
-                pairs = best_pairs(self.problem.pairs, joint, x)
-                joint, x = wider(joint, x, pairs)
-            x = fitted(joint, x, pull)
+    def _final(self, last: Rung, tried: Mapping[str, Rung]) -> Choice:
+        """Once more along the same paths with all rows, each scored by the counts of the other folds."""
+        tried = {**tried, last.name: last}
+        joint = self.problem.joint(None, self.problem.terms())
+        known: dict[tuple[Pull, ...], AllRows] = {last.path[:1]: AllRows(joint, tempered(joint), [])}
+        fits = [self._of_all(path, known) for _, path in last.parts or [(1.0, last.path)]]
+        joint, x, pairs = fits[-1]
+        if last.parts:
+            x = mean_of([fit.solution for fit in fits], np.array([by for by, _ in last.parts]))
         names = {WEIGHTS: (WEIGHTS,), CORRECTIONS: (CORRECTIONS,), PAIRS: (CORRECTIONS, PAIRS)}
         form = names.get(last.name, (TEMPERATURE,))
         unknown = self._of_shares()
@@ -336,38 +360,24 @@ class Ladder:
             listed(names.get(n, (n,))): float(np.hypot(SHARED * self.error(r.losses), unknown))
             for n, r in tried.items()
         }
-        scores = np.full((len(self.weights), joint.width), np.nan)
-        for s, fit in last.fitted.items():
-            own = slice(*last.joints[s].held)
-            scores[own] = last.joints[s].scores(fit, [own])[own]
         judged_by = {s: (last.joints[s], fit) for s, fit in last.fitted.items()}
         judged = ~np.isnan(last.losses)
-        return Choice(form, x, joint, pairs, losses, errors, scores, judged, last.losses, judged_by)
+        return Choice(form, x, joint, pairs, losses, errors, self._scores(last), judged, last.losses, judged_by)
 
-
-def wider(joint: Joint, x: Solution, pairs: Sequence[ColumnPair]) -> tuple[Joint, Solution]:
-    """The same problem with pairs, whose corrections start from 0."""
-    out = joint.wider([p.term() for p in pairs])
-    added = np.zeros((out.n_added - joint.n_added, joint.width))
-    return out, x._replace(added=np.concatenate([x.added, added]))
-
-
-def merged(joint: Joint, x: Solution) -> tuple[Joint, Solution]:
-    """The same problem with the readers of each column blended by their weights into one."""
-    tables, weights, shares = [], [], []
-    for table, (first, count) in zip(joint.tables, joint.of_term, strict=True):
-        own = x.weights[first : first + count]
-        total = float(own.sum())
-        shares.append(own / total if total > 0 else np.full(count, 1 / max(count, 1)))
-        tables.append(
-            table if table is None else np.add.reduce(shares[-1][:, None, None] * table, axis=0, keepdims=True)
-        )
-        weights += [total] * (table is not None)
-    out = Joint(
-        joint.rows, joint.terms, tables, joint.log_prior, joint.training, joint.held, joint.dense, joint.known, shares,
-        joint.placed,
-    )  # fmt: skip
-    return out, x._replace(weights=np.concatenate([weights, x.weights[joint.readers :]]))
+    def _of_all(self, path: tuple[Pull, ...], known: dict[tuple[Pull, ...], AllRows]) -> AllRows:
+        """The fit at the end of a path; what paths have in common is fitted once."""
+        for i, pull in enumerate(path[1:], 1):
+            if path[: i + 1] in known:
+                continue
+            self.watch("all rows")
+            joint, x, pairs = known[path[:i]]
+            if pull.columns is not None and not joint.blended and len(self.weights) >= _MERGED_FROM:
+                joint, x = merged(joint, x)
+            if pull.pairs < np.inf and not pairs:
+                pairs = best_pairs(self.problem.pairs, joint, x)
+                joint, x = wider(joint, x, pairs)
+            known[path[: i + 1]] = AllRows(joint, fitted(joint, x, pull), pairs)
+        return known[path]
 
 
 def listed(form: Sequence[str]) -> str:

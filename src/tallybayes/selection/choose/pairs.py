@@ -31,7 +31,7 @@ from ...data.sources import Batch
 from ...exact.kernels import gate
 from ...families.smoothing import BackOff
 from ...tally.together import TOGETHER, together
-from .columns import Category, DealtRows, Number, Small, back_off
+from .columns import Category, DealtRows, Number, Small, back_off, stretches
 from .joint import Joint, Solution
 from .placed import Summand
 
@@ -148,13 +148,6 @@ def _told_apart(amounts: Floats) -> Floats:
 def _most(rows: DealtRows) -> int:
     """How many stretches the rows can fill."""
     return STRETCHES // 2 if rows.n_classes > _MANY or len(rows.labels) < _FEW_ROWS else STRETCHES
-
-
-def stretches(rows: Floats, most: int) -> Ints:
-    """The stretch of each cell, filled evenly by the square root of how many rows cells have: tails are told apart."""
-    heavy = np.sqrt(rows)
-    place = (np.cumsum(heavy) - heavy / 2) * most / max(float(heavy.sum()), 1e-300)
-    return np.unique(np.minimum(place.astype(np.int64), most - 1), return_inverse=True)[1]
 
 
 @dataclass(frozen=True, eq=False)

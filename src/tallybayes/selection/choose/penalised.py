@@ -77,7 +77,7 @@ class _Packed:
         pulled = [min(half * p, _NONE) for p in (pull.columns or 0.0, pull.pairs)]
         ridge, of_pair = joint.placed.row_ridges
         self.ridge = (np.where(of_pair, pulled[1], pulled[0]) * ridge)[:, None]
-        self.strength = np.where(joint.placed.edges[2], pulled[1], pulled[0])
+        self.strength = np.where(joint.placed.edges[2], pulled[1], pulled[0]) * joint.placed.stiff
         self.room = np.empty((joint.n, joint.width))
         group = [np.full(count, int(t.pair)) for t, (_, count) in zip(joint.terms, joint.of_term, strict=True)]
         self.group = np.concatenate([*group, np.zeros(len(joint.dense), dtype=np.int64)]).astype(np.int64)

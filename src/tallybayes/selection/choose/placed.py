@@ -10,9 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...base.arrays import Bools, Floats, Ints
-from .columns import DealtRows, Small
+from .columns import DealtRows, Small, stretches
 
 _LEVEL = 0.02  # of the pull on jumps also holds the level of an ordered column
+_SMOOTH = 10  # stretches of the line: with more of them neighbours are held together as much more strongly
+_FEWEST = 8  # stretches, where rows are few
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,15 +29,25 @@ class Summand:
     edges: tuple[Ints, Ints] = field(default_factory=lambda: (np.zeros(0, dtype=np.int64),) * 2)  # neighbours
     ridge: float = 1.0  # pull on δ itself
     pair: bool = False
+    stiff: float = 1.0  # pull on the jumps between neighbours
 
     @classmethod
     def of_column(cls, name: str, codes: Small, size: int, enough: Any, ordered: bool) -> Summand:
-        """A column, with a correction for each cell that has enough rows."""
+        """A column, with a correction for each cell that has enough rows, or for each of √rows stretches of the line.
+
+        How far corrections of neighbours go together is a share of the line, not a number of cells: a smooth effect
+        costs the same in few cells as in many.
+        """
         row = np.cumsum(enough) - 1
-        count = int(np.count_nonzero(enough))
+        if ordered and enough.any():
+            rows = np.bincount(codes, minlength=size + 1)[:size][enough].astype(np.float64)
+            row = stretches(rows, max(_FEWEST, int(np.sqrt(rows.sum()))))[row]
+        count = int(row.max(initial=-1)) + 1
         corrected = np.append(np.where(enough, row, count), count)
-        chain = np.arange(max(count - 1, 0)) if ordered else np.zeros(0, dtype=np.int64)
-        return cls(name, codes, size, corrected, count, (chain, chain + 1), _LEVEL if ordered else 1.0)
+        if not ordered:
+            return cls(name, codes, size, corrected, count)
+        chain, stiff = np.arange(max(count - 1, 0)), max(1.0, count / _SMOOTH)
+        return cls(name, codes, size, corrected, count, (chain, chain + 1), _LEVEL / stiff, False, stiff)
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +110,12 @@ class Placed:
         count = np.array([t.n_rows for t in self.terms], dtype=np.int64)
         ridges, pairs = np.array([t.ridge for t in self.terms]), np.array([t.pair for t in self.terms], dtype=bool)
         return np.repeat(ridges, count), np.repeat(pairs, count)
+
+    @cached_property
+    def stiff(self) -> Floats:
+        """Of each two neighbours: how strongly they are held together beside those of other terms."""
+        count = np.array([len(t.edges[0]) for t in self.terms], dtype=np.int64)
+        return np.repeat(np.array([t.stiff for t in self.terms], dtype=np.float64), count)
 
     @cached_property
     def edges(self) -> tuple[Small, Small, Bools]:

@@ -24,10 +24,10 @@ from ...model import posterior
 from ...model.estimate import estimate
 from ...model.model import Model
 from ...tally.together import together
-from ..choose.again import fit_again
 from ..folds import Assign, count_folds
 from ..parts import Plan
 from ..splits import row_hashes
+from .fit_again import fit_again
 from .metrics import LEAST
 from .refit import Truth
 

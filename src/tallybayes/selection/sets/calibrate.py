@@ -25,10 +25,10 @@ from ...model.model import Model
 from ...model.sets import END, PredictionSets, strangeness
 from ...tally.overlap import NO_SIGN, NONE, overlap
 from ...tally.tally import Tally
-from ..choose.again import fit_again
 from ..folds import HeldOut, count_folds
 from ..leave_one_out import has_closed_forms, leave_one_out
 from ..measure.cross_validate import LEAVE_ONE_OUT
+from ..measure.fit_again import fit_again
 from ..measure.refit import Truth
 from ..parts import Plan
 

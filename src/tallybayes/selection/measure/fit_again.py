@@ -16,9 +16,9 @@ from ...data.schema import Schema
 from ...data.sources import Source
 from ...families.settings import Settings
 from ...model.model import Model
-from .fit import fit
-from .ladder import CORRECTIONS, TEMPERATURE
-from .words import CHARACTERS, PAIRS_OF_WORDS
+from ..choose.fit import fit
+from ..choose.ladder import CORRECTIONS, TEMPERATURE
+from ..choose.words import CHARACTERS, PAIRS_OF_WORDS
 
 
 def fit_again(model: Model) -> Callable[[Source], Model]:
