@@ -16,7 +16,7 @@ import tallybayes as tb
 
 @pytest.mark.parametrize("seed", range(20) if ALL else range(2))
 def test_rows_of_a_class_are_looked_for_by_its_words(seed: int) -> None:
-    """By hand, from the tally: words under a smoothing of their own, by the root of a row's length; no class prior."""
+    """By hand, from the tally: words under a smoothing of their own, divided by the root of a row's length."""
     rng = random.Random(seed)
     table = drawn(rng, 300, 3)
     names = ["text", "sky", "y"]
@@ -33,7 +33,7 @@ def test_rows_of_a_class_are_looked_for_by_its_words(seed: int) -> None:
         for row, label in given:
             counted[label].update(words_of(table["text"][row]))
         known = set().union(*counted.values())
-        said = work.model.parts(pool)["sky"]
+        said = work.model.parts(pool)["sky"] + work.model.start
         for i, text in enumerate(pool["text"]):
             words = words_of(text)
             for y, n in enumerate(counted.values()):

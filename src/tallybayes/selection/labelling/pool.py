@@ -192,13 +192,11 @@ class Pool:
         return probabilities(self.joint(rows), self.start(self.totals))
 
     def ahead(self, rows: Ints, label: int) -> Floats:
-        """How far a class is ahead of all others in what the columns of some rows say, for who looks for its rows.
+        """How far a class is ahead of all others in some rows, for who looks for its rows.
 
-        Σ part_y − log Σ_k≠y exp(Σ part_k). The shares of the classes have no part in it, since rows that were asked for
-        because they are likely of one say nothing of how frequent it is; and P(class) is 1 to the last digit in many
-        long texts, which this still tells apart.
+        log(score_y / Σ_k≠y score_k), which tells rows apart where P(class) is 1 to the last digit, as in long texts.
         """
-        said = np.zeros((len(rows), len(self.names)))
+        said = np.tile(self.start(self.totals), (len(rows), 1))
         for column in self.columns:
             said += column.finding(rows)
         own, others = said[:, label], np.logaddexp.reduce(np.delete(said, label, axis=1), axis=1)
