@@ -142,10 +142,10 @@ def test_rows_are_telling_or_likely_and_some_drawn(desk: Desk) -> None:
     assert {each.why for each in drawn} == {"random"}
     likely = suggester.next(12, find="money")
     assert [each.why for each in likely] == ["likely"] * 11 + ["random"]
-    p = [each.probabilities["money"] for each in likely[:11]]
-    assert p == sorted(p, reverse=True)
-    every = desk.model.predict_proba([row.values for row in desk.pool(500)])[:, list(desk.model.classes).index("money")]
-    assert np.allclose(p, np.sort(every)[::-1][:11], rtol=0, atol=1e-9)
+    rows = desk.pool(500)
+    every = Pool(desk.model, [{n: row.values.get(n) for n in desk.served.read.inputs} for row in rows])
+    ahead = every.ahead(np.arange(len(rows)), list(desk.model.classes).index("money"))
+    assert [each.row.id for each in likely[:11]] == [rows[i].id for i in np.argsort(-ahead, kind="stable")[:11]]
     with pytest.raises(tb.SettingsError, match="no class 'mony'"):
         suggester.next(find="mony")
     assert len(suggester.next(1000)) == 120 and suggester.next(0) == []

@@ -81,6 +81,8 @@ class CountedColumn:
         """What the values of some rows say now, rows × classes, weighted as it is scored."""
         return self._weighted(self.belief.parts(self.block.take(rows)), rows)
 
+    finding = parts  # for who looks for a class, too
+
     def _weighted(self, parts: Floats, rows: Ints) -> Floats:
         """Parts, … × rows × classes, times what each row's are worth."""
         by = self.factor[rows, None] if isinstance(self.factor, np.ndarray) else self.factor
@@ -153,7 +155,8 @@ class Pool:
             if way is not None and isinstance(block, Bag):
                 factor = posterior.factor(self.settings, column.name, block)
                 own = self.settings.corrections.get(column.name)
-                self.columns.append(WordColumn(column, block, counts, self.names, way, factor, own))
+                weight = self.settings.weights.get(column.name, 1.0)
+                self.columns.append(WordColumn(column, block, counts, self.names, way, factor, weight, own))
             else:
                 own_family, belief = model.families[column.name], model.beliefs[column.name]
                 about = (self.names, self.totals, self.settings, own_family, belief)
@@ -187,6 +190,17 @@ class Pool:
     def probabilities(self, rows: Ints) -> Floats:
         """P(class given row) of some rows."""
         return probabilities(self.joint(rows), self.start(self.totals))
+
+    def ahead(self, rows: Ints, label: int) -> Floats:
+        """How far a class is ahead of all others in some rows, for who looks for its rows.
+
+        log(score_y / Σ_k≠y score_k), which tells rows apart where P(class) is 1 to the last digit, as in long texts.
+        """
+        said = np.tile(self.start(self.totals), (len(rows), 1))
+        for column in self.columns:
+            said += column.finding(rows)
+        own, others = said[:, label], np.logaddexp.reduce(np.delete(said, label, axis=1), axis=1)
+        return np.where(np.isneginf(own), own, own - np.where(np.isneginf(own), 0.0, others))
 
     def imagined(self, rows: Ints, labels: Ints, sample: Ints) -> Floats:
         """P(class given row) of a sample with each of some rows counted, by itself, under its label.

@@ -7,6 +7,8 @@ compared, so that whatever is taken was judged by the counts as they are.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from ...base.arrays import Floats, Ints
@@ -29,6 +31,7 @@ class ScoredPool:
         self.sample = np.sort(rng.permutation(pool.rows)[: whole("sample", sample, 1)])
         self.open = pool.weights > 0  # rows that may be taken
         self.uncertain, self.p = np.empty(pool.rows), np.empty((pool.rows, 0))  # as of when each was last scored
+        self._ahead = dict[int, Floats]()  # of each class that was looked for: how far ahead it is in each row
         self._turn = self._due = 0
         self._fresh = True  # whether every row is scored by the counts as they are
         self._refresh_all()
@@ -56,8 +59,10 @@ class ScoredPool:
         return out
 
     def likeliest(self, label: int, k: int) -> list[int]:
-        """The k open rows in which a class is most probable."""
-        out: list[int] = self.largest(self.p[:, label], k).tolist()
+        """The k open rows that are most likely of a class, by `Pool.ahead`."""
+        if label not in self._ahead:
+            self._ahead[label] = np.concatenate([self.pool.ahead(rows, label) for rows in self._pieces()])
+        out: list[int] = self.largest(self._ahead[label], k).tolist()
         return out
 
     def largest(self, by: Floats, n: int) -> Ints:
@@ -81,13 +86,19 @@ class ScoredPool:
 
     def _refresh_all(self) -> None:
         self.p = np.empty((self.pool.rows, len(self.pool.names)))
-        self._due, self._fresh = 0, True
-        for first in range(0, self.pool.rows, AT_ONCE):
-            self._refresh(np.arange(first, min(first + AT_ONCE, self.pool.rows)))
+        self._due, self._fresh, self._ahead = 0, True, {}
+        for rows in self._pieces():
+            self._refresh(rows)
+
+    def _pieces(self) -> Iterator[Ints]:
+        """All rows, so many at once."""
+        return (np.arange(i, min(i + AT_ONCE, self.pool.rows)) for i in range(0, self.pool.rows, AT_ONCE))
 
     def _refresh(self, rows: Ints) -> None:
         self.p[rows] = p = self.pool.probabilities(rows)
         self.uncertain[rows] = uncertainty(p)
+        for label, ahead in self._ahead.items():
+            ahead[rows] = self.pool.ahead(rows, label)
 
 
 def uncertainty(p: Floats) -> Floats:

@@ -78,8 +78,9 @@ class Labelling:
         """The numbers of the k rows to label next, the most telling first; fewer where no more are left.
 
         Every third row, and every row as long as all labels are of one class, is a random one: words counted in nothing
-        but doubtful rows would say less of the class than they do. With `find`, a class, rows are those in which it is
-        most probable: for who wants the rows of a rare class rather than a model.
+        but doubtful rows would say less of the class than they do. With `find`, a class, rows are those most likely of
+        it, for who wants the rows of a rare class rather than a model: by what the columns say for it and against all
+        others, words under a small smoothing of their own and divided by the root of how many a row has.
         """
         k = whole("k", k, 1)
         scored = self._scored

@@ -23,6 +23,8 @@ from ...exact.counts import Counts
 from ...families.calibration import Correction
 from ...families.words import product
 
+_SHARP = 0.3  # α for who looks for a class: a word that two of its few rows have says much
+
 
 class WordColumn:
     """The words of the pool, how often the rows with a label have them, and what they say."""
@@ -31,9 +33,10 @@ class WordColumn:
 
     def __init__(
         self, column: Column, block: Bag, counts: Counts, classes: tuple[str, ...], way: tuple[bool, str, float],
-        factor: float | Floats, correction: Correction | None,
+        factor: float | Floats, weight: float, correction: Correction | None,
     ) -> None:  # fmt: skip
         self.complement, amount, self.alpha = way
+        self.weight = weight
         self.matrix = block.matrix.copy()
         if amount == "documents":
             self.matrix.data = np.ones_like(self.matrix.data)
@@ -57,6 +60,7 @@ class WordColumn:
             table = np.vstack([correction.on(classes), np.zeros((1, self.classes))])[own]
             self.added = product(self.matrix, np.ascontiguousarray(table))
         self.logs = np.zeros((len(slots), self.classes + 1))  # log(m + α), and a one, for words that are known
+        self.sharp: Floats | None = None  # log(n + a small α) of them, once a class is looked for
         self._write(np.arange(len(slots)))
 
     def _spoken(self, n: Floats) -> Floats:
@@ -67,6 +71,11 @@ class WordColumn:
         there = self.seen[words] > 0
         self.logs[words, :-1] = np.where(there[:, None], np.log(self._spoken(self.n[words]) + self.alpha), 0.0)
         self.logs[words, -1] = there
+        if self.sharp is not None:
+            self.sharp[words] = self._sharpened(words)
+
+    def _sharpened(self, words: Ints) -> Floats:
+        return np.where(self.seen[words, None] > 0, np.log(self.n[words] + _SHARP), 0.0)
 
     def _divisors(self, total: Floats, known: int | Ints) -> Floats:
         """log(M + α·V)."""
@@ -100,6 +109,19 @@ class WordColumn:
         said = self.scale * sums
         out: Floats = self.factor[rows] * (said if self.added is None else said + self.added[rows])
         return out
+
+    def finding(self, rows: Ints) -> Floats:
+        """What the words of some rows say for who looks for a class, rows × classes.
+
+        weight · Σ_w x_w·[log(n_yw + 0.3) − log(N_y + 0.3·V)] / √(Σ_w x_w), n and N of the class itself in any reading.
+        """
+        if self.sharp is None:
+            self.sharp = self._sharpened(np.arange(len(self.n)))
+        some = self.matrix[rows]
+        known = product(some, np.ascontiguousarray(self.logs[:, -1:]))
+        sums = product(some, self.sharp) - known * np.log(self.total + _SHARP * max(self.known, 1))
+        length = np.asarray(some.sum(axis=1), dtype=np.float64)[:, None]
+        return np.asarray(self.weight * sums / np.sqrt(np.maximum(length, 1.0)))
 
     def imagined(self, rows: Ints, labels: Ints, weights: Floats, totals: Floats, sample: Ints) -> Floats:
         """What the words of the sample say with each row counted, by itself, under its label: rows × sample × classes.
