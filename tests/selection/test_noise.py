@@ -30,6 +30,11 @@ def test_noise_is_refused_and_claims_hold() -> None:
     assert noise.Summary.of(found).faults(noise=True) == []
 
 
+def test_of_thirty_rows_nothing_richer_is_taken() -> None:
+    """Though three nats would do for one of these tables: by chance, and fresh rows lose by it."""
+    assert {f.form for f in noise.judged(noise.KINDS["signal"], 30, 16, fresh=100, seed=5)} == {noise.PLAIN}
+
+
 def test_without_the_gate_noise_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     """Or the test above would show nothing."""
     monkeypatch.setattr(ladder, "NATS", 0.0)

@@ -9,9 +9,9 @@ rows. Then one rung after the other is tried, each starting from the last:
 A rung is judged split by split, each with several strengths of the pull towards simplicity (`joint`). The rows that fit
 are scored by counts that have seen neither themselves nor the split that judges, `total − fold − split`; the rows that
 judge by counts without their fold. What is taken is a mean of the rungs (`forms`), if its gain over one temperature is
-beyond chance: three nats over all rows that judge, at least 0.0005 nats a row, and in all splits but one. Tables of
-pure noise have said how much that has to be: at most one in ten may take a richer form. So noise is refused, and a
-large table takes what helps.
+beyond chance: three nats over all rows that judge, more where these are few, at least 0.0005 nats a row, and in all
+splits but one. Tables of pure noise have said how much that has to be: at most one in ten may take a richer form. So
+noise is refused, and a large table takes what helps.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from .placed import Placed, Summand
 
 GAIN = 0.0005  # nats: less is not worth a richer form
 NATS = 3.0  # of all rows that judge: less may be chance
+_SCARCE = 25  # rows: of so few twice as much may be
 ERRORS = 1.2  # standard errors that a gain of texts must exceed
 FEW = 75  # rows: of so few a standard error is believed half
 TEMPERATURE, WEIGHTS, CORRECTIONS, PAIRS = "one temperature", "column weights", "corrections", "pairs"
@@ -315,7 +316,7 @@ class Ladder:
         used = np.flatnonzero(found).tolist()
         mixed = forms[used[0]] if len(used) == 1 else self._mean([forms[k] for k in used], found[used])
         gains = forms[0].losses - mixed.losses
-        least = max(NATS / len(judged), GAIN)
+        least = max(NATS * (1 + _SCARCE / len(judged)) / len(judged), GAIN)
         return mixed if self.mean(gains) > least and self._in_splits(gains) else forms[0]
 
     def _mean(self, forms: Sequence[Rung], share: Floats) -> Rung:
