@@ -11,8 +11,8 @@ from strategies import ALL
 
 import tallybayes as tb
 from tallybayes.model.sets import MOST, PredictionSets, strangeness
-from tallybayes.selection.choose import again
 from tallybayes.selection.leave_one_out import has_closed_forms
+from tallybayes.selection.measure import fit_again
 
 CASES = 200 if ALL else 6
 RUNS = 1000 if ALL else 12
@@ -175,7 +175,7 @@ def test_a_fold_is_fitted_as_the_model_was(asked, monkeypatch):
         made.append(tb.fit(*data, **how))
         return made[-1]
 
-    monkeypatch.setattr(again, "fit", noting)
+    monkeypatch.setattr(fit_again, "fit", noting)
     tb.prediction_sets(model, rows, folds=2)
     wanted = model.settings.calibrated
     assert len(made) == 2
