@@ -80,8 +80,8 @@ _WORDS = {
     "tb.Model.written(prior, tables, strength=100) makes one that counts": "a model written with a strength counts",
     "or give format=": "or give --format ",
     "tb.load(path, trusted=True) reads a file you know to be right": "take it anew from where it came",
-    "tb.Tally.load(path) reads the counts alone; tb.load(path, trusted=True) makes the model": "take it anew from where it "
-    "came; Python reads its counts alone",
+    "tb.Tally.load(path) reads the counts alone; tb.load(path, trusted=True) makes the model": "take it anew from "
+    "where it came, or read its counts alone in Python",
     ": tb.load(path, like='model.tb.parquet')": " (in Python, like=)",
     "name it: tb.Windows(schema, by, time='…')": "name it: --time COLUMN",
     "windows.save(path) writes such a folder": "tallybayes windows add FOLDER DATA --by day --time COLUMN --target "
