@@ -81,7 +81,14 @@ def changed(before: list[str] | None, now: list[str] | None) -> list[str]:
 # Changed on purpose, with an entry in the changelog. A default: the old value still does what it did. A name: the first
 # one works, by place (the schema where the target is) and by keyword; tests/test_arguments.py calls all of them
 _SCHEMA = {"schema": "target = None", "schema = None": "target = None"}
+_METRIC = {"s": "labels", "w": "p"}  # the list had the parameters of the formula within, by which nobody could call it
+_METRICS = (
+    *("accuracy", "error", "log_loss", "brier", "calibration_error", "balanced_accuracy", "matthews", "roc_auc"),
+    *("average_precision", "precision_macro", "precision_weighted", "recall_macro", "recall_weighted"),
+    *("f1_macro", "f1_micro", "f1_weighted"),
+)
 MEANT = {
+    **{f"tb.metrics.{name}": _METRIC for name in _METRICS},
     "sklearn.NaiveBayes": {"* calibration = None": "* calibration = 'auto'"},
     "tb.assumptions": _SCHEMA,
     "tb.count": _SCHEMA,

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
+import pickle
+import pydoc
+
 import numpy as np
 import pytest
 from sklearn import metrics as sk
@@ -23,6 +27,15 @@ def forecasts(
         p[:, 0] += 1 - p.sum(axis=1)
         p = np.clip(p, 0, 1)
     return y, p, rng.choice([0.0, 0.5, 1.0, 2.0], n)
+
+
+@pytest.mark.parametrize("name", sorted(metrics.METRICS))
+def test_a_metric_shows_the_parameters_by_which_it_is_called_and_can_be_pickled(name: str) -> None:
+    metric = getattr(tb.metrics, name)
+    assert list(inspect.signature(metric).parameters) == ["labels", "p", "weights"]
+    shown = pydoc.plain(pydoc.render_doc(metric))
+    assert f"{name}(labels: 'Any', p: 'Any', weights: 'Any' = None) -> 'float'" in shown and "Scored" not in shown
+    assert pickle.loads(pickle.dumps(metric)) is metric
 
 
 CASES = [(c, w, r) for c in (2, 3, 5) for w in (False, True) for r in (False, True)]

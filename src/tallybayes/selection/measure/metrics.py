@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, wraps
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -120,11 +120,13 @@ def _metric(formula: Formula) -> Callable[..., float]:
     """A formula over draws as a function of labels, probabilities and weights."""
     METRICS[formula.__name__] = formula
 
-    @wraps(formula, assigned=("__module__", "__name__", "__qualname__", "__doc__"))
     def metric(labels: Any, p: Any, weights: Any = None) -> float:
         scored = Scored.of(labels, p, weights)
         return float(formula(scored, scored.weights[None, :])[0])
 
+    # Its name and words without `wraps`, which would show the formula's parameters for its own
+    metric.__name__ = metric.__qualname__ = formula.__name__
+    metric.__doc__ = formula.__doc__
     return metric
 
 
