@@ -2,7 +2,7 @@
 
 A tally of k equal rows is k times the tally of one, and tallies add exactly: groups are counted by the binary digits of
 how many rows they have, the largest first, and doubled from one digit to the next. No column but the number of rows
-need be summed by the database, whose sums of floats are rounded.
+need be summed by the database, whose sums of floats are rounded: the weight of a row is one of the keys, too.
 """
 
 from __future__ import annotations
@@ -19,19 +19,21 @@ from ..data.batch import Batch
 from ..data.schema import Schema
 from ..data.sources import open_source
 from ..data.values import Where, number
+from .guard import ROWS
 from .tally import Tally, add_tallies
 from .together import TOGETHER
 
 _MOST = 1 << 53  # of rows in a group: what a float still counts
 
 
-def count_grouped(like: Any, *tables: Any, times: str = "n") -> Tally:
+def count_grouped(like: Any, *tables: Any, times: str = "n", weights: str | None = None) -> Tally:
     """The tally of all rows, from tables of groups; it has the digest that counting the rows one by one gives.
 
     `like` is a schema, or a model or tally that has one. Each table has the target, some columns of the schema, and in
     `times` how many rows a group has: what
     `SELECT target, column, count(*) AS n … GROUP BY target, column` gives, for one column or for several at once.
-    Together they have all columns; `group_queries` writes the queries.
+    Together they have all columns; `group_queries` writes the queries. Where rows are weighted, by the schema or by
+    `weights`, the name of a column, each table has the weight of a single row as a key, too, and no sum of weights.
 
     >>> schema = tb.Schema([tb.Column("Sky", "category"), tb.Column("Wind", "number")], target="Play")
     >>> sky = {"Play": ["yes", "yes", "no"], "Sky": ["sunny", "rainy", "rainy"], "n": [5, 1, 2]}
@@ -39,7 +41,7 @@ def count_grouped(like: Any, *tables: Any, times: str = "n") -> Tally:
     >>> tb.count_grouped(schema, sky, wind)
     Tally: 8 rows · yes 6, no 2 · 2 columns
     """
-    schema: Schema = getattr(like, "schema", like)
+    schema = _schema(like, weights, times)
     parts: dict[str, Tally] = {}
     first: Tally | None = None
     for table in tables:
@@ -60,17 +62,16 @@ def count_grouped(like: Any, *tables: Any, times: str = "n") -> Tally:
     return replace(first, schema=first.schema._with(columns=known), columns=columns)
 
 
-def group_queries(like: Any, table: str, times: str = "n") -> list[str]:
+def group_queries(like: Any, table: str, times: str = "n", *, weights: str | None = None) -> list[str]:
     """The SQL queries whose results `count_grouped` takes, one for each column of the table that is counted.
 
     `like` is a schema, or a model or tally that has one. Names stand in double quotes, as in standard SQL; `table`
-    stands in the queries as it is given.
+    stands in the queries as it is given. `weights`, or the schema, names the column that says how much a row counts.
 
     >>> tb.group_queries(tb.Schema([tb.Column("Sky", "category")], target="Play"), "days")
     ['SELECT "Play", "Sky", count(*) AS "n" FROM days GROUP BY "Play", "Sky"']
     """
-    schema: Schema = getattr(like, "schema", like)
-    _check(schema)
+    schema = _schema(like, weights, times)
     keys = [schema.target, *([] if schema.weights is None else [schema.weights])]
     sources = dict.fromkeys(tuple(dict.fromkeys(c.inputs)) for c in schema.counted)
     out = []
@@ -85,7 +86,22 @@ def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _check(schema: Schema) -> None:
+def _schema(like: Any, weights: str | None, times: str) -> Schema:
+    """The schema of the groups, if a tally can be made of such."""
+    schema: Schema = getattr(like, "schema", like)
+    schema = schema if weights is None else schema.with_weights(weights)
+    tally = like if isinstance(like, Tally) else getattr(like, "tally", None)
+    if schema.weights is None and isinstance(tally, Tally) and _weighted(tally):
+        raise SchemaError(
+            "rows were counted by weights that stood beside them, and the schema names no column of weights",
+            hint="name the column of the table that has them, weights='…', or give the schema alone to count each row "
+            "as one.",
+        )
+    if times in (schema.target, schema.weights, *(name for c in schema.counted for name in c.inputs)):
+        raise SchemaError(
+            f"{times!r} is a column of the rows, and the name of how many rows a group has",
+            hint=f"call the number of rows otherwise: times={times + ' rows'!r}.",
+        )
     if schema.receipts:
         raise SchemaError(
             "a schema with receipts, which are made of whole rows", hint="count groups under receipts=False."
@@ -94,11 +110,19 @@ def _check(schema: Schema) -> None:
         raise SchemaError(
             "a schema whose columns are counted two by two", hint="count the rows themselves: tb.count(rows, schema)."
         )
+    return schema
+
+
+def _weighted(tally: Tally) -> bool:
+    """Whether any class weighs more or less than it has rows."""
+    sheet = tally.labels.sheet("rows", ROWS)
+    (weight, finer), (rows, exponent) = (sheet.exact(amount, len(tally.classes)) for amount in ROWS)
+    least = min(finer, exponent)
+    return bool((weight * (1 << (finer - least)) != rows * (1 << (exponent - least))).any())
 
 
 def _of_table(schema: Schema, table: Any, times: str, done: set[str]) -> tuple[list[str], Tally]:
     """The columns that a table of groups has and others have not had, and their tally."""
-    _check(schema)
     source = open_source(table)
     tallies: list[Tally] = []
     own: Schema | None = None
@@ -112,13 +136,16 @@ def _of_table(schema: Schema, table: Any, times: str, done: set[str]) -> tuple[l
 
 
 def _own_schema(schema: Schema, batch: Batch, times: str, done: set[str]) -> Schema:
-    needed = [times, schema.target, *([] if schema.weights is None else [schema.weights])]
-    for name in needed:
+    needed = {times: "the number of rows of each group", schema.target: repr(schema.target)}
+    if schema.weights is not None:
+        needed[schema.weights] = "the weight of a single row of each group"
+    for name, what in needed.items():
         if name not in batch:
-            what = "the number of rows of each group" if name == times else f"{name!r}"
-            raise unknown(
-                DataError, f"a table of groups has no column {name!r}: {what} must be there", name, batch.names()
+            hint = (
+                "" if name != schema.weights else "the weight is one of the keys: tb.group_queries writes the queries."
             )
+            found = f"a table of groups has no column {name!r}: {what} must be there"
+            raise unknown(DataError, found, name, batch.names(), hint)
     columns = [c for c in schema.columns if c.name not in done and all(n in batch for n in c.inputs)]
     if not any(c.kind != "ignore" for c in columns):
         names = [n for n in batch.names() if n not in needed]
@@ -146,7 +173,10 @@ def _of_batch(schema: Schema, batch: Batch, times: str) -> Iterator[Tally]:
 
 def _sizes(batch: Batch, times: str) -> Ints:
     """How many rows each group has."""
-    hint = "take count(*) of each group: a whole number of at least 0."
+    hint = (
+        "take count(*) of each group: a whole number of at least 0. Rows that count more or less than one are grouped "
+        "by their weight, too, weights='…': tb.group_queries writes the queries."
+    )
     found = number(batch[times], Where(times, batch.start, batch.place))
     bad = np.flatnonzero(~((found >= 0) & (found < _MOST) & (found == np.rint(found))))
     if len(bad):
