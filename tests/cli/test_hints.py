@@ -32,8 +32,9 @@ IN_PYTHON_ALONE = {
     "families/smoothing.py": ["give {value: amount}", "a family of levels imagines rows"],  # Dirichlet
     "model/joint/cells.py": ["give an axis per column"],
     "model/joint/shift.py": ["rows come second"],  # the command has a model or a tally first
-    "model/model.py": ["take settings without lengths", "decide there, from the columns"],  # linear view, Spark
+    "model/model.py": ["decide there, from the columns"],  # Spark
     "model/predict_file.py": ["give a list of columns, keep="],
+    "model/views.py": ["take settings without lengths"],  # linear view
     "model/watch.py": ["tb.shift(model, rows) says", "watch.save and model.watch", "watch a model that has counted"],
     "model/written.py": ["save models that come from"],
     "selection/choose/fit.py": ["pairs are chosen by held-out rows"],
@@ -49,7 +50,10 @@ IN_PYTHON_ALONE = {
     "sklearn/mixed.py": ["give a tb.Schema"],
     "sklearn/onnx.py": ["skl2onnx.to_onnx(pipeline"],  # pipelines
     "store/mlflow.py": ["give a tb.Model"],  # runs of MLflow
-    "tally/grouped.py": ["group by the target and each column", "count groups under", "count the rows themselves"],
+    "tally/grouped.py": [
+        *("group by the target and each column", "count groups under", "count the rows themselves"),
+        *("name the column of the table that has them", "call the number of rows otherwise"),
+    ],
 }
 FILLED = {"format": "'csv'", "kind": "'mbox'"}  # texts whose quotes come with what is filled in
 

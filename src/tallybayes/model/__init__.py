@@ -6,7 +6,7 @@ is their sum. `one_row` answers one row in plain Python, `fast` is the door to t
 and forgets, `counted` makes weights of counts alone, `watch` counts what a model in use is asked (`watched` is what it
 has counted, `learnt` what rows are held against), `generative` says how likely rows are and draws them, `written` makes
 a model of tables written by hand, `predict_file` writes answers to a file, with the strongest `reasons` of each row,
-`linear` and `graph` are views, `provenance` says where a model comes from, `sets` has prediction sets once
-`selection.sets` has scored rows for them, `joint` is the other model: the full joint table, and what it says about
-independence.
+`views` shows what a model is made of, with the tables of `odds` and the `graph`, `provenance` says where it comes from,
+`sets` has prediction sets once `selection.sets` has scored rows for them, `joint` is the other model: the full joint
+table, and what it says about independence.
 """

@@ -7,39 +7,32 @@ S = b + Σ parts(φ, θ)            one part per column and class; the parts bef
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..base import canon
 from ..base.arrays import Floats, safe_log
-from ..base.errors import SettingsError, unknown
-from ..base.show import Page
+from ..base.errors import SettingsError
 from ..data.schema import Schema
 from ..data.sources import open_source
 from ..families import Belief, Family
-from ..families.base import Table
 from ..families.settings import Settings
 from ..tally.tally import Tally
-from ..tally.together import TOGETHER, together
 from . import one_row, posterior
-from .counted import told
 from .generative import Generative
-from .graph import Graph, model_html
 from .learning import Learning
-from .linear import LinearView, linear_view
-from .odds import OddsTable, dated, never_counted, odds_table, stretches
 from .posterior import decide
 from .prior import natural_order, prior_probabilities
-from .provenance import History, Provenance
+from .provenance import History
 from .scoring import Scoring
+from .views import Views
 from .written import Tables, fixed_beliefs, strong_settings, written_schema, written_tables
 
 if TYPE_CHECKING:
     from ..explain.explanation import Explanation
-    from ..explain.plots import Plots
     from ..explain.what_if import WhatIf
     from ..selection.measure.importance import Importance
     from ..store.reveals import Reveals
@@ -48,8 +41,8 @@ if TYPE_CHECKING:
     from .watch import Watch
 
 
-@dataclass(frozen=True, eq=False)
-class Model(Learning, Generative, Scoring):
+@dataclass(frozen=True, eq=False, repr=False)
+class Model(Views, Learning, Generative, Scoring):
     """A naive Bayes classifier. Make one with `tally.model()`, `tb.fit` or `Model.written`; it never changes.
 
     >>> import tallybayes as tb
@@ -239,27 +232,6 @@ class Model(Learning, Generative, Scoring):
 
         return SharedCopy(self, self._with_least(at_least))
 
-    # ---- views
-
-    def parameters(self) -> tuple[int, int]:
-        """How many numbers the model has: raw, and free once those that follow from others are left out."""
-        counts = [belief.parameters() for belief in self.beliefs.values()]
-        c = len(self.classes)
-        return c + sum(raw for raw, _ in counts), c - 1 + sum(free for _, free in counts)
-
-    def linear(self) -> LinearView:
-        """W, b and a centre x₀ with softmax(W·(x − x₀) + b) = posterior, where every column has such a view."""
-        bent = [n for n, b in self.settings.lengths.items() if b != 0.0]
-        curved = self.settings.curves
-        if bent or curved:
-            raise SettingsError(
-                f"the evidence of column {bent[0]!r} depends on the length of the text, which no linear view knows"
-                if bent
-                else f"the settings bend the whole score ({curved[0]}), which no linear view knows",
-                hint="take settings without lengths, lead and isotonic: tally.model(tb.Settings(…)).",
-            )
-        return linear_view(self.start, self.beliefs, self.settings.weights, self.classes, self._blocks)
-
     def to_sql(self, table: str | Sequence[str], dialect: str = "duckdb", **how: Any) -> Any:
         """The model as SQL for "duckdb", "sqlite", "spark" or "postgres": `prediction` and `P(class)` of every row.
 
@@ -271,130 +243,3 @@ class Model(Learning, Generative, Scoring):
         from ..store.sql.query import sql_scorer
 
         return sql_scorer(self.schema, self.classes, self.start, self.beliefs, self.settings, table, dialect, **how)
-
-    def table(self, column: str) -> Table:
-        """The conditional table of one column: P(value given class), or a family's parameters."""
-        if column not in self.beliefs:
-            raise unknown(SettingsError, f"the model has no column {column!r}", column, self.beliefs)
-        return dated(self, column, replace(self.beliefs[column].table(), classes=self.classes))
-
-    def odds(
-        self, column: str, label: Any, against: Any = None, *, top: int = 20, least: float = 0.0, by: str = "ratio"
-    ) -> OddsTable:
-        """The most telling values or words for a class: how many times likelier they are there than elsewhere.
-
-        With `by="probability"` they are simply the most frequent ones of the class, by P(value given class).
-        Ratios are infinite where another class has probability 0, as it may without smoothing. A number that its
-        family reads as a curve is told by stretches of the line and the rows counted there. Values and levels that no
-        row has are left out: all that is known of them is how many rows the classes have.
-        """
-        table = self.table(column)
-        if not table.title.startswith("P("):
-            found = stretches(self, column)
-            if found is None:
-                raise SettingsError(
-                    f"column {column!r} has no table of probabilities under its family",
-                    hint="odds need a category, words, or a number whose cells were counted.",
-                )
-            table = found[1]
-        elif table.unit == "values" and self.tally is not None:
-            table = replace(table, empty=never_counted(self, column, table))
-        at = [self.class_number(c) for c in ([label] if against is None else [label, against])]
-        other = at[1] if len(at) == 2 else None
-        return odds_table(column, table, np.exp(self.log_prior), at[0], other, top, least, by)
-
-    def class_number(self, label: Any) -> int:
-        """The place of a class among `classes`."""
-        names = [str(canon.text(c)) for c in self.classes]
-        text = str(canon.text(label))
-        if text not in names:
-            raise unknown(SettingsError, f"there is no class {label!r}", text, names)
-        return names.index(text)
-
-    @property
-    def start(self) -> Floats:
-        """Where the score of each class starts: log P(class), and its offset if the settings have one."""
-        if not self.settings.offsets:
-            return self.log_prior
-        return self.log_prior + posterior.offsets(self.settings, self.classes)
-
-    @property
-    def counted(self) -> Model:
-        """The model by its counts alone: the same tally and families, and nothing that was fitted to held-out rows.
-
-        No weights, corrections, offsets or curves, no cells counted together; and no pair of columns whose counts are
-        not asked anyway, since a correction of weight 0 is all it says.
-        """
-        from .estimate import estimate
-
-        settings = self.settings.without(fitted=True)
-        if self.tally is None:
-            return replace(self, settings=settings)
-        own = self.settings.corrections
-        gone = {c.name for c in self.schema.counted if c.of and c.name in own and own[c.name].weight == 0}
-        gone |= {c.name for c in self.schema.columns if c.kind == TOGETHER}
-        tally = self.tally
-        if gone:
-            schema = self.schema._with(columns=[c for c in self.schema.columns if c.name not in gone])
-            columns = {n: c for n, c in tally.columns.items() if n not in gone}
-            tally = replace(tally, schema=schema, columns=columns, labels=tally.labels.without(TOGETHER))
-            settings = settings.about(schema.names)
-        return replace(estimate(tally, settings, known=self.families), notes=self.notes, history=self.history)
-
-    @property
-    def provenance(self) -> Provenance:
-        """Where the model comes from: when it was made, from how many rows of which files, how its fit was judged.
-
-        Times, names of files and what has happened since are no part of what a model is: digests do not know them.
-        """
-        return Provenance.of(self)
-
-    def prior(self) -> dict[Any, float]:
-        """P(class)."""
-        return dict(zip(self.classes, np.exp(self.log_prior).tolist(), strict=True))
-
-    @property
-    def plot(self) -> Plots:
-        """Pictures: plot.waterfall(row), plot.nomogram(), plot.column(name), plot.words(name); needs matplotlib."""
-        from ..explain.plots import Plots
-
-        return Plots(self)
-
-    def graph(self) -> Graph:
-        """The graphical model: the class, and an arrow from it to every column, with their tables."""
-        tables = {name: belief.table() for name, belief in self.beliefs.items()}
-        return Graph(self.schema.target, tuple(map(str, self.classes)), np.exp(self.log_prior), tables)
-
-    def __repr__(self) -> str:
-        prior = ", ".join(f"{canon.printable(c, 20)} {p:.3g}" for c, p in list(self.prior().items())[:6])
-        more = ", …" if len(self.classes) > 6 else ""
-        origin = "written by hand" if self.tally is None else canon.many(self.tally.rows, "row")
-        title = f"Model: {origin} · P({canon.printable(self.schema.target)}): {prior}{more}"
-        page = Page(title, [[canon.printable(name, 40), what] for name, what in self._described()], left=2, indent=2)
-        calibrated = self.settings.calibrated
-        if calibrated is None:
-            return f"{page}\nweights: {counted}" if (counted := told(self.schema, self.settings)) else str(page)
-        noticed = f"\n{calibrated.note}" if calibrated.note else ""
-        return f"{page}\nweights: {calibrated}{noticed}"
-
-    def _described(self) -> Iterator[tuple[str, str]]:
-        counted = together(self.schema) is not None
-        for name, belief in self.beliefs.items():
-            family = self.families[name].describe() if name in self.families else "written"
-            own = self.settings.corrections.get(name)
-            weighted = own is not None or name in self.settings.weights
-            table = belief.table()
-            count = len(table.rows)
-            size = f", {count} {table.unit if count != 1 else table.unit[:-1]}" if table.unit else ""
-            length = self.settings.lengths.get(name)
-            by = f", weight {self.settings.weight_of(name):.3g}" if weighted else ""
-            term = "numbers of the counted term" if counted else "corrections"
-            corrected = "" if own is None else f" and {np.count_nonzero(own.added):,} {term}"
-            if self.settings.weight_of(name) == 0:  # whatever the family, it is not asked
-                alone = "by itself not used" if counted else "counts not used"
-                yield name, "not used" if own is None else f"{alone}{by}{corrected}"
-                continue
-            yield name, family + size + by + ("" if not length else f" × tokens^{length:.2f}") + corrected
-
-    def _repr_html_(self) -> str:
-        return model_html(self)

@@ -30,8 +30,8 @@ from ...data.sources import Source, open_source
 from ...families.settings import Settings, SettingsLike
 from ...families.words import WordsBelief
 from ...model.estimate import estimate
-from ...model.linear import LinearView
 from ...model.model import Model
+from ...model.views import LinearView
 from ...tally.tally import Tally
 from ..measure.cross_validate import opened
 from ..measure.metrics import log_loss
