@@ -7,6 +7,7 @@ bits. Where these leave open which float64 is the nearest, one number in a hundr
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -15,6 +16,7 @@ import numpy as np
 from ..base.arrays import Bools, Floats, Ints, Objects
 from .counts import Counts
 from .limbs import LIMB_BITS, Limbs, add_limbs, canonical, root_ratio, round_ratio, spread, two_product, whole_numbers
+from .sheet import Sheet
 
 MOMENTS = ("n", "x", "xx")
 _MANY_GROUPS = 64  # below that Python's integers are faster
@@ -221,3 +223,19 @@ def moment_sums(counts: Counts, n_labels: int) -> WholeSums | LimbSums:
         return WholeSums(*counts.exact("moments", MOMENTS, n_labels))
 
     return counts.once(("sums", n_labels), read)
+
+
+def rounded_moments(sheet: Sheet, n_labels: int, slot: str) -> list[tuple[float, float, float]]:
+    """(n, mean, variance ÷ n) of one slot for each class, each rounded once; NaN where there is no number."""
+    (n, n_exp), (x, x_exp), (xx, xx_exp) = (sheet.exact(a, n_labels) for a in MOMENTS)
+    if slot not in sheet.slot_names:
+        return [(0.0, math.nan, math.nan)] * n_labels
+    square, exponent = spread(n, n_exp, x, x_exp, xx, xx_exp)
+    row, out = sheet.slot_names.index(slot), []
+    for count, summed, squared in zip(n[row].tolist(), x[row].tolist(), square[row].tolist(), strict=True):
+        if count == 0:
+            out.append((0.0, math.nan, math.nan))
+            continue
+        mean = round_ratio(summed, count, x_exp - n_exp)
+        out.append((round_ratio(count, 1, n_exp), mean, round_ratio(squared, count * count, exponent - 2 * n_exp)))
+    return out

@@ -25,7 +25,8 @@ from ..families.settings import Settings
 from ..families.smoothing import Dirichlet
 from ..model import posterior
 from ..model.prior import natural_order
-from ..tally.tally import Tally, count_rows, refuse_empty, sum_tallies
+from ..tally.guard import refuse_empty
+from ..tally.tally import Tally, count_rows, sum_tallies
 from ..tally.together import of_columns
 from .settings_at_once import Answer, Asked, FoldScorer
 from .word_grid import TrainingWords, WordGrid

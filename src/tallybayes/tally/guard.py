@@ -8,21 +8,25 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..base.arrays import Floats
 from ..base.canon import number_text
-from ..base.errors import DataError, SettingsError, excerpt, unknown, warn
+from ..base.errors import CannotForget, DataError, SettingsError, excerpt, unknown, warn
 from ..data import encode
 from ..data.blocks import Block, Groups, N
 from ..data.kinds import EACH
 from ..data.schema import Schema
-from ..data.sources import Batch
+from ..data.sources import Batch, Source
 from ..exact.counts import Counts
 from ..exact.limbs import Limbs
 from ..exact.moments import moment_sums
 from ..exact.sheet import Sheet
+
+if TYPE_CHECKING:
+    from .tally import Tally
 
 ROWS = ("n", "rows")  # amounts per class: the sum of weights, and how many rows
 
@@ -46,6 +50,35 @@ def check_new_classes(known: Sequence[str], added: Iterable[str], target: str, w
         f"{found}, and {'classes' if several else 'a class'} from now on. Hint: new_classes='allow' says that this is "
         "meant, new_classes='refuse' stops there."
     )
+
+
+def refuse_empty(tally: Tally, source: Source) -> None:
+    """Refuse a source without a single row that has a label."""
+    if tally.rows:
+        return
+    target = tally.schema.target
+    if tally.skipped:
+        raise DataError(
+            f"the target {target!r} is missing in all {tally.skipped} rows",
+            hint="give the column that holds the labels with target='…', or fill it in.",
+        )
+    raise source.no_rows()
+
+
+def cannot_forget(tally: Tally, problem: str, source: Source | None) -> CannotForget:
+    """The refusal of rows without which a tally would be what no rows can have; with receipts it names the row."""
+    hint = "these rows were never counted as they are now: check their labels, weights and values."
+    if tally.least_rows:
+        hint = (
+            f"this is a copy without what fewer than {tally.least_rows} rows had, which may be theirs: forget them "
+            "in the model that it was made of, and share that again."
+        )
+    if tally.schema.receipts and source is not None:
+        row = first_unknown(tally.schema, tally.classes, tally.labels, source.batches())
+        if row is not None:
+            found = f"row {row} (the first is row 0) is not counted, or not so often; nothing has been forgotten"
+            return CannotForget(found, hint=hint)
+    return CannotForget(f"forgetting would leave {problem}; nothing has been forgotten", hint=hint)
 
 
 def how_often(sheet: str) -> str:

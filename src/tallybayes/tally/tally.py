@@ -20,15 +20,14 @@ import numpy as np
 
 from ..base import canon, threads
 from ..base.arrays import Floats
-from ..base.errors import CannotForget, DataError, excerpt, warn
+from ..base.errors import excerpt, warn
 from ..base.records import Record
 from ..data import encode
 from ..data.blocks import Block, Groups, Numbers, sum_numbers
 from ..data.schema import UNICODE, Column, Schema
-from ..data.sources import Batch, Source, open_source
+from ..data.sources import Batch, open_source
 from ..exact.counts import Counts, add_counts
-from ..exact.limbs import round_ratio, spread
-from ..exact.moments import MOMENTS
+from ..exact.moments import MOMENTS, rounded_moments
 from ..exact.sheet import Sheet
 from ..exact.sums import exact_sums
 from . import guard
@@ -90,22 +89,7 @@ class Tally(Record):
     def moments(self, column: str, slot: str = "") -> dict[str, tuple[float, float, float]]:
         """(n, mean, variance ÷ n) of a number column by class, each rounded once from exact integers."""
         sheet = self.columns[self.schema[column].name].sheet("moments", MOMENTS)
-        n_labels = len(self.classes)
-        (n, n_exp), (x, x_exp), (xx, xx_exp) = (sheet.exact(a, n_labels) for a in MOMENTS)
-        square, exponent = spread(n, n_exp, x, x_exp, xx, xx_exp)
-        row = sheet.slot_names.index(slot) if slot in sheet.slot_names else None
-        out = {}
-        for i, name in enumerate(self.classes):
-            if row is None or n[row, i] == 0:
-                out[name] = (0.0, float("nan"), float("nan"))
-                continue
-            count = int(n[row, i])
-            out[name] = (
-                round_ratio(count, 1, n_exp),
-                round_ratio(int(x[row, i]), count, x_exp - n_exp),
-                round_ratio(int(square[row, i]), count * count, exponent - 2 * n_exp),
-            )
-        return out
+        return dict(zip(self.classes, rounded_moments(sheet, len(self.classes), slot), strict=True))
 
     def __add__(self, other: Tally) -> Tally:
         return add_tallies([self, other]) if isinstance(other, Tally) else NotImplemented
@@ -195,20 +179,7 @@ class Tally(Record):
         problem = rest.impossible()
         if problem is None:
             return renewed(self, rest)
-        hint = "these rows were never counted as they are now: check their labels, weights and values."
-        if self.least_rows:
-            hint = (
-                f"this is a copy without what fewer than {self.least_rows} rows had, which may be theirs: forget them "
-                "in the model that it was made of, and share that again."
-            )
-        if self.schema.receipts and source is not None:
-            row = guard.first_unknown(self.schema, self.classes, self.labels, source.batches())
-            if row is not None:
-                raise CannotForget(
-                    f"row {row} (the first is row 0) is not counted, or not so often; nothing has been forgotten",
-                    hint=hint,
-                )
-        raise CannotForget(f"forgetting would leave {problem}; nothing has been forgotten", hint=hint)
+        raise guard.cannot_forget(self, problem, source)
 
     def at_least(self, rows: int) -> Tally:
         """A copy for others: without classes, values, words, pairs and cells of numbers that fewer rows have.
@@ -384,16 +355,3 @@ def count_rows(
 
 def _counts(sheets: Mapping[str, Sheet]) -> Counts:
     return Counts({name: sheet for name, sheet in sheets.items() if sheet})
-
-
-def refuse_empty(tally: Tally, source: Source) -> None:
-    """Refuse a source without a single row that has a label."""
-    if tally.rows:
-        return
-    target = tally.schema.target
-    if tally.skipped:
-        raise DataError(
-            f"the target {target!r} is missing in all {tally.skipped} rows",
-            hint="give the column that holds the labels with target='…', or fill it in.",
-        )
-    raise source.no_rows()

@@ -17,7 +17,8 @@ from ...data.spelling import OddCells
 from ...families.settings import Settings, SettingsLike
 from ...model.model import Model
 from ...model.provenance import History, names_of
-from ...tally.tally import Tally, refuse_empty
+from ...tally.guard import refuse_empty
+from ...tally.tally import Tally
 from ..parts import apart, by_target, without_columns
 from .chosen import COUNTED, Pairs, check_effort, choose, with_pairs
 from .ladder import CORRECTIONS, OF_COLUMNS, OF_PAIRS, OF_WEIGHTS, PAIRS, WEIGHTS

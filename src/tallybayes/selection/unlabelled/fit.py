@@ -34,7 +34,8 @@ from ...families.smoothing import Dirichlet, Laplace, Smoothing
 from ...families.vocabulary import Selection
 from ...model.model import Model
 from ...model.provenance import History, names_of
-from ...tally.tally import Tally, count_rows, refuse_empty
+from ...tally.guard import refuse_empty
+from ...tally.tally import Tally, count_rows
 from ..choose.deal import dealt
 from ..measure import metrics
 from ..parts import apart
