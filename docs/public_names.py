@@ -1,8 +1,8 @@
 """Every public name of tallybayes: on which page of the reference it stands, its members, and its examples.
 
 docs/reference_pages.py writes the reference from it, and tests/test_reference.py holds that no name is without a
-docstring and an example. An example stands in the docstring; where a source file is full, or the example of one method
-goes on from that of another, it stands in docs/examples_of_names.md under the name.
+docstring and an example. An example stands in the docstring, for `help`; where that of one method goes on from that of
+another, it stands in docs/examples_of_names.md under the name, and the reference shows that one.
 """
 
 from __future__ import annotations

@@ -194,7 +194,13 @@ def member_entry(name: Name, member: Member) -> list[str]:
     else:
         called = f"{short}.{member.name}" if member.kind == "class method" else member.name
         out += signature_block(called, member.function, bound=True)
-    return out + markdown(member.doc, name) + shown_example(full, name)
+    doc = without_example(member.doc) if full in examples() else member.doc
+    return out + markdown(doc, name) + shown_example(full, name)
+
+
+def without_example(doc: str) -> str:
+    """A docstring without the example that `help` shows: the page has one that goes on from those before it."""
+    return "\n\n".join(part for part in doc.split("\n\n") if not part.startswith(">>>"))
 
 
 def shown_example(full: str, name: Name) -> list[str]:

@@ -128,6 +128,7 @@ def test_a_page_shows_signature_docstring_example_and_methods(pages: dict[str, s
     assert "## `tb.Model` {#Model}" in page and "### `Model.predict` {#Model.predict}" in page
     assert "predict(rows, *, prior=None, unsure_below: float | None = None, costs=None)" in page
     assert ">>> model.predict(today).tolist()" in page
+    assert page.count(">>> model.what_if(") == 1  # what `help` shows is not shown again
     assert "Another name of [`tb.LogisticTwin`](#LogisticTwin)." in pages["reference/evaluation.md"]
     assert "- `rows`: that have no label now" in pages["reference/labelling.md"]  # said beside a field
     assert '"hour", "day", "week" or "month" that the column' in pages["reference/windows.md"]  # said in __init__

@@ -97,6 +97,18 @@ class Explanation(Shown):
         """The same sum, shorter: the prior, the `n` strongest contributions first, and the rest as one.
 
         Strong is what speaks for or against the likeliest class beside the next one. `odds` of it are cut likewise.
+
+        >>> days = tb.datasets.tennis()
+        >>> model, windy = tb.textbook(days, "Play"), days.truth["asked"]["windy"]
+        >>> model.explain(windy).top(2)
+        no, probability 0.7201 (natural logs)
+                                no      yes     Σ no    Σ yes
+        prior              -1.0296  -0.4418  -1.0296  -0.4418
+        Outlook: sunny     -0.6931  -1.3863  -1.7228  -1.8281
+        Humidity: high     -0.3365  -1.0116  -2.0592  -2.8397
+        the rest: 2 terms  -1.9459  -2.1102  -4.0051  -4.9499
+        probability                           0.7201   0.2799
+        rounded, so that the last digits of a sum may differ
         """
         whole = self if self._cut_from is None else self._cut_from[0]
         if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
@@ -144,6 +156,19 @@ class Explanation(Shown):
         """What speaks for a class (default: the likeliest) against another (default: the next), interval by interval.
 
         `level` is how much of the posterior the intervals hold.
+
+        >>> days = tb.datasets.tennis()
+        >>> model, windy = tb.textbook(days, "Play"), days.truth["asked"]["windy"]
+        >>> model.explain(windy).odds("yes", "no")
+        yes against no: probability 0.2799
+                           log-odds   95 % interval    total    times      yes       no
+        prior               +0.5878  -0.46 to +1.82  +0.5878     ×1.8  9 of 14  5 of 14
+        Outlook: sunny      -0.6931  -2.19 to +0.50  -0.1054     ×0.5   2 of 9   3 of 5
+        Temperature: cool   +0.2877  -1.08 to +2.26  +0.1823   ×1.333   3 of 9   1 of 5
+        Humidity: high      -0.6751  -1.82 to +0.20  -0.4928  ×0.5091   3 of 9   4 of 5
+        Wind: strong        -0.4520  -1.63 to +0.63  -0.9448  ×0.6364   3 of 9   3 of 5
+        together            -0.9448  -3.74 to +1.85           ×0.3888
+        rounded, so that the last digits of a sum may differ
         """
         if not 0 < level < 1:
             raise SettingsError(f"level={level!r}", hint="take a share between 0 and 1, such as 0.95.")
@@ -178,6 +203,11 @@ class Explanation(Shown):
         """(column, value, log-odds) of each contribution for one class against another (default: the next best).
 
         The log-odds are infinite where one of the two is impossible, and NaN where both are.
+
+        >>> days = tb.datasets.tennis()
+        >>> model, windy = tb.textbook(days, "Play"), days.truth["asked"]["windy"]
+        >>> [(column, round(nats, 2)) for column, _, nats in model.explain(windy).for_class("no")]
+        [('prior', -0.59), ('Outlook', 0.69), ('Temperature', -0.29), ('Humidity', 0.68), ('Wind', 0.45)]
         """
         at, other = self._pair(label, against)
         with np.errstate(invalid="ignore"):
@@ -196,7 +226,13 @@ class Explanation(Shown):
         raise unknown(SettingsError, f"there is no class {label!r}", label, self.classes)
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain Python values."""
+        """The same as plain Python values.
+
+        >>> days = tb.datasets.tennis()
+        >>> model, windy = tb.textbook(days, "Play"), days.truth["asked"]["windy"]
+        >>> sorted(model.explain(windy).to_dict())
+        ['classes', 'contributions', 'log', 'probabilities', 'total']
+        """
         return {
             "classes": list(self.classes),
             "log": self.log,

@@ -86,7 +86,13 @@ class Filter:
     # ---- learning
 
     def learn(self, raw: bytes, label: str) -> bool:
-        """Learn one message; whether that changed anything. One learnt with the other label is first forgotten."""
+        """Learn one message; whether that changed anything. One learnt with the other label is first forgotten.
+
+        >>> from tallybayes.mail import Filter
+        >>> with Filter("learn.tally") as box:
+        ...     box.learn(b"Subject: Your prize: claim it now", "spam"), box.learnt
+        (True, {'ham': 0, 'spam': 1})
+        """
         return self.train([(label, raw)]).known == 0
 
     def unlearn(self, raw: bytes) -> str:

@@ -53,6 +53,11 @@ class Learning:
 
         A label never seen is a class of its own from then on, with a warning unless `new_classes="allow"`;
         `new_classes="refuse"` refuses the rows (DataError), and nothing has changed.
+
+        >>> days = tb.datasets.tennis()
+        >>> model, windy = tb.textbook(days, "Play"), days.truth["asked"]["windy"]
+        >>> model.update({**windy, "Play": "no"}).tally
+        Tally: 15 rows · yes 9, no 6 · 4 columns
         """
         pending = self._waiting(data, y, weights)
         if pending is not None:
@@ -74,6 +79,11 @@ class Learning:
         """The model as if these rows had never been counted; of the settings goes what only these rows had.
 
         Weights stay as they were fitted: `recalibrate` renews them. Rows counted apart can be given as their tally.
+
+        >>> days = tb.datasets.tennis()
+        >>> model, first = tb.textbook(days, "Play"), days.records()[0]
+        >>> model.forget(first).tally, model.forget(first).update(first).tally == model.tally
+        (Tally: 13 rows · yes 9, no 4 · 4 columns, True)
         """
         pending = self._waiting(data, y, weights)
         less = None if pending is None else pending.forget(data)
@@ -94,6 +104,12 @@ class Learning:
         Families, pairs and readings of text stay. Rows are scored by the other folds of the rows given, never by
         themselves; the fewer there are, the less their weights suit a model that has counted more. `effort`, `groups`
         and `order` are as for `tallybayes.fit`.
+
+        >>> days = tb.datasets.tennis()
+        >>> model = tb.textbook(days, "Play")
+        >>> fresh = model.recalibrate(days, effort="quick")
+        >>> fresh.settings.calibrated.form, fresh.tally == model.tally
+        ('one temperature', True)
         """
         from ..selection.choose.chosen import recalibrated
 
@@ -116,6 +132,11 @@ class Learning:
 
         It stays with the model and in its file. Rows of an update are added, scored by the model before it; `forget`
         and `recalibrate` take the sets away, since every score of them was made with the rows or weights that go.
+
+        >>> days = tb.datasets.tennis()
+        >>> model, windy = tb.textbook(days, "Play"), days.truth["asked"]["windy"]
+        >>> model.with_sets(days).predict_set(windy, coverage=0.6)[0]
+        ('no',)
         """
         from ..selection.sets.calibrate import prediction_sets
 

@@ -99,6 +99,11 @@ class Model(Views, Learning, Generative, Scoring):
         With `unsure_below=0.8` rows whose answer is less probable get None. With `costs={("ham", "spam"): 10}`, what
         it costs to call a ham spam, the answer is the one that costs least on average (others 1, right ones 0).
         A Spark frame comes back as a frame: the same rows with `prediction` and a column `P(class)` for each class.
+
+        >>> days = tb.datasets.tennis()
+        >>> model, windy = tb.textbook(days, "Play"), days.truth["asked"]["windy"]
+        >>> model.predict(windy).tolist(), model.predict(windy, unsure_below=0.9).tolist()
+        (['no'], [None])
         """
         if costs is None and unsure_below is None and (joint := self._of_one(rows, prior)) is not None:
             return self._label_array[[joint.index(max(joint))]]
@@ -122,7 +127,13 @@ class Model(Views, Learning, Generative, Scoring):
         return np.asarray(out[best])
 
     def predict_proba(self, rows: Any, *, prior: Any = None) -> Floats:
-        """P(class given row), rows × classes in the order of `classes`; each row sums to one."""
+        """P(class given row), rows × classes in the order of `classes`; each row sums to one.
+
+        >>> days = tb.datasets.tennis()
+        >>> model, windy = tb.textbook(days, "Play"), days.truth["asked"]["windy"]
+        >>> model.classes, model.predict_proba(windy).round(3).tolist()
+        (('no', 'yes'), [[0.72, 0.28]])
+        """
         joint = self._of_one(rows, prior)
         return np.exp(self._log_proba(rows, prior)) if joint is None else one_row.probabilities(joint)
 
@@ -135,6 +146,11 @@ class Model(Views, Learning, Generative, Scoring):
         """log P(class) + Σ log P(value given class): the score before it is normalised, rows × classes.
 
         Up to what all classes share, which no answer needs; `log_density` and `log_likelihood` have it.
+
+        >>> days = tb.datasets.tennis()
+        >>> model, windy = tb.textbook(days, "Play"), days.truth["asked"]["windy"]
+        >>> model.log_joint(windy).round(3).tolist()
+        [[-4.005, -4.95]]
         """
         joint = self._of_one(rows, prior)
         return self._log_joint(rows, self._start(prior)) if joint is None else np.array([joint])
@@ -148,6 +164,11 @@ class Model(Views, Learning, Generative, Scoring):
         `by_class` keeps the promise for every class by itself. The likeliest class is always in, unless `empty`;
         `smoothed` draws lots (by `seed`) among ties. `calibration` are the rows to go by where the model has no sets,
         all of which `exact=True` looks at again for every row and class: full conformal prediction.
+
+        >>> days = tb.datasets.tennis()
+        >>> model, windy = tb.textbook(days, "Play"), days.truth["asked"]["windy"]
+        >>> model.with_sets(days).predict_set(windy, coverage=0.9)[0]
+        ('no', 'yes')
         """
         from .sets import predicted_sets
 
@@ -162,6 +183,19 @@ class Model(Views, Learning, Generative, Scoring):
         """Why one row gets its answer: the prior and every column and word, adding up to the score.
 
         `log` is "natural", "2", "10" or "decibans"; `number` picks the row where `row` is a table.
+
+        >>> days = tb.datasets.tennis()
+        >>> model, windy = tb.textbook(days, "Play"), days.truth["asked"]["windy"]
+        >>> model.explain(windy)
+        no, probability 0.7201 (natural logs)
+                                no      yes     Σ no    Σ yes
+        prior              -1.0296  -0.4418  -1.0296  -0.4418
+        Outlook: sunny     -0.6931  -1.3863  -1.7228  -1.8281
+        Temperature: cool  -1.3863  -1.0986  -3.1091  -2.9267
+        Humidity: high     -0.3365  -1.0116  -3.4455  -3.9383
+        Wind: strong       -0.5596  -1.0116  -4.0051  -4.9499
+        probability                           0.7201   0.2799
+        rounded, so that the last digits of a sum may differ
         """
         from ..explain.explanation import explained
 
@@ -172,6 +206,13 @@ class Model(Views, Learning, Generative, Scoring):
 
         Values change to others that were counted, numbers within the range of those; of a text or a bag, words of the
         vocabulary are removed or added. Columns of the data that are named in `fixed` stay as they are.
+
+        >>> days = tb.datasets.tennis()
+        >>> model, windy = tb.textbook(days, "Play"), days.truth["asked"]["windy"]
+        >>> model.what_if(windy)
+        1 change turns no into yes: probability of yes 0.2799 → 0.7216
+        change                     log-odds
+        Outlook: sunny → overcast   +1.8971
         """
         from ..explain.what_if import what_if
 
@@ -183,6 +224,16 @@ class Model(Views, Learning, Generative, Scoring):
 
         Give labelled rows that the model has not seen, with `y` or `weights` beside them as for `tb.evaluate`. Rows
         that it was counted from are scored by folds; without rows there are only bits.
+
+        >>> days = tb.datasets.tennis()
+        >>> tb.textbook(days, "Play").importance()
+        What each column is worth, by the 14 rows counted: no rows were given, so bits alone
+        column        bits
+        Humidity     0.083
+        Outlook      0.079
+        Wind         0.029
+        Temperature  0.013
+        bits: what a column says alone
         """
         from ..selection.measure.importance import importance
 
@@ -194,6 +245,12 @@ class Model(Views, Learning, Generative, Scoring):
         Rows, values never seen, missing ones, numbers beyond the range learnt, answers by class, and answers less
         probable than `unsure_below`: `watch.report()`, `watch.prometheus()`, `watch.shift()`. With a `path` that
         `watch.save` wrote it goes on counting from there.
+
+        >>> days = tb.datasets.tennis()
+        >>> model, windy = tb.textbook(days, "Play"), days.truth["asked"]["windy"]
+        >>> watch = model.watch(unsure_below=0.9)
+        >>> watch.predict({**windy, "Outlook": "hail"}).tolist(), watch.report().outside()
+        (['no'], 'Outlook 1 never seen')
         """
         from .watch import Watch
 
@@ -203,13 +260,27 @@ class Model(Views, Learning, Generative, Scoring):
         return out
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a file for `tb.load`; a file of that name is replaced at once or not at all."""
+        """Write the model to a file for `tb.load`; a file of that name is replaced at once or not at all.
+
+        >>> days = tb.datasets.tennis()
+        >>> model, windy = tb.textbook(days, "Play"), days.truth["asked"]["windy"]
+        >>> model.save("tennis.tb.parquet")
+        >>> tb.load("tennis.tb.parquet").predict(windy).tolist()
+        ['no']
+        """
         from ..store import model_file
 
         model_file.save(path, model_file.to_bytes(self))
 
     def export(self, path: str | os.PathLike[str] | None = None, format: str | None = None) -> bytes:
-        """The model as "sealed" scorer, "json", "onnx" or model "card", also written to the path if there is one."""
+        """The model as "sealed" scorer, "json", "onnx" or model "card", also written to the path if there is one.
+
+        >>> days = tb.datasets.tennis()
+        >>> model, windy = tb.textbook(days, "Play"), days.truth["asked"]["windy"]
+        >>> sealed = model.export("tennis.sealed", "sealed")
+        >>> tb.load_sealed("tennis.sealed").predict(windy).tolist()
+        ['no']
+        """
         from ..store.export import export
 
         return export(self, path, format)
@@ -227,6 +298,10 @@ class Model(Views, Learning, Generative, Scoring):
         """A copy for others without what fewer rows have (see `Tally.at_least`), as `.model`; print what it has lost.
 
         `.measured(rows)` says how the answers to some rows change.
+
+        >>> days = tb.datasets.tennis()
+        >>> tb.textbook(days, "Play").share(at_least=5).model.tally
+        Tally: 14 rows · yes 9, no 5 · 4 columns · a copy without what fewer than 5 rows have
         """
         from ..store.share import SharedCopy
 
@@ -239,6 +314,11 @@ class Model(Views, Learning, Generative, Scoring):
         PostgreSQL, or read from tables of tokens, `tokens={column: table}`, with columns row (the `row_id` of the
         table), token and count. `weights_table` names the table of weights, by default after what it holds. Run the
         statements of `setup`, or `transaction` that does all or nothing, then `query`.
+
+        >>> days = tb.datasets.tennis()
+        >>> plan = tb.textbook(days, "Play").to_sql("days", "sqlite")
+        >>> plan.setup, plan.query.count("P(yes)")
+        ((), 1)
         """
         from ..store.sql.query import sql_scorer
 

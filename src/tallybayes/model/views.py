@@ -51,13 +51,25 @@ class Views:
         return cast("Model", self)
 
     def parameters(self) -> tuple[int, int]:
-        """How many numbers the model has: raw, and free once those that follow from others are left out."""
+        """How many numbers the model has: raw, and free once those that follow from others are left out.
+
+        >>> days = tb.datasets.tennis()
+        >>> tb.textbook(days, "Play").parameters()
+        (22, 13)
+        """
         counts = [belief.parameters() for belief in self.beliefs.values()]
         c = len(self.classes)
         return c + sum(raw for raw, _ in counts), c - 1 + sum(free for _, free in counts)
 
     def linear(self) -> LinearView:
-        """W, b and a centre x₀ with softmax(W·(x − x₀) + b) = posterior, where every column has such a view."""
+        """W, b and a centre x₀ with softmax(W·(x − x₀) + b) = posterior, where every column has such a view.
+
+        >>> days = tb.datasets.tennis()
+        >>> model, windy = tb.textbook(days, "Play"), days.truth["asked"]["windy"]
+        >>> view = model.linear()
+        >>> bool(np.allclose(view.predict_proba(windy), model.predict_proba(windy)))
+        True
+        """
         bent = [n for n, b in self.settings.lengths.items() if b != 0.0]
         curved = self.settings.curves
         if bent or curved:
@@ -70,7 +82,14 @@ class Views:
         return linear_view(self.start, self.beliefs, self.settings.weights, self.classes, self._blocks)
 
     def table(self, column: str) -> Table:
-        """The conditional table of one column: P(value given class), or a family's parameters."""
+        """The conditional table of one column: P(value given class), or a family's parameters.
+
+        >>> days = tb.datasets.tennis()
+        >>> tb.textbook(days, "Play").table("Wind")
+        P(value given class)        no       yes
+        strong                0.571429  0.363636
+        weak                  0.428571  0.636364
+        """
         if column not in self.beliefs:
             raise unknown(SettingsError, f"the model has no column {column!r}", column, self.beliefs)
         return dated(self._whole, column, replace(self.beliefs[column].table(), classes=self.classes))
@@ -84,6 +103,13 @@ class Views:
         Ratios are infinite where another class has probability 0, as it may without smoothing. A number that its
         family reads as a curve is told by stretches of the line and the rows counted there. Values and levels that no
         row has are left out: all that is known of them is how many rows the classes have.
+
+        >>> days = tb.datasets.tennis()
+        >>> tb.textbook(days, "Play").odds("Outlook", "yes")
+        Outlook: times likelier in yes than in the others
+          overcast      3.333×   0.417 against 0.125
+          rain         0.8889×   0.333 against 0.375
+          sunny           0.5×   0.25 against 0.5
         """
         table = self.table(column)
         if not table.title.startswith("P("):
@@ -121,6 +147,11 @@ class Views:
 
         No weights, corrections, offsets or curves, no cells counted together; and no pair of columns whose counts are
         not asked anyway, since a correction of weight 0 is all it says.
+
+        >>> days = tb.datasets.tennis()
+        >>> model = tb.fit(days, "Play", settings={"weights": {"Wind": 0.5}})
+        >>> model.settings.weights, model.counted.settings.weights
+        ({'Wind': 0.5}, {})
         """
         from .estimate import estimate
 
@@ -147,7 +178,12 @@ class Views:
         return Provenance.of(self._whole)
 
     def prior(self) -> dict[Any, float]:
-        """P(class)."""
+        """P(class).
+
+        >>> days = tb.datasets.tennis()
+        >>> {label: round(p, 3) for label, p in tb.textbook(days, "Play").prior().items()}
+        {'no': 0.357, 'yes': 0.643}
+        """
         return dict(zip(self.classes, np.exp(self.log_prior).tolist(), strict=True))
 
     @property

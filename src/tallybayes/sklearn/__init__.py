@@ -5,6 +5,7 @@ its fitted attributes; `NaiveBayes` takes data frames of mixed columns with miss
 shells over `tallybayes.Tally` and `tallybayes.Model`: no mathematics here.
 
 Imports `store` and the rooms below. Begin with `base`, what all of them share, then `mixed`.
+`answer` stands alone: it knows which parameters `set_params` has changed since the last answer.
 """
 
 from ..base.errors import MissingExtra

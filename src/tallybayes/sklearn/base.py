@@ -8,10 +8,8 @@ format.
 
 from __future__ import annotations
 
-import copy
 import os
-from dataclasses import dataclass, replace
-from functools import cache
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -30,6 +28,7 @@ from ..model.prior import class_prior, class_totals
 from ..store import model_file
 from ..tally.tally import Tally, add_tallies
 from . import labels
+from .answer import Answer
 from .labels import Labels, generator, weights_of
 
 _MOST_TALLIES = 64  # of small batches that wait to be added together, which is faster than one by one
@@ -37,33 +36,8 @@ _NOTE = "scikit-learn"  # where a model's notes keep what only its estimator nee
 _IN_NOTES = (bool, int, float, str, list, tuple, np.ndarray, np.generic, type(None))  # parameters that go there
 
 
-@dataclass
-class Answer:
-    """A model, the parameters it was asked with, and the order of its classes."""
-
-    params: dict[str, Any]  # copies: an array or a dict that is changed afterwards does not change here
-    settings: Settings
-    model: Model | None = None
-    order: Ints | None = None  # from the model's classes to classes_
-    log_prior: Floats | None = None  # of classes_
-
-
-@cache
-def _names(kind: Any) -> tuple[str, ...]:
-    return tuple(kind._get_param_names())
-
-
 def _plain(value: Any) -> Any:
     return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
-
-
-def _same(now: Any, then: Any) -> bool:
-    """Whether a parameter is what it was."""
-    if now is then:
-        return True
-    if isinstance(now, np.ndarray) or isinstance(then, np.ndarray):
-        return isinstance(now, type(then)) and np.array_equal(now, then)
-    return type(now) is type(then) and bool(now == then)
 
 
 class TallyClassifier(ClassifierMixin, BaseEstimator):
@@ -98,6 +72,12 @@ class TallyClassifier(ClassifierMixin, BaseEstimator):
 
         The first call needs `classes`, all labels that will ever come, unless the estimator takes new ones
         (`NaiveBayes` does).
+
+        >>> from tallybayes.sklearn import GaussianNB
+        >>> X, y = [[150.0], [160.0], [170.0], [180.0], [190.0]], ["a", "a", "a", "b", "b"]
+        >>> parts = GaussianNB().partial_fit(X[:2], y[:2], classes=["a", "b"]).partial_fit(X[2:], y[2:])
+        >>> parts.tally_ == GaussianNB().fit(X, y).tally_
+        True
         """
         table, y, weights = self._checked(X, y, sample_weight, reset=not self.__sklearn_is_fitted__())
         given = labels.encoded(y)
@@ -125,6 +105,10 @@ class TallyClassifier(ClassifierMixin, BaseEstimator):
         """Take rows away as if they had never been counted; returns self.
 
         Rows that cannot have been counted are refused, and then nothing is changed. `classes_` stays as it is.
+
+        >>> from tallybayes.sklearn import GaussianNB
+        >>> GaussianNB().fit([[1.0], [8.0], [9.0]], ["a", "b", "b"]).forget([[9.0]], ["b"]).class_count_.tolist()
+        [1.0, 1.0]
         """
         check_is_fitted(self)
         table, y, weights = self._checked(X, y, sample_weight, reset=False)
@@ -132,7 +116,13 @@ class TallyClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def merge(self, other: TallyClassifier) -> Self:
-        """Add what another estimator has counted, as if its rows had been counted here; returns self."""
+        """Add what another estimator has counted, as if its rows had been counted here; returns self.
+
+        >>> from tallybayes.sklearn import GaussianNB
+        >>> X, y = [[150.0], [160.0], [170.0], [180.0], [190.0]], ["a", "a", "a", "b", "b"]
+        >>> GaussianNB().fit(X, y).merge(GaussianNB().fit(X, y)).class_count_.tolist()
+        [6.0, 4.0]
+        """
         check_is_fitted(self)
         check_is_fitted(other)
         if type(other) is not type(self) or other.n_features_in_ != self.n_features_in_:
@@ -177,7 +167,13 @@ class TallyClassifier(ClassifierMixin, BaseEstimator):
         return np.exp(self.predict_log_proba(X))
 
     def predict(self, X: Any) -> Labels:
-        """The most probable class of each row."""
+        """The most probable class of each row.
+
+        >>> from tallybayes.sklearn import GaussianNB
+        >>> X, y = [[150.0], [160.0], [170.0], [180.0], [190.0]], ["a", "a", "a", "b", "b"]
+        >>> GaussianNB().fit(X, y).predict([[165.0], [183.0]]).tolist()
+        ['a', 'b']
+        """
         joint = self.predict_joint_log_proba(X)
         at = best(np.ascontiguousarray(joint))
         if at.min(initial=0) < 0:  # every class impossible: the prior answers
@@ -207,7 +203,13 @@ class TallyClassifier(ClassifierMixin, BaseEstimator):
     # ---- files
 
     def to_file(self, path: Any) -> None:
-        """Write the estimator to a model file, which `from_file` and `tallybayes.load` read."""
+        """Write the estimator to a model file, which `from_file` and `tallybayes.load` read.
+
+        >>> from tallybayes.sklearn import GaussianNB
+        >>> GaussianNB().fit([[1.0], [8.0], [9.0]], ["a", "b", "b"]).to_file("three.tb.parquet")
+        >>> GaussianNB.from_file("three.tb.parquet").class_count_.tolist()
+        [1.0, 2.0]
+        """
         model = self.model_
         names = getattr(self, "feature_names_in_", None)
         given: dict[str, Any] = self.get_params()
@@ -347,14 +349,13 @@ class TallyClassifier(ClassifierMixin, BaseEstimator):
 
     def _asked(self) -> Answer:
         """The parameters as settings, not yet answered."""
-        kind: Any = type(self)
-        return Answer({name: copy.copy(getattr(self, name)) for name in _names(kind)}, self._settings())
+        return Answer.asked(self, self._settings())
 
     def _answered(self) -> Answer:
         """The answer of the present counts and parameters, worked out when one of them has changed."""
         self._check_fitted()
         answer = self._answer
-        if not all(_same(getattr(self, name), value) for name, value in answer.params.items()):
+        if not answer.still_of(self):
             vars(answer).update(vars(self._asked()))
         if answer.model is None:
             answer.model = self._estimate(self.tally_, answer.settings)

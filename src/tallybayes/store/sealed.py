@@ -58,7 +58,13 @@ class Sealed:
         return self._model.schema
 
     def predict(self, rows: Any) -> Any:
-        """The most probable class of each row, as the labels went in."""
+        """The most probable class of each row, as the labels went in.
+
+        >>> days = tb.datasets.tennis()
+        >>> size = len(tb.textbook(days, "Play").export("play.sealed", "sealed"))
+        >>> tb.load_sealed("play.sealed").predict(days.records()[:2]).tolist()
+        ['no', 'no']
+        """
         return self._model.predict(rows)
 
     def predict_proba(self, rows: Any) -> Floats:

@@ -87,7 +87,12 @@ class Tally(Record):
         return class_weights(self.labels, len(self.classes))
 
     def moments(self, column: str, slot: str = "") -> dict[str, tuple[float, float, float]]:
-        """(n, mean, variance ÷ n) of a number column by class, each rounded once from exact integers."""
+        """(n, mean, variance ÷ n) of a number column by class, each rounded once from exact integers.
+
+        >>> heights = tb.datasets.heights()
+        >>> tb.textbook(heights, "who").tally.moments("cm")
+        {'a': (3.0, 160.0, 66.66666666666667), 'b': (3.0, 180.0, 66.66666666666667)}
+        """
         sheet = self.columns[self.schema[column].name].sheet("moments", MOMENTS)
         return dict(zip(self.classes, rounded_moments(sheet, len(self.classes), slot), strict=True))
 
@@ -137,7 +142,14 @@ class Tally(Record):
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the logical content: equal for equal tallies of one schema, on every machine."""
+        """SHA-256 of the logical content: equal for equal tallies of one schema, on every machine.
+
+        >>> days = tb.datasets.tennis()
+        >>> tally = tb.textbook(days, "Play").tally
+        >>> backwards = {name: values[::-1] for name, values in days.items()}
+        >>> tb.count(backwards, tally.schema).digest == tally.digest
+        True
+        """
         out = hashlib.sha256(b"tallybayes tally 1\n")
         out.update(json.dumps([_counting(self.schema), self.classes, self.skipped], sort_keys=True).encode())
         self.labels.update_digest(out)
@@ -157,6 +169,11 @@ class Tally(Record):
     def update(self, data: Any, y: Any = None, *, weights: Any = None, new_classes: str | None = None) -> Tally:
         """The tally with more rows counted. A label never seen is a class of its own, with a warning unless
         `new_classes="allow"`; "refuse" refuses it.
+
+        >>> days = tb.datasets.tennis()
+        >>> tally = tb.textbook(days, "Play").tally
+        >>> tally.update(days), tally.update(days) == 2 * tally
+        (Tally: 28 rows · yes 18, no 10 · 4 columns, True)
         """
         more = Tally.of(self.schema, data, y, weights=weights)
         guard.check_new_classes(self.classes, more.classes, self.schema.target, new_classes)
@@ -169,6 +186,11 @@ class Tally(Record):
         schema every row is known, and any row that was never counted is refused by its number. What the schema had
         learnt only from these rows is taken out of it, too (see `traces`); `tally - part` leaves the schema as it is.
         Rows that were counted apart can be given as their tally.
+
+        >>> days = tb.datasets.tennis()
+        >>> tally = tb.textbook(days, "Play").tally
+        >>> tally.forget(days.records()[0])
+        Tally: 13 rows · yes 9, no 4 · 4 columns
         """
         source = None
         if not isinstance(data, Tally):
@@ -202,6 +224,11 @@ class Tally(Record):
         """The model that these counts support: pure, repeatable, the tally stays as it is.
 
         Settings can be a dict: tally.model({"smoothing": 0.5}).
+
+        >>> days = tb.datasets.tennis()
+        >>> tally, windy = tb.textbook(days, "Play").tally, days.truth["asked"]["windy"]
+        >>> [tally.model({"smoothing": a}).predict_proba(windy).round(2).tolist() for a in (0.1, 10)]
+        [[[0.79, 0.21]], [[0.48, 0.52]]]
         """
         from ..model.estimate import estimate
 
@@ -214,7 +241,14 @@ class Tally(Record):
         return revealed(self, below)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the tally to a file; a file of that name is replaced at once or not at all."""
+        """Write the tally to a file; a file of that name is replaced at once or not at all.
+
+        >>> days = tb.datasets.tennis()
+        >>> tally = tb.textbook(days, "Play").tally
+        >>> tally.save("days.tb.parquet")
+        >>> tb.Tally.load("days.tb.parquet") == tally
+        True
+        """
         from ..store import model_file
 
         model_file.save(path, model_file.tally_to_bytes(self))

@@ -234,11 +234,24 @@ class Windows:
         """The tally of the periods from `start` on, before `end`; None: from the first, with the newest.
 
         A period is called by its name, or by the date or time at which it begins; all else is a SettingsError.
+
+        >>> schema = tb.Schema([tb.Column("price", "number")], target="returned")
+        >>> windows = tb.Windows(schema, by="day", time="day")
+        >>> windows.add(tb.datasets.drift(rows=40))
+        >>> windows.periods[:2], windows.window(end=windows.periods[2])
+        (('2024-01-01', '2024-01-09'), Tally: 2 rows · no 2 · 1 column)
         """
         return self.between(*self._bounds(start, end))
 
     def last(self, n: int, end: Any = None) -> Tally:
-        """The tally of the `n` periods before `end`, or up to the newest; those without rows are counted, too."""
+        """The tally of the `n` periods before `end`, or up to the newest; those without rows are counted, too.
+
+        >>> schema = tb.Schema([tb.Column("price", "number")], target="returned")
+        >>> windows = tb.Windows(schema, by="day", time="day")
+        >>> windows.add(tb.datasets.drift(rows=40))
+        >>> windows.last(10)
+        Tally: 2 rows · no 1, yes 1 · 1 column
+        """
         stop = self._end(end)
         return self.between(stop - _whole(n, "last"), stop)
 
@@ -247,6 +260,12 @@ class Windows:
 
         It is the tally of rows with these weights, to the last bit: a power of two moves bits, and amounts go on below
         one. Rows older than `halvings` half-lives are left out. `end`: as it was before that period.
+
+        >>> schema = tb.Schema([tb.Column("price", "number")], target="returned")
+        >>> windows = tb.Windows(schema, by="day", time="day")
+        >>> windows.add(tb.datasets.drift(rows=40))
+        >>> windows.decayed(10)
+        Tally: 40 rows · no 1.653192521, yes 1.348761082 · 1 column
         """
         life, most = _whole(half_life, "half_life"), _whole(halvings, "halvings")
         stop = self._end(end)
@@ -257,7 +276,14 @@ class Windows:
         self, settings: SettingsLike = None, *, start: Any = None, end: Any = None,
         last: int | None = None, half_life: int | None = None,
     ) -> Model:  # fmt: skip
-        """The model of a window (`start`, `end`, or `last` so many periods), or of all rows as they decay."""
+        """The model of a window (`start`, `end`, or `last` so many periods), or of all rows as they decay.
+
+        >>> schema = tb.Schema([tb.Column("price", "number")], target="returned")
+        >>> windows = tb.Windows(schema, by="day", time="day")
+        >>> windows.add(tb.datasets.drift(rows=40))
+        >>> windows.model(last=30).tally == windows.last(30)
+        True
+        """
         return self.tally(start=start, end=end, last=last, half_life=half_life).model(settings)
 
     def tally(
