@@ -109,6 +109,10 @@ def test_weights_beside_the_rows_are_never_forgotten_in_silence(of: Any) -> None
     queries = tb.group_queries(beside, "flats", weights="weight")
     named = tb.count_grouped(beside, *asked_duckdb(queries), weights="weight")
     assert named == tb.count(ROWS, SCHEMA, weights="weight")
+    evened = np.where(np.arange(len(ROWS)) % 2, 0.5, 1.5)  # as heavy as the rows of a class are many, or nearly so
+    order = np.argsort(np.array([str(v) for v in ROWS["let"].to_pylist()]), kind="stable")
+    with pytest.raises(tb.SchemaError, match="beside them"):
+        tb.group_queries(of(tb.count(ROWS.take(order), SCHEMA, weights=evened)), "flats")
     ones = of(tb.count(ROWS, SCHEMA, weights=np.ones(len(ROWS))))
     assert tb.group_queries(ones, "flats") == tb.group_queries(SCHEMA, "flats")
     assert tb.count_grouped(beside.schema, *asked_duckdb(tb.group_queries(beside.schema, "flats"))) == TALLY

@@ -19,9 +19,9 @@ from ..data.batch import Batch
 from ..data.schema import Schema
 from ..data.sources import open_source
 from ..data.values import Where, number
-from .guard import ROWS
 from .tally import Tally, add_tallies
 from .together import TOGETHER
+from .traces import weighted
 
 _MOST = 1 << 53  # of rows in a group: what a float still counts
 
@@ -91,7 +91,7 @@ def _schema(like: Any, weights: str | None, times: str) -> Schema:
     schema: Schema = getattr(like, "schema", like)
     schema = schema if weights is None else schema.with_weights(weights)
     tally = like if isinstance(like, Tally) else getattr(like, "tally", None)
-    if schema.weights is None and isinstance(tally, Tally) and _weighted(tally):
+    if schema.weights is None and isinstance(tally, Tally) and weighted(tally):
         raise SchemaError(
             "rows were counted by weights that stood beside them, and the schema names no column of weights",
             hint="name the column of the table that has them, weights='…', or give the schema alone to count each row "
@@ -111,14 +111,6 @@ def _schema(like: Any, weights: str | None, times: str) -> Schema:
             "a schema whose columns are counted two by two", hint="count the rows themselves: tb.count(rows, schema)."
         )
     return schema
-
-
-def _weighted(tally: Tally) -> bool:
-    """Whether any class weighs more or less than it has rows."""
-    sheet = tally.labels.sheet("rows", ROWS)
-    (weight, finer), (rows, exponent) = (sheet.exact(amount, len(tally.classes)) for amount in ROWS)
-    least = min(finer, exponent)
-    return bool((weight * (1 << (finer - least)) != rows * (1 << (exponent - least))).any())
 
 
 def _of_table(schema: Schema, table: Any, times: str, done: set[str]) -> tuple[list[str], Tally]:

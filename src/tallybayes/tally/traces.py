@@ -262,10 +262,12 @@ def with_least(tally: Tally, rows: int) -> Tally:
 
 
 def weighted(tally: Tally) -> bool:
-    """Whether a row may have counted other than once; fractions of limbs are fractions of rows."""
+    """Whether a row may have counted other than once: a class weighs more or less than it has rows, or a part of a row
+    was counted somewhere."""
     n, rows = (tally.labels.sheet("rows", ROWS).table(a, len(tally.classes)).sum(axis=0) for a in ROWS)
-    sheets = (s for c in tally.columns.values() for s in c.sheets.values() if "x" not in s.amounts)
-    return tally.schema.weights is not None or (n != rows).any() or any((s.limb < 0).any() for s in sheets)
+    sheets = (pair for c in (tally.labels, *tally.columns.values()) for pair in c.sheets.items())
+    parts = (s.amount[s.limb < 0, s.amounts.index(how_often(name))].any() for name, s in sheets)
+    return tally.schema.weights is not None or bool((n != rows).any()) or any(map(bool, parts))
 
 
 def _with_least(counts: Counts, rows: int, n_labels: int) -> Counts:
