@@ -20,6 +20,8 @@ def things(data: Any, target: str) -> dict[str, Any]:
     model = tb.fit(data, target, effort="quick")
     plain = tb.textbook(data, target)
     asked = {name: column for name, column in data.items() if name != target}
+    windows = tb.Windows(plain.schema, by=30)
+    windows.add(data)
     return {
         "model": model,
         "explanation": model.explain(asked, 1),
@@ -31,6 +33,8 @@ def things(data: Any, target: str) -> dict[str, Any]:
         "comparison": tb.compare(data, target, folds=2, rivals=["majority class"]),
         "models": tb.compare_models({"fitted": model, "plain": plain}, data),
         "schema": model.schema,
+        "tally": model.tally,
+        "windows": windows,
     }
 
 
@@ -91,6 +95,8 @@ def test_there_are_folds_with_the_numbers_behind_them(shown: dict[str, str]) -> 
     assert folds("comparison")[0] == folds("models")[0] == "The numbers"
     assert folds("model") == ["P(leaves)", "graph and tables of leaves"]
     assert folds("schema") == []
+    assert folds("tally")[:3] == ["age: mean and deviation", "visits: mean and deviation", "plan: by value"]
+    assert folds("windows") == ["3, column by column"]
 
 
 def test_bars_of_an_explanation_add_up() -> None:
@@ -142,3 +148,77 @@ def test_a_schema_is_read_as_a_table_and_left_out_columns_say_why() -> None:
     assert lines[0] == ["column", "kind", "why"] and lines[4][:2] == ["Wind", "ignore"] and "every row" in lines[4][2]
     model = tb.textbook(D.play(wide=True), "Play")
     assert "Left out, and why" in model._repr_html_()
+
+
+def cells(page: str) -> list[list[list[str]]]:
+    """Every table of a view, line by line."""
+    tables = ElementTree.fromstring(page).iter("table")
+    return [[["".join(cell.itertext()).strip() for cell in line] for line in table.iter("tr")] for table in tables]
+
+
+def test_a_tally_shows_its_classes_and_what_was_counted_of_every_column() -> None:
+    days = D.tennis()
+    tally = tb.textbook(days, "Play").tally
+    assert tally is not None
+    classes, columns, outlook, *_ = cells(tally._repr_html_())
+    assert classes == [["Play", "", "share", "rows"], ["no", "", "35.7%", "5"], ["yes", "", "64.3%", "9"]]
+    assert [line[0] for line in columns] == ["column", "Outlook", "Temperature", "Humidity", "Wind"]
+    assert columns[1] == ["Outlook", "category", "3 values", "", "no: sunny 3, rain 2yes: overcast 4, rain 3"]
+    assert outlook == [["value", "no", "yes"], ["rain", "2", "3"], ["sunny", "3", "2"], ["overcast", "0", "4"]]
+    backwards = {name: values[::-1] for name, values in days.items()}
+    assert tb.count(backwards, tally.schema)._repr_html_() == tally._repr_html_()  # whatever the order of the rows
+
+
+def test_a_tally_shows_numbers_days_pairs_words_weights_and_what_is_missing() -> None:
+    x = tb.PairColumn("x", "number", cuts=(2.5,))
+    columns = [tb.Column("x", "number"), tb.Column("v", "vector"), tb.Column("b", "bag")]
+    columns += [
+        tb.Column("p", "pair", of=(tb.PairColumn("w"), x)),
+        tb.Column("d.days", "number", part="days", source="d"),
+    ]
+    rows = {
+        "x": [1.0, 3.0, None, 3.0], "v": [[1, 2]] * 4, "b": [["hot"], ["hot", "dry"], None, None],
+        "w": ["u", "u", "v", None], "d": ["2024-05-31", "2024-06-02", None, None], "y": ["k", "k", "l", "l"],
+    }  # fmt: skip
+    tally = tb.count(rows, tb.Schema(columns, target="y"), weights=[0.5, 0.5, 1, 2])
+    classes, lines, *_ = cells(tally._repr_html_())
+    assert classes[1] == ["k", "", "25.0%", "1", "2"]
+    assert [line[2:] for line in lines[1:]] == [
+        ["numbers", "25.0%", "k: 2 ± 1l: 3 ± 0"],
+        ["2 positions", "", ""],
+        ["2 words", "75.0%", "k: hot 1, dry 0.5"],
+        ["2 values", "75.0%", "k: u and < 2.5 0.5, u and ≥ 2.5 0.5"],
+        ["numbers", "75.0%", "k: 2024-06-01 ± 1 days"],
+    ]
+
+
+def test_odd_tallies_have_views() -> None:
+    tally = tb.count({"x": [1.0, 5.0], "y": ["a", "b"]}, tb.Schema([tb.Column("x", "number")], target="y"))
+    shown = [
+        tb.Tally.zero(tally.schema),
+        -tally,
+        tally - 3 * tally,
+        tb.count(D.tennis(), tb.infer(D.tennis(), "Play")).at_least(5),
+        tb.textbook(D.labels(), "Play").tally,
+    ]
+    for odd in [*shown, tb.Windows(tally.schema, by=2)]:
+        page = odd._repr_html_()
+        assert ElementTree.fromstring(page) is not None and "nan" not in page
+    many = {"word": [f"w{i:03}" for i in range(400)], "y": [f"y{i % 40:02}" for i in range(400)]}
+    wide = tb.count(many, tb.Schema([tb.Column("word", "category")], target="y"))
+    assert "and 388 values, 34 classes more" in wide._repr_html_() and len(wide._repr_html_()) < 20_000
+
+
+def test_windows_show_the_newest_periods_and_read_no_others(tmp_path: Any) -> None:
+    drift = D.drift(rows=600)
+    windows = tb.Windows(tb.infer(drift, "returned"), by="week", time="day")
+    windows.add(drift)
+    windows.save(tmp_path / "weeks")
+    again = tb.Windows.load(tmp_path / "weeks")
+    page = again._repr_html_()
+    assert len(again._sums.parts.read) == 24 < len(windows.periods)
+    assert page == windows._repr_html_() and f"… {len(windows.periods) - 24} periods before" in page
+    newest = cells(page)[0]
+    assert [line[0] for line in newest[1:]] == list(windows.periods[-24:]) and newest[0][2:] == ["rows", "no", "yes"]
+    last = windows.last(1)
+    assert newest[-1][2:] == [str(last.rows), *(f"{n:g}" for n in last.class_weights())]

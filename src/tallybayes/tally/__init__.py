@@ -6,4 +6,5 @@ single rows until counting them together repays it, `overlap` says whether rows 
 counts the cells of columns two by two. A *receipt* is a hash of a row; a *delta* is what waiting rows add. `unlabelled`
 counts rows whose labels nobody knows, `grouped` groups that a database has made, `spark` where a cluster has the
 rows. `windows` has a tally per period (counted by `by_period`, added by `period_sums`), and any window as a sum.
+`views` is what a notebook shows of both.
 """

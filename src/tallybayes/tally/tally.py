@@ -97,6 +97,12 @@ class Tally(Record):
         return dict(zip(self.classes, rounded_moments(sheet, len(self.classes), slot), strict=True))
 
     def __add__(self, other: Tally) -> Tally:
+        """The tally of the rows of both.
+
+        >>> tally = tb.textbook(tb.datasets.tennis(), "Play").tally
+        >>> tally + tally, tally + tally - tally == tally
+        (Tally: 28 rows · yes 18, no 10 · 4 columns, True)
+        """
         return add_tallies([self, other]) if isinstance(other, Tally) else NotImplemented
 
     def __radd__(self, other: object) -> Tally:
@@ -188,8 +194,7 @@ class Tally(Record):
         Rows that were counted apart can be given as their tally.
 
         >>> days = tb.datasets.tennis()
-        >>> tally = tb.textbook(days, "Play").tally
-        >>> tally.forget(days.records()[0])
+        >>> tb.textbook(days, "Play").tally.forget(days.records()[0])
         Tally: 13 rows · yes 9, no 4 · 4 columns
         """
         source = None
@@ -243,8 +248,7 @@ class Tally(Record):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the tally to a file; a file of that name is replaced at once or not at all.
 
-        >>> days = tb.datasets.tennis()
-        >>> tally = tb.textbook(days, "Play").tally
+        >>> tally = tb.textbook(tb.datasets.tennis(), "Play").tally
         >>> tally.save("days.tb.parquet")
         >>> tb.Tally.load("days.tb.parquet") == tally
         True
@@ -273,6 +277,11 @@ class Tally(Record):
         out = f"Tally: {rows} · {labels or 'no classes'} · {columns}"
         out += f" · {skipped} without a label skipped" if self.skipped else ""
         return f"{out} · a copy without what fewer than {self.least_rows} rows have" if self.least_rows else out
+
+    def _repr_html_(self) -> str:
+        from .views import tally_html  # counting needs none
+
+        return tally_html(self)
 
 
 def sum_tallies(tallies: Iterable[Tally]) -> Tally | None:

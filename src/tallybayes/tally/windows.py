@@ -340,6 +340,11 @@ class Windows:
         by = f"by {each}" + (f" of {canon.printable(self.time, 40)}" if self.time else "")
         return f"Windows: {canon.many(len(self), 'period')} {by}" + (f" · {self._span()}" if self._sums.keys else "")
 
+    def _repr_html_(self) -> str:
+        from .views import windows_html  # counting needs none
+
+        return windows_html(self)
+
 
 def _time_column(schema: Schema, by: str, time: str | None) -> str:
     """The column that says the period; where the schema reads one column of dates it need not be named."""
