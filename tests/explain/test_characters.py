@@ -16,6 +16,7 @@ from rich.console import Console
 import tallybayes as tb
 from tallybayes.base.draw import Drawing, LabelledLines, Room, curve, fitted, heights
 from tallybayes.base.show import width
+from tallybayes.explain.plots import columns
 
 D = tb.datasets
 terminal = tb.plots.terminal
@@ -45,6 +46,7 @@ def pictures(model: tb.Model) -> dict[str, Drawing]:
     }
     strange = tb.textbook(odd, "y")
     with_tickets = tb.textbook(tickets, "queue")
+    vectors = tb.textbook({"v": np.random.default_rng(0).normal(size=(60, 20)), "y": ["a", "b", "c"] * 20}, "y")
     return {
         "why": terminal(model.explain(asked.features(), 3)),
         "odds": terminal(model.explain(asked.features(), 3).odds()),
@@ -57,6 +59,7 @@ def pictures(model: tb.Model) -> dict[str, Drawing]:
         "judged": terminal(tb.prequential(windows, drift)),
         "strange": terminal(strange.explain({"温度の長い名前がここにある": "高い高い高い", "a\x1b[31m<b>": "v"})),
         "strange column": terminal(strange, "温度の長い名前がここにある"),
+        "vector": terminal(vectors, "v"),
     }
 
 
@@ -124,13 +127,32 @@ def test_bars_are_as_long_as_their_figures() -> None:
     assert fitted("温度温度", 5) == "温度…" and width(fitted("温度温度", 6)) == 6
 
 
-def test_what_has_no_picture_says_what_has(model: tb.Model) -> None:
+def test_what_has_no_picture_says_what_has(model: tb.Model, monkeypatch: pytest.MonkeyPatch) -> None:
     for call in (lambda: terminal(3), lambda: terminal(model), lambda: terminal(model, "nothing")):
         with pytest.raises(tb.SettingsError, match="Hint: "):
             call()
-    vectors = {"v": np.random.default_rng(0).normal(size=(40, 3)), "y": ["a", "b"] * 20}
+    monkeypatch.setitem(columns._PICTURES, "number", lambda model, column: object())  # as a program may register one
     with pytest.raises(tb.SettingsError, match="matplotlib"):
-        terminal(tb.textbook(vectors, "y"), "v")
+        terminal(model, "age")
+
+
+def test_a_vector_is_drawn_position_by_position_where_classes_differ_most() -> None:
+    y = np.array(["a", "b"] * 50)
+    v = np.random.default_rng(0).normal(size=(100, 30)) + 1000 + (y == "b")[:, None] * np.linspace(0, 3, 30)
+    found = tb.textbook({"v": v, "y": y.tolist()}, "y")
+    lines = terminal(found, "v").text(80).splitlines()
+    assert lines[:2] == ["v: mean and deviation by position", "██ a  ▓▓ b"]
+    drawn = lines[3:-1]
+    assert len(drawn) == 24 and drawn[-2].startswith("29") and lines[-1].startswith("18 positions")
+    at = [line.index("●") for line in drawn[-2:]]
+    form = found.beliefs["v"].form()
+    said = [float(re.findall(r"([\d.]+) ±", line)[0]) for line in drawn[-2:]]
+    assert said == pytest.approx(form.location[29], abs=0.05) and at[0] < at[1]
+    assert "█" in drawn[-2] and "▓" in drawn[-1]
+    assert terminal(found, "v").text(80, ascii=True).isascii()
+    flat = {"v": [[1.0, 2.0]] * 2, "y": ["a", "b"]}
+    alike = tb.count(flat, tb.Schema([tb.Column("v", "vector")], target="y")).model()
+    assert terminal(alike, "v").text(60).splitlines()[1] == "no position varies"
 
 
 def test_characters_need_no_matplotlib() -> None:

@@ -158,15 +158,18 @@ class LabelledLines:
         cells[start:end] = [(self.room.fill(ink), ink)] * (end - start)
         return joined(cells)
 
-    def span(self, low: float, value: float, high: float, mark: float | None, ink: str = "0") -> Drawn:
-        """An interval with its figure, and a mark where it should be: all shares of the room."""
+    def span(
+        self, low: float, value: float, high: float, mark: float | None, ink: str = "0", *, filled: bool = False
+    ) -> Drawn:
+        """An interval with its figure, and a mark where it should be: all shares of the room; `filled` as a bar is."""
 
         def at(share: float) -> int:
             return min(max(round(share * (self.wide - 1)), 0), self.wide - 1)
 
         cells = [(" ", "")] * self.wide
         if np.isfinite(low) and np.isfinite(high):
-            cells[at(low) : at(high) + 1] = [(self.room.mark("─", "-"), ink)] * (at(high) - at(low) + 1)
+            line = self.room.fill(ink) if filled else self.room.mark("─", "-")
+            cells[at(low) : at(high) + 1] = [(line, ink)] * (at(high) - at(low) + 1)
         if mark is not None:
             cells[at(mark)] = (self.room.mark("│", "|"), "soft")
         if np.isfinite(value):

@@ -13,7 +13,7 @@ from ...base.draw import Drawing, Drawn, LabelledLines, Room, curve, ends, fitte
 from ...base.errors import SettingsError
 from ...base.show import signed, width
 from ..odds import LogOdds
-from .columns import CategoryDisplay, NumberDisplay, WordsDisplay, column_display
+from .columns import CategoryDisplay, NumberDisplay, VectorDisplay, WordsDisplay, column_display
 from .evidence import WaterfallDisplay
 from .scores import (
     ConfusionDisplay,
@@ -31,6 +31,8 @@ _TALL, _TALL_CURVE = 4, 10  # lines of a histogram, of a curve
 _MOST_CLASSES = 12  # of a confusion table
 _MOST_CURVES = 2  # classes whose curves are drawn, the worst
 _MOST_WIDE = 60  # columns of a curve
+_MOST_POSITIONS = 12  # of a vector
+_DIGITS = 6  # of a mean
 
 
 @dataclass(frozen=True)
@@ -226,6 +228,35 @@ def _number(picture: NumberDisplay, room: Room) -> list[Drawn]:
     return [*out, [(ends(each * len(values), low, high), "soft")]]
 
 
+def _vector(picture: VectorDisplay, room: Room) -> list[Drawn]:
+    """A line per position and class: its mean and one deviation around it, on one scale for all."""
+    title = _title(f"{picture.column}: mean and deviation by position", room)
+    if not len(picture.positions):
+        return [title, _soft("no position varies", room)]
+    apart = np.ptp(picture.location, axis=1) / picture.scale.mean(axis=1)
+    shown = np.sort(np.argsort(-apart, kind="stable")[:_MOST_POSITIONS]).tolist()
+    mean, deviation = picture.location[shown], picture.scale[shown]
+    low, high = float((mean - deviation).min()), float((mean + deviation).max())
+    reach, many = (high - low) or 1.0, len(picture.names)
+    labels = [text for i in shown for text in (str(picture.positions[i]), *[""] * (many - 1))]
+    digits = int(np.clip(1 - np.floor(np.log10(deviation.min())), 0, _DIGITS))
+    told = ([_to_digits(v, digits) for v in values.ravel().tolist()] for values in (mean, deviation))
+    figures = [f"{m} {room.mark('±', '+-')} {s}" for m, s in zip(*told, strict=True)]
+    rows = LabelledLines(room, labels, figures)
+    out = [title, *_legend(room, picture.names), rows.ends(_to_digits(low, digits), _to_digits(high, digits))]
+    for at, (m, s) in enumerate(zip(mean.ravel(), deviation.ravel(), strict=True)):
+        a, v, b = ((x - low) / reach for x in (m - s, m, m + s))
+        out.append(rows.line(at, rows.span(a, v, b, None, str(at % many), filled=True)))
+    hidden = len(picture.positions) - len(shown)
+    return [*out, *([_soft(f"{hidden} positions where classes differ less not shown", room)] if hidden else [])]
+
+
+def _to_digits(value: float, digits: int) -> str:
+    """A number to so many digits behind the point; a very large or small one to six in all."""
+    plain = abs(value) < 10**_DIGITS and (digits < _DIGITS or abs(value) >= 10**-_DIGITS)
+    return f"{round(value, digits) + 0.0:.{digits}f}" if plain else f"{value:.{_DIGITS}g}"
+
+
 def _words(picture: WordsDisplay, room: Room) -> list[Drawn]:
     each = [(i, r) for i, table in enumerate(picture.tables) for r in table.rows]
     ratios = [float(np.clip(r.ratio, 1e-6, 1e6)) for _, r in each]
@@ -342,6 +373,7 @@ _DRAWN_BY: Mapping[type, Callable[[Any, Room], list[Drawn]]] = {
     WaterfallDisplay: _waterfall,
     CategoryDisplay: _category,
     NumberDisplay: _number,
+    VectorDisplay: _vector,
     WordsDisplay: _words,
     ReliabilityDisplay: _reliability,
     RocDisplay: _roc,
