@@ -8,6 +8,7 @@ import signal
 import sys
 import time
 import warnings
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -180,6 +181,37 @@ def test_nothing_is_drawn_where_nobody_watches(monkeypatch: pytest.MonkeyPatch) 
         with progress_line(None) as tell:
             tell("counting", 0.5)
         assert stream is None or stream.getvalue() == ""
+
+
+def test_a_cell_of_a_notebook_has_one_display_that_ends_empty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Standard error would leave a coloured stripe above the first output."""
+    cell: list[dict[str, str]] = []
+
+    class Display:
+        def __init__(self, bundle: dict[str, str], *, raw: bool, display_id: bool) -> None:
+            assert raw and display_id
+            cell.append(bundle)
+
+        def update(self, bundle: dict[str, str], *, raw: bool) -> None:
+            assert raw
+            cell.append(bundle)
+
+    ZMQInteractiveShell = type("ZMQInteractiveShell", (), {})  # known by its name
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=ZMQInteractiveShell))
+    monkeypatch.setitem(sys.modules, "IPython.display", SimpleNamespace(display=Display))
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    with progress_line(None) as tell:
+        tell("counting", 0.5)
+    assert cell == []  # within the first second
+    monkeypatch.setattr(show, "_PATIENCE", 0.0)
+    monkeypatch.setattr(show, "_PAUSE", 0.0)
+    with progress_line(None) as tell:
+        tell("counting <b>", 0.25)
+        tell("done", 1.0)
+    first, second, last = cell
+    assert " 25%" in first["text/plain"] and "counting &lt;b&gt;" in first["text/html"]
+    assert "100%" in second["text/plain"] and last == {"text/plain": "", "text/html": ""}
+    assert sys.stderr.getvalue() == ""  # type: ignore[attr-defined]
 
 
 # ---- interrupts

@@ -308,34 +308,62 @@ def progress_line(progress: bool | Callable[[str, float], None] | None) -> Itera
     if callable(progress):
         yield progress
         return
-    stream = sys.stderr
-    if progress is False or not _is_watched(stream):
+    draw = None if progress is False else _drawing(sys.stderr)
+    if draw is None:
         yield lambda what, done: None
         return
-    begun, width, last = time.monotonic(), 0, 0.0
+    begun, last, drawn = time.monotonic(), 0.0, False
 
     def tell(what: str, done: float) -> None:
-        nonlocal width, last
+        nonlocal last, drawn
         now = time.monotonic()
         if now - begun < _PATIENCE or now - last < _PAUSE:
             return
         full = round(_BAR * done)
-        line = f"{'█' * full}{'░' * (_BAR - full)} {done:4.0%}  {printable(what, 40)}"
-        stream.write(f"\r{line:<{width}}")
-        stream.flush()
-        width, last = max(width, len(line)), now
+        draw(f"{'█' * full}{'░' * (_BAR - full)} {done:4.0%}  {printable(what, 40)}")
+        last, drawn = now, True
 
     try:
         yield tell
     finally:
-        if width:
-            stream.write(f"\r{'':<{width}}\r")
-            stream.flush()
+        if drawn:
+            draw("")
 
 
-def _is_watched(stream: Any) -> bool:
-    """Whether a person sees what is written there while it is written: a terminal, or the cell of a notebook."""
-    if stream is None or getattr(stream, "closed", False):
-        return False
+def _drawing(stream: Any) -> Callable[[str], None] | None:
+    """How a line takes the place of the one before, where a person watches: in a notebook's cell, or in a terminal.
+
+    A notebook keeps what is written to standard error as a coloured stripe, erased or not; what is displayed goes.
+    """
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    return bool(stream.isatty()) or type(shell).__name__ == "ZMQInteractiveShell"
+    if type(shell).__name__ == "ZMQInteractiveShell":
+        return _in_a_cell(sys.modules["IPython.display"].display)
+    if stream is None or getattr(stream, "closed", False) or not stream.isatty():
+        return None
+    width = 0
+
+    def draw(line: str) -> None:
+        nonlocal width
+        stream.write(f"\r{line:<{width}}" if line else f"\r{'':<{width}}\r")
+        stream.flush()
+        width = max(width, len(line))
+
+    return draw
+
+
+def _in_a_cell(display: Callable[..., Any]) -> Callable[[str], None]:
+    """A display of a notebook's cell that is drawn once and changed from then on."""
+    from html import escape
+
+    shown: Any = None
+
+    def draw(line: str) -> None:
+        nonlocal shown
+        html = f"<code>{escape(line)}</code>" if line else ""
+        bundle = {"text/plain": line, "text/html": html}
+        if shown is None:
+            shown = display(bundle, raw=True, display_id=True)
+        else:
+            shown.update(bundle, raw=True)
+
+    return draw
