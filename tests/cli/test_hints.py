@@ -6,13 +6,14 @@ from pathlib import Path
 import pytest
 from command_line import PYTHON, run
 
+import tallybayes as tb
 from tallybayes.cli.terminal import for_commands
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "tallybayes"
 # Hints that no command can meet: what they tell of is asked for in Python alone
 IN_PYTHON_ALONE = {
     "data/files/reader.py": ["give a query, too", "give the query first"],  # a connection is an object
-    "data/guess.py": ["give them by column: kinds=", "give texts: missing="],  # of a wrong type
+    "data/guess.py": ["give texts: missing="],  # of a wrong type
     "data/infer.py": ["write tb.infer", "leave target= out", "give a tb.Schema"],  # the command says these itself
     "data/kinds.py": ["a pair names two"],  # columns made one by one
     "data/pairs.py": ["give each value of a category once"],
@@ -81,6 +82,7 @@ def test_every_hint_that_a_command_can_meet_is_in_its_words():
         for name, value in FILLED.items():
             text = text.replace(f"{name}={{…}}", f"{name}={value}")
         text = text.replace("data[{…}] >= {…}", "data['rent'] >= 900")
+        text = text.replace("kinds={{…}:", "kinds={'rent':")
         if PYTHON.search(for_commands(text)):
             found.setdefault(path, []).append(for_commands(text))
     assert count > 300  # the walk sees them
@@ -122,6 +124,17 @@ def test_a_target_that_is_a_quantity_is_told_without_python(tmp_path):
     done = run("fit", tmp_path / "rents.csv", "--target", "rent")
     assert done.returncode == 2
     assert "a new column high that says whether rent is at least" in done.err
+
+
+def test_numbers_that_only_name_classes_are_learnt_when_it_is_said(tmp_path):
+    rows = "\n".join(f"{i % 150 + i / 1e4:.4f},{i % 150}" for i in range(1500))
+    (tmp_path / "parts.csv").write_text(f"length,part\n{rows}\n")
+    refused = run("fit", tmp_path / "parts.csv", "--target", "part")
+    assert refused.returncode == 2 and "--set part=category" in refused.err
+    done = run("fit", tmp_path / "parts.csv", "--target", "part", "--set", "part=category", "-o", tmp_path / "m")
+    assert done.returncode == 0, done.err
+    model = tb.load(tmp_path / "m")
+    assert len(model.classes) == 150 and model.predict([{"length": 77.05}]).tolist() == [77]
 
 
 def test_models_whose_gaps_were_found_apart_add_up_as_the_hint_says(tmp_path, monkeypatch):

@@ -6,6 +6,7 @@ import datetime as dt
 import pickle
 import re
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -159,6 +160,47 @@ def test_dates_are_split() -> None:
 def test_a_quantity_is_refused_as_target(values) -> None:
     with pytest.raises(tb.DataError, match=r"is a quantity: \d+ different numbers.*\n\nHint: .*>= "):
         tb.infer({"x": RNG.normal(size=N), "mpg": values}, target="mpg")
+
+
+def test_numbers_are_classes_where_it_is_said_and_labels_of_one_row_are_told() -> None:
+    y = np.arange(N) % 40
+    data = {"x": RNG.integers(0, 9, N), "part": y}
+    with pytest.raises(tb.DataError, match=r"kinds=\{'part': 'category'\}"):
+        tb.infer(data, target="part")
+    schema = tb.infer(data, target="part", kinds={"part": "category"})
+    assert schema.label_type == "int" and schema.names == ("x",)
+    with pytest.raises(tb.SchemaError, match="there is no column 'part' to set"):
+        tb.infer({"x": data["x"], "part": [f"p{i}" for i in y]}, target="part", kinds={"part": "text"})
+    own = [f"n{i}" for i in range(N)]
+    with pytest.warns(tb.TallybayesWarning, match=f"{N} of {N} rows have a label of 'who' of their own"):
+        tb.infer({"x": data["x"], "who": own}, target="who")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tb.infer({"x": data["x"], "who": [w[:2] for w in own]}, target="who")  # some labels of one row, most of many
+
+
+def test_nines_far_from_all_others_and_times_of_day_are_named() -> None:
+    y = np.arange(N) % 2
+    x = RNG.normal(20, 4, N).round(1)
+    clock = [f"{i // 60 % 24:02d}:{i % 60:02d}" for i in range(N)]
+    data = {
+        "low": np.where(np.arange(N) % 9 == 0, -999, x),
+        "high": np.where(np.arange(N) % 7 == 0, 99999, x),
+        "x": x,
+        "at": clock,
+        "y": y,
+    }
+    data |= {"once": np.where(np.arange(N) == 3, -999, x), "near": np.where(np.arange(N) % 9 == 0, 99, x)}
+    data |= {"far": np.where(np.arange(N) % 9 == 0, -998, x), "took": [f"1 day, {c}:30" for c in clock]}
+    schema = tb.infer(data, "y")
+    assert "; -999 (23) is far from all others: name it in missing=" in str(schema["low"].reason)
+    assert "; 99999 (29) is far" in str(schema["high"].reason)
+    assert not any("far" in str(schema[c].reason) for c in ("x", "once", "far"))
+    assert "far" in str(schema["near"].reason)
+    gone = str(tb.infer(data, "y", missing=["-999"])["low"].reason)
+    assert "far" not in gone and "missing in" in gone
+    for name in ("at", "took"):
+        assert schema[name].kind == "ignore" and "times of day or durations" in str(schema[name].reason)
 
 
 @pytest.mark.parametrize(

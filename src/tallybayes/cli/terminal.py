@@ -245,6 +245,8 @@ def for_commands(text: str) -> str:
     'say it: --encoding latin-1.'
     >>> for_commands("count it with schema.with_column('my boat', kind='category').")
     "count it with --set 'my boat=category'."
+    >>> for_commands("where numbers only name classes: kinds={'y': 'category'}.")
+    'where numbers only name classes: --set y=category.'
     >>> for_commands("fold=True (--fold) makes them one.")
     '--fold makes them one.'
     >>> for_commands("1 of 9 cells (/tmp/tallybayes-ab1_c/standard-input.csv, line 2)")
@@ -257,7 +259,7 @@ def for_commands(text: str) -> str:
     text = _CUT.sub(r"a new column high that says whether \2 is at least \3,", text)
     text = re.sub(r"tb\.read\([^()=]*?, (\w+)=(['\"])(.*?)\2\)", lambda m: _option(m[1], m[3]), text)
     text = re.sub(
-        r"schema\.with_column\((['\"])(.*?)\1, kind=(['\"])(\w+)\3\)",
+        r"(?:schema\.with_column\(|kinds=\{)(['\"])(.*?)\1(?:, kind=|: )(['\"])(\w+)\3[)}]",
         lambda m: f"--set {shlex.quote(f'{m[2]}={m[4]}')}",
         text,
     )

@@ -18,7 +18,7 @@ from .batch import one_batch
 from .blocks import Codes
 from .guess import Reading, typed
 from .look import gives_away, look_alike, read_ahead
-from .propose import Proposals, with_commas
+from .propose import FEW_ROWS, Proposals, with_commas
 from .schema import Column, Schema
 from .sources import HIDDEN, LABELS, MATRIX, Batch, Source, on_engine, open_source
 from .spelling import MARKS, OddCells, Spelling, are_few, is_mark, marks_among
@@ -133,6 +133,8 @@ def with_kinds(schema: Schema, kinds: Mapping[str, str]) -> Schema:
     """The schema with the kinds that a person has chosen for some columns; a date's parts give way together."""
     known = {n: None for c in schema.columns for n in (c.name, *c.inputs)}
     for name, kind in kinds.items():
+        if name == schema.target and kind == "category":
+            continue  # so it is: said where its numbers look like a quantity
         if name not in known:
             raise unknown(SchemaError, f"there is no column {name!r} to set", name, known)
         if any(c.name == name for c in schema.columns) and kind != "date":
@@ -259,34 +261,42 @@ def _target(look: Batch, name: str, reading: Reading) -> tuple[Codes, str]:
         if pa.types.is_date(kind):
             return labels, "date"
         if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
-            _warn_of_no_label(labels, name)
+            _warn_of_labels(labels, name)
             return labels, "text"
         whole = pa.types.is_integer(kind)
     else:
         types = {canon.label_type(v) for v in raw if canon.text(v) is not None}
         if len(types) > 1 or types & {"text", "bool", "date"}:
-            _warn_of_no_label(labels, name)
+            _warn_of_labels(labels, name)
             return labels, types.pop() if len(types) == 1 else "text"
         whole = types == {"int"}
     values = number(look[name], Where(name, 0), reading.marks)
     values = values[~np.isnan(values)]
     distinct = len(np.unique(values))
     fractions = bool(np.any(values != np.rint(values)))
-    if (fractions and distinct > 10) or distinct > 100 or (distinct > 20 and distinct > 0.05 * len(values)):
+    many = (fractions and distinct > 10) or distinct > 100 or (distinct > 20 and distinct > 0.05 * len(values))
+    if many and reading.kinds.get(name) != "category":
         middle = canon.number_text(float(f"{np.median(values):.6g}"))
         raise DataError(
             f"the target {name!r} is a quantity: {distinct} different numbers from {values.min():g} to "
             f"{values.max():g}",
             hint=f"naive Bayes predicts classes. Cut the quantity into some, e.g. "
-            f"data['high'] = data[{name!r}] >= {middle}, and take that as the target (without the quantity itself).",
+            f"data['high'] = data[{name!r}] >= {middle}, and take that as the target (without the quantity itself)."
+            + ("" if fractions else f" Where numbers only name classes: kinds={{{name!r}: 'category'}}."),
         )
     if whole:
         return labels, "int"
     return labels, "float" if all(canon.number_text(float(t)) == t for t in labels.slots) else "text"
 
 
-def _warn_of_no_label(labels: Codes, name: str) -> None:
+def _warn_of_labels(labels: Codes, name: str) -> None:
     counted = np.bincount(labels.codes[labels.codes >= 0], minlength=len(labels.slots)).tolist()
+    alone, rows = counted.count(1), sum(counted)
+    if rows >= FEW_ROWS and alone > 0.5 * rows:
+        warn(
+            f"{alone:,} of {rows:,} rows have a label of {name!r} of their own, which teaches nothing. Hint: "
+            "naive Bayes predicts classes of many rows; name another column with target='…', or make classes of it."
+        )
     if alike := look_alike(labels.slots, dict(zip(labels.slots, counted, strict=True))):
         shown = ", ".join(map(visible, alike[:6]))
         warn(

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..base import canon
+from ..base.arrays import Floats
 from ..base.errors import excerpt
 from ..base.lazy import scipy
 from ..base.wording import end_text
@@ -27,13 +28,14 @@ from .sources import Batch
 from .spelling import OddCells, Spelling, spelled
 from .values import Where, is_bytes, is_text, number
 
+FEW_ROWS = 20  # below this nothing is called an id
 _SURELY_TEXT = 3.5  # words on average of some texts: all have at least three
-_FEW_ROWS = 20  # below this nothing is called an id
 _SHOWN = 3  # odd cells in a reason
 _NUMERIC = " +-.0123456789"  # how numbers begin
 _MANY_VALUES, _MOSTLY = 30, 0.5  # values of a column that is said to be numbers for the most part, and what part
 _HEAD = 100  # values that tell whether all are objects without a text
 _ADDRESS = re.compile(r"<.+ object at 0x[0-9a-fA-F]+>")  # as Python writes them
+_CLOCK = re.compile(r"\s*[+-]?(\d+ days?,? )?\d{1,3}:[0-5]\d(:[0-5]\d(\.\d+)?)?( ?[AaPp]\.?[Mm]\.?)?\s*")
 _ID_NAME = re.compile(r"(^|[_\W])(id|uuid|guid|key|index|idx|rowid|row)$|Id$|ID$", re.ASCII)
 
 
@@ -234,7 +236,7 @@ def _numbers(
         same = Reason(f"the same number, {low}, in every row", "the same number in every row")
         return Column(name, "ignore", reason=same)
     span = float(there[-1]) - float(there[0])
-    if whole and distinct == rows >= _FEW_ROWS and (span < 2 * rows or _ID_NAME.search(name)):
+    if whole and distinct == rows >= FEW_ROWS and (span < 2 * rows or _ID_NAME.search(name)):
         return Column(name, "ignore", reason=f"an id: a whole number of its own in each of {rows} rows")
     what = f"whole numbers, {distinct} different" if whole else "numbers"
     gone = x.absent
@@ -245,8 +247,20 @@ def _numbers(
         cells=Cells.fitted(there),
         missing=missing,
         spelling=spelling,
-        reason=Reason(f"{what} from {low} to {high}", what) + share + told,
+        reason=Reason(f"{what} from {low} to {high}", what) + share + told + _far_nines(there),
     )
+
+
+def _far_nines(there: Floats) -> Any:
+    """What is said of -999 and its like: nines that stand several times, further off than all others are apart."""
+    for end, others in ((there[0], there[there > there[0]]), (there[-1], there[there < there[-1]])):
+        times = len(there) - len(others)
+        if times < 2 or abs(end) < 9 or set(end_text(abs(float(end)))) != {"9"} or others[0] == others[-1]:
+            continue
+        if min(abs(end - others[0]), abs(end - others[-1])) > others[-1] - others[0]:
+            mark = end_text(float(end))
+            return Reason(f"; {mark} ({times:,}) is far from all others: name it in missing= if it means that", "")
+    return ""
 
 
 def _category(name: str, codes: Codes, what: str, declared: bool = False) -> Column:
@@ -260,14 +274,18 @@ def _category(name: str, codes: Codes, what: str, declared: bool = False) -> Col
         told = Reason(f"the same value, {only!r}, in every row", "the same value in every row")
         return Column(name, "ignore", reason=told)
     alone = int(np.count_nonzero(count == 1))
-    if not declared and len(there) >= _FEW_ROWS and alone > 0.5 * len(there):
+    if not declared and len(there) >= FEW_ROWS and alone > 0.5 * len(there):
         some = some_of(codes.slots)
+        own = f"{alone} of {len(there)} rows have a value of their own"
+        if all(map(_CLOCK.fullmatch, some)):
+            clock = f"times of day or durations, which are not read as numbers: {own}; their hours would tell"
+            return Column(name, "ignore", reason=clock)
         words = float(np.mean([len(text.split()) for text in some]))
         if words >= 3:
             return free_text(name, some, words)
         if not _ID_NAME.search(name) and are_names(some):
             return names(name, distinct)
-        return Column(name, "ignore", reason=f"nearly an id: {alone} of {len(there)} rows have a value of their own")
+        return Column(name, "ignore", reason=f"nearly an id: {own}")
     few = np.flatnonzero(count >= np.sort(count)[-3:][0]).tolist()
     shown = sorted(codes.slots[i] for i in sorted(few, key=lambda i: (-count[i], codes.slots[i]))[:3] if count[i])
     more = ", …" if distinct > 3 else ""
