@@ -58,3 +58,27 @@ def test_ranges_name_whole_numbers_in_full(model):
     assert "from 12000 to 12546" in schema["id"].reason and "from 0.5 to 12547" in schema["price"].reason
     learnt = str(tb.textbook(year, "y").explain({"price": 99_999.0}))
     assert "(beyond what was learnt: 0.5 to 12547)" in learnt
+
+
+def test_pictures_of_days_have_dates_and_parts_stand_as_in_a_calendar(table, model):
+    line = tb.plots.terminal(model, "sold.days").text(80).splitlines()[-1]
+    assert line.split() == sorted(line.split()) and all(dt.date.fromisoformat(end).year == 2024 for end in line.split())
+    months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep"]
+    assert [row for row in model.table("sold.month").rows if row in months] == months
+    drawn = tb.plots.terminal(model, "sold.month").text(80)
+    assert [word[:3] for word in drawn.splitlines() if word[:3] in months] == months
+    assert model.table("sold.weekday").rows[:7] == ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
+    counted = model.tally.columns["sold.month"].sheets["values"]
+    n = dict(zip(counted.slot_names, counted.table("n", 2)[:, 1], strict=True))
+    smoothed = [(n.get(month, 0) + 1) / (sum(n.values()) + 9) for month in months]  # Laplace, nine values
+    assert [model.table("sold.month")[month, 1] for month in months] == pytest.approx(smoothed, abs=1e-9)
+
+
+def test_a_picture_of_days_on_paper_has_dates(model):
+    pytest.importorskip("matplotlib")
+    from tallybayes.explain.plots.columns import column_display
+
+    ax = column_display(model, "sold.days").plot().ax_
+    ax.figure.canvas.draw()
+    told = [tick.get_text() for tick in ax.get_xticklabels()]
+    assert told and all(dt.date.fromisoformat(text) for text in told)

@@ -56,6 +56,15 @@ def plain_part(value: Any, part: str, marks: frozenset[str]) -> float | str | No
     return _WEEKDAYS[(day + 3) % 7] if part == "weekday" else str(clock * 24 // DAY)
 
 
+def as_in_calendar(part: str, names: Sequence[str]) -> list[str]:
+    """Weekdays, months or hours in their order, anything else behind them.
+
+    >>> as_in_calendar("month", ["Apr", "Dec", "Feb", "(unseen)"])
+    ['Feb', 'Apr', 'Dec', '(unseen)']
+    """
+    return sorted(names, key=lambda name: _AT[part].get(name, len(_AT[part])))
+
+
 UNITS = ("hour", "day", "week", "month")  # stretches of time that have a number: so many since 1970, weeks from Monday
 _OF_UNIT = {"hour": "M8[h]", "day": "M8[D]", "month": "M8[M]"}  # NumPy's types
 _MONTH = re.compile(r"-?[0-9]{4,}-[0-9]{2}")

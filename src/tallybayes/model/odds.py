@@ -16,6 +16,7 @@ from ..base.errors import SettingsError, unknown
 from ..base.show import Page
 from ..base.times import stamp_text
 from ..data.blocks import Codes, N, Numbers
+from ..data.dates import PART_NAMES, as_in_calendar
 from ..data.pairs import between_names
 from ..families import Table
 from ..families.bins import BINS, Bins, by_bin
@@ -163,8 +164,12 @@ def said_of_values(model: Model, column: str) -> Table | None:
 
 
 def dated(model: Model, column: str, table: Table) -> Table:
-    """A table of bins of days with the dates at which they part."""
-    if model.schema[column].part != "days" or table.title != BINS:
+    """A table of bins of days with the dates at which they part, of weekdays, months or hours as they come."""
+    part = model.schema[column].part
+    if part in PART_NAMES and table.rows != (in_order := as_in_calendar(part, table.rows)):
+        at = {row: i for i, row in enumerate(table.rows)}
+        return replace(table, rows=in_order, values=table.values[[at[row] for row in in_order]])
+    if part != "days" or table.title != BINS:
         return table
     names = [_NUMBER.sub(lambda cut: day_text(math.ceil(float(cut[0]))), name) for name in table.rows]
     return replace(table, rows=names)

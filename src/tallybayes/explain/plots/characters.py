@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from ...base.canon import number_text, printable
 from ...base.draw import Drawing, Drawn, LabelledLines, Room, curve, ends, fitted, heights
 from ...base.errors import SettingsError
 from ...base.show import signed, width
+from ...base.times import moment_text
 from ..odds import LogOdds
 from .columns import CategoryDisplay, NumberDisplay, VectorDisplay, WordsDisplay, column_display
 from .evidence import WaterfallDisplay
@@ -224,7 +226,10 @@ def _number(picture: NumberDisplay, room: Room) -> list[Drawn]:
     for i, name in enumerate(picture.names):
         out.append([(fitted(name, min(room.columns, 60)).rstrip(), "")])
         out += heights(room, np.repeat(values[:, i], each), _TALL, top, str(i))
-    low, high = number_text(round(float(places[0]), 6)), number_text(round(float(places[-1]), 6))
+    low, high = (
+        moment_text(float(math.floor(end))) if picture.days else number_text(round(end, 6))
+        for end in (float(places[0]), float(places[-1]))
+    )
     return [*out, [(ends(each * len(values), low, high), "soft")]]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ import numpy as np
 
 from ...base.arrays import Floats, Ints, log_sum_exp, safe_log, weighted_quantiles
 from ...base.canon import number_text
+from ...base.times import moment_text
 from ...data.blocks import Numbers
 from ...families import Belief
 from ...families.forms import BellForm
@@ -115,11 +117,13 @@ class NumberDisplay(Display):
     discrete: bool
     names: Sequence[str]
     colours: Sequence[str]
+    days: bool = False  # since 1970: the line is told by dates
 
     @classmethod
     def of(cls, model: Model, column: str) -> NumberDisplay:
         """Bars over the middle 99 % of what was counted."""
-        belief, cells, (shown, *look) = model.beliefs[column], model.schema[column].cells, frequent(model)
+        belief, cells, (shown, names, colours) = model.beliefs[column], model.schema[column].cells, frequent(model)
+        look = names, colours, model.schema[column].part == "days"
         assert model.tally is not None
         counted = counted_cells(model, column)
         if counted is None:
@@ -182,7 +186,9 @@ class NumberDisplay(Display):
         legend_above(
             ax, f"{'bars' if bars else 'dots'} counted, {'dots' if self.discrete and bars else 'lines'} believed"
         )
-        ax.locator_params(axis="x", nbins=7)
+        ax.locator_params(axis="x", nbins=4 if self.days else 7)
+        if self.days:
+            ax.xaxis.set_major_formatter(lambda at, _: moment_text(float(math.floor(at))))
         bare(ax, grid="y")
         return self._drawn(ax)
 
