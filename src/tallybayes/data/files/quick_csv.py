@@ -273,8 +273,9 @@ def _plain(block: bytes, layout: CsvLayout, chosen: Sequence[int], types: Sequen
     if fast is None or len(block) >> 31:
         return None
     data = np.frombuffer(block if block.endswith(b"\n") else block + b"\n", np.uint8)
-    most = np.count_nonzero(data == ord("\n"))
-    begins, ends = np.empty(most, np.int32), np.empty((len(layout.names), most), np.int32)
+    lines, width = int(np.count_nonzero(data == ord("\n"))), len(layout.names)
+    most = min(lines, len(data) // width + 1)  # empty lines are no rows, and may be many
+    begins, ends = np.empty(most, np.int32), np.empty((width, most), np.int32)
     rows = fast.cut(data, ord(layout.delimiter), np.zeros(64, np.uint8), begins, ends)
     if rows <= 0:
         return None
