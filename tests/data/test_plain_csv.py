@@ -17,6 +17,7 @@ import tallybayes as tb
 from tallybayes.data.files import quick_csv
 from tallybayes.data.files.file import Options
 from tallybayes.data.files.quick_csv import KINDS, LONG_FILE, NUMBER, TEXT, CsvLayout, Pieces
+from tallybayes.exact.kernels import gate
 
 pytest.importorskip("numba", reason="without Numba every line goes to Arrow")
 
@@ -219,6 +220,14 @@ def test_empty_lines_take_no_room_for_rows() -> None:
         tracemalloc.stop()
     assert found is not None and [c.to_pylist() for c in found] == [[7.0, 7.0], ["999", "999"]]
     assert peak < 16 * len(block)
+
+
+def test_pieces_that_come_before_the_kernels_are_not_in_vain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fresh process has no kernels for the first pieces of a file, and has them once the bytes repay that."""
+    monkeypatch.setenv("TALLYBAYES_KERNELS", "auto")
+    monkeypatch.setattr(gate, "_work_done", 0)
+    monkeypatch.setattr(gate, "BREAK_EVEN", int(0.01 * 4000) * 10)
+    assert same(b"1,a,b,2\n" * 10_000, block=4000)  # it is the tenth piece that finds them
 
 
 def test_many_different_categories_and_missing_ones() -> None:
