@@ -192,6 +192,19 @@ def test_what_cannot_be_tested_says_so():
         tb.change(windows, end=2)
 
 
+@pytest.mark.parametrize(("labels", "weights"), [(["p", "q"], None), (["p", "p"] * 30, [0.5] * 60)])
+def test_where_nothing_can_be_tested_nothing_is_said_of_a_change(labels, weights):
+    rows = {"x": ["a", "b"] * (len(labels) // 2), "y": labels, "t": [1, 2] * (len(labels) // 2)}
+    windows = tb.Windows(tb.Schema([tb.Column("x", "category")], target="y"), by="number", time="t")
+    windows.add(rows, weights=weights)
+    found = tb.change(windows)
+    assert {(c.verdict, c.p_value, c.p_corrected, c.times) for c in found} == {("not tested", None, None, ())}
+    assert found.summary.startswith("Nothing could be tested: ") and found.summary in repr(found)
+    drawn = found.plot()
+    assert drawn.level is None and not drawn.curves and not drawn.ax_.lines
+    assert "there is nothing to draw" in str(tb.plots.terminal(found)) and "sure" not in str(tb.plots.terminal(found))
+
+
 def test_combined_p_values_are_between_the_smallest_and_bonferronis():
     rng = np.random.default_rng(0)
     p = rng.random((7, 400)) ** 4
