@@ -16,6 +16,7 @@ import scipy.sparse
 from strategies import fresh_digest
 
 import tallybayes as tb
+from tallybayes.data.batch import refuse_repeated
 
 C = tb.Column
 SCHEMA = tb.Schema(
@@ -166,6 +167,23 @@ def test_column_names_given_twice():
     refused(
         tb.SchemaError, lambda: tb.Schema([C("a", "number"), C("a", "category")]), "more than one column called 'a'"
     )
+
+
+def test_of_thousands_of_columns_each_name_is_looked_at_once():
+    """Where each is looked for among all, 20,000 names of which one comes twice take 2.5 s; now some milliseconds."""
+    compared = []
+
+    class Name(str):
+        __hash__ = str.__hash__
+
+        def __eq__(self, other):
+            compared.append(self)
+            return str.__eq__(self, other)
+
+    names = [Name(f"c{i}") for i in (*range(1000), 7)]
+    refused(tb.DataError, lambda: refuse_repeated(names, "t.csv: "), "t.csv: more than one column is called 'c7'")
+    refused(tb.SchemaError, lambda: tb.Schema([C(n, "number") for n in names]), "more than one column called 'c7'")
+    assert len(compared) < 20 * len(names)
 
 
 def test_columns_of_different_lengths():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import tallybayes as tb
 from tallybayes.data.files import quick_csv
 from tallybayes.data.files.file import Options
 from tallybayes.data.files.quick_csv import KINDS, LONG_FILE, NUMBER, TEXT, CsvLayout, Pieces
+from tallybayes.exact.kernels import gate
 
 pytest.importorskip("numba", reason="without Numba every line goes to Arrow")
 
@@ -197,6 +199,35 @@ def test_pieces_in_vain_are_not_many(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(asked) == 3
     read(b"1,a,b,2\n" * 400, size=LONG_FILE - 1, block=40)
     assert len(asked) == 3  # a short file is Arrow's
+
+
+@pytest.mark.parametrize("behind", [b"", b",,,\n" * 4, b",,,\n" * 4 + b",,", b"1,a,b,2\n,", b",,,\n" * 1000])
+@pytest.mark.parametrize("before", [b"", b"\n" * 50, b"\r\n" * 3])
+def test_rows_with_nothing_in_them_and_lines_that_are_empty(before: bytes, behind: bytes) -> None:
+    same(before + behind)
+    same(behind + before)
+
+
+def test_empty_lines_take_no_room_for_rows() -> None:
+    names = tuple(f"c{i}" for i in range(1000))
+    row = b",".join(b"%d" % i for i in range(len(names))) + b"\n"
+    block = row + b"\n" * (1 << 21) + row  # 8 GB, if each line had room for a row
+    tracemalloc.start()
+    try:
+        found = quick_csv._plain(block, CsvLayout(names, ",", 0, 10.0), [7, 999], [NUMBER, TEXT])
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert found is not None and [c.to_pylist() for c in found] == [[7.0, 7.0], ["999", "999"]]
+    assert peak < 16 * len(block)
+
+
+def test_pieces_that_come_before_the_kernels_are_not_in_vain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fresh process has no kernels for the first pieces of a file, and has them once the bytes repay that."""
+    monkeypatch.setenv("TALLYBAYES_KERNELS", "auto")
+    monkeypatch.setattr(gate, "_work_done", 0)
+    monkeypatch.setattr(gate, "BREAK_EVEN", int(0.01 * 4000) * 10)
+    assert same(b"1,a,b,2\n" * 10_000, block=4000)  # it is the tenth piece that finds them
 
 
 def test_many_different_categories_and_missing_ones() -> None:

@@ -184,6 +184,24 @@ def test_rates_are_the_likeliest_and_tell_classes_apart():
     assert rate == pytest.approx(np.argmax(grid) / 1000, abs=2e-3) and best == pytest.approx(max(grid), abs=0.1)
 
 
+@pytest.mark.parametrize("classes", [2, 5])
+@pytest.mark.parametrize("tiny", [[], [1e-12], [1e-12, 1e-3], [1e-13] * 40, [1e-12, 1e-9, 1e-6, 1e-3]])
+def test_the_common_rate_is_the_likeliest_beside_labels_of_hardly_any_probability(tiny, classes):
+    rng = np.random.default_rng(len(tiny))
+    right = np.concatenate([tiny, rng.beta(6, 1, 100)])
+    w = rng.integers(1, 4, len(right)).astype(float)
+    rate, best = common_rate(right, w, classes)
+    most = (classes - 1) / classes
+    grid = np.unique([0.0, *np.geomspace(1e-15, most, 2000), *np.linspace(0, most, 2000)])
+    wrong = (1 - right) / (classes - 1)
+    likely = np.array([w @ np.log((1 - e) * right + e * wrong) for e in grid])
+    near = grid[likely >= likely.max() - 1e-3]
+    assert best >= likely.max() - 1e-9 and near.min() <= rate <= near.max()
+    own = (1 - rate) * right + rate * wrong
+    assert best == pytest.approx(w @ np.log(own), abs=1e-9)
+    assert not tiny or rate > 0.003
+
+
 def by_site(n: int, seed: int, bad: str = "s3", share: float = 0.3):
     rows, _ = table(n, seed, wrong=0.0)
     rng = np.random.default_rng(seed + 1000)

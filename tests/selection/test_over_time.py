@@ -94,6 +94,47 @@ def test_of_very_many_rows_some_are_dealt_in_the_same_shares(monkeypatch):
     assert 1e-5 < found < 0.2 and found == pytest.approx(deals.chance_of_any(table, 8, 5), rel=1.0)
 
 
+def dealt_shapes(monkeypatch):
+    """The shapes of all tables that are dealt out from now on."""
+    shapes, own = [], deals._dealt
+    monkeypatch.setattr(
+        deals, "_dealt", lambda rng, when, what, shape: shapes.append(shape) or own(rng, when, what, shape)
+    )
+    return shapes
+
+
+@pytest.mark.parametrize("questions", [4, 30])
+def test_of_many_values_fewer_deals_are_drawn_and_enough_to_tell_the_level(monkeypatch, questions):
+    rng, shapes = np.random.default_rng(6), dealt_shapes(monkeypatch)
+    table = rng.poisson(3.0, (6, 40, 2)).astype(np.float64)
+    table[:3, :8] *= 4
+    monkeypatch.setattr(deals, "_MOST_CELLS", 1000 * table[0].size)  # 166 deals of six stretches
+    p = deals.chance_of_any(table, 0, questions)
+    drawn = sum(shape[0] for shape in shapes)
+    assert drawn == max(2 * deals._TAIL, 20 * questions) and p * questions < 0.05
+
+
+def test_few_deals_keep_the_level(monkeypatch):
+    """p at or below a level comes with at most that probability, however few the deals."""
+    rng = np.random.default_rng(7)
+    tables = rng.multinomial(150, np.full(4 * 6 * 2, 1 / 48), size=400).reshape(-1, 4, 6, 2).astype(np.float64)
+    monkeypatch.setattr(deals, "_MOST_CELLS", 1)
+    found = np.array([deals.chance_of_any(table, 0, 3) for table in tables])
+    for level in (0.05, 0.05 / 3):
+        assert np.mean(found <= level) < level + 2.5 * (level / len(tables)) ** 0.5
+    assert np.mean(found <= 0.05) > 0.02
+
+
+def test_values_without_rows_are_not_dealt_to(monkeypatch):
+    rng, shapes = np.random.default_rng(8), dealt_shapes(monkeypatch)
+    table = rng.poisson(0.7, (4, 600, 2)).astype(np.float64)
+    table[:2, :30] += 2
+    p = deals.chance_of_any(table, 0, 2)
+    many = np.concatenate([table, np.zeros((4, 4000, 2))], axis=1)
+    assert deals.chance_of_any(many, 0, 2) == pytest.approx(p, rel=1e-9) and p < 0.25
+    assert shapes and max(shape[2] for shape in shapes) <= 600
+
+
 def test_a_change_is_found_named_and_dated():
     changes, at = benchmark.scanned(np.random.default_rng(0), 6, 400, 0.5)
     first = changes.columns[0]
@@ -149,6 +190,19 @@ def test_what_cannot_be_tested_says_so():
     assert tb.change(windows)["y"].p_value is None
     with pytest.raises(tb.CannotEstimate, match="1 period with rows"):
         tb.change(windows, end=2)
+
+
+@pytest.mark.parametrize(("labels", "weights"), [(["p", "q"], None), (["p", "p"] * 30, [0.5] * 60)])
+def test_where_nothing_can_be_tested_nothing_is_said_of_a_change(labels, weights):
+    rows = {"x": ["a", "b"] * (len(labels) // 2), "y": labels, "t": [1, 2] * (len(labels) // 2)}
+    windows = tb.Windows(tb.Schema([tb.Column("x", "category")], target="y"), by="number", time="t")
+    windows.add(rows, weights=weights)
+    found = tb.change(windows)
+    assert {(c.verdict, c.p_value, c.p_corrected, c.times) for c in found} == {("not tested", None, None, ())}
+    assert found.summary.startswith("Nothing could be tested: ") and found.summary in repr(found)
+    drawn = found.plot()
+    assert drawn.level is None and not drawn.curves and not drawn.ax_.lines
+    assert "there is nothing to draw" in str(tb.plots.terminal(found)) and "sure" not in str(tb.plots.terminal(found))
 
 
 def test_combined_p_values_are_between_the_smallest_and_bonferronis():

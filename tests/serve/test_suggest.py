@@ -16,6 +16,7 @@ from strategies import ALL
 import tallybayes as tb
 from tallybayes.selection.labelling.left import Left
 from tallybayes.selection.labelling.pool import Pool
+from tallybayes.selection.labelling.scored import ScoredPool
 from tallybayes.serve import suggest
 from tallybayes.serve.desk import Desk
 from tallybayes.serve.journal import POOL
@@ -271,4 +272,41 @@ def test_a_label_that_was_undone_while_the_pool_was_read(
     suggester = Suggester(desk, patience=60)
     suggester.next(1)
     assert done
+    check(desk, suggester)
+
+
+@pytest.mark.parametrize("which", ["learnt", "labelled", "waiting"])
+def test_a_change_that_was_undone_leaves_all_as_it_was(desk: Desk, monkeypatch: pytest.MonkeyPatch, which: str) -> None:
+    learnt = desk.learn([message(777)]).rows[0]
+    suggester = settled(Suggester(desk, patience=60))
+    row = learnt if which == "learnt" else suggester.next(1)[0].row.id
+    if which == "labelled":
+        desk.label(row, "money")
+    anew: list[Any] = []
+    monkeypatch.setattr(ScoredPool, "under", lambda *given, **named: anew.append(named))
+
+    def state() -> Any:
+        told = [(each.row.id, each.why) for each in suggester.next(9, find="money")]
+        placed, audit = suggester._placed, suggester._audit
+        assert placed is not None and placed._scored is not None and audit is not None
+        scored = placed._scored
+        return told, scored.open.tolist(), scored.p.tolist(), placed._added.copy(), audit.labels.copy(), audit.waiting
+
+    before = state()
+    other = "other" if which != "waiting" and desk.row(row).label == "money" else "money"
+    done = desk.label(row, other) if which == "waiting" else desk.relabel(row, other)
+    desk.undo(done.operation)
+    assert state() == before and not anew
+
+
+@pytest.mark.parametrize("most", [0, 1000])
+def test_a_row_that_comes_and_is_labelled_before_anyone_asks(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    monkeypatch.setattr(suggest, "_MOST_FOLLOWED", most)
+    suggester = settled(Suggester(desk, patience=60))
+    new = desk.add_to_pool([message(301), message(302)]).rows
+    desk.label(new[0], "money")
+    assert suggester.progress().labelled == {"money": 1, "other": 0}
+    assert suggester._audit is not None and suggester._audit.labels == {new[0]: "money"}
     check(desk, suggester)

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING, TypeVar
+from threading import Lock
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from .errors import SettingsError
 
@@ -33,18 +34,48 @@ def threads() -> int:
 def one_blas_thread() -> Iterator[None]:
     """Linear algebra on this thread alone: on small matrices its threads wait for each other ten times as long as they
     work.
+
+    Most libraries have one limit for the whole process: the first who comes sets it, and the last who goes restores it,
+    on whichever thread that is.
     """
-    with _blas().limit(limits=1, user_api="blas"):
-        yield
+    by_process, by_thread = _blas()
+    with by_thread.limit(limits=1, user_api="blas"):
+        with _Limited.lock:
+            if _Limited.by == 0:
+                _Limited.before = by_process.limit(limits=1, user_api="blas")
+                with by_process.limit(limits=1, user_api="blas"):
+                    pass  # on its way out it lets other threads set limits, too
+            _Limited.by += 1
+        try:
+            yield
+        finally:
+            with _Limited.lock:
+                _Limited.by -= 1
+                if _Limited.by == 0:
+                    with _Limited.before:
+                        _Limited.before = None
+
+
+class _Limited:
+    """By how many the libraries of this process are limited at the moment, and what they were before that."""
+
+    lock, by, before = Lock(), 0, cast(Any, None)
 
 
 @cache
-def _blas() -> ThreadpoolController:
-    """The libraries of linear algebra in this process, looked for once: that takes longer than to fit a small table."""
+def _blas() -> tuple[ThreadpoolController, ThreadpoolController]:
+    """The libraries of linear algebra with a limit for the process, and those with one for each thread.
+
+    They are looked for once: that takes longer than to fit a small table.
+    """
     import scipy.linalg.blas  # noqa: F401 - has a library of its own, and one that is loaded later knows no limit
     from threadpoolctl import ThreadpoolController
 
-    return ThreadpoolController()
+    found = ThreadpoolController().select(user_api="blas")
+    each = {True: list[str](), False: list[str]()}
+    for library in found.info():
+        each[library.get("threading_layer") == "openmp"].append(library["filepath"])
+    return found.select(filepath=each[False]), found.select(filepath=each[True])
 
 
 def each(work: Callable[[A], B], items: Iterable[A]) -> Iterator[B]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -233,7 +234,7 @@ def batches_of_rows(rows: Iterable[Any]) -> Iterator[Batch]:
 
 def refuse_repeated(names: Sequence[str], where: str = "") -> None:
     """Refuse columns of one name."""
-    repeated = sorted({n for n in names if names.count(n) > 1}) if len(set(names)) < len(names) else []
+    repeated = sorted(name for name, times in Counter(names).items() if times > 1)
     if repeated:
         raise DataError(
             f"{where}more than one column is called {excerpt(repeated)}",

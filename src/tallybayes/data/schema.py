@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property, partial
@@ -206,7 +207,7 @@ class Schema(Record, Shown):
         names = [c.name for c in self.columns]
         put(self, "_by_name", dict(zip(names, self.columns, strict=True)))
         if len(self._by_name) < len(names):
-            repeated = sorted({n for n in names if names.count(n) > 1})
+            repeated = sorted(name for name, times in Counter(names).items() if times > 1)
             raise SchemaError(
                 f"the schema has more than one column called {excerpt(repeated)}",
                 hint="give each column a name of its own; source='…' lets two columns read the same data.",

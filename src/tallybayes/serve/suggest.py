@@ -46,6 +46,7 @@ OUT_SECONDS = 120.0
 PATIENCE = 1.0  # seconds that a request waits for the pool to be read
 RECALL = 0.95  # of a class, to be found before one may stop
 _RANDOM, _RANDOM_FINDING = 3, 10  # every so many rows the next of the audit
+_MOST_FOLLOWED = 1000  # operations; after more of them the audit begins anew
 _TELLING, _LIKELY, _BY_CHANCE = "telling", "likely", "random"
 
 
@@ -150,11 +151,12 @@ class Suggester:
     def _caught_up(self) -> Served:
         """What is served now, with all that rests on it brought up to that operation."""
         served, journal = self._desk.served, self._desk.journal
-        if self._audit is None or self._audit.read is not served.read:
+        audit = self._audit
+        if audit is None or audit.read is not served.read or served.version - audit.version > _MOST_FOLLOWED:
             self._audit = _PoolAudit(self._desk)
-        else:
-            changes = journal.net_changes(self._audit.version, served.version, turned_back=True)
-            self._audit.follow(changes, served.version)
+        else:  # each by itself: a row that has come and got its label since was in the pool, too
+            for operation in range(audit.version + 1, served.version + 1):
+                audit.follow(journal.changes(operation), operation)
         if self._making is not None and self._making.done():
             made, self._making = self._making, None
             self._placed = made.result()
@@ -281,16 +283,14 @@ class _PlacedPool:
         names, moves, strange = self._scored.pool.names, list[tuple[int, str, int]](), False
         for row, was, became in changes:
             at = self._number.get(row)
-            if (
-                was == became and at is not None
-            ):  # changed and changed back: by now, the pool was read in between or not
+            if at is not None:
                 self._scored.open[at] = became == POOL and self._scored.pool.weights[at] > 0
+            if was == became:  # changed and changed back: the pool may have been read in between, the counts were not
                 continue
             counted = [(s[len(COUNTED) :], sign) for s, sign in ((was, -1), (became, 1)) if s.startswith(COUNTED)]
             if at is None:
                 strange |= bool(counted)
                 continue
-            self._scored.open[at] = became == POOL and self._scored.pool.weights[at] > 0
             strange |= was.startswith(COUNTED) and at not in self._added  # what it alone had is not known any more
             moves += [(at, label, sign) for label, sign in counted]
         now = tuple(str(canon.text(c)) for c in served.model.classes)

@@ -95,11 +95,11 @@ class Pieces:
         if not piece.clean:
             return piece
         types, faults = self._types, []
-        if self._chances and b'"' not in piece.clean:
+        if self._chances > 0 and b'"' not in piece.clean and gate.kernels("fields", len(piece.clean)) is not None:
             plain = _plain(piece.clean, self._layout, self._chosen, types)
             if plain is not None:
                 return replace(piece, columns=plain)
-            self._chances -= 1
+            self._chances -= 1  # what comes before the kernels are there says nothing of the file
 
         def left_out(row: Any) -> str:
             """Rows of another width are left out by Arrow itself, but for those that may have empty fields too many."""
@@ -269,12 +269,13 @@ def _plain(block: bytes, layout: CsvLayout, chosen: Sequence[int], types: Sequen
 
     There is no quote in them.
     """
-    fast = gate.kernels("fields", len(block))
+    fast = gate.kernels("fields", 0)  # its bytes have been reckoned when it was asked whether there are kernels
     if fast is None or len(block) >> 31:
         return None
     data = np.frombuffer(block if block.endswith(b"\n") else block + b"\n", np.uint8)
-    most = np.count_nonzero(data == ord("\n"))
-    begins, ends = np.empty(most, np.int32), np.empty((len(layout.names), most), np.int32)
+    lines, width = int(np.count_nonzero(data == ord("\n"))), len(layout.names)
+    most = min(lines, len(data) // width + 1)  # empty lines are no rows, and may be many
+    begins, ends = np.empty(most, np.int32), np.empty((width, most), np.int32)
     rows = fast.cut(data, ord(layout.delimiter), np.zeros(64, np.uint8), begins, ends)
     if rows <= 0:
         return None

@@ -354,6 +354,8 @@ def _figure_curve(picture: FigureCurveDisplay, room: Room) -> list[Drawn]:
 
 
 def _periods(picture: PeriodsDisplay, room: Room) -> list[Drawn]:
+    if not picture.curves:
+        return [_title(picture.what, room), _soft("there is nothing to draw", room)]
     place = {period: i for i, period in enumerate(picture.periods)}
     changed: Mapping[str, str] = dict(picture.marks)
     names = [f"{name} (from {changed[name]})" if name in changed else name for name in picture.curves]

@@ -27,6 +27,7 @@ from ...base.arrays import Bools, Floats, Ints, log_sum_exp
 
 _LEAST = -30.0  # log-probabilities below this tell no more
 _SCALES = (-2.0, 2.5)  # natural logs of the scale between which it is sought
+_CLOSE = 1e-9  # of the common rate
 _STEPS = 40  # of the sums of rates by class
 _BORROWED = 20.0  # rows of the common rate that each class begins with
 _DIFFER = 0.05  # p-value below which the rates of classes differ
@@ -114,21 +115,35 @@ def _least(loss: Callable[[float], float]) -> tuple[float, float]:
 
 
 def common_rate(right: Floats, w: Floats, classes: int) -> tuple[float, float]:
-    """The likeliest share of wrong labels, the same for all classes, and its log-likelihood, by Newton's method.
+    """The likeliest share of wrong labels, the same for all classes, and its log-likelihood.
 
-    P(label) = p + ε·(q − p) with p of the label and q = (1 − p)/(K − 1) is linear in ε, so its log is concave.
+    P(label) = p + ε·(q − p) with p of the label and q = (1 − p)/(K − 1) is linear in ε, so its log is concave, and its
+    slope falls. Where that is 0 is sought by Newton's method between two bounds, which are halved where its steps leave
+    them or do not shrink: beside a label of hardly any probability they are no longer than that while ε is near 0.
     """
     p = np.maximum(right, np.exp(_LEAST))
     slope = (1.0 - p) / max(classes - 1, 1) - p
-    rate, most = 0.0, (classes - 1) / classes
-    for _ in range(50):
+
+    def slopes(rate: float) -> tuple[float, float]:
+        """The slope of the log-likelihood, and how fast it falls."""
         share = slope / np.maximum(p + rate * slope, 1e-300)
-        first, second = float(w @ share), float(w @ (share * share))
-        step = first / second if second > 0 else 0.0
-        new = min(max(rate + step, 0.0 if first < 0 else rate / 2), most)
-        if abs(new - rate) < 1e-9:
+        return float(w @ share), float(w @ (share * share))
+
+    low, high = 0.0, (classes - 1) / classes
+    if slopes(low)[0] <= 0:
+        high = low
+    elif slopes(high)[0] >= 0:
+        low = high
+    rate, before = (low + high) / 2, high - low
+    while high > low:
+        first, second = slopes(rate)
+        low, high = (rate, high) if first > 0 else (low, rate)
+        new = rate + first / second
+        if not (low <= new <= high and 2 * abs(new - rate) <= before):
+            new = (low + high) / 2
+        before, rate = abs(new - rate), new
+        if before <= _CLOSE * rate:
             break
-        rate = new
     return rate, float(w @ np.log(np.maximum(p + rate * slope, 1e-300)))
 
 

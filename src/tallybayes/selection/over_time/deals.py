@@ -10,17 +10,23 @@ is right whatever the figure is, with any number of periods, and with few rows. 
 
 A column without a change needs none of them, or a few dozen. Of one that changed beyond doubt none shows as much: its p
 is read off the tail of those there are, the largest of which fall off like an exponential in −log of the figure.
+
+Of thousands of values over many periods fewer deals are drawn. The share above is right with any number of them: under
+chance alone it is at or below any level with no more than that probability. Few deals only tell it more coarsely, and
+they are never so few that it could not be below the level of one of so many questions. The tail, of which few deals say
+little, is then asked only how far beyond all of them the figure lies.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from ...base.arrays import Floats, Ints
 from ...model.joint.dependence import LEVEL
-from ...model.joint.two_samples import chances_by_moments
+from ...model.joint.two_samples import MOST_SLOTS, chances_by_moments
 
 _MOST_ROWS = 10_000  # that are dealt out: of more, the law is that of so many in the same shares
 _ENOUGH = 10  # deals that show as much: p is then known to a third of itself
@@ -28,6 +34,7 @@ _SOME = 8  # of fewer p is told by the tail
 _NO_SIGN = 0.25  # p that no verdict turns at: a few deals do, and none of a figure beyond it
 _FEWEST, _MOST = 1000, 20_000  # deals, unless it is clear before
 _MOST_DEALT = 1 << 27  # rows times deals
+_MOST_CELLS = 1 << 29  # of all deals together: about ten seconds
 _CELLS = 1 << 20  # of the deals that are worked out at once
 _BEYOND_DOUBT = 0.01  # of the level that one of so many columns must reach
 _TAIL = 100  # deals that show most, by which p is told where too few show as much
@@ -51,7 +58,8 @@ def combined(p: Floats) -> Floats:
 def chance_of_any(table: Floats, ordered: int, questions: int) -> float:
     """p of a change at any time: counts of whole rows, stretches of periods × slots × classes, one of many columns.
 
-    Asked over all classes and within each, unless there is but one. The first `ordered` slots stand on a line.
+    Asked over all classes and within each, unless there is but one. The first `ordered` slots stand on a line. Of very
+    many cells fewer deals are drawn: the level holds as it does with many, and p is told more coarsely.
     """
     shape = table.shape
     found = float(_shown(np.cumsum(table, axis=0)[None, :-1], table.sum(axis=0), ordered)[0])
@@ -61,10 +69,14 @@ def chance_of_any(table: Floats, ordered: int, questions: int) -> float:
     if flat.sum() > _MOST_ROWS:
         ends = np.rint(np.cumsum(flat) * (_MOST_ROWS / flat.sum()))
         flat = np.diff(ends, prepend=0.0).reshape(flat.shape)
+    by_cell = flat.sum(axis=0).reshape(shape[1:])
+    kept = np.union1d(np.flatnonzero(by_cell.any(axis=1)), np.arange(min(shape[1], MOST_SLOTS + 1)))
+    flat, total = flat.reshape(shape)[:, kept], by_cell[kept]  # as many slots as it takes to ask the same statistic
+    shape, flat = flat.shape, flat.reshape(len(flat), -1)
     when, what = (np.repeat(codes, flat.sum(axis=axis).astype(np.int64)) for axis, codes in _codes(flat))
-    total = flat.sum(axis=0).reshape(shape[1:])
     enough_deals = int(np.clip(_ENOUGH * questions / LEVEL, _FEWEST, _MOST))
-    most = max(min(enough_deals, _MOST_DEALT // len(what)), 2 * _TAIL)
+    fewest = max(2 * _TAIL, math.ceil(questions / LEVEL))
+    most = min(enough_deals, max(min(_MOST_DEALT // len(what), _MOST_CELLS // flat.size), fewest))
     at_once = max(_CELLS // max(flat.size, len(what)), 1)
     rng, shown, batch = np.random.default_rng(0), np.zeros(0), 32
     while len(shown) < most:
@@ -78,7 +90,8 @@ def chance_of_any(table: Floats, ordered: int, questions: int) -> float:
             break
         batch = min(len(shown), most - len(shown))
     share = (1 + further) / (1 + len(shown))
-    return share if further >= _SOME else min(share, _by_tail(shown, found))
+    by_share_alone = further >= (_SOME if most == enough_deals else 1)
+    return share if by_share_alone else min(share, _by_tail(shown, found))
 
 
 def _codes(flat: Floats) -> tuple[tuple[int, Ints], tuple[int, Ints]]:

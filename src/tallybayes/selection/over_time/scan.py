@@ -88,14 +88,24 @@ class Changes(Shown):
         return tuple(c for c in self.columns if c.verdict == "changed")
 
     @property
+    def _tested(self) -> int:
+        """How many columns have a p-value."""
+        return sum(c.p_value is not None for c in self.columns)
+
+    @property
     def summary(self) -> str:
-        """What was found, in a sentence."""
+        """What was found, in a sentence; that nothing could be tested where no column has a p-value."""
+        if not self._tested:
+            return "Nothing could be tested: rows are weighted, or each has a label of its own."
         found = [f"{printable(c.column, 40)} with {c.when}" for c in self.changed[:6]]
         more = f" and {len(self.changed) - 6} more" if len(self.changed) > 6 else ""
         return f"Changed: {', '.join(found)}{more}." if found else "No sign of a change."
 
     def plot(self, ax: Any = None) -> PeriodsDisplay:
-        """The p-values of the surest columns at every time, and the level that one of so many columns must reach."""
+        """The p-values of the surest columns at every time, and the level that one of so many columns must reach.
+
+        There is neither where nothing could be tested.
+        """
         return self.picture().plot(ax)
 
     def picture(self) -> PeriodsDisplay:
@@ -105,8 +115,7 @@ class Changes(Shown):
         shown = [c for c in self.columns if c.p_at][:_DRAWN]
         curves = {c.column: (c.times, [-np.log10(max(p, LEAST)) for p in c.p_at]) for c in shown}
         marks = [(c.column, c.when) for c in self.changed if c in shown]
-        tested = sum(c.p_value is not None for c in self.columns)
-        bar = -np.log10(LEVEL / max(tested, 1))
+        bar = -float(np.log10(LEVEL / self._tested)) if self._tested else None
         return PeriodsDisplay(self.periods, curves, "−log₁₀ p of a change at this time", bar, marks)
 
     def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
