@@ -185,6 +185,59 @@ def test_a_fold_is_fitted_as_the_model_was(asked, monkeypatch):
         assert len(_pairs(fitted)) == len(_pairs(model)) or "pairs" not in asked
 
 
+@pytest.mark.parametrize("measured", ["sets", "importance"])
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ({"families": {"wind": "gaussian"}, "smoothing": {"sky": 3.0}}, ("wind", "sky")),
+        ({"families": {"words": "multinomial"}, "smoothing": {"sky": tb.BackOff(9.0)}}, ("words", "sky")),
+        ({"families": "gaussian", "smoothing": 0.25}, ("wind", "sky", "words")),
+        ({}, ()),
+    ],
+    ids=str,
+)
+def test_a_fold_is_fitted_under_what_was_given_and_chooses_the_rest(given, kept, measured, monkeypatch):
+    rows = small_table(np.random.default_rng(2), 60)
+    asked = tb.Settings.of({**given, "prior": "uniform"})
+    model = tb.fit(rows, schema=SCHEMA, settings=asked, calibrate=True)
+    made = []
+
+    def noting(*data, **how):
+        made.append((how["settings"], tb.fit(*data, **how)))
+        return made[-1][1]
+
+    monkeypatch.setattr(fit_again, "fit", noting)
+    if measured == "sets":
+        tb.prediction_sets(model, rows, folds=2)
+    else:
+        model.importance(rows)
+    assert len(made) >= 2
+    for begun, fitted in made:
+        assert begun == tb.Settings.of(asked, SCHEMA)  # what rows have chosen is not among it
+        for name in kept:
+            assert fitted.settings.smoothing_of(name) == asked.smoothing_of(name)
+            assert fitted.settings.families.get(name) == begun.families.get(name)
+        assert "words" in {*kept, *fitted.settings.families}  # else chosen again
+
+
+def test_a_class_that_no_row_has_is_known_to_every_fold(monkeypatch):
+    rows = small_table(np.random.default_rng(2), 60)
+    schema = tb.Schema([tb.Column("sky", "category")], target="play")
+    model = tb.fit(rows, schema=schema, settings={"classes": ("never",), "prior": "uniform"}, calibrate=True)
+    made = []
+    monkeypatch.setattr(fit_again, "fit", lambda *data, **how: made.append(tb.fit(*data, **how)) or made[-1])
+    tb.prediction_sets(model, rows, folds=2)
+    assert [m.settings.classes for m in made] == [("never",)] * 2
+
+
+def test_what_was_given_stays_given_when_weights_are_fitted_anew():
+    rows = small_table(np.random.default_rng(2), 60)
+    model = tb.fit(rows, schema=SCHEMA, settings={"families": {"wind": "gaussian"}}, calibrate=True)
+    assert model.settings.calibrated.given == ("wind",)
+    assert model.recalibrate(rows).settings.calibrated.given == ("wind",)
+    assert model.settings.about(["sky", "words"]).calibrated.given == ()
+
+
 def test_rows_that_were_held_back_are_scored_by_the_model_itself():
     rng = np.random.default_rng(4)
     rows, more = drawn(rng, 300), drawn(rng, 200)

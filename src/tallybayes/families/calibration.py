@@ -43,6 +43,7 @@ class Calibrated:
     judged:   how many rows that were
     origin:   rows and digest of the tally as it was before rows were added to it, so that forgetting just these is seen
               to undo it; empty once any other rows are forgotten, which a digest could give away
+    given:    columns whose family or smoothing somebody chose, by name; those of the others were chosen by the rows
 
     >>> rows = {"x": [i % 7 / 2 for i in range(90)], "y": ["low" if i % 7 + i % 3 < 4 else "high" for i in range(90)]}
     >>> found = tb.fit(rows, "y", effort="quick").settings.calibrated
@@ -59,6 +60,7 @@ class Calibrated:
     figures: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     judged: int = 0
     origin: str = ""
+    given: tuple[str, ...] = ()
 
     @property
     def accuracy(self) -> float:

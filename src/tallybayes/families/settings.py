@@ -328,6 +328,9 @@ class Settings(Record):
     def about(self, columns: Container[str]) -> Settings:
         """The same settings, saying nothing by name of other columns than these."""
         kept: dict[str, Any] = {n: {c: v for c, v in m.items() if c in columns} for n, m in self.by_column().items()}
+        if self.calibrated is not None:
+            given = tuple(name for name in self.calibrated.given if name in columns)
+            kept["calibrated"] = replace(self.calibrated, given=given)
         return replace(self, **kept)
 
     def without(self, *, fitted: bool = False, estimated: bool = False) -> Settings:

@@ -150,9 +150,15 @@ def _chosen(
     fitted = Calibrated(
         taken, len(rows.labels), choice.losses, errors=choice.errors,
         note=_note(dealing.note, len(rows.labels), counted), figures=figures(choice, dealt_rows),
-        judged=int(choice.judged.sum()),
+        judged=int(choice.judged.sum()), given=_named(base),
     )  # fmt: skip
     return with_all, replace(out, isotonic=curve, calibrated=fitted)
+
+
+def _named(settings: Settings) -> tuple[str, ...]:
+    """The columns whose family or smoothing is named."""
+    smoothing = settings.smoothing if isinstance(settings.smoothing, Mapping) else {}
+    return tuple(sorted({*settings.families, *smoothing}))
 
 
 def _note(said: str | None, seen: int, counted: int) -> str:
@@ -308,7 +314,8 @@ def recalibrated(
             "these rows are too few to fit weights to: fewer than 10, or of one class",
             hint="give more labelled rows; the model as it is has not been changed.",
         )
-    return out
+    given = () if settings.calibrated is None else settings.calibrated.given  # what rows once chose stays theirs
+    return replace(out, calibrated=replace(out.calibrated, given=given))
 
 
 def with_gaps(schema: Schema, rows: Labelled) -> Schema:

@@ -8,13 +8,14 @@ was chosen as the best of many looks better on the rows that it was chosen by.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ...base.errors import TallybayesWarning
 from ...data.schema import Schema
 from ...data.sources import Source
 from ...families.settings import Settings
+from ...families.smoothing import Laplace
 from ...model.model import Model
 from ..choose.fit import fit
 from ..choose.ladder import CORRECTIONS, TEMPERATURE
@@ -24,7 +25,8 @@ from ..choose.words import CHARACTERS, PAIRS_OF_WORDS
 def fit_again(model: Model) -> Callable[[Source], Model]:
     """What makes a model of other rows as this one was made; what the first fit said is not said again."""
     tried = _tried(model)
-    base, plain = _not_learnt(model.settings), _as_given(model.schema, tried["pairs"])
+    plain = _as_given(model.schema, tried["pairs"])
+    base = _not_learnt(model.settings, plain)
 
     def fitted(rows: Source) -> Model:
         with warnings.catch_warnings():
@@ -56,6 +58,14 @@ def _tried(model: Model) -> dict[str, Any]:
     }
 
 
-def _not_learnt(settings: Settings) -> Settings:
-    """The settings as far as a fit does not choose them."""
-    return Settings(prior=settings.prior, unseen=settings.unseen, floor=settings.floor, predictive=settings.predictive)
+def _not_learnt(settings: Settings, schema: Schema) -> Settings:
+    """The settings as far as a fit does not choose them: families and smoothings are those that somebody gave."""
+    families, smoothing = settings.families, settings.smoothing
+    given = {*schema.names} if settings.calibrated is None else {*settings.calibrated.given} & {*schema.names}
+    if isinstance(smoothing, Mapping):
+        smoothing = {name: each for name, each in smoothing.items() if name in given}
+    return Settings(
+        smoothing=smoothing or Laplace(), families={name: each for name, each in families.items() if name in given},
+        prior=settings.prior, unseen=settings.unseen, floor=settings.floor, predictive=settings.predictive,
+        classes=settings.classes,
+    )  # fmt: skip
