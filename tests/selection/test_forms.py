@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from test_joint_fit import problem
 
-from tallybayes.selection.choose.forms import PRICE, mean_of, mean_of_scores, shares, wider
+from tallybayes.selection.choose import ladder as of_ladder
+from tallybayes.selection.choose.forms import PRICE, effective_rows, mean_of, mean_of_scores, shares, wider
 from tallybayes.selection.choose.joint import posterior
 from tallybayes.selection.choose.ladder import Ladder
 from tallybayes.selection.choose.pairs import best_pairs
@@ -101,6 +104,37 @@ def test_the_ladder_writes_down_what_it_was_judged_by() -> None:
     np.testing.assert_allclose(choice.joint.scores(choice.solution), expected, rtol=0, atol=1e-9)
     losses, _ = posterior(choice.scores[choice.judged], one.rows.labels[choice.judged])
     np.testing.assert_allclose(losses, choice.row_losses[choice.judged], rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("weight", [1.0, 0.1, 7.3])
+def test_the_bar_of_equal_weights_is_that_of_so_many_rows(weight: float) -> None:
+    assert effective_rows(np.full(37, weight)) == 37.0
+
+
+def test_the_bar_rises_where_few_rows_have_most_of_the_weight(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, _, _ = problem(400)
+    ladder = Ladder(one)
+    joints = {s: one.joint(s, one.terms()) for s in ladder.judges}
+    first = ladder._rung("one temperature", (Pull(np.inf),), joints, {s: tempered(j) for s, j in joints.items()})
+    judged = int(np.count_nonzero(~np.isnan(first.losses)))
+    assert judged == 400
+    monkeypatch.setattr(of_ladder, "shares", lambda scores, labels, weights, whole: np.array([0.0, 1.0]))
+
+    def taken(gain: float, weights: np.ndarray) -> bool:
+        ladder.weights = weights
+        return ladder._mixed([first, replace(first, losses=first.losses - gain)]) is not first
+
+    def bar(rows: int) -> float:
+        return of_ladder.NATS * (1 + 25 / rows) / rows
+
+    few = np.where(np.arange(400) % 10 == 0, 1.0, 1e-9)  # as good as 40 rows
+    for gain, rows, weights in ((bar(400), 400, np.full(400, 0.3)), (bar(40), 40, few)):
+        assert effective_rows(weights) == pytest.approx(rows)
+        assert not taken(gain * 0.999, weights) and taken(gain * 1.001, weights)
+    spread = np.full(400, 0.1)
+    assert ladder._chance(spread) == of_ladder.GAIN  # nothing varies
+    gains = np.random.default_rng(0).normal(0.0, 1.0, 400)
+    assert ladder._chance(gains) == pytest.approx(of_ladder.ERRORS * (1 + 75 / 40) * ladder.error(gains), rel=1e-6)
 
 
 def test_a_smooth_effect_costs_the_same_in_few_cells_as_in_many() -> None:

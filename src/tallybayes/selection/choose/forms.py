@@ -50,6 +50,16 @@ def merged(joint: Joint, x: Solution) -> tuple[Joint, Solution]:
     return out, x._replace(weights=np.concatenate([weights, x.weights[joint.readers :]]))
 
 
+def effective_rows(weights: Floats) -> float:
+    """How many rows of one weight say as much as these: (Σw)²/Σw², which is their number where all weigh the same.
+
+    >>> effective_rows(np.array([0.1, 0.1, 0.1])), effective_rows(np.array([4.0, 1.0, 1.0]))
+    (3.0, 2.0)
+    """
+    by = weights / weights.max(initial=0.0)  # 1 where all weigh the same, so that nothing is rounded
+    return float(by.sum() ** 2 / (by @ by))
+
+
 def shares(scores: Sequence[Floats], labels: Ints, weights: Floats, *, whole: bool = False) -> Floats:
     """The share of each of some forms, the simplest first; with `whole` one of them has all.
 

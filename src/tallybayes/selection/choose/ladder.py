@@ -25,7 +25,7 @@ import numpy as np
 
 from ...base.arrays import Bools, Floats, Ints
 from .columns import Category, Coded, DealtRows, Number, all_entries
-from .forms import mean_of, merged, shares, wider
+from .forms import effective_rows, mean_of, merged, shares, wider
 from .joint import Dense, Joint, Solution, against_first, posterior
 from .pairs import ColumnPair, best_pairs, halves, possible
 from .penalised import Pull, fitted, tempered
@@ -312,11 +312,12 @@ class Ladder:
         scores, weights = [self._scores(r)[judged] for r in forms], self.weights[judged]
         joint = next(iter(forms[0].joints.values()))
         whole = len(self.weights) >= _MERGED_FROM or bool(joint.lengths)  # exponents have no mean
-        found = shares(scores, self.problem.rows.labels[judged], weights / weights.mean(), whole=whole)
+        n = effective_rows(weights)
+        found = shares(scores, self.problem.rows.labels[judged], weights * (n / weights.sum()), whole=whole)
         used = np.flatnonzero(found).tolist()
         mixed = forms[used[0]] if len(used) == 1 else self._mean([forms[k] for k in used], found[used])
         gains = forms[0].losses - mixed.losses
-        least = max(NATS * (1 + _SCARCE / len(judged)) / len(judged), GAIN)
+        least = max(NATS * (1 + _SCARCE / n) / n, GAIN)
         return mixed if self.mean(gains) > least and self._in_splits(gains) else forms[0]
 
     def _mean(self, forms: Sequence[Rung], share: Floats) -> Rung:
@@ -328,7 +329,7 @@ class Ladder:
 
     def _chance(self, gains: Floats) -> float:
         """What a gain must exceed: so many standard errors, more where rows are few, and GAIN."""
-        n = int(np.count_nonzero(~np.isnan(gains)))
+        n = effective_rows(self.weights[~np.isnan(gains)])
         return max(ERRORS * (1 + FEW / n) * self.error(gains), GAIN)
 
     def _beyond_chance(self, gains: Floats) -> bool:
