@@ -230,7 +230,9 @@ def test_gain_and_disagreement_are_those_of_fitting_again():
     from tallybayes.data.sources import open_source
     from tallybayes.selection.parts import Plan
 
-    fold, _ = Plan(2, stratify=True, seed=4).numbers(open_source(rows, target="label"), "label")
+    counted = found.model.tally.schema.counted
+    told = tb.Schema([*counted, tb.Column("site", "category")], target="label")  # which rows are told apart by
+    fold, _ = Plan(2, stratify=True, seed=4).numbers(open_source(rows, target="label"), "label", told)
     site, loss = np.array(rows["site"]), {}
     for left in (None, "s3"):
         loss[left] = np.zeros(200)

@@ -135,7 +135,7 @@ def cell_sums(values: Floats, labels: Ints, n_labels: int, cells: Cells) -> tupl
     return codes_at(used), Limbs(0, table[used].reshape(-1, 1))
 
 
-def _stacked(pieces: Sequence[Limbs]) -> Limbs:
+def stacked(pieces: Sequence[Limbs]) -> Limbs:
     """The groups of several pieces, one after the other."""
     if not pieces:
         return Limbs(0, np.zeros((0, 1), dtype=np.int64))
@@ -161,7 +161,7 @@ def moments(labels: Ints, n_labels: int, x: Floats, weights: Floats | None) -> t
         pieces = [fast.moments(labels, n_labels, x[:, i : i + step]) for i in range(0, width, step)]
         if None in pieces:
             return None
-        n, x_sum, xx_sum = (_stacked([p[k] for p in pieces]) for k in range(3))
+        n, x_sum, xx_sum = (stacked([p[k] for p in pieces]) for k in range(3))
         return n, canonical(x_sum), canonical(xx_sum)
     if has_infinity(x):
         return None

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import scipy.sparse
 
-from ..base.arrays import Bools, Ints
+from ..base.arrays import Bools, Floats, Ints
 from ..base.errors import DataError, SettingsError, unknown
 from ..data import encode
 from ..data.blocks import Codes
@@ -215,18 +215,24 @@ class Plan:
         """The columns that decide about folds, and are no evidence."""
         return [c for c in (self.groups, self.by) if c is not None]
 
-    def assign(self, source: Source, target: str) -> tuple[Assign, list[str]]:
+    def assign(self, source: Source, target: str, content: Schema | None = None) -> tuple[Assign, list[str]]:
         """The fold of each row, and the folds' names; the hash of a row needs no look at the others."""
         if not (self.by or self.stratify or self.groups or self.order):
             return _by_row(self.folds, self.seed), [str(k) for k in range(self.folds)]
-        fold, names = self.numbers(source, target)
+        fold, names = self.numbers(source, target, content)
         return by_position(fold), names
 
-    def numbers(self, source: Source, target: str) -> tuple[Ints, list[str]]:
-        """The same as a number for each row, −1 for one that takes no part, where rows are looked at together."""
+    def numbers(self, source: Source, target: str, content: Schema | None = None) -> tuple[Ints, list[str]]:
+        """The same as a number for each row, −1 for one that takes no part, where rows are looked at together.
+
+        With a schema classes are shared out by what rows hold in its columns, in whatever order they come.
+        """
         if self.by is not None:
             names, fold = column_codes(source, self.by, "says which fold a row belongs to")
             return fold, names
+        if self.stratify and content is not None:
+            labels, keys = _held_by(source, content, self.seed)
+            return splits.stratified(labels, self.folds, self.seed, keys), [str(k) for k in range(self.folds)]
         labels = class_numbers_of(source, target)
         if self.stratify:
             fold = splits.stratified(labels, self.folds, self.seed)
@@ -236,6 +242,25 @@ class Plan:
         else:
             fold = splits.time_ordered(times(source, self.order, len(labels)), self.folds)
         return fold, [str(k) for k in range(int(fold.max()) + 1)]
+
+
+def _held_by(source: Source, schema: Schema, seed: int) -> tuple[Ints, list[splits.Hashes | Floats]]:
+    """The class of each row by its place in their order, −1 where there is none; its weight, and a hash of the rest."""
+    pieces: list[tuple[Labelled, Floats, splits.Hashes]] = []
+    sizes: list[int] = []
+    for batch in source.batches():
+        read = encode.labelled(schema, batch)
+        weight = np.ones(len(read.rows)) if read.weights is None else read.weights
+        hashes = splits.row_hashes(read.blocks, len(read.rows), seed)
+        pieces.append((replace(read, blocks={}, rows=read.rows + sum(sizes)), weight, hashes))
+        sizes.append(batch.rows)
+    number = {c: i for i, c in enumerate(sorted({c for read, _, _ in pieces for c in read.classes}))}
+    labels, weights = np.full(sum(sizes), -1, dtype=np.int64), np.zeros(sum(sizes))
+    held = np.zeros(sum(sizes), dtype=np.uint64)
+    for read, weight, hashes in pieces:
+        labels[read.rows] = np.array([*(number[c] for c in read.classes), -1], dtype=np.int64)[read.labels]
+        weights[read.rows], held[read.rows] = weight, hashes
+    return labels, [weights, held]
 
 
 def times(source: Source, order: str | bool | None, rows: int) -> Ints:

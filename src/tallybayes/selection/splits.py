@@ -47,11 +47,15 @@ def k_fold(rows: int, folds: int, seed: int = 0) -> Ints:
     return out
 
 
-def stratified(labels: Ints, folds: int, seed: int = 0) -> Ints:
-    """Folds of equal size in which every class has its share, give or take a row; −1 where a row has no class."""
+def stratified(labels: Ints, folds: int, seed: int = 0, keys: Sequence[Hashes | Floats] = ()) -> Ints:
+    """Folds of equal size in which every class has its share, give or take a row; −1 where a row has no class.
+
+    Rows are dealt out in an order that the seed decides, or in that of keys, the last of which comes first: with a
+    keyed hash of what rows hold among them, rows in any other order have the same folds.
+    """
     there = np.flatnonzero(labels >= 0)
     folds = _checked(folds, len(there))
-    shuffled = np.random.default_rng(seed).permutation(there)
+    shuffled = there[np.lexsort([k[there] for k in keys])] if keys else np.random.default_rng(seed).permutation(there)
     dealt = shuffled[np.argsort(labels[shuffled], kind="stable")]  # class after class, dealt out like cards
     out = np.full(len(labels), -1, dtype=np.int64)
     out[dealt] = np.arange(len(dealt)) % folds

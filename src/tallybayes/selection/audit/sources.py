@@ -25,7 +25,7 @@ from ...base.canon import many, printable, text
 from ...base.errors import DataError, SettingsError, unknown
 from ...base.show import Page, Shown, signed
 from ...data.guess import Reading
-from ...data.schema import Schema
+from ...data.schema import Column, Schema
 from ...data.sources import Source, open_source
 from ...families.settings import Settings, SettingsLike
 from ...families.smoothing import is_number
@@ -191,7 +191,8 @@ def sources(
         schema, chosen = model.tally.schema, model.settings
     else:
         schema, chosen = apart(schema, [by]), Settings.of(settings, schema)
-    numbers, _ = dealt.numbers(source, schema.target)
+    told = schema._with(columns=[*(c for c in schema.columns if c.name != by), Column(by, "category")])
+    numbers, _ = dealt.numbers(source, schema.target, told)  # rows that differ in their source alone are told apart
     cell = np.where(numbers < 0, -1, numbers * len(names) + code)
     counted = count_folds(source, schema, lambda read, start: cell[read.rows + start])
     total = counted.total
@@ -232,7 +233,8 @@ class _Scored:
     def _mean(self, some: Bools, values: Floats) -> tuple[float, float]:
         """The weighted mean over some rows that have a value, and its standard error."""
         some = some & np.isfinite(values)
-        w, v = self.weights[some], values[some]
+        order = np.lexsort((self.weights[some], values[some]))  # the same sums whatever the order of the rows
+        w, v = self.weights[some][order], values[some][order]
         if not w.sum() > 0:
             return np.nan, np.nan
         mean = float(w @ v / w.sum())
@@ -252,12 +254,13 @@ class _Scored:
         for s, name in enumerate(names):
             own = judged & (self.code == s)
             (d, se), (g, g_se) = figures[s], self.gains[s]
-            right = noise.right(self.log_p[own], self.labels[own])
+            right, w = noise.right(self.log_p[own], self.labels[own]), self.weights[own]
+            order = np.lexsort((w, right))
             out.append(
                 SourceEffect(
                     name, tallies[name].rows, (d, d - reach * se, d + reach * se),
                     (g, g - reach * g_se, g + reach * g_se),
-                    common_rate(right, self.weights[own], self.classes)[0] if len(right) else 0.0,
+                    common_rate(right[order], w[order], self.classes)[0] if len(right) else 0.0,
                     float(p[s]), bool(p[s] <= 1 - confidence), int(np.count_nonzero((self.code == s) & ~judged)),
                 )
             )  # fmt: skip

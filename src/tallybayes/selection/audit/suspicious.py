@@ -302,7 +302,7 @@ def suspicious(
         chosen = Settings.of(settings, schema)
     if alone:
         return _left_out(source, schema, chosen, confidence)
-    assign, _ = plan.assign(source, schema.target)
+    assign, _ = plan.assign(source, schema.target, schema)
     folded = count_folds(source, schema, assign)
     held = folded.held_out(chosen, parts=False)
     models: dict[int, Model] = {}
@@ -321,7 +321,7 @@ def _by_fold(source: Source, schema: Schema, plan: Plan, effort: str) -> ByFold 
     if source.engine is not None:
         return None
     try:
-        return scored_by_fold(first_look(source), schema, plan.numbers(source, schema.target)[0], effort)
+        return scored_by_fold(first_look(source), schema, plan.numbers(source, schema.target, schema)[0], effort)
     except DataError as error:
         if not error.unreadable:
             raise
@@ -348,10 +348,11 @@ def _contradicted(log_p: Floats, labels: Ints) -> int:
 
     The count of confident learning (Northcutt, Jiang and Chuang, 2021).
     """
-    p, k, at = np.exp(log_p), log_p.shape[1], np.arange(len(labels))
-    rows = np.maximum(np.bincount(labels, minlength=k), 1)
-    usual = np.bincount(labels, p[at, labels], k) / rows
-    return int(np.count_nonzero(((p >= usual) & (p > p[at, labels][:, None])).any(axis=1)))
+    p, k = np.exp(log_p), log_p.shape[1]
+    own = p[np.arange(len(labels)), labels]
+    order = np.argsort(own)  # the same sums whatever the order of the rows
+    usual = np.bincount(labels[order], own[order], k) / np.maximum(np.bincount(labels, minlength=k), 1)
+    return int(np.count_nonzero(((p >= usual) & (p > own[:, None])).any(axis=1)))
 
 
 def _left_out(source: Source, schema: Schema, settings: Settings, confidence: float) -> Suspicious:

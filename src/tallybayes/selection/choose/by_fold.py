@@ -23,6 +23,7 @@ from ...model.prior import natural_order
 from ..folds import HeldOut, count_folds
 from .chosen import FEWEST, LookColumns, with_gaps
 from .columns import DealtRows
+from .deal import canonical_order
 from .forms import wider
 from .joint import both_classes, log_sum
 from .ladder import (
@@ -78,7 +79,8 @@ class ByFold:
         self.fold, self.way, self.look = fold, way, look
         rows = encode.labelled(schema, look, first=True)
         self.schema = with_gaps(schema, rows) if way.further else schema
-        part = rows.rows[fold[rows.rows] >= 0]
+        order = rows.rows[canonical_order(rows, folds=fold[rows.rows])]  # sums of floats are then those of any order
+        part = order[fold[order] >= 0]
         self.order = part[np.argsort(fold[part], kind="stable")]
         taken = look.take(self.order)
         rows = encode.labelled(self.schema, taken)

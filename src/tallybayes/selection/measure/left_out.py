@@ -1,15 +1,16 @@
 """What labelled rows lose without a column: it is left out of the sum of each row by subtracting what it said.
 
-Of every difference only sums are kept, so that memory does not grow with the rows. Rows that a model was counted from
+Of every difference only sums are kept, so that memory does not grow with the rows; they are exact, so that the order of
+the rows does not show. Rows that a model was counted from
 are scored by models of the other folds: by subtraction, or, where rows have chosen anything but the counts, by fitting
 all of it anew, since the families, weights and pairs that were best on some rows look better on them than on others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
 
 import numpy as np
 from scipy.special import stdtrit
@@ -20,6 +21,8 @@ from ...data import encode
 from ...data.blocks import Block
 from ...data.schema import Schema
 from ...data.sources import WEIGHTS, Batch, Source
+from ...exact.limbs import Limbs, add_limbs, canonical, to_float
+from ...exact.sums import exact_sums, stacked
 from ...model import posterior
 from ...model.estimate import estimate
 from ...model.model import Model
@@ -35,6 +38,8 @@ LEVEL = 0.95
 _ROWS = 1 << 14  # scored at once
 FOLDS, REFITTED = 10, 3  # by subtraction alone, and where models are fitted anew; but
 _OF_FEW = ((500, 10), (2000, 5))  # of fewer rows a third would be missed: (rows below which, folds)
+
+_NO_ROWS = np.zeros(0)
 
 Figure = tuple[float, float, float]  # and its lower and upper bound
 
@@ -61,22 +66,37 @@ def bits_of(log_prior: Floats, weighted: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Sums:
-    """What a pass adds up. Of each column and metric: Σw·d, Σw²·d and Σw²·d² of the differences d of rows."""
+    """What a pass adds up: bits by column, Σw·d, Σw²·d and Σw²·d² of the differences d, Σw, Σw², Σw·loss and Σw·hit.
+
+    Differences are those of rows, column by column in each metric.
+    """
 
     rows: int
     labelled: int
-    bits: Floats  # by column, over all rows
-    differences: Floats  # columns × metrics × 3
-    weights: Floats  # Σw, Σw², Σw·loss, Σw·hit
+    exact: Limbs
 
     def __add__(self, other: Sums) -> Sums:
-        return Sums(
-            self.rows + other.rows,
-            self.labelled + other.labelled,
-            self.bits + other.bits,
-            self.differences + other.differences,
-            self.weights + other.weights,
-        )
+        rows, labelled = self.rows + other.rows, self.labelled + other.labelled
+        return Sums(rows, labelled, canonical(add_limbs([self.exact, other.exact])))
+
+    @cached_property
+    def _rounded(self) -> Floats:
+        return to_float(self.exact)
+
+    @property
+    def bits(self) -> Floats:
+        """By column, over all rows."""
+        return self._rounded[: (len(self._rounded) - 4) // 7]
+
+    @property
+    def differences(self) -> Floats:
+        """Columns × metrics × 3."""
+        return self._rounded[len(self.bits) : -4].reshape(-1, 2, 3)
+
+    @property
+    def weights(self) -> Floats:
+        """Σw, Σw², Σw·loss, Σw·hit."""
+        return self._rounded[-4:]
 
     @property
     def whole(self) -> tuple[float | None, float | None]:
@@ -114,8 +134,7 @@ class LeftOut:
     @property
     def nothing(self) -> Sums:
         """The sums over no rows."""
-        columns = len(self.model.beliefs)
-        return Sums(0, 0, np.zeros(columns), np.zeros((columns, 2, 3)), np.zeros(4))
+        return Sums(0, 0, exact_sums(np.zeros(0, dtype=np.int64), 7 * len(self.model.beliefs) + 4, []))
 
     def _piece(self, batch: Batch) -> Sums:
         model = self.model
@@ -123,11 +142,11 @@ class LeftOut:
             encode.check_columns(model.schema, batch)
         blocks = encode.bags(model._read(batch))
         said = weighted_parts(model, blocks)
-        bits = [float(bits_of(model.log_prior, said[n]).sum()) if n in said else 0.0 for n in model.beliefs]
+        bits = [bits_of(model.log_prior, said[n]) if n in said else _NO_ROWS for n in model.beliefs]
         labels = label_numbers(model, batch)
         at = np.flatnonzero(labels >= 0)
         w = self._weights(batch)
-        return self.lost(model, {n: p[at] for n, p in said.items()}, labels[at], w[at], batch.rows, np.array(bits))
+        return self.lost(model, {n: p[at] for n, p in said.items()}, labels[at], w[at], batch.rows, bits)
 
     def _weights(self, batch: Batch) -> Floats:
         given = self.schema.weights is not None and self.schema.weights in batch
@@ -135,27 +154,36 @@ class LeftOut:
         return np.ones(batch.rows) if found is None else found
 
     def lost(
-        self, model: Model, said: Mapping[str, Floats], labels: Ints, w: Floats, rows: int, bits: Floats | None = None
-    ) -> Sums:
+        self, model: Model, said: Mapping[str, Floats], labels: Ints, w: Floats, rows: int,
+        bits: Sequence[Floats] | None = None,
+    ) -> Sums:  # fmt: skip
         """The sums over some labelled rows (−1 for a class that the model lacks), scored by a model."""
-        nothing = self.nothing
-        differences = nothing.differences
         joint = sum(said.values(), np.tile(model.start, (len(labels), 1)))
         loss, hit = _judged(model, joint, labels)
         goes = self.goes if model is self.model else _goes_with(model)
-        for i, name in enumerate(self.model.beliefs):
+        alike = bool((w == 1.0).all())
+        out = [_sum_of(each) for each in bits or [_NO_ROWS] * len(self.model.beliefs)]
+        for name in self.model.beliefs:
             gone = [n for n in goes.get(name, ()) if n in said]
             if not gone:
+                out += [_sum_of(_NO_ROWS)] * 6
                 continue
             with np.errstate(invalid="ignore"):
                 rest = joint - sum(said[n] for n in gone)
-            if not np.isfinite(rest).all():  # ∞ − ∞: added up anew
-                rest = sum((p for n, p in said.items() if n not in gone), np.tile(model.start, (len(labels), 1)))
+            if len(lost := np.flatnonzero(~np.isfinite(rest).all(axis=1))):  # ∞ − ∞: added up anew
+                kept = (p[lost] for n, p in said.items() if n not in gone)
+                rest[lost] = sum(kept, np.tile(model.start, (len(lost), 1)))
             other_loss, other_hit = _judged(model, rest, labels)
-            for metric, d in enumerate((other_loss - loss, hit - other_hit)):
-                differences[i, metric] += (w * d).sum(), (w * w * d).sum(), (w * w * d * d).sum()  # BLAS's threads wait
-        weights = np.array([w.sum(), (w * w).sum(), (w * loss).sum(), (w * hit).sum()])
-        return Sums(rows, len(labels), nothing.bits if bits is None else bits, differences, weights)
+            for d in (other_loss - loss, hit - other_hit):
+                first = _sum_of(w * d)
+                out += [first, first if alike else _sum_of(w * w * d), _sum_of(w * w * d * d)]
+        out += [_sum_of(each) for each in (w, w * w, w * loss, w * hit)]
+        return Sums(rows, len(labels), canonical(stacked(out)))
+
+
+def _sum_of(each: Floats) -> Limbs:
+    """The exact sum of some numbers."""
+    return exact_sums(np.zeros(len(each), dtype=np.int64), 1, [each])
 
 
 def _judged(model: Model, joint: Floats, labels: Ints) -> tuple[Floats, Floats]:
@@ -249,7 +277,7 @@ def by_folds(own: LeftOut, source: Source, rows: int) -> Sums:
     assert own.model.tally is not None
     schema = own.model.tally.schema
     plan = Plan(folds_for(own.model, rows), stratify=_mostly_repeated(source, schema))
-    assign, _ = plan.assign(source, schema.target)
+    assign, _ = plan.assign(source, schema.target, schema)
     models = _models_by_fold(own.model, source, schema, assign)
     numbers = {k: _numbers(m) for k, m in models.items()}
 

@@ -75,7 +75,9 @@ def prediction_sets(
         held = leave_one_out(model.tally, source, settings=model.settings)
         return _of_held(model, held, "each left out by itself")
     plan = Plan(min(int(folds or FOLDS), model.tally.rows), stratify=True, seed=seed)
-    held = count_folds(source, schema, plan.assign(source, schema.target)[0]).held_out(model.settings, parts=False)
+    held = count_folds(source, schema, plan.assign(source, schema.target, schema)[0]).held_out(
+        model.settings, parts=False
+    )
     return _of_held(model, held, f"each left out with one of {plan.folds} folds")
 
 
@@ -126,7 +128,7 @@ def _fitted_anew(model: Model, source: Source, folds: int, seed: int) -> Predict
     schema, fitted_to = model.schema, fit_again(model)
     truth = Truth.of(source, schema)
     plan = Plan(min(folds, len(truth.rows)), stratify=True, seed=seed)
-    fold = truth.folds(source, schema, plan.assign(source, schema.target)[0])
+    fold = truth.folds(source, schema, plan.assign(source, schema.target, schema)[0])
     strange = np.zeros((len(fold), len(model.classes)))
     for k in np.unique(fold).tolist():
         fitted = fitted_to(truth.of_source(source, fold != k))
