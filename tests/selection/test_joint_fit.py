@@ -22,7 +22,7 @@ from tallybayes.selection.choose.forms import merged
 from tallybayes.selection.choose.joint import Dense, Joint, Solution, against_first, both_classes, posterior
 from tallybayes.selection.choose.ladder import Ladder, Problem, coded_pairs
 from tallybayes.selection.choose.pairs import ColumnPair
-from tallybayes.selection.choose.penalised import Pull, _Packed, fitted, tempered
+from tallybayes.selection.choose.penalised import Pull, _Packed, _Tied, fitted, tempered
 from tallybayes.selection.choose.placed import ShortTables
 from tallybayes.selection.choose.word_effects import Shared, TextScores
 from tallybayes.selection.choose.written import READ_BY
@@ -152,18 +152,46 @@ def _alone(coded: Number) -> np.ndarray:
 
 
 @pytest.mark.parametrize("classes", [2, 4])
-@pytest.mark.parametrize("pull", [Pull(np.inf), Pull(3.0), Pull(3.0, 0.7, 2.0)], ids=str)
-def test_the_gradient_is_that_of_the_loss(classes: int, pull: Pull) -> None:
+@pytest.mark.parametrize("pull", [None, Pull(3.0), Pull(3.0, 0.7, 2.0)], ids=str)
+def test_the_gradient_is_that_of_the_loss(classes: int, pull: Pull | None) -> None:
     one, _, _ = problem(classes=classes, dense=True)
     terms = [*one.terms(), *(p.term() for p in one.pairs[:2])]
     joint = one.joint(1, one.terms())
     joint = Joint(
         joint.rows, terms, [*joint.tables, None, None], joint.log_prior, joint.training, joint.held, joint.dense
     )  # fmt: skip
-    packed = _Packed(joint, joint.start(), pull)
-    u = packed.packed(some_solution(joint) if pull.weights < np.inf else joint.start())
+    packed: _Packed | _Tied
+    if pull is None:
+        packed, u = _Tied(joint, joint.start()), np.array([0.4, -0.7])
+    else:
+        packed = _Packed(joint, joint.start(), pull)
+        u = packed.packed(some_solution(joint))
     wrong = check_grad(lambda v: packed.loss(v)[0], lambda v: packed.loss(v)[1], u)
     assert wrong < 1e-3 * max(1.0, float(np.linalg.norm(packed.loss(u)[1])))
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+@pytest.mark.parametrize("cells", [False, True], ids=["a text alone", "beside cells"])
+@pytest.mark.parametrize("tokens", [(1, 6), (300, 380), (4_000, 9_000)], ids=["words", "characters", "books"])
+def test_one_temperature_of_long_texts_is_the_best_there_is(tokens: tuple[int, int], cells: bool, classes: int) -> None:
+    """Length to an exponent is nearly a temperature: they are sought together, and none of them runs away."""
+    one, _, _ = problem(classes=classes)
+    rng, n = np.random.default_rng(3), len(one.rows.labels)
+    length = rng.integers(*tokens, n)
+    said = (np.eye(classes)[one.rows.labels] + rng.normal(0, 2.0, (n, classes))) * length[:, None] ** 0.6
+    words = Dense("words", against_first(said), np.log(length))
+    whole = one.joint(1, one.terms())
+    joint = Joint(
+        one.rows, whole.terms if cells else [], whole.tables if cells else [], whole.log_prior, whole.training,
+        whole.held, [words],
+    )  # fmt: skip
+    x, tied = tempered(joint), _Tied(joint, joint.start())
+    tau = float(x.weights[-1])
+    assert 0.01 < tau < 5.0 and -1.5 < x.exponents[0] < 0.5
+    np.testing.assert_allclose(x.weights, tau * joint.even)
+    found = tied.loss(np.array([np.log(tau), *x.exponents]))[0]
+    grid = [tied.loss(np.array([t, e]))[0] for t in np.linspace(-6, 6, 49) for e in np.linspace(-1.5, 0.5, 33)]
+    assert found < min(grid) + 1e-3
 
 
 @pytest.mark.parametrize("classes", [2, 5])

@@ -20,6 +20,8 @@ from .joint import Joint, Solution
 OFFSET_PENALTY = 10.0
 _NONE = 1e9  # the most that anything is pulled by
 _TEMPERED = (0.05, 1.0)  # of log² τ, below and above τ = 1
+_LOG_TAU = (-6.0, 6.0)  # within which one temperature beside words is sought
+_PRECISE = 1e-7  # of the loss, in that search
 _MIDDLE = -0.5  # of the exponents of lengths, which stay within one of it
 
 
@@ -39,27 +41,56 @@ def _held(log_tau: float) -> tuple[float, float]:
 
 def tempered(joint: Joint) -> Solution:
     """One temperature for everything that counts say (and an exponent for columns of words)."""
+    from scipy.optimize import minimize, minimize_scalar
+
     at = joint.start()
     if joint.dense:
-        return fitted(joint, at._replace(weights=0.5 * joint.even), Pull(np.inf))
+        tied = _Tied(joint, at)
+        begin = np.append(np.zeros(1), np.full(len(joint.lengths), _MIDDLE))
+        bounds = [_LOG_TAU, *[(_MIDDLE - 1, _MIDDLE + 1)] * len(joint.lengths)]
+        options = {"ftol": _PRECISE, "gtol": 0.0, "maxiter": 200}
+        return tied.solution(minimize(tied.loss, begin, jac=True, bounds=bounds, method="L-BFGS-B", options=options).x)
     prior = joint.log_prior[joint.rows.folds]
     said = joint.scores(at) - prior
 
     def loss(log_tau: float) -> float:
         return joint.loss(prior + np.exp(log_tau) * said)[0] + _held(log_tau)[0]
 
-    from scipy.optimize import minimize_scalar
-
     found = float(minimize_scalar(loss, bounds=(-6, 2), method="bounded", options={"xatol": 1e-3}).x)
     return at._replace(weights=np.exp(found) * joint.even)
+
+
+class _Tied:
+    """log τ and the exponents of lengths as one vector, in a box.
+
+    Length to an exponent is itself nearly a temperature: between rows of about the same length only their product is
+    known, and a search that is free to go far ends where both are absurd and nothing tells the way back.
+    """
+
+    def __init__(self, joint: Joint, base: Solution) -> None:
+        self.joint, self.base = joint, base
+        self.room = np.empty((joint.n, joint.width))
+
+    def solution(self, u: Floats) -> Solution:
+        """The solution of a vector."""
+        return self.base._replace(weights=np.exp(u[0]) * self.joint.even, exponents=u[1:].copy())
+
+    def loss(self, u: Floats) -> tuple[float, Floats]:
+        """The penalised loss and its gradient."""
+        joint, x = self.joint, self.solution(u)
+        value, residual = joint.loss(joint.scores(x, joint.fitting, self.room))
+        of_dense, of_lengths = _of_dense(joint, x, residual)
+        pulled = np.concatenate([joint.heard(joint.sums(residual)), of_dense])
+        held, slope = _held(float(u[0]))
+        value += held + 0.5 * float(x.exponents @ x.exponents)
+        return value, np.append(float(pulled @ x.weights) + slope, of_lengths + x.exponents)
 
 
 def fitted(joint: Joint, start: Solution, pull: Pull, precise: float = 1e-4) -> Solution:
     """The best weights, offsets and corrections under these penalties, from a start."""
     parts = _Packed(joint, start, pull)
-    x = parts.packed(start)
-    out = parts.unpacked(descend(parts.loss, x, None, precise))
-    return out if parts.tied else out._replace(weights=np.where(out.weights < 1e-4, 0.0, out.weights))
+    out = parts.unpacked(descend(parts.loss, parts.packed(start), None, precise))
+    return out._replace(weights=np.where(out.weights < 1e-4, 0.0, out.weights))
 
 
 class _Packed:
@@ -67,10 +98,8 @@ class _Packed:
 
     def __init__(self, joint: Joint, start: Solution, pull: Pull) -> None:
         self.joint, self.pull = joint, pull
-        self.tied = pull.weights == np.inf
         self.free = pull.columns is not None
-        self.n_weights, self.n_lengths = (1 if self.tied else len(joint.even)), len(joint.lengths)
-        self.n_offsets = 0 if self.tied else joint.width
+        self.n_weights, self.n_lengths, self.n_offsets = len(joint.even), len(joint.lengths), joint.width
         self.n_fixed = self.n_weights + self.n_lengths + self.n_offsets  # all but the corrections
         self.base = start
         self.half = half = 1.0 if joint.width > 1 else 0.5  # log-odds d are ± d/2 on either class
@@ -91,37 +120,32 @@ class _Packed:
         cells = joint.sums(curved)
         of_rows = np.zeros((joint.n_added + 1, joint.width))
         joint.add_rows(of_rows, joint.cells, cells)
-        of_weights = np.ones(1)
-        if not self.tied:
-            of_dense = [float(np.vdot(curved, d.parts * d.parts)) for d in joint.dense]
-            of_weights = np.concatenate([joint.heard(cells, square=True), of_dense]) + 2 * self.pull.weights
+        of_dense = [float(np.vdot(curved, d.parts * d.parts)) for d in joint.dense]
+        of_weights = np.concatenate([joint.heard(cells, square=True), of_dense]) + 2 * self.pull.weights
         pulled = 2 * self.ridge
         for ends in joint.placed.edges[:2]:
             np.add.at(pulled[:, 0], ends, 2 * self.strength)
-        root = np.sqrt(np.maximum(at.weights, 1e-2)) if not self.tied else np.ones(1)
+        root = np.sqrt(np.maximum(at.weights, 1e-2))
         self.of_weights = 1 / np.sqrt(of_weights + 1e-3) / (2 * root)  # w = v²
         self.of_lengths = np.full(self.n_lengths, 1 / np.sqrt(max(float(curved.sum()), 1.0)))
-        self.of_offsets = 1 / np.sqrt(curved.sum(axis=0) + 2 * OFFSET_PENALTY)[: self.n_offsets]
+        self.of_offsets = 1 / np.sqrt(curved.sum(axis=0) + 2 * OFFSET_PENALTY)
         self.of_added = 1 / np.sqrt(of_rows[:-1] + pulled + 1e-3)
 
     def packed(self, x: Solution) -> Floats:
         """The vector of a solution."""
         w = np.sqrt(np.maximum(x.weights, 1e-6))
-        if self.tied:
-            w = np.sqrt(np.maximum(x.weights[:1] / self.joint.even[:1], 1e-6))
         lengths = np.arctanh(np.clip(x.exponents - _MIDDLE, -0.999, 0.999))
-        pieces = [w / self.of_weights, lengths / self.of_lengths, x.offsets[: self.n_offsets] / self.of_offsets]
+        pieces = [w / self.of_weights, lengths / self.of_lengths, x.offsets / self.of_offsets]
         return np.concatenate([*pieces, (x.added / self.of_added).ravel()] if self.free else pieces)
 
     def unpacked(self, u: Floats) -> Solution:
         """The solution of a vector."""
         lengths, offsets = self.n_weights, self.n_weights + self.n_lengths
         v, b, o, d = u[:lengths], u[lengths:offsets], u[offsets : self.n_fixed], u[self.n_fixed :]
-        weights = (v * self.of_weights) ** 2
         return Solution(
-            weights[0] * self.joint.even if self.tied else weights,
+            (v * self.of_weights) ** 2,
             np.tanh(b * self.of_lengths) + _MIDDLE,
-            o * self.of_offsets if self.n_offsets else self.base.offsets,
+            o * self.of_offsets,
             d.reshape(self.base.added.shape) * self.of_added if self.free else self.base.added,
         )
 
@@ -130,16 +154,10 @@ class _Packed:
         joint, x = self.joint, self.unpacked(u)
         value, residual = joint.loss(joint.scores(x, joint.fitting, self.room))
         cells = joint.sums(residual)
-        g_w, g_b = self._of_dense(x, residual)
+        g_w, g_b = _of_dense(joint, x, residual)
         g_w = np.concatenate([joint.heard(cells), g_w])
         value += 0.5 * float(x.exponents @ x.exponents)
         g_b += x.exponents
-        if self.tied:
-            tau = float(x.weights[0] / joint.even[0])
-            held, slope = _held(np.log(tau))
-            value += held
-            g_v = np.array([float(g_w @ joint.even) + slope / tau])
-            return value, np.concatenate([self._of_root(u, g_v), g_b * self._of_tanh(x)])
         even = joint.even
         tau_of = np.bincount(self.group, even * x.weights, 2) / self.squares
         off = x.weights - even * tau_of[self.group]
@@ -165,16 +183,17 @@ class _Packed:
         """How fast the exponents change with their unknowns."""
         return np.asarray(self.of_lengths * (1 - (x.exponents - _MIDDLE) ** 2))
 
-    def _of_dense(self, x: Solution, residual: Floats) -> tuple[Floats, Floats]:
-        joint = self.joint
-        g_w, g_b = np.zeros(len(joint.dense)), np.zeros(len(joint.lengths))
-        for i, d in enumerate(joint.dense):
-            pulled = joint.pulled_at(i, residual)
-            if d.log_length is None:
-                g_w[i] = pulled.sum()
-                continue
-            at = joint.lengths.index(i)
-            pulled *= np.exp(x.exponents[at] * d.log_length)
+
+def _of_dense(joint: Joint, x: Solution, residual: Floats) -> tuple[Floats, Floats]:
+    """The gradient along the weights of dense columns, and along the exponents of their lengths."""
+    g_w, g_b = np.zeros(len(joint.dense)), np.zeros(len(joint.lengths))
+    for i, d in enumerate(joint.dense):
+        pulled = joint.pulled_at(i, residual)
+        if d.log_length is None:
             g_w[i] = pulled.sum()
-            g_b[at] = x.weights[joint.readers + i] * float(pulled @ d.log_length)
-        return g_w, g_b
+            continue
+        at = joint.lengths.index(i)
+        pulled *= np.exp(x.exponents[at] * d.log_length)
+        g_w[i] = pulled.sum()
+        g_b[at] = x.weights[joint.readers + i] * float(pulled @ d.log_length)
+    return g_w, g_b
