@@ -113,6 +113,9 @@ SETTINGS = [
     tb.Settings(families={"text": Multinomial(presence=True, idf=True, select=Selection(min_rows=2))}),
     tb.Settings(smoothing=tb.JelinekMercer(0.5), prior={"ham": 0.2, "spam": 0.5, "unsure": 0.3}),
     tb.Settings(families={"text": Complement(norm=True)}, prior=tb.Dirichlet({"ham": 1, "eggs": 2, "spam": 1})),
+    tb.Settings(classes=("eggs",)),  # known without a row
+    tb.Settings(classes=("eggs", "ham"), prior="uniform", floor=tb.Floor("global", 1e-3)),
+    tb.Settings(prior=tb.Dirichlet({"ham": 1, "eggs": 2, "spam": 1})),
 ]
 
 

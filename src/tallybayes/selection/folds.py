@@ -148,9 +148,10 @@ class Folds:
         return with_rows[1:] if self.past else with_rows if len(with_rows) > 1 else []
 
     def classes(self, settings: Settings) -> tuple[str, ...]:
-        """The canonical classes of all folds, and those that a prior imagines, in the order of the columns."""
+        """The canonical classes of all folds, and those that are known without rows, in the order of the columns."""
         imagined = settings.prior.extra_slots() if isinstance(settings.prior, Dirichlet) else set()
-        return self._in_order({*self._counted_classes, *imagined}) if imagined else self._counted_classes
+        more = {*imagined, *settings.classes}
+        return self._in_order({*self._counted_classes, *more}) if more else self._counted_classes
 
     @cached_property
     def _counted_classes(self) -> tuple[str, ...]:

@@ -35,7 +35,7 @@ class Asked:
         self.names = [c.name for c in schema.counted]
         self.apart = separable(settings, schema)
         self.priors, self.prior = _distinct(
-            [Settings(prior=s.prior, offsets=s.offsets) if self.apart else s for s in settings]
+            [Settings(prior=s.prior, offsets=s.offsets, classes=s.classes) if self.apart else s for s in settings]
         )
         self.own = {name: _distinct([for_column(s, name) for s in settings]) for name in self.names}
         self.ways = {name: [reading(schema[name], own) for own in self.own[name][0]] for name in self.names}
@@ -98,11 +98,11 @@ class FoldScorer:
         """The parts by the fast twin, where it knows the family and the counts."""
         way = self.asked.ways[name][own]
         words = self._words(name) if way is not None else None
-        if way is None or words is None or not isinstance(said.block, Bag):
+        prior = self.asked.prior[number]
+        if way is None or words is None or not isinstance(said.block, Bag) or not words.has(self._priors[prior][1]):
             return None
         if said.words is None:
             said.words = words.of(said.block, said.ids(), self.asked.schema[name].width)
-        prior = self.asked.prior[number]
         if prior not in said.classes:
             said.classes[prior] = words.numbers(self._priors[prior][1])
         return said.words.parts(*way, said.classes[prior], self.asked.alphas[name][way[:2]])

@@ -264,6 +264,10 @@ class TrainingWords:
             entries.add(1, -1, every, left[:, None])
         return left > 0
 
+    def has(self, classes: Sequence[str]) -> bool:
+        """Whether each of some classes has a column: not one that is known without any rows."""
+        return {*classes} <= {*self.grid.classes}
+
     def numbers(self, classes: Sequence[str]) -> Ints:
         """The columns of some classes."""
         return np.array([self.grid.classes.index(c) for c in classes], dtype=np.int64)
