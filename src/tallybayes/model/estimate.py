@@ -41,8 +41,7 @@ def estimate(tally: Tally, settings: SettingsLike = None, *, known: Mapping[str,
             hint="estimate a sum of counted rows; subtract only what was added before.",
         )
     schema = tally.schema
-    imagined = settings.prior.extra_slots() if isinstance(settings.prior, Dirichlet) else set()
-    known_names = {*tally.classes, *imagined, *settings.classes}
+    known_names = {*tally.classes, *without_rows(settings)}
     names = tuple(sorted(known_names, key=lambda c: natural_order(canon.from_text(c, schema.label_type))))
     if not names:
         raise CannotEstimate("this tally has no rows", hint="count at least one row with a label first.")
@@ -58,6 +57,16 @@ def estimate(tally: Tally, settings: SettingsLike = None, *, known: Mapping[str,
         families[column.name], beliefs[column.name] = family, belief
     labels = tuple(canon.from_text(c, schema.label_type) for c in names)
     return Model(schema, labels, safe_log(class_prior(settings, names, totals)), beliefs, families, settings, tally)
+
+
+def without_rows(settings: Settings) -> set[str]:
+    """The classes that are known even if no row has them: those that are named, and those that the prior imagines.
+
+    >>> sorted(without_rows(Settings(classes=("maybe",), prior=Dirichlet({"yes": 2, "no": 1}))))
+    ['maybe', 'no', 'yes']
+    """
+    imagined = settings.prior.extra_slots() if isinstance(settings.prior, Dirichlet) else set()
+    return {*imagined, *settings.classes}
 
 
 def context_of(

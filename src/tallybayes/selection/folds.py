@@ -22,8 +22,8 @@ from ..data.encode import Labelled
 from ..data.schema import Schema
 from ..data.sources import Batch, Source
 from ..families.settings import Settings
-from ..families.smoothing import Dirichlet
 from ..model import posterior
+from ..model.estimate import without_rows
 from ..model.prior import natural_order
 from ..tally.guard import refuse_empty
 from ..tally.tally import Tally, count_rows, sum_tallies
@@ -149,8 +149,7 @@ class Folds:
 
     def classes(self, settings: Settings) -> tuple[str, ...]:
         """The canonical classes of all folds, and those that are known without rows, in the order of the columns."""
-        imagined = settings.prior.extra_slots() if isinstance(settings.prior, Dirichlet) else set()
-        more = {*imagined, *settings.classes}
+        more = without_rows(settings)
         return self._in_order({*self._counted_classes, *more}) if more else self._counted_classes
 
     @cached_property

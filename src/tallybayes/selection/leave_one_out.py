@@ -33,6 +33,7 @@ from ..families.moments import floored
 from ..families.settings import Settings, SettingsLike
 from ..families.smoothing import Laplace
 from ..model import posterior
+from ..model.estimate import without_rows
 from ..model.prior import natural_order
 from ..tally.tally import Tally, count_rows
 from ..tally.together import of_columns
@@ -98,13 +99,16 @@ class LeftOutRows:
 
     def __init__(self, tally: Tally, read: Labelled, settings: Settings) -> None:
         self.tally, self.read, self.settings = tally, read, settings
-        self.number = {c: i for i, c in enumerate(tally.classes)}
+        known = without_rows(settings)
+        self.classes = (*tally.classes, *sorted(known - {*tally.classes}))
+        self.number = {c: i for i, c in enumerate(self.classes)}
+        self.stays = bool(known)  # a class may be known without rows, of which closed forms know nothing
         self.labels = np.array([self.number[c] for c in read.classes], dtype=np.int64)[read.labels]
 
     def scored(self, start: int) -> HeldOut:
         """Every row without itself."""
         label_type = self.tally.schema.label_type
-        names = sorted(self.tally.classes, key=lambda c: natural_order(from_text(c, label_type)))
+        names = sorted(self.classes, key=lambda c: natural_order(from_text(c, label_type)))
         order = [self.number[c] for c in names]
         rows = len(self.labels)
         if separable([self.settings], self.tally.schema):
@@ -121,7 +125,7 @@ class LeftOutRows:
                 settings=self.settings,
                 pieces=1 + len(self.tally.schema.names),
             )
-            k = len(self.tally.classes)
+            k = len(self.classes)
             log_prior = together[:, :k]
             there = np.isfinite(log_prior)
             parts = {
@@ -129,7 +133,7 @@ class LeftOutRows:
                 for i, n in enumerate(self.tally.schema.names)
             }
         blocks = encode.bags(self.read.blocks)
-        offsets = posterior.offsets(self.settings, self.tally.classes)
+        offsets = posterior.offsets(self.settings, self.classes)
         joint = log_prior + posterior.scores(offsets, parts, self.settings, blocks, rows)
         joint = posterior.calibrated(self.settings, joint[:, order])
         at = np.argsort(order)
@@ -154,7 +158,7 @@ class LeftOutRows:
 
         What is asked for are so many `pieces` of a number per class.
         """
-        settings = settings or Settings(prior=self.settings.prior)
+        settings = settings or Settings(prior=self.settings.prior, classes=self.settings.classes)
         schema = of_columns(self.tally.schema, names)
         whole = Tally(schema, self.tally.classes, self.tally.labels, {n: self.tally.columns[n] for n in names})
         weights = np.ones(len(self.labels)) if self.read.weights is None else self.read.weights
@@ -167,12 +171,12 @@ class LeftOutRows:
             groups = Groups(np.zeros(1, dtype=np.int64), 1, weight)
             rest = whole - count_rows(schema, [self.tally.classes[self.labels[i]]], groups, row)
             if not rest.classes:
-                answers.append(np.full(len(self.tally.classes) * pieces, fill))
+                answers.append(np.full(len(self.classes) * pieces, fill))
                 continue
             model = rest.model(settings)
             at = [self.number[str(text(c))] for c in model.classes]
             said = ask(model, row).reshape(-1, len(at))
-            full = np.full((len(said), len(self.tally.classes)), fill)
+            full = np.full((len(said), len(self.classes)), fill)
             full[:, at] = said
             answers.append(full.ravel())
         return np.stack(answers)[same.ravel()]
@@ -182,7 +186,7 @@ class LeftOutRows:
     def _column(self, name: str) -> Floats:
         column, block = self.tally.schema[name], self.read.blocks[name]
         own = for_column(self.settings, name)
-        closed = None if self.read.weights is not None else _closed_form(column, own)
+        closed = None if self.read.weights is not None or self.stays else _closed_form(column, own)
         if closed == "category" and isinstance(block, Codes):
             smoothing = own.smoothing_of(name)
             assert isinstance(smoothing, Laplace)
