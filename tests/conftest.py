@@ -64,3 +64,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         lost = [i.nodeid for i in items if i.get_closest_marker("xdist_group") and "@" not in i.nodeid]
         if lost:
             raise pytest.UsageError(f"xdist has lost the group of {lost[0]}: this pytest is too new for it")
+
+
+@pytest.fixture
+def one_road(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kernels from the first row on, where nobody has said otherwise.
+
+    They add floats up in another order than NumPy does. Left to themselves they come when enough has been counted to
+    repay them, which may be between two answers that are held against each other to the last bit.
+    """
+    monkeypatch.setenv("TALLYBAYES_KERNELS", os.environ.get("TALLYBAYES_KERNELS", "on"))

@@ -7,7 +7,7 @@ import tallybayes as tb
 from tallybayes.data.sources import open_source
 from tallybayes.families import Bins, Kernel, Multinomial, Selection
 from tallybayes.selection.measure.figure_curves import _shares, _steps
-from tallybayes.selection.parts import Plan, class_numbers_of, take_rows
+from tallybayes.selection.parts import Plan, by_content, take_rows
 
 RNG = np.random.default_rng(7)
 N = 240
@@ -46,8 +46,9 @@ def test_a_learning_curve_is_that_of_models_counted_anew(settings):
     sizes, seed = (6, 30, 0.5, 1.0), 3
     curve = tb.learning_curve(TABLE, SCHEMA, settings=settings, sizes=sizes, folds=4, seed=seed)
     source = open_source(TABLE)
-    fold, _ = Plan(4, True, seed=seed).numbers(source, "y")
-    step = _steps(fold, class_numbers_of(source, "y"), _shares(sizes, N, 4), seed)
+    fold, _ = Plan(4, True, seed=seed).numbers(source, "y", SCHEMA)
+    labels, keys = by_content(source, SCHEMA, seed + 1)
+    step = _steps(fold, labels, _shares(sizes, N, 4), np.lexsort(keys))
     for i in range(4):
         out, own = figures(fold, step <= i, settings)
         assert [curve.held_out[m][i, 0] for m in ("log_loss", "accuracy")] == pytest.approx(out, rel=1e-9)
@@ -59,7 +60,7 @@ def test_a_learning_curve_is_that_of_models_counted_anew(settings):
 def test_larger_sizes_have_the_rows_of_smaller_ones_and_every_class_its_share():
     labels = np.repeat([0, 1], [150, 50])
     fold = np.arange(200) % 5
-    step = _steps(fold, labels, np.array([0.2, 0.5, 1.0]), 0)
+    step = _steps(fold, labels, np.array([0.2, 0.5, 1.0]), np.random.default_rng(1).permutation(200))
     assert np.bincount(step).tolist() == [40, 60, 100]
     assert np.bincount(labels[step == 0]).tolist() == [30, 10]
 
@@ -75,7 +76,7 @@ def test_larger_sizes_have_the_rows_of_smaller_ones_and_every_class_its_share():
 )
 def test_a_validation_curve_is_that_of_models_counted_anew(over, value, settings):
     curve = tb.validation_curve(TABLE, SCHEMA, over=over, values=[value], folds=3, seed=1)
-    fold, _ = Plan(3, True, seed=1).numbers(open_source(TABLE), "y")
+    fold, _ = Plan(3, True, seed=1).numbers(open_source(TABLE), "y", SCHEMA)
     out, own = figures(fold, np.full(N, True), settings)
     assert [curve.held_out[m][0, 0] for m in ("log_loss", "accuracy")] == pytest.approx(out, rel=1e-9)
     assert [curve.counted[m][0] for m in ("log_loss", "accuracy")] == pytest.approx(own, rel=1e-9)

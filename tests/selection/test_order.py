@@ -19,6 +19,8 @@ from shared_data import shared
 import tallybayes as tb
 from tallybayes.store.model_file import to_bytes
 
+pytestmark = pytest.mark.usefixtures("one_road")
+
 FULL = os.environ.get("TALLYBAYES_TESTS") == "all"
 SHUFFLES = 10 if FULL else 2
 

@@ -19,6 +19,8 @@ from tallybayes.data.sources import open_source
 from tallybayes.selection.parts import Plan
 from tallybayes.selection.splits import stratified
 
+pytestmark = pytest.mark.usefixtures("one_road")
+
 SCHEMA = tb.Schema(
     [tb.Column("sky", "category"), tb.Column("wind", "number"), tb.Column("note", "text"), tb.Column("gust", "number")],
     target="play",
@@ -149,3 +151,77 @@ def test_keys_decide_the_deal_and_the_last_comes_first() -> None:
     labels, first = np.array([0, 0, 1, 0, 0, -1]), np.array([3.0, 1.0, 9.0, 2.0, 1.0, 0.0])
     assert stratified(labels, 2, keys=[first]).tolist() == [1, 0, 0, 0, 1, -1]
     assert stratified(labels, 2, keys=[np.array([0.0, 5.0, 0.0, 0.0, 4.0, 0.0]), first]).tolist() == [1, 1, 0, 0, 0, -1]
+
+
+def by_subtraction(frame: pd.DataFrame) -> list[Any]:
+    found = tb.cross_validate(frame, SCHEMA, settings={"families": "gaussian"}, stratify=True)
+    return [found[m] for m in ("log_loss", "accuracy")]
+
+
+def fitted_anew(frame: pd.DataFrame) -> list[Any]:
+    found = tb.cross_validate(frame, SCHEMA, fitter=lambda rows: tb.textbook(rows, SCHEMA), stratify=True)
+    return [found[m] for m in ("log_loss", "accuracy")]
+
+
+def tuned(frame: pd.DataFrame) -> list[Any]:
+    found = tb.tune(frame, SCHEMA, families={"wind": ["gaussian", "student"]})
+    assert isinstance(found, tb.Tuned)
+    return [found.after, *(f"{name} {family.describe()}" for name, family in found.plain.families.items())]
+
+
+def learning(frame: pd.DataFrame) -> list[Any]:
+    return [*tb.learning_curve(frame, SCHEMA, sizes=(20, 60)).held_out["log_loss"].ravel().tolist()]
+
+
+def validation(frame: pd.DataFrame) -> list[Any]:
+    return [*tb.validation_curve(frame, SCHEMA, values=(0.1, 1)).counted["log_loss"].tolist()]
+
+
+def compared(frame: pd.DataFrame) -> list[Any]:
+    found = tb.compare(frame, SCHEMA, settings=tb.Settings(), rivals=["majority class"], memory=False)
+    return [found.evaluation.value("log_loss", name) for name in found.names]
+
+
+@pytest.mark.parametrize("repeated", [0, 60])
+@pytest.mark.parametrize("figures", [by_subtraction, fitted_anew, tuned, learning, validation, compared])
+def test_shuffles_deal_the_same_folds(figures: Callable[[pd.DataFrame], list[Any]], repeated: int) -> None:
+    frame = mixed(repeated).drop(columns=["w", "site"])
+    found = figures(frame)
+    for seed in range(2):
+        again = figures(frame.sample(frac=1, random_state=seed, ignore_index=True))
+        for a, b in zip(found, again, strict=True):
+            assert a == (b if isinstance(b, str) else pytest.approx(b, rel=1e-12))
+
+
+def coins(n: int = 1500) -> dict[str, Any]:
+    """Two columns of few values, of which one is right in nine rows of ten."""
+    rng = np.random.default_rng(0)
+    y = rng.choice(["a", "b"], n)
+    return {"c": np.where(rng.random(n) < 0.9, y, np.where(y == "a", "b", "a")), "k": rng.choice([*"pqr"], n), "y": y}
+
+
+@pytest.mark.parametrize("how", [{"settings": tb.Settings()}, {"fitter": lambda rows: tb.textbook(rows, "y")}])
+def test_a_table_of_few_different_rows_is_judged_by_models_that_have_met_them(how: dict[str, Any]) -> None:
+    """There are twelve sorts of rows: a fold with all of a sort would be scored by what the other class has of it."""
+    table, fresh = coins(), coins(20_000)
+    found = tb.cross_validate(table, "y", folds=10, **how)
+    assert found["accuracy"] == pytest.approx(np.mean(table["c"] == table["y"]))
+    assert "10 folds" in found.title
+    p = tb.textbook(table, "y").predict_proba(fresh)
+    loss = -np.log(p[np.arange(20_000), (fresh["y"] == "b").astype(int)])
+    assert found["log_loss"] == pytest.approx(loss.mean(), abs=3 * loss.std() / np.sqrt(1500))
+
+
+def test_copies_stay_in_one_fold() -> None:
+    """Rows written down five times are no five rows: a model that has counted one of them knows the others."""
+    rng = np.random.default_rng(0)
+    y = rng.choice(["a", "b"], 90)
+    noise = {f"x{i}": np.repeat(rng.normal(size=90).round(2), 5) for i in range(5)} | {"y": np.repeat(y, 5)}
+    schema, few = tb.infer(noise, "y"), coins()
+    assert Plan().suited(open_source(noise, target="y").repeatable(), schema) == Plan()
+    source = open_source(few, target="y").repeatable()
+    assert Plan().suited(source, tb.infer(few, "y")) == Plan(stratify=True)
+    assert Plan(groups="k").suited(source, tb.infer(few, "y")) == Plan(groups="k")
+    kernels = tb.Settings(families=dict.fromkeys(schema.names, "kernel"))
+    assert tb.cross_validate(noise, schema, settings=kernels)["accuracy"] < 0.65
+    assert (tb.count(noise, schema).model(kernels).importance(noise).accuracy or 1.0) < 0.65

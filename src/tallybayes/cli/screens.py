@@ -122,8 +122,15 @@ def tuned_page(tuned: Tuned) -> Any:
         smoothing = tuned.plain.smoothing_of(name)
         tried = [c for c in tuned.tried if c.column == name]
         others = [c.loss for c in tried if not (c.family == family and c.smoothing == smoothing)]
-        lines.append((name, family.describe(), smoothing_words(smoothing), f"{min(others):.4f}" if others else ""))
+        lines.append(
+            (name, _believed(family.describe()), smoothing_words(smoothing), f"{min(others):.4f}" if others else "")
+        )
     return grid(("column", "family", "smoothing", "next best log loss"), lines, left=3)
+
+
+def _believed(family: str) -> str:
+    """A family in words of no language of programs: presence=True is presence."""
+    return family.replace("=True", "")
 
 
 def compared_page(found: Comparison) -> Any:
@@ -263,7 +270,7 @@ def columns_page(model: Model) -> Any:
     rows = []
     for name in model.beliefs:
         family, _, weight = told[name].partition(", weight ")
-        rows.append((name, model.schema[name].kind, family, weight))
+        rows.append((name, model.schema[name].kind, _believed(family), weight))
     return grid(("column", "kind", "believed as", "weight"), rows, left=3)
 
 

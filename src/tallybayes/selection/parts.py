@@ -15,7 +15,7 @@ from ..base.errors import DataError, SettingsError, unknown
 from ..data import encode
 from ..data.blocks import Codes
 from ..data.encode import Labelled
-from ..data.infer import asked
+from ..data.infer import asked, first_look
 from ..data.schema import Column, Schema
 from ..data.sources import Batch, Source, open_source
 from ..data.values import Where, category, check_flat
@@ -215,6 +215,23 @@ class Plan:
         """The columns that decide about folds, and are no evidence."""
         return [c for c in (self.groups, self.by) if c is not None]
 
+    def suited(self, source: Source, content: Schema) -> Plan:
+        """The plan for these rows: where nothing decides about folds and most rows repeat another, each has its own.
+
+        Of a few columns of a few values there are few different rows, and a fold that held all rows of a sort would be
+        scored by models that have never met it. Otherwise, and where they are copies, equal rows stay together.
+        """
+        if self.stratify or self.columns or self.order or source.engine is not None:
+            return self
+        given = [c for c in content.columns if c.of is None]  # two columns again would make equal rows look rarer
+        rows = encode.labelled(content._with(columns=given), first_look(source))
+        hashes = splits.row_hashes(rows.blocks, len(rows.rows))
+        _, unit, times = np.unique(hashes, return_inverse=True, return_counts=True)
+        if 2 * len(times) >= len(hashes):
+            return self
+        equal = times[unit] > 1
+        return replace(self, stratify=not 2 * splits.copies(rows, hashes)[equal].sum() > equal.sum())
+
     def assign(self, source: Source, target: str, content: Schema | None = None) -> tuple[Assign, list[str]]:
         """The fold of each row, and the folds' names; the hash of a row needs no look at the others."""
         if not (self.by or self.stratify or self.groups or self.order):
@@ -231,7 +248,7 @@ class Plan:
             names, fold = column_codes(source, self.by, "says which fold a row belongs to")
             return fold, names
         if self.stratify and content is not None:
-            labels, keys = _held_by(source, content, self.seed)
+            labels, keys = by_content(source, content, self.seed)
             return splits.stratified(labels, self.folds, self.seed, keys), [str(k) for k in range(self.folds)]
         labels = class_numbers_of(source, target)
         if self.stratify:
@@ -244,8 +261,11 @@ class Plan:
         return fold, [str(k) for k in range(int(fold.max()) + 1)]
 
 
-def _held_by(source: Source, schema: Schema, seed: int) -> tuple[Ints, list[splits.Hashes | Floats]]:
-    """The class of each row by its place in their order, −1 where there is none; its weight, and a hash of the rest."""
+def by_content(source: Source, schema: Schema, seed: int) -> tuple[Ints, list[splits.Hashes | Floats]]:
+    """The class of each row, −1 where there is none, and keys that put rows in one order wherever they stand.
+
+    These are weights, and before them hashes of what the rows hold.
+    """
     pieces: list[tuple[Labelled, Floats, splits.Hashes]] = []
     sizes: list[int] = []
     for batch in source.batches():

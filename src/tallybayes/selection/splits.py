@@ -16,11 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..base.arrays import Floats, Ints
+from ..base.arrays import Bools, Floats, Ints
 from ..base.errors import SettingsError, in_our_words
 from ..data.blocks import Bag, Block, Codes, Numbers, Vectors
+from ..data.encode import Labelled
 
 Hashes = NDArray[np.uint64]
+DRAWN = 0.1  # rows that chance would have to bring forth of some values, or else equal rows with these are copies
 _MISSING = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -202,3 +204,46 @@ def _values(block: Block) -> Hashes:
         total = np.concatenate((np.zeros(1, dtype=np.uint64), np.cumsum(each, dtype=np.uint64)))
         return np.asarray(total[block.matrix.indptr[1:]] - total[block.matrix.indptr[:-1]])
     return _hashes(block.receipts())
+
+
+def copies(rows: Labelled, hashes: Hashes) -> Bools:
+    """Which rows have equals in their class that chance does not explain, so that a fold should not part them.
+
+    In a table of a few categories most rows have equals, which were drawn like all others: a fold that has all of them
+    would be scored by a model that knows their values from the other classes only. Two rows with the same eight
+    measurements are one row, written twice. Told apart by how many such rows there would be, were the columns
+    independent within the class: fewer than 0.1, and equal rows are copies.
+    """
+    key = of_class(hashes, rows.labels)
+    _, first, unit, times = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
+    several = np.flatnonzero(times > 1)
+    out = np.zeros(len(key), dtype=bool)
+    if len(several):
+        one, again = first[several], times[several]  # a row of each unit, and how many are equal to it
+        size = np.bincount(rows.labels)[rows.labels[one]]
+        expected = np.log(size)
+        for block in rows.blocks.values():
+            expected += _log_share(block, rows.labels, one, again, size)
+        found = np.zeros(len(times), dtype=bool)
+        found[several] = expected < np.log(DRAWN)
+        out = found[unit]
+    return out
+
+
+def _log_share(block: Block, labels: Ints, one: Ints, again: Ints, size: Ints) -> Floats:
+    """The logarithm of the share that the values of some rows have in their classes.
+
+    The words of a text and the positions of a vector are as many values, each at least as frequent as the equal rows.
+    """
+    if isinstance(block, (Codes, Numbers)):
+        values = np.sort(of_class(column_hashes(block), labels))
+        own = of_class(column_hashes(block.take(one)), labels[one])
+        return np.log((np.searchsorted(values, own, "right") - np.searchsorted(values, own, "left")) / size)
+    some: Any = block.take(one)
+    if isinstance(some, Vectors):
+        values_each = np.full(len(one), some.values.shape[1])
+    elif hasattr(some, "texts"):
+        values_each = np.array([len((text or "").split()) for text in some.texts.to_pylist()])
+    else:
+        values_each = np.diff(some.matrix.indptr) if hasattr(some, "matrix") else np.ones(len(one))
+    return np.where(some.present(), values_each, 0) * np.log(again / size)

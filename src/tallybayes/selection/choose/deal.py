@@ -9,25 +9,22 @@ which `alike` finds out or a person says.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from ...base.arrays import Bools, Floats, Ints
 from ...base.errors import SettingsError
-from ...data.blocks import Block, Codes, Numbers, Vectors
 from ...data.encode import Labelled
 from ...data.sources import ROW, Batch, open_source
 from .. import splits
 from ..parts import column_codes, times
-from ..splits import Hashes, of_class
+from ..splits import Hashes, copies
 from .alike import runs_test
 
 SEED = 0x6465616C  # of the hashes: other folds than those of a cross-validation around the choice
 BLOCK = 8  # rows of a class that follow each other
 BLOCK_FOLDS = 5  # at most, with blocks: more would cut a small class into blocks of few rows
 STRETCHES = 2  # of time in a fold
-DRAWN = 0.1  # rows that chance would have to bring forth of some values, or else equal rows with these are copies
 
 
 @dataclass(frozen=True)
@@ -93,49 +90,6 @@ def deal(rows: Labelled, folds: int, hashes: Hashes | None = None) -> Ints:
     """The fold of each row: dealt out class by class, copies of a row together."""
     hashes = row_hashes(rows) if hashes is None else hashes
     return _in_turn(rows, hashes, copies(rows, hashes), folds)
-
-
-def copies(rows: Labelled, hashes: Hashes) -> Bools:
-    """Which rows have equals in their class that chance does not explain, so that a fold should not part them.
-
-    In a table of a few categories most rows have equals, which were drawn like all others: a fold that has all of them
-    would be scored by a model that knows their values from the other classes only. Two rows with the same eight
-    measurements are one row, written twice. Told apart by how many such rows there would be, were the columns
-    independent within the class: fewer than 0.1, and equal rows are copies.
-    """
-    key = of_class(hashes, rows.labels)
-    _, first, unit, times = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
-    several = np.flatnonzero(times > 1)
-    out = np.zeros(len(key), dtype=bool)
-    if len(several):
-        one, again = first[several], times[several]  # a row of each unit, and how many are equal to it
-        size = np.bincount(rows.labels)[rows.labels[one]]
-        expected = np.log(size)
-        for block in rows.blocks.values():
-            expected += _log_share(block, rows.labels, one, again, size)
-        found = np.zeros(len(times), dtype=bool)
-        found[several] = expected < np.log(DRAWN)
-        out = found[unit]
-    return out
-
-
-def _log_share(block: Block, labels: Ints, one: Ints, again: Ints, size: Ints) -> Floats:
-    """The logarithm of the share that the values of some rows have in their classes.
-
-    The words of a text and the positions of a vector are as many values, each at least as frequent as the equal rows.
-    """
-    if isinstance(block, (Codes, Numbers)):
-        values = np.sort(of_class(splits.column_hashes(block), labels))
-        own = of_class(splits.column_hashes(block.take(one)), labels[one])
-        return np.log((np.searchsorted(values, own, "right") - np.searchsorted(values, own, "left")) / size)
-    some: Any = block.take(one)
-    if isinstance(some, Vectors):
-        values_each = np.full(len(one), some.values.shape[1])
-    elif hasattr(some, "texts"):
-        values_each = np.array([len((text or "").split()) for text in some.texts.to_pylist()])
-    else:
-        values_each = np.diff(some.matrix.indptr) if hasattr(some, "matrix") else np.ones(len(one))
-    return np.where(some.present(), values_each, 0) * np.log(again / size)
 
 
 def in_blocks(rows: Labelled, folds: int, hashes: Hashes | None = None) -> Ints:

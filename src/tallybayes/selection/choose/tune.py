@@ -231,7 +231,7 @@ class _Search:
             raise SettingsError(
                 "there is nothing to choose among", hint="count at least one column, and give one candidate or more."
             )
-        assign, _ = plan.assign(source, self.schema.target)
+        assign, _ = plan.assign(source, self.schema.target, self.schema)
         folded = count_folds(source, self.schema, assign)
         candidates = {
             c.name: _candidates(c, self.base, self.families.get(c.name), self.smoothing) for c in self.schema.counted

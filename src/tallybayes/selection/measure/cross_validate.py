@@ -67,7 +67,8 @@ def cross_validate(
 
     folds     how many, or "leave-one-out", which takes each row out of the tally by itself
     repeats   so many times, each with other folds
-    stratify  share out each class evenly; else a fold is a hash of the row, so that equal rows stay together
+    stratify  share out each class evenly; else a fold is a hash of the row, so that equal rows stay together, unless
+              most rows have equals
     groups    a column whose equal values stay together
     by        a column whose values are the folds
     order     a column of times (True: the rows' order): each stretch is forecast by the stretches before it
@@ -172,8 +173,9 @@ def _plain(value: Any) -> str:
 def _by_subtraction(source: Source, schema: Schema, named: dict[str, Settings], plan: Plan, repeats: int) -> Evaluation:
     found: list[list[HeldOut]] = []
     counted: list[tuple[Folds, list[str]]] = []
+    plan = plan.suited(source, schema)
     for seed in splits.repeated(plan.seed, repeats):
-        assign, fold_names = replace(plan, seed=seed).assign(source, schema.target)
+        assign, fold_names = replace(plan, seed=seed).assign(source, schema.target, schema)
         folded = count_folds(source, schema, assign, past=bool(plan.order))
         if not counted:
             counted.append((folded, fold_names))

@@ -26,7 +26,7 @@ from ...families import Bins, Family, Kernel, Selection, default_family, family_
 from ...families.settings import Settings, SettingsLike
 from ...families.smoothing import Laplace
 from ..folds import Folds, HeldOut, count_folds
-from ..parts import Plan, by_position, class_numbers_of
+from ..parts import Plan, by_content, by_position
 from . import bootstrap
 from .cross_validate import opened
 from .metrics import SMALLER_IS_BETTER, Scored, formula
@@ -146,9 +146,10 @@ def learning_curve(
     plan = Plan(folds, groups is None, groups, None, None, seed)
     stated, reading = Settings.of(settings), Reading.of(missing, strict, date_format, fold, kinds)
     source, schema, _ = opened(data, target, y, weights, plan, schema, reading)
-    at, _ = plan.numbers(source, schema.target)
+    at, _ = plan.numbers(source, schema.target, schema)
     shares = _shares(sizes, int((at >= 0).sum()), int(at.max(initial=0)) + 1)
-    step = _steps(at, class_numbers_of(source, schema.target), shares, seed)
+    labels, keys = by_content(source, schema, seed + 1)
+    step = _steps(at, labels, shares, np.lexsort(keys))
     n = len(shares)
     cells = count_folds(source, schema, by_position(np.where(at >= 0, at * n + step, -1)))
     base = Settings.of(stated, schema)
@@ -180,15 +181,14 @@ def _shares(sizes: Sequence[float], rows: int, folds: int) -> Floats:
     return np.unique(np.minimum(share, 1.0))
 
 
-def _steps(fold: Ints, labels: Ints, shares: Floats, seed: int) -> Ints:
-    """The step in which each row of a fold is counted: in an order by chance, in which classes keep their shares.
+def _steps(fold: Ints, labels: Ints, shares: Floats, order: Ints) -> Ints:
+    """The step in which each row of a fold is counted: in this order, but so that classes keep their shares.
 
     What is beyond the largest share is in a step that no curve reaches.
     """
-    out = np.zeros(len(fold), dtype=np.int64)
-    shuffled, dealt = np.random.default_rng(seed + 1).permutation(len(fold)), 0
+    out, dealt = np.zeros(len(fold), dtype=np.int64), 0
     for k in range(int(fold.max()) + 1):
-        rows = shuffled[fold[shuffled] == k]
+        rows = order[fold[order] == k]
         at = np.empty(len(rows))
         for label in np.unique(labels[rows]):
             own = labels[rows] == label
@@ -285,7 +285,7 @@ def validation_curve(
     named = _asked(schema, over, values, column, stated)
     if not named:
         raise SettingsError("no values to try", hint="give values=(0.1, 1, 10).")
-    assign, _ = plan.assign(source, schema.target)
+    assign, _ = plan.assign(source, schema.target, schema)
     counted = count_folds(source, schema, assign)
     found = _figures(counted, list(named.values()))
     title = f"{len(found[0][0].labels):,} rows, {len(counted.scored())} folds: figures by {over}"

@@ -29,7 +29,6 @@ from ...model.model import Model
 from ...tally.together import together
 from ..folds import Assign, count_folds
 from ..parts import Plan
-from ..splits import row_hashes
 from .fit_again import fit_again
 from .metrics import LEAST
 from .refit import Truth
@@ -244,16 +243,6 @@ def fitted_to_rows(model: Model) -> bool:
     return (settings.calibrated is not None or bool(settings.corrections)) and together(model.schema) is None
 
 
-def _mostly_repeated(source: Source, schema: Schema) -> bool:
-    """Whether most rows repeat another: then each has a fold of its own; else equal rows stay together.
-
-    Of a few columns of a few values there are few different rows, and a fold that held all rows of a sort would be
-    scored by models that have never met it.
-    """
-    hashes = [row_hashes(read.blocks, len(read.rows)) for read in (encode.labelled(schema, b) for b in pieces(source))]
-    return 2 * len(np.unique(np.concatenate(hashes))) < sum(map(len, hashes))
-
-
 def _numbered(source: Source) -> Iterator[tuple[int, Batch]]:
     start = 0
     for batch in pieces(source):
@@ -276,7 +265,7 @@ def by_folds(own: LeftOut, source: Source, rows: int) -> Sums:
     """The sums over all labelled rows, each scored by a model that was made without its fold."""
     assert own.model.tally is not None
     schema = own.model.tally.schema
-    plan = Plan(folds_for(own.model, rows), stratify=_mostly_repeated(source, schema))
+    plan = Plan(folds_for(own.model, rows)).suited(source, schema)
     assign, _ = plan.assign(source, schema.target, schema)
     models = _models_by_fold(own.model, source, schema, assign)
     numbers = {k: _numbers(m) for k, m in models.items()}

@@ -135,7 +135,8 @@ def refit(
     `watch` is shown every turn of the first repetition.
     """
     truth = Truth.of(source, schema)
-    dealt = [replace(plan, seed=seed).assign(source, schema.target) for seed in splits.repeated(plan.seed, repeats)]
+    plan, seeds = plan.suited(source, schema), splits.repeated(plan.seed, repeats)
+    dealt = [replace(plan, seed=seed).assign(source, schema.target, schema) for seed in seeds]
     folds = [truth.folds(source, schema, assign) for assign, _ in dealt]
     shape = (len(truth.rows), len(truth.names))
     forecasts = {name: [np.zeros(shape) for _ in folds] for name in learners}
