@@ -627,3 +627,54 @@ def test_a_date_that_is_said_to_be_one_is_read_as_before() -> None:
     proposed, chosen = tb.infer(table, "y"), tb.infer(table, "y", kinds={"day": "date"})
     assert chosen["day.days"].spelling == proposed["day.days"].spelling == tb.Spelling(date="%d/%m/%Y")
     assert tb.count(table, chosen).rows == 24
+
+
+def sums_of_money(path: Path) -> str:
+    """Whole numbers up to 3,000 with points between thousands, with and without a sign, beside a decimal comma."""
+    rng = np.random.default_rng(1)
+    lines = ["plain;share;signed;y"]
+    for v, u, y in zip(
+        rng.integers(1, 3000, 300).tolist(), rng.random(300).tolist(), rng.choice([*"pq"], 300), strict=True
+    ):
+        whole = f"{v:,}".replace(",", ".")
+        lines.append(f"{whole};{f'{u:.2f}'.replace('.', ',')};{whole} €;{y}")
+    path.write_text("\n".join(lines) + "\n", "utf-8")
+    return str(path)
+
+
+def test_points_before_three_digits_are_thousands_where_it_is_said_and_a_doubt_elsewhere(tmp_path: Path) -> None:
+    path = sums_of_money(tmp_path / "de.csv")
+    whole = [int(line.split(";")[0].replace(".", "")) for line in Path(path).read_text("utf-8").splitlines()[1:]]
+    with pytest.warns(
+        tb.TallybayesWarning, match="a point before every three digits: .* decimal=',' reads it as thousands"
+    ):
+        doubted = tb.infer(path, "y")
+    for name in ("plain", "signed"):
+        assert "decimal=',' reads it as thousands" in str(doubted[name].reason), name
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        said = tb.infer(tb.read(path, decimal=","), "y")
+        tally = tb.count(tb.read(path, decimal=","), said)
+        frame = pd.read_csv(path, sep=";", decimal=",", thousands=".")
+    assert said["signed"].spelling == tb.Spelling(",", ".", "€")
+    assert (frame["plain"].to_numpy() == whole).all()
+    for name in ("plain", "signed"):
+        n, mean = (
+            sum(m[0] for m in tally.moments(name).values()),
+            sum(m[0] * m[1] for m in tally.moments(name).values()),
+        )
+        assert (n, mean / n) == (300, pytest.approx(np.mean(whole)))
+        low, high = said[name].cells.edges(said[name].cells.codes(np.array([min(whole), max(whole)], dtype=float)))
+        assert low[0] <= min(whole) and high[1] >= max(whole)
+    row = {"plain": "2.500", "share": "0,5", "signed": "2.500 €"}
+    model = tally.model()
+    assert np.array_equal(model.predict_proba(row), model.predict_proba({"plain": 2500, "share": 0.5, "signed": 2500}))
+
+
+def test_decimals_of_three_digits_raise_no_doubt_without_a_sign() -> None:
+    x = [f"{v:.3f}" for v in np.random.default_rng(0).uniform(1, 9, len(Y))]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert "thousands" not in str(tb.infer({"x": x, "y": Y}, "y")["x"].reason)
+        prices = [f"{v:.2f} €" for v in np.random.default_rng(0).uniform(1, 9000, len(Y))]
+        assert "thousands" not in str(tb.infer({"x": prices, "y": Y}, "y")["x"].reason)

@@ -22,6 +22,7 @@ from ..base.errors import DataError, SettingsError, excerpt, unknown, warn
 from .kinds import KINDS
 from .sources import Batch
 from .spelling import SIGNS, Spelling, are_few, is_mark, marks_among
+from .thousands import doubt_of, in_thousands
 from .values import is_text
 
 _ISO = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}.*)?\Z")
@@ -189,11 +190,12 @@ class Understood:
 
 
 def understood(
-    name: str, values: Sequence[str], counts: Sequence[int], reading: Reading, *, loose: bool
+    name: str, values: Sequence[str], counts: Sequence[int], reading: Reading, *, loose: bool, commas: bool = False
 ) -> Understood | None:
     """What the values of a column are but for a few cells; None if they are texts. `counts` is how often each occurs.
 
-    `loose` says that a few different plain numbers are numbers, too: a file writes all of its values as texts.
+    `loose` says that a few different plain numbers are numbers, too: a file writes all of its values as texts; `commas`
+    that its decimals are written with a comma.
     """
     cells = Values(values, counts)
     asked = reading.date(name)
@@ -214,7 +216,7 @@ def understood(
         if found and len(values) <= _FEW_NUMBERS:
             return None
         return _with_odd(False, None, found, cells) if found or loose or len(values) > _SOME_NUMBERS else None
-    return _amounts(name, cells) or _other_dates(name, cells)
+    return _amounts(name, cells, commas) or _other_dates(name, cells)
 
 
 def _with_odd(
@@ -269,7 +271,7 @@ _WAYS = ((".", ""), (".", ","), (",", "."), (",", " "), (",", "'"), (".", " "), 
 _ZERO = re.compile(r"[^0-9]*0[0-9]")  # a code
 
 
-def _amounts(name: str, cells: Values) -> Understood | None:
+def _amounts(name: str, cells: Values, commas: bool) -> Understood | None:
     """Numbers with a sign, separators of thousands or a decimal comma: the way of writing with the fewest odd cells."""
     every = "".join(cells.values)
     if not any(c in every for c in (*SIGNS, ",", " ", "\u00a0", "\u202f", "'")):
@@ -286,8 +288,8 @@ def _amounts(name: str, cells: Values) -> Understood | None:
     fitting = []
     for decimal, thousands in _WAYS:
         spelling = Spelling(decimal, thousands, "".join(units))
-        used = (not thousands or _seen(thousands, every)) and (decimal == "." or decimal in every)
-        if not used or not (units or thousands or decimal == ","):
+        used = (not thousands or _seen(thousands, every)) and (decimal == "." or commas or decimal in every)
+        if not used or (commas and decimal == ".") or not (units or thousands or decimal == ","):
             continue
         can = _reads(spelling.number)
         odd = cells.without_odd(lambda v, can=can: can(v) and not _ZERO.match(v))  # type: ignore[misc]
@@ -314,8 +316,10 @@ def _amounts(name: str, cells: Values) -> Understood | None:
         doubt = f"{example!r} is read as {spelling.number(example):.15g}; decimal=',' reads it as a decimal comma"
         warn(
             f"column {name!r} holds numbers with a comma before every three digits: {doubt}. Hint: if that is meant, "
-            "tb.read(path, decimal=',') or --decimal , says so."
+            "tb.read(path, decimal=',') says so of a file."
         )
+    if spelling.decimal == "." and not spelling.thousands and (example := in_thousands(cells.values)):
+        doubt = doubt_of(name, example, spelling.number(example))
     return _with_odd(False, spelling, odd, cells, doubt)
 
 

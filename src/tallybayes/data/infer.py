@@ -18,10 +18,11 @@ from .batch import one_batch
 from .blocks import Codes
 from .guess import Reading, typed
 from .look import gives_away, look_alike, read_ahead
-from .propose import FEW_ROWS, Proposals, with_commas
+from .propose import FEW_ROWS, Proposals
 from .schema import Column, Schema
 from .sources import HIDDEN, LABELS, MATRIX, Batch, Source, on_engine, open_source
 from .spelling import MARKS, OddCells, Spelling, are_few, is_mark, marks_among
+from .thousands import with_commas, with_doubt
 from .values import Where, number
 
 LOOK = 100_000  # rows looked at: every row of a small table, every k-th of a large one
@@ -104,7 +105,7 @@ def looked_at(
     names = _columns_of(look, skip={name, weights})
     reading.check(names)
     odd = OddCells(places=not (look.sampled or look.stretches or look.of is not None))
-    proposals, marks = Proposals(look, reading, odd), reading.marks
+    proposals, marks = Proposals(look, reading, odd, seen.decimal == ","), reading.marks
     many = threads.each if look.rows * len(names) > _MANY_CELLS else map
     for column, looked in zip(names, many(lambda c: read_ahead(c, look[c], marks), names), strict=True):
         proposed = proposals.of(column, looked)
@@ -119,6 +120,8 @@ def looked_at(
             given = proposed[0]
             proposed = [replace(given, kind="ignore", values=None, reason=leak)]
         columns += proposed
+    if look.written and any(c.spelling is not None and c.spelling.decimal == "," for c in columns):
+        columns = [with_doubt(c, seen.columns.get(c.reads)) for c in columns]
     if look.of is not None and look.of > look.rows:
         said = f"; seen in {look.rows:,} of {look.of:,} rows"
         columns = [replace(c, reason=c.reason + said) for c in columns]

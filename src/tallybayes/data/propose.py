@@ -18,7 +18,6 @@ from ..base.lazy import scipy
 from ..base.wording import end_text
 from ..exact.cells import Cells
 from .blocks import Codes
-from .columns import with_points
 from .dates import date_part
 from .guess import Reading, Understood, is_number, no_text, understood
 from .kinds import KINDS, Reason
@@ -26,7 +25,7 @@ from .look import Looked, Ordered, are_names, are_numbers, free_text, is_counted
 from .schema import Column, date_columns
 from .sources import Batch
 from .spelling import OddCells, Spelling, spelled
-from .values import Where, is_bytes, is_text, number
+from .values import Where, is_bytes, number
 
 FEW_ROWS = 20  # below this nothing is called an id
 _SURELY_TEXT = 3.5  # words on average of some texts: all have at least three
@@ -46,6 +45,7 @@ class Proposals:
     look: Batch
     reading: Reading
     odd: OddCells
+    commas: bool = False  # whether the file was read with decimal=","
 
     def of(self, name: str, looked: Looked) -> list[Column]:
         """One or more columns for a column of the data."""
@@ -102,7 +102,7 @@ class Proposals:
         plain = {v: n for v, n in every.items() if v not in marks} if marks else every
         if not declared and plain:
             loose = bool(marks) or self.look.written
-            found = understood(name, list(plain), list(plain.values()), self.reading, loose=loose)
+            found = understood(name, list(plain), list(plain.values()), self.reading, loose=loose, commas=self.commas)
             if found is not None:
                 return self._read(name, looked, found, {m: every[m] for m in marks})
         kept = self.reading.marked(codes.slots, category=True) if marks else ()
@@ -294,31 +294,3 @@ def _category(name: str, codes: Codes, what: str, declared: bool = False) -> Col
     listed = ", ".join(s[:24] for s in shown)
     told = Reason(f"{what}, {distinct} different values: {listed}{more}", f"{what}, {distinct} different values")
     return Column(name, "category", reason=told + share)
-
-
-_POINTED = r"^\s*[+-]?\d*\.\d*([eE][+-]?\d+)?\s*$"  # a number all the same
-_SEPARATED = r"^\s*[+-]?[1-9]\d{0,2}([%s]\d{3})+(,\d+)?\s*$"
-_POINTS = (".", " ", "'")  # that may stand between thousands where a comma is the decimal point
-
-
-def with_commas(column: Column, raw: Any) -> Column:
-    """A column of a file that was read with decimal=",", which remembers so: nobody need say it again.
-
-    Left as it is where the texts of the file are no such numbers after all, or thousands are set apart in several ways.
-    """
-    if column.part is not None or not (isinstance(raw, pa.Array) and is_text(raw.type)):
-        return column
-    spelling = column.spelling or Spelling()
-    if column.like == "category":
-        changed = pc.any(pc.not_equal(with_points(raw), raw), min_count=0).as_py()
-        return replace(column, spelling=replace(spelling, decimal=",")) if changed else column
-    if column.like != "number" or not spelling.plain:
-        return column
-    grouped = {sign: pc.match_substring_regex(raw, _SEPARATED % sign) for sign in _POINTS}
-    used = [sign for sign, fits in grouped.items() if pc.any(fits, min_count=0).as_py()]
-    others = pc.and_(pc.match_substring_regex(raw, _POINTED), pc.invert(grouped["."]))
-    if len(used) > 1 or pc.any(others, min_count=0).as_py():
-        return column
-    said = "; a decimal comma" if pc.any(pc.match_substring(raw, ","), min_count=0).as_py() else ""
-    spelling = replace(spelling, decimal=",", thousands=used[0] if used else ".")
-    return replace(column, spelling=spelling, reason=column.reason + said)
