@@ -22,7 +22,7 @@ from tallybayes.exact.kernels.compiling import LazyKernel
 from tallybayes.exact.kernels.probes import PROBES
 
 FULL = os.environ.get("TALLYBAYES_TESTS") == "all"
-MODULES = ("codes", "entries", "fields", "joint", "moments", "rows", "scores", "strings", "tokens", "words")
+MODULES = ("codes", "entries", "fields", "joint", "moments", "rows", "scores", "steps", "strings", "tokens", "words")
 KERNELS = {
     f"{module}.{name}": kernel
     for module in MODULES

@@ -13,7 +13,6 @@ from tallybayes.data.infer import first_look, infer
 from tallybayes.data.sources import open_source
 from tallybayes.families.settings import Settings
 from tallybayes.selection.choose import word_corrections as wc
-from tallybayes.selection.choose.descent import descend
 from tallybayes.selection.choose.joint import posterior
 from tallybayes.selection.choose.text_columns import ALL, TextColumn, outside
 from tallybayes.selection.choose.words import read_texts
@@ -182,14 +181,6 @@ def test_the_descent_ends_where_scipys_does() -> None:
     other = scipy.optimize.minimize(loss, x0, jac=True, method="L-BFGS-B", options={"ftol": 1e-14, "gtol": 1e-9})
     assert fit.loss_and_slopes(found, 3.0)[0] == pytest.approx(other.fun, abs=1e-7)
     assert found.added[0].ravel() == pytest.approx(other.x[4:], abs=2e-3)
-
-
-def test_the_descent_finds_the_least_of_a_long_valley() -> None:
-    def loss(x: np.ndarray) -> tuple[float, np.ndarray]:
-        return float(scipy.optimize.rosen(x)) + 1.0, np.asarray(scipy.optimize.rosen_der(x))
-
-    found = descend(loss, np.array([-1.0, 1.5]), np.array([800.0, 200.0]), 1e-14)
-    assert found == pytest.approx(np.ones(2), abs=1e-3)
 
 
 def test_the_answer_scores_as_the_fit_does() -> None:

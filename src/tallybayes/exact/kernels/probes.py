@@ -273,8 +273,17 @@ def _rows() -> dict[str, Callable[[], Iterator[Given]]]:
         "say": lambda: ((_floats(11, 3), told, 0.3, weights, _zeros(11, 3)) for told in (_zeros(0, 3), _floats(11, 3))),
         "add_scaled": each(lambda w: (weights, square(w), _floats(11, w, seed=2))),
         "add_said": each(lambda w: (_floats(3, 11, w), square(w), _floats(w), _zeros(11, w))),
-        "add_times": lambda: iter([(_floats(21), _floats(21, seed=2), -0.7)]),
     }
+
+
+# ---- steps
+
+
+def _turn() -> Iterator[Given]:
+    for n, first, count, curved in ((24, 2, 3, 24), (16, 0, 3, 0), (8, 0, 1, 8), (72, 1, 2, 72), (8, 0, 0, 0)):
+        steps, changes = _floats(3, n), _floats(3, n, seed=2)
+        curvature = np.abs(_floats(curved, seed=3)) + 0.1
+        yield steps, changes, _floats(3, seed=4), _zeros(3), curvature, 0.7, first, count, _floats(n, seed=5)
 
 
 # ---- scores
@@ -355,6 +364,7 @@ PROBES: dict[str, Callable[[], Iterator[Given]]] = {
     **{f"joint.{name}": probe for name, probe in _joint().items()},
     **{f"rows.{name}": probe for name, probe in _rows().items()},
     **{f"scores.{name}": probe for name, probe in _scores().items()},
+    "steps.turn": _turn,
     "moments._moments": _moments,
     "moments._side_by_side": _side_by_side,
     **TEXT_PROBES,

@@ -123,10 +123,3 @@ def add_said(said: Any, rest: Any, offsets: Any, out: Any) -> None:
             for j in range(1, said.shape[0]):
                 total += said[j, i, y]
             out[i, y] = (rest[i, y] + offsets[y]) + total
-
-
-@lazy("void(float64[::1], float64[::1], float64)")
-def add_times(out: Any, amounts: Any, by: float) -> None:
-    """out += amounts · by, each rounded twice as NumPy does."""
-    for i in range(out.shape[0]):
-        out[i] += amounts[i] * by

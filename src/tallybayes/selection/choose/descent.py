@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 
 import numpy as np
@@ -14,6 +13,7 @@ _MEMORY = 10  # steps remembered
 _ROUNDS = 60
 _NOTHING = 1e-15  # of the loss that a whole step may still gain: the end
 _SHORTEST = 1e-6  # share of a step below which no better one is sought
+_LANES = 8  # sums side by side
 
 
 def descend(
@@ -21,13 +21,13 @@ def descend(
 ) -> Floats:
     """Where a smooth loss is least, as far as steps gain a share `precise` of it; `curvature` is above 0, None is 1."""
     value, slope = loss(x)
-    steps: deque[tuple[Floats, Floats, float]] = deque(maxlen=_MEMORY)  # (step, change of slope, 1 / their product)
+    steps = Steps(len(x), curvature)
     for _ in range(_ROUNDS):
-        way = _newton(slope, curvature, steps)
+        way = steps.way(slope)
         descent = float(slope @ way)
         if descent >= 0:  # lost: by the curvatures alone
-            steps.clear()
-            way = -slope if curvature is None else -slope / curvature
+            steps.forget()
+            way = steps.way(slope)
             descent = float(slope @ way)
         if -descent <= _NOTHING:
             break
@@ -40,36 +40,64 @@ def descend(
             next_value, next_slope = loss(there)
         if not next_value < value:
             break
-        step, change = there - x, next_slope - slope
-        product = float(step @ change)
-        if product > 1e-12 * float(np.sqrt((step @ step) * (change @ change))):
-            steps.append((step, change, 1 / product))
+        steps.add(there - x, next_slope - slope)
         gained, x, value, slope = value - next_value, there, next_value, next_slope
         if gained < precise * abs(value):
             break
     return x
 
 
-@gate.guarded
-def _newton(slope: Floats, curvature: Floats | None, steps: deque[tuple[Floats, Floats, float]]) -> Floats:
-    """Minus the inverse curvature, as the last steps have met it, times the slope."""
-    way, shares = -slope, []
-    kernels = gate.kernels("rows", 0)  # if they are there: a step alone does not repay them
+class Steps:
+    """The last steps of a descent, each with how the slope changed along it: what is known of the curvature."""
 
-    def add(amounts: Floats, by: float) -> None:
-        if kernels is None:
-            np.add(way, amounts * by, out=way)
+    def __init__(self, n: int, curvature: Floats | None) -> None:
+        self._n, width = n, -(-n // _LANES) * _LANES  # zeros behind the numbers, which add nothing
+        self._steps, self._changes = np.zeros((2, _MEMORY, width))
+        self._curvature = np.zeros(0) if curvature is None else np.append(curvature, np.ones(width - n))
+        self._by, self._shares = np.empty((2, _MEMORY))  # 1 / (step · change); what the first loop leaves the second
+        self.forget()
+
+    def forget(self) -> None:
+        """Back to the curvature of each number."""
+        self._first, self._count, self._scale = 0, 0, 1.0
+
+    def add(self, step: Floats, change: Floats) -> None:
+        """One more, instead of the oldest where there is no room; none that tells of no curvature."""
+        product = float(step @ change)
+        if not product > 1e-12 * float(np.sqrt((step @ step) * (change @ change))):
+            return
+        if self._count == _MEMORY:
+            self._first = (self._first + 1) % _MEMORY
         else:
-            kernels.add_times(way, amounts, by)
+            self._count += 1
+        j = (self._first + self._count - 1) % _MEMORY
+        self._steps[j, : self._n], self._changes[j, : self._n], self._by[j] = step, change, 1 / product
+        straight = change / self._curvature[: self._n] if len(self._curvature) else change
+        self._scale = product / float(change @ straight)
 
-    for step, change, by in reversed(steps):
-        shares.append(by * float(step @ way))
-        add(change, -shares[-1])
-    if curvature is not None:
-        way /= curvature
-    if steps:
-        _, change, by = steps[-1]
-        way *= 1 / (by * float(change @ (change if curvature is None else change / curvature)))
-    for (step, change, by), share in zip(steps, reversed(shares), strict=True):
-        add(step, share - by * float(change @ way))
-    return way
+    @gate.guarded
+    def way(self, slope: Floats) -> Floats:
+        """Minus the inverse curvature, as the steps have met it, times the slope."""
+        way = np.zeros(self._steps.shape[1])
+        np.negative(slope, out=way[: self._n])
+        by, shares, known = self._by, self._shares, (self._first, self._count)
+        kernels = gate.kernels("steps", 0)  # if they are there: a step alone does not repay them
+        if kernels is not None:
+            kernels.turn(self._steps, self._changes, by, shares, self._curvature, self._scale, *known, way)
+            return way[: self._n]
+        order = [(self._first + k) % _MEMORY for k in range(self._count)]
+        for j in reversed(order):
+            shares[j] = -(by[j] * _dot(self._steps[j], way))
+            way += self._changes[j] * shares[j]
+        if len(self._curvature):
+            way /= self._curvature
+        way *= self._scale
+        for j in order:
+            way += self._steps[j] * -(shares[j] + by[j] * _dot(self._changes[j], way))
+        return way[: self._n]
+
+
+def _dot(a: Floats, b: Floats) -> float:
+    """Σ a · b, as eight sums side by side: in the order of the kernel."""
+    s: list[float] = np.add.reduce((a * b).reshape(-1, _LANES), axis=0).tolist()
+    return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]))

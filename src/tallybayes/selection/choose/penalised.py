@@ -127,6 +127,7 @@ class _Packed:
             np.add.at(pulled[:, 0], ends, 2 * self.strength)
         root = np.sqrt(np.maximum(at.weights, 1e-2))
         self.of_weights = 1 / np.sqrt(of_weights + 1e-3) / (2 * root)  # w = v²
+        self.of_roots = 2 * self.of_weights**2
         self.of_lengths = np.full(self.n_lengths, 1 / np.sqrt(max(float(curved.sum()), 1.0)))
         self.of_offsets = 1 / np.sqrt(curved.sum(axis=0) + 2 * OFFSET_PENALTY)
         self.of_added = 1 / np.sqrt(of_rows[:-1] + pulled + 1e-3)
@@ -163,7 +164,7 @@ class _Packed:
         off = x.weights - even * tau_of[self.group]
         value += self.pull.weights * float(off @ off)
         g_w = g_w + 2 * self.pull.weights * off
-        apart = x.offsets - (x.offsets.mean() if joint.width > 1 else 0.0)
+        apart = x.offsets - (float(np.add.reduce(x.offsets)) / joint.width if joint.width > 1 else 0.0)
         value += self.half * OFFSET_PENALTY * float(apart @ apart)
         g_o = joint.whole(residual) + 2 * self.half * OFFSET_PENALTY * apart
         pieces = [self._of_root(u, g_w), g_b * self._of_tanh(x), g_o * self.of_offsets]
@@ -177,7 +178,7 @@ class _Packed:
 
     def _of_root(self, u: Floats, g: Floats) -> Floats:
         """The gradient along v, w = v²."""
-        return np.asarray(2 * u[: self.n_weights] * self.of_weights**2 * g)
+        return np.asarray(u[: self.n_weights] * self.of_roots * g)
 
     def _of_tanh(self, x: Solution) -> Floats:
         """How fast the exponents change with their unknowns."""

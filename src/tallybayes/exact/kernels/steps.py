@@ -1,0 +1,56 @@
+"""The next step of a descent, from the last ones: many sums over a few hundred to many thousand numbers, in one call.
+
+A sum of products is of eight sums side by side, so that it takes registers whole; NumPy's twin adds in the same order,
+so that either way gives the same bits.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .compiling import helper, lazy
+
+
+@helper
+def _dot(a: Any, b: Any) -> Any:
+    """Σ a · b; number i belongs to sum i mod 8, and there are as many as fill all eight."""
+    s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = 0.0
+    for i in range(0, a.shape[0], 8):
+        s0 += a[i] * b[i]
+        s1 += a[i + 1] * b[i + 1]
+        s2 += a[i + 2] * b[i + 2]
+        s3 += a[i + 3] * b[i + 3]
+        s4 += a[i + 4] * b[i + 4]
+        s5 += a[i + 5] * b[i + 5]
+        s6 += a[i + 6] * b[i + 6]
+        s7 += a[i + 7] * b[i + 7]
+    return ((s0 + s4) + (s2 + s6)) + ((s1 + s5) + (s3 + s7))
+
+
+@lazy(
+    "void(float64[:, ::1], float64[:, ::1], float64[::1], float64[::1], float64[::1], float64, int64, int64,"
+    " float64[::1])"
+)
+def turn(
+    steps: Any, changes: Any, by: Any, shares: Any, curvature: Any, scale: float, first: int, count: int, way: Any
+) -> None:
+    """Turn minus a slope into the way of `descent.Steps`, in place; the oldest step is in row `first`."""
+    most, n = steps.shape[0], way.shape[0]
+    for k in range(count - 1, -1, -1):
+        j = (first + k) % most
+        share = -(by[j] * _dot(steps[j], way))
+        shares[j] = share
+        change = changes[j]
+        for i in range(n):
+            way[i] += change[i] * share
+    if curvature.shape[0]:
+        for i in range(n):
+            way[i] /= curvature[i]
+    for i in range(n):
+        way[i] *= scale
+    for k in range(count):
+        j = (first + k) % most
+        share = -(shares[j] + by[j] * _dot(changes[j], way))
+        step = steps[j]
+        for i in range(n):
+            way[i] += step[i] * share
