@@ -71,7 +71,7 @@ _HOMES = {
     "Tokeniser": "data.text.tokeniser",
     "Tuned": "selection.choose.tune",
     "Twin": "selection.rivals.logistic_twin",  # the first name of LogisticTwin
-    "Watch": "model.watch",
+    "Watch": "model.watching.watch",
     "WhatIf": "explain.what_if",
     "Windows": "tally.windows",
     "WordVectors": "data.word_vectors",

@@ -55,7 +55,7 @@ from .model.model import Model as Model
 from .model.predict_file import predict_file as predict_file
 from .model.sets import PredictedSets as PredictedSets
 from .model.sets import PredictionSets as PredictionSets
-from .model.watch import Watch as Watch
+from .model.watching.watch import Watch as Watch
 from .selection.audit.sources import SourceEffects as SourceEffects
 from .selection.audit.sources import forget_source as forget_source
 from .selection.audit.sources import sources as sources

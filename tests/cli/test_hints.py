@@ -36,7 +36,11 @@ IN_PYTHON_ALONE = {
     "model/model.py": ["decide there, from the columns"],  # Spark
     "model/predict_file.py": ["give a list of columns, keep="],
     "model/views.py": ["take settings without lengths"],  # linear view
-    "model/watch.py": ["tb.shift(model, rows) says", "watch.save and model.watch", "watch a model that has counted"],
+    "model/watching/watch.py": [
+        "tb.shift(model, rows) says",
+        "watch.save and model.watch",
+        "watch a model that has counted",
+    ],
     "model/written.py": ["save models that come from"],
     "selection/choose/fit.py": ["pairs are chosen by held-out rows"],
     "selection/choose/tune.py": ["tune first, then fit them anew"],  # fitted settings

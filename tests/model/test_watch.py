@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tallybayes as tb
-from tallybayes.model import watch as module
+from tallybayes.model.watching import watch as module
 
 RNG = np.random.default_rng(20)
 

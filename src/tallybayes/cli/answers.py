@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..data.sources import Source
     from ..model.model import Model
     from ..model.predict_file import Question
-    from ..model.watch import Watch
+    from ..model.watching.watch import Watch
 
 _KEPT = 24  # characters of a column that is shown beside the answers
 _SCREEN = 40  # rows of predictions that a terminal shows
@@ -109,7 +109,7 @@ def predict(
     sealed scorer, which has no sets.
     """
     from ..model.predict_file import Question, write_answers
-    from ..model.watch import Watch
+    from ..model.watching.watch import Watch
 
     to_pipe = output in (None, "-")
     in_json = out_format == "jsonl" or (out_format is None and not to_pipe and ".jsonl" in str(output).lower())

@@ -24,9 +24,9 @@ from ..data.blocks import Block
 from ..families.smoothing import Dirichlet
 from ..families.support import ColumnTally, Support, log_gamma, supports_of
 from ..model import posterior
-from ..model.learnt import beyond
 from ..model.prior import class_totals
 from ..model.reasons import term_text, value_text
+from ..model.watching.learnt import beyond
 from .odds import WORTH_SAYING, Line, LogOdds, by_strength, shortened, the_rest
 
 if TYPE_CHECKING:

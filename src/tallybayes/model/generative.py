@@ -27,30 +27,22 @@ from ..data.batch import Batch
 from ..data.blocks import Block
 from ..data.dates import dates_with
 from ..data.kinds import GAP, KINDS
-from ..data.schema import Column, Schema
+from ..data.schema import Column
 from ..data.sources import open_source
 from ..data.texts import texts_of
-from ..families import Belief, Family
 from ..families.categorical import UNSEEN
 from ..families.settings import Settings
 from ..families.smoothing import MaximumLikelihood
-from ..tally.tally import Tally
+from .held import Held
 
 if TYPE_CHECKING:
     from .model import Model
 
 
-class Generative:
+class Generative(Held):
     """The part of a model that knows how likely rows are, and draws them."""
 
     if TYPE_CHECKING:
-        schema: Schema
-        classes: tuple[Any, ...]
-        log_prior: Floats
-        beliefs: Mapping[str, Belief]
-        families: Mapping[str, Family]
-        settings: Settings
-        tally: Tally | None
 
         @property
         def counted(self) -> Model:

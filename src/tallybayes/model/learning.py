@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import Any, Self, cast
 
 from ..base.errors import CannotEstimate, SettingsError, warn
 from ..data import encode
@@ -15,6 +15,7 @@ from ..tally.tally import Tally
 from ..tally.together import together
 from ..tally.traces import renewed_schema
 from ..tally.waiting import Pending
+from .held import Held
 from .provenance import History, names_of
 from .renewing import aged, known_slots, with_wide_stretches, without_classes, without_origin, without_traces
 from .sets import NOTE, sets_of, without_sets
@@ -22,17 +23,8 @@ from .sets import NOTE, sets_of, without_sets
 _ESTIMATED = ("classes", "log_prior", "beliefs", "families")
 
 
-class Learning:
+class Learning(Held):
     """The part of a model that takes rows in and lets them go; every change gives a new model."""
-
-    if TYPE_CHECKING:
-        classes: tuple[Any, ...]
-        families: Mapping[str, Any]
-        schema: Schema
-        settings: Settings
-        tally: Tally | None
-        notes: Mapping[str, Any]
-        history: History
 
     def __getattr__(self, name: str) -> Any:
         """What a model that was updated row by row has not worked out yet: it is estimated when first asked for."""

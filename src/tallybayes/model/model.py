@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from ..store.reveals import Reveals
     from ..store.share import SharedCopy
     from .sets import PredictedSets
-    from .watch import Watch
+    from .watching.watch import Watch
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -252,7 +252,7 @@ class Model(Views, Learning, Generative, Scoring):
         >>> watch.predict({**windy, "Outlook": "hail"}).tolist(), watch.report().outside()
         (['no'], 'Outlook 1 never seen')
         """
-        from .watch import Watch
+        from .watching.watch import Watch
 
         out = Watch(self, unsure_below)
         if path is not None:

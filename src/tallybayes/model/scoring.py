@@ -16,30 +16,21 @@ from ..base.records import Record
 from ..data import encode
 from ..data.batch import one_row
 from ..data.blocks import Block, Vectors
-from ..data.schema import Schema
 from ..data.sources import Batch, open_source
 from ..exact.kernels import gate
-from ..families import Belief
 from ..families.forms import BellForm
-from ..families.settings import Settings
-from ..tally.tally import Tally
 from . import fast, posterior
+from .held import Held
 from .one_row import RowScorer, lone
 from .prior import class_prior, class_totals
 
 T = TypeVar("T")
 
 
-class Scoring(Record):
+class Scoring(Held, Record):
     """The part of a model that reads rows and adds up what its columns say of them."""
 
     if TYPE_CHECKING:
-        schema: Schema
-        classes: tuple[Any, ...]
-        log_prior: Floats
-        beliefs: Mapping[str, Belief]
-        settings: Settings
-        tally: Tally | None
 
         @property
         def start(self) -> Floats:

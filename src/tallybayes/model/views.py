@@ -13,36 +13,25 @@ from ..base.arrays import Floats, log_sum_exp
 from ..base.errors import SettingsError, unknown
 from ..base.show import Page
 from ..data.blocks import Block
-from ..data.schema import Schema
-from ..families import Belief, Family, Linear
+from ..families import Belief, Linear
 from ..families.base import Table
-from ..families.settings import Settings
-from ..tally.tally import Tally
 from ..tally.together import TOGETHER, together
 from . import posterior
 from .counted import told
 from .graph import Graph, model_html
+from .held import Held
 from .odds import OddsTable, dated, never_counted, odds_table, stretches
-from .provenance import History, Provenance
+from .provenance import Provenance
 
 if TYPE_CHECKING:
     from ..explain.plots import Plots
     from .model import Model
 
 
-class Views:
+class Views(Held):
     """The part of a model that shows what it is made of."""
 
     if TYPE_CHECKING:
-        schema: Schema
-        classes: tuple[Any, ...]
-        log_prior: Floats
-        beliefs: Mapping[str, Belief]
-        families: Mapping[str, Family]
-        settings: Settings
-        tally: Tally | None
-        notes: Mapping[str, Any]
-        history: History
         _blocks: Callable[[Any], list[dict[str, Block]]]
 
     @property

@@ -23,7 +23,7 @@ from ..data.blocks import N
 from ..data.schema import Column, Schema, column_of
 from ..data.spelling import Spelling
 from ..explain.explanation import Explanation
-from ..model.learnt import learnt_range, range_text
+from ..model.watching.learnt import learnt_range, range_text
 from ..tally.tally import Tally
 from .served import Served
 

@@ -28,7 +28,7 @@ from ..base.arrays import Floats
 from ..base.canon import text as canonical
 from ..base.errors import TallybayesError
 from ..model.joint.shift import Shifts, shift
-from ..model.watch import Watch
+from ..model.watching.watch import Watch
 from ..selection.measure.curves import Reliability, reliability
 from ..selection.measure.metrics import LEAST
 from ..tally.tally import Tally

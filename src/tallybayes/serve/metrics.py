@@ -15,8 +15,8 @@ from typing import Any
 
 from ..base.arrays import Floats
 from ..model.model import Model
-from ..model.watch import Watch
-from ..model.watched import Counters, WatchReport, exposition
+from ..model.watching.watch import Watch
+from ..model.watching.watched import Counters, WatchReport, exposition
 from .desk import Desk
 
 LOOK_AT = 480  # lone rows that wait in a watch until a thread looks at them together

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..base.arrays import Floats
-from ..base.times import moment_text
-from ..base.wording import end_text
-from ..data.blocks import Block, Codes, Numbers
-from ..families.forms import TableForm
-from ..tally.tally import Tally
+from ...base.arrays import Floats
+from ...base.times import moment_text
+from ...base.wording import end_text
+from ...data.blocks import Block, Codes, Numbers
+from ...families.forms import TableForm
+from ...tally.tally import Tally
 
 if TYPE_CHECKING:
-    from .model import Model
+    from ..model import Model
 
 _MADE = ("pair", "gap")  # kinds that only tell again what their columns tell
 

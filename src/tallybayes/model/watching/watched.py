@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from ..base.canon import many, printable
-from ..base.errors import SettingsError
-from ..base.show import Page, Shown
+from ...base.canon import many, printable
+from ...base.errors import SettingsError
+from ...base.show import Page, Shown
 from .learnt import Outside
 
 _MOST = 100  # columns and classes with a line of their own

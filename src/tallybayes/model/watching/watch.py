@@ -22,23 +22,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..base.arrays import Floats, Ints
-from ..base.canon import text as canonical
-from ..base.errors import CannotEstimate, ModelFileError, SettingsError, TallybayesError
-from ..data import encode
-from ..data.batch import Batch
-from ..data.blocks import Block, Codes, Numbers
-from ..data.sources import open_source
-from ..data.spelling import OddCells
-from ..tally.tally import Tally
-from ..tally.unlabelled import OTHERS, count_blocks, unlabelled_schema
-from . import posterior
+from ...base.arrays import Floats, Ints
+from ...base.canon import text as canonical
+from ...base.errors import CannotEstimate, ModelFileError, SettingsError, TallybayesError
+from ...data import encode
+from ...data.batch import Batch
+from ...data.blocks import Block, Codes, Numbers
+from ...data.sources import open_source
+from ...data.spelling import OddCells
+from ...tally.tally import Tally
+from ...tally.unlabelled import OTHERS, count_blocks, unlabelled_schema
+from .. import posterior
+from ..model import Model
 from .learnt import LearntColumns, Outside, range_text
-from .model import Model
 from .watched import Counters, WatchReport, exposition
 
 if TYPE_CHECKING:
-    from .joint.shift import Shifts
+    from ..joint.shift import Shifts
 
 _WAITING = 512  # lone rows that are looked at together
 _OF_A_BATCH = 1024  # rows of a large batch that the tally counts, at least
@@ -290,7 +290,7 @@ class Watch:
 
     def shift(self) -> Shifts:
         """Whether the rows come from the distribution that was learnt, column by column: see `tb.shift`."""
-        from .joint.shift import shift
+        from ..joint.shift import shift
 
         if not self.tally.schema.counted:
             raise CannotEstimate(
@@ -340,14 +340,14 @@ class Watch:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write what was counted to a file of a tally, replaced at once or not at all; `model.watch(path)` goes on."""
-        from ..store import model_file
+        from ...store import model_file
 
         tally = Tally.zero(unlabelled_schema(self.model.schema)) if self._tally is None else self.tally
         model_file.save(path, model_file.tally_to_bytes(tally, {"watch": asdict(self.counters)}))
 
     def _load(self, path: str | os.PathLike[str]) -> None:
         """Go on from a file that `save` wrote."""
-        from ..store import model_file
+        from ...store import model_file
 
         stored = model_file.load_stored(path)
         given = stored.notes.get("watch")
