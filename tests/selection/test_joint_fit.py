@@ -17,14 +17,15 @@ from tallybayes.data.sources import open_source
 from tallybayes.exact.kernels import gate
 from tallybayes.families.blend import bounded
 from tallybayes.families.smoothing import BackOff, Laplace
-from tallybayes.selection.choose.columns import Category, DealtRows, Number, all_entries, back_off, cells_for
+from tallybayes.selection.choose.columns import Category, DealtRows, Number, all_entries, cells_for
 from tallybayes.selection.choose.forms import merged
 from tallybayes.selection.choose.joint import Dense, Joint, Solution, against_first, both_classes, posterior
 from tallybayes.selection.choose.ladder import Ladder, Problem, coded_pairs
 from tallybayes.selection.choose.pairs import ColumnPair
 from tallybayes.selection.choose.penalised import Pull, _Packed, _Tied, fitted, tempered
 from tallybayes.selection.choose.placed import ShortTables
-from tallybayes.selection.choose.word_effects import Shared, TextScores
+from tallybayes.selection.choose.text.effects import Shared, TextScores
+from tallybayes.selection.choose.values import back_off
 from tallybayes.selection.choose.written import READ_BY
 
 FOLDS = 5
@@ -286,21 +287,11 @@ def test_rows_that_judge_have_no_part_in_what_they_judge() -> None:
     judged = one.splits == 3
     labels[judged] = 1 - labels[judged]
     rows = DealtRows(labels, one.rows.folds, one.rows.weights, 2, FOLDS)
-    other = Problem(rows, [type(c)(**{**vars(c), "rows": rows}) for c in _bare(one)], [], [])
+    other = Problem(rows, [replace(c, rows=rows) for c in one.coded], [], [])
     for pull in (Pull(3.0), Pull(3.0, 1.0)):
         found = [fitted(p.joint(3, p.terms()), tempered(p.joint(3, p.terms())), pull) for p in (one, other)]
         for a, b in zip(*found, strict=True):
             np.testing.assert_array_equal(a, b)
-
-
-def _bare(one: Problem) -> list[Any]:
-    """The columns without what they have worked out."""
-    out = []
-    for c in one.coded:
-        for name in ("counts", "sums", "bins"):
-            vars(c).pop(name, None)
-        out.append(c)
-    return out
 
 
 def test_a_strong_pull_leaves_no_corrections_and_a_weak_one_fits_better() -> None:
@@ -345,7 +336,7 @@ def test_the_ladder_takes_what_gains_beyond_chance_only() -> None:
     assert choice.form != ("one temperature",)
     rng = np.random.default_rng(5)
     noise = DealtRows(rng.integers(0, 2, 800), one.rows.folds, one.rows.weights, 2, FOLDS)
-    blank = Problem(noise, [type(c)(**{**vars(c), "rows": noise}) for c in _bare(one)], [], [])
+    blank = Problem(noise, [replace(c, rows=noise) for c in one.coded], [], [])
     refused = Ladder(blank).climb()
     assert refused.form == ("one temperature",)
     assert refused.losses["one temperature"] > np.log(2) - 0.01

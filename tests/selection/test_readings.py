@@ -12,7 +12,7 @@ from tallybayes.data.sources import open_source
 from tallybayes.families.settings import Settings
 from tallybayes.families.smoothing import Laplace
 from tallybayes.selection.choose.deal import dealt
-from tallybayes.selection.choose.words import (
+from tallybayes.selection.choose.text.words import (
     ALPHAS,
     CHARACTERS,
     LOOK_BYTES,
@@ -147,5 +147,5 @@ def test_a_long_look_is_thinned_out(monkeypatch: pytest.MonkeyPatch) -> None:
     data = negated(60)
     look, schema = next(iter(open_source(data, target="y").batches())), tb.infer(data, target="y")
     assert thinned(look, schema) is look
-    monkeypatch.setattr("tallybayes.selection.choose.words.LOOK_BYTES", 1_000)
+    monkeypatch.setattr("tallybayes.selection.choose.text.words.LOOK_BYTES", 1_000)
     assert 0 < thinned(look, schema).rows < 60 < LOOK_BYTES

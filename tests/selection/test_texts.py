@@ -122,7 +122,7 @@ def test_forms_that_ask_for_less() -> None:
 
 
 def test_many_classes_leave_the_weights_of_the_ladder(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tallybayes.selection.choose import texts
+    from tallybayes.selection.choose.text import beside as texts
 
     monkeypatch.setattr(texts, "MOST_SCORES", 100)
     assert not tb.fit(TABLES[0], target="y").settings.corrections

@@ -12,10 +12,10 @@ from tallybayes.data.encode import labelled
 from tallybayes.data.infer import first_look, infer
 from tallybayes.data.sources import open_source
 from tallybayes.families.settings import Settings
-from tallybayes.selection.choose import word_corrections as wc
 from tallybayes.selection.choose.joint import posterior
-from tallybayes.selection.choose.text_columns import ALL, TextColumn, outside
-from tallybayes.selection.choose.words import read_texts
+from tallybayes.selection.choose.text import corrections as wc
+from tallybayes.selection.choose.text.columns import ALL, TextColumn, outside
+from tallybayes.selection.choose.text.words import read_texts
 from tallybayes.selection.folds import count_folds
 
 FILLER = [f"{a}{b}{c}" for a in "bdfgklm" for b in "aeiou" for c in "nrst"]

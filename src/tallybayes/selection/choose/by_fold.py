@@ -42,9 +42,9 @@ from .ladder import (
 )  # fmt: skip
 from .pairs import ColumnPair, best_pairs
 from .penalised import Pull, fitted, tempered
-from .texts import MOST_SCORES, TextsBeside, is_read
-from .word_corrections import STRENGTHS, Trial, frequent_words
-from .words import further, read_texts, thinned
+from .text.beside import MOST_SCORES, TextsBeside, is_read
+from .text.corrections import STRENGTHS, Trial, frequent_words
+from .text.words import further, read_texts, thinned
 from .written import Written
 
 MOST_FOLDS = 20  # and three at least, since a fold that fits is scored without itself and without one that judges

@@ -34,8 +34,8 @@ from .deal import dealt
 from .joint import Dense, against_first
 from .ladder import SPLITS, Ladder, Problem, coded_pairs, listed
 from .pairs import pair_of
-from .texts import Allowed, read_on
-from .words import LEAST_WORDS, read_texts, row_lengths, thinned
+from .text.beside import Allowed, read_on
+from .text.words import LEAST_WORDS, read_texts, row_lengths, thinned
 from .written import READ_BY, Written, curve_of, figures
 
 FEWEST = 10  # rows; below, the counts are believed as they are
@@ -268,7 +268,7 @@ class LookColumns:
             out[:, [classes.index(str(canon.text(c))) for c in model.classes]] = bounded
             return out
 
-        return AskedColumn(column.name, like.codes, like.size, like.ordered, like.cuts, like.slots, ask)
+        return AskedColumn(column.name, like.codes, like.size, like.ordered, like.alike, like.cuts, like.slots, ask)
 
 
 def _order_of(classes: Sequence[Any], wanted: Sequence[str]) -> list[int]:

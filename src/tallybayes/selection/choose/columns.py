@@ -24,18 +24,16 @@ from numpy.typing import NDArray
 from ...base.arrays import Bools, Floats, Ints, short_between
 from ...data.blocks import Codes, Numbers
 from ...data.schema import Column
-from ...exact.cells import Cells
 from ...families.bins import equally_filled
 from ...families.smoothing import BackOff, Laplace
 from .number_tables import entries_of, tables_of
+from .values import along_the_line, back_off, differ, ends
 
 Small = NDArray[np.int32]
 CELLS = 256  # of a number, at most
 _FEWEST_CELLS = 16
 _ENTRIES = 1 << 19  # columns × cells × classes: with more of them cells are fewer
 READ_BY_BINS = (10, 25)
-_STRENGTHS = 2.0 ** np.arange(7)  # imagined rows of a category's value
-_USUAL = 4.0  # of them
 
 
 def cells_for(columns: int, classes: int) -> int:
@@ -63,7 +61,12 @@ class Coded(Protocol):
 
     @property
     def ordered(self) -> bool:
-        """Whether neighbouring cells are alike."""
+        """Whether the cells follow each other."""
+        ...
+
+    @property
+    def alike(self) -> bool:
+        """Whether neighbouring cells are, so that their corrections go together."""
         ...
 
     @property
@@ -133,7 +136,7 @@ class Category:
     known: Bools  # values that the schema names, counted or not
     rows: DealtRows
 
-    ordered = False
+    ordered = alike = False
     cuts = np.zeros(0)
 
     @property
@@ -188,22 +191,6 @@ class Category:
         return smoothing.rows
 
 
-def back_off(n: Floats) -> float:
-    """How many imagined rows of every value let the others forecast the class of each row best; n is values × classes.
-
-    P(y given v) = (n_vy − 1 + m·P(y)) / (n_v − 1 + m)
-    """
-    v, y = np.nonzero(n)
-    if not len(v):
-        return 1.0
-    own, of_class = n[v, y], n.sum(axis=0)
-    others, of_value = own - np.minimum(own, 1.0), n.sum(axis=1)[v] - np.minimum(own, 1.0)
-    share = of_class[y] / of_class.sum()
-    m = _STRENGTHS[:, None]
-    usual = -0.5 * np.log(_STRENGTHS / _USUAL) ** 2
-    return float(_STRENGTHS[np.argmax((np.log(others + m * share) - np.log(of_value + m)) @ own + usual)])
-
-
 @dataclass(frozen=True, eq=False)
 class Number:
     """A column of numbers: a cell for each value, or for each of some stretches where there are many."""
@@ -229,7 +216,7 @@ class Number:
         there = block.present()
         values = block.values[there]
         distinct, times = np.unique(values, return_counts=True)
-        last = _ends(distinct, times, column.cells, most)
+        last = ends(distinct, times, column.cells, most)
         cuts = short_between(distinct[last], distinct[last + 1] if len(last) else distinct[:0])
         codes = np.full(block.rows, len(cuts) + 1, dtype=np.int32)
         codes[there] = np.searchsorted(cuts, values, side="right")
@@ -254,6 +241,14 @@ class Number:
     def counts(self) -> Floats:
         """Cell × class × fold."""
         return self.rows.counts(self.codes, self.size)
+
+    @cached_property
+    def alike(self) -> bool:
+        """Not where values that stand together differ beyond chance: they are names, then, of schools or of wards."""
+        weights = self.rows.weights
+        usual = float(weights @ weights) / max(float(weights.sum()), 1e-300) or 1.0  # of a row: counts are of rows then
+        rows = np.bincount(self.codes, minlength=self.size + 1)[: self.size]
+        return not differ(self.counts / usual, along_the_line(rows))
 
     @cached_property
     def sums(self) -> Floats:
@@ -289,6 +284,7 @@ class AskedColumn:
     codes: Small
     size: int
     ordered: bool
+    alike: bool
     cuts: Floats
     slots: tuple[str, ...]
     ask: Callable[[Bools], Floats]  # folds that are counted → (cells, classes)
@@ -317,28 +313,3 @@ def all_entries(columns: Sequence[Coded], used: Sequence[Ints], each: Sequence[B
         flat = tables.reshape(len(tables), len(each), -1, tables.shape[-1])
         out.append(flat.take(own, axis=2).reshape(len(tables), -1, tables.shape[-1]))
     return out
-
-
-def stretches(rows: Floats, most: int) -> Ints:
-    """The stretch of each cell, filled evenly by the square root of how many rows cells have: tails are told apart."""
-    heavy = np.sqrt(rows)
-    place = (np.cumsum(heavy) - heavy / 2) * most / max(float(heavy.sum()), 1e-300)
-    return np.unique(np.minimum(place.astype(np.int64), most - 1), return_inverse=True)[1]
-
-
-def _ends(distinct: Floats, times: Ints, cells: Cells | None, most: int) -> Ints:
-    """Where to cut sorted distinct values: the last of each cell but the final one.
-
-    Values that a tally counts in one cell are never parted. If there are too many cells, half of the cuts are at
-    quantiles of the rows, half at quantiles of the distinct values, which are in the tails where the rows are not.
-    """
-    last = np.arange(max(len(distinct) - 1, 0))
-    if cells is not None and len(last):
-        last = np.flatnonzero(np.diff(cells.codes(distinct)))
-    if len(last) < most:
-        return last
-    below = np.cumsum(times)
-    wanted = np.arange(1, most // 2) / (most // 2)
-    by_rows = np.searchsorted(below[last], wanted * below[-1])
-    by_values = (wanted * len(last)).astype(np.int64)
-    return np.asarray(last[np.unique(np.minimum(np.concatenate([by_rows, by_values]), len(last) - 1))])

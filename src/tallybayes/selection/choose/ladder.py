@@ -76,8 +76,8 @@ class Problem:
         """Where the rows find their entries, whatever split judges."""
         out = []
         for c in self.coded:
-            enough = np.bincount(c.codes, minlength=c.size + 1)[: c.size] >= (1 if c.ordered else 2)
-            term = Summand.of_column(c.name, c.codes, c.size, enough, c.ordered)
+            enough = np.bincount(c.codes, minlength=c.size + 1)[: c.size] >= (1 if c.alike else 2)
+            term = Summand.of_column(c.name, c.codes, c.size, enough, c.alike)
             out.append(term if c.name not in self.paired else replace(term, pair=True))
         return Placed.of(self.rows, out, [True] * len(out))
 

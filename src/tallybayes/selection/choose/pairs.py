@@ -31,9 +31,10 @@ from ...data.sources import Batch
 from ...exact.kernels import gate
 from ...families.smoothing import BackOff
 from ...tally.together import TOGETHER, together
-from .columns import Category, DealtRows, Number, Small, back_off, stretches
+from .columns import Category, DealtRows, Number, Small
 from .joint import Joint, Solution
 from .placed import Summand
+from .values import back_off, stretches
 
 MOST_COLUMNS = 80  # that are paired with each other: those that say most by themselves
 MOST_PAIRS = 30

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...base.arrays import Bools, Floats, Ints
-from .columns import DealtRows, Small, stretches
+from .columns import DealtRows, Small
+from .values import along_the_line
 
 _LEVEL = 0.02  # of the pull on jumps also holds the level of an ordered column
 _SMOOTH = 10  # stretches of the line: with more of them neighbours are held together as much more strongly
-_FEWEST = 8  # stretches, where rows are few
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,19 +32,18 @@ class Summand:
     stiff: float = 1.0  # pull on the jumps between neighbours
 
     @classmethod
-    def of_column(cls, name: str, codes: Small, size: int, enough: Any, ordered: bool) -> Summand:
-        """A column, with a correction for each cell that has enough rows, or for each of √rows stretches of the line.
+    def of_column(cls, name: str, codes: Small, size: int, enough: Any, alike: bool) -> Summand:
+        """A column, with a correction for each cell that has enough rows, or for each stretch of cells that are alike.
 
         How far corrections of neighbours go together is a share of the line, not a number of cells: a smooth effect
         costs the same in few cells as in many.
         """
         row = np.cumsum(enough) - 1
-        if ordered and enough.any():
-            rows = np.bincount(codes, minlength=size + 1)[:size][enough].astype(np.float64)
-            row = stretches(rows, max(_FEWEST, int(np.sqrt(rows.sum()))))[row]
+        if alike and enough.any():
+            row = along_the_line(np.bincount(codes, minlength=size + 1)[:size][enough])[row]
         count = int(row.max(initial=-1)) + 1
         corrected = np.append(np.where(enough, row, count), count)
-        if not ordered:
+        if not alike:
             return cls(name, codes, size, corrected, count)
         chain, stiff = np.arange(max(count - 1, 0)), max(1.0, count / _SMOOTH)
         return cls(name, codes, size, corrected, count, (chain, chain + 1), _LEVEL / stiff, False, stiff)

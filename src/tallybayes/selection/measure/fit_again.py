@@ -19,7 +19,7 @@ from ...families.smoothing import Laplace
 from ...model.model import Model
 from ..choose.fit import fit
 from ..choose.ladder import CORRECTIONS, TEMPERATURE
-from ..choose.words import CHARACTERS, PAIRS_OF_WORDS
+from ..choose.text.words import CHARACTERS, PAIRS_OF_WORDS
 
 
 def fit_again(model: Model) -> Callable[[Source], Model]:

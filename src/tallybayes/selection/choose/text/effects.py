@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ...base.arrays import Bools, Floats, Ints
-from ...exact.kernels import gate
-from .joint import log_sum
-from .text_columns import TextColumn, outside
+from ....base.arrays import Bools, Floats, Ints
+from ....exact.kernels import gate
+from ..joint import log_sum
+from .columns import TextColumn, outside
 
 _LOOKS = 20  # at all words that repay the kernels, of the many that a fit takes
 _FITS = 10  # looks at the scores of all rows

@@ -25,12 +25,12 @@ from typing import Any
 
 import numpy as np
 
-from ...base.arrays import Bools, Floats, Ints
-from .descent import descend
-from .joint import log_sum
-from .ladder import GAIN
-from .text_columns import ALL, TextColumn, judging
-from .word_effects import FEW_CLASSES, Multiplied, Shared, TextScores, of_two, words_of
+from ....base.arrays import Bools, Floats, Ints
+from ..descent import descend
+from ..joint import log_sum
+from ..ladder import GAIN
+from .columns import ALL, TextColumn, judging
+from .effects import FEW_CLASSES, Multiplied, Shared, TextScores, of_two, words_of
 
 STRENGTHS = (100.0, 30.0, 10.0, 3.0, 1.0)  # λ
 STRENGTHS_OF_MANY = (3.0, 1.0)  # λ of u

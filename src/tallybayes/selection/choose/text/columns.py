@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from ...base.arrays import Bools, Floats, Ints
-from ...data.blocks import Bag
-from ...data.schema import Column
-from ...families.settings import Settings
-from ..folds import Folds
-from ..word_grid import TrainingWords, WordGrid, reading
+from ....base.arrays import Bools, Floats, Ints
+from ....data.blocks import Bag
+from ....data.schema import Column
+from ....families.settings import Settings
+from ...folds import Folds
+from ...word_grid import TrainingWords, WordGrid, reading
 
 ALL = -1  # no split is left out
 JUDGES = 2_000  # rows that are enough to choose λ and b by, and a second split to judge the choice

@@ -18,17 +18,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ...base.arrays import Floats, Ints
-from ...data.blocks import Bag
-from ...data.schema import Column, Schema
-from ...data.sources import Batch
-from ...families import Complement, Family, Multinomial
-from ...families.settings import Settings
-from ...families.smoothing import Laplace
-from ..folds import Folds, HeldOut
-from .columns import DealtRows
-from .joint import Dense, Joint, against_first, posterior
-from .penalised import tempered
+from ....base.arrays import Floats, Ints
+from ....data.blocks import Bag
+from ....data.schema import Column, Schema
+from ....data.sources import Batch
+from ....families import Complement, Family, Multinomial
+from ....families.settings import Settings
+from ....families.smoothing import Laplace
+from ...folds import Folds, HeldOut
+from ..columns import DealtRows
+from ..joint import Dense, Joint, against_first, posterior
+from ..penalised import tempered
 
 ONCE: tuple[Family, ...] = (Multinomial(presence=True), Complement(presence=True))
 COUNTS: tuple[Family, ...] = (Multinomial(), Complement())

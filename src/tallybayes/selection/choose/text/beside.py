@@ -14,18 +14,18 @@ from typing import Any
 
 import numpy as np
 
-from ...base.arrays import Bools, Floats
-from ...data.schema import Column, Schema
-from ...data.sources import Batch, open_source
-from ...families.calibration import Correction, MarginScaling
-from ...families.settings import Settings
-from ..folds import Folds, count_folds
-from ..word_grid import reading
-from .columns import DealtRows
-from .joint import both_classes, posterior
-from .ladder import CORRECTIONS, SHARED, TEMPERATURE, WEIGHTS, Choice, Ladder, listed, split_of
-from .text_columns import FURTHER, TextColumn
-from .word_corrections import ColumnCorrection, WordEvidence, fit_corrections, fit_weights, weights_alone
+from ....base.arrays import Bools, Floats
+from ....data.schema import Column, Schema
+from ....data.sources import Batch, open_source
+from ....families.calibration import Correction, MarginScaling
+from ....families.settings import Settings
+from ...folds import Folds, count_folds
+from ...word_grid import reading
+from ..columns import DealtRows
+from ..joint import both_classes, posterior
+from ..ladder import CORRECTIONS, SHARED, TEMPERATURE, WEIGHTS, Choice, Ladder, listed, split_of
+from .columns import FURTHER, TextColumn
+from .corrections import ColumnCorrection, WordEvidence, fit_corrections, fit_weights, weights_alone
 from .words import further, read_texts
 
 WORDS, LEAD = "word corrections", "lead"
