@@ -8,5 +8,6 @@ value is to be believed, and whether neighbours on a line are alike. `joint` is 
 rows that had no part in it gain by. `text` goes on with words. `written` writes down what was found. `tune` tries
 settings that a person names, `likeliest` by a tally alone.
 
-`descent` stands alone: it knows nothing of rows, and whoever fits many numbers by their slopes can call it.
+`straight` stands alone: what a line costs, and what it leaves of corrections, is a matter of its own. `descent` stands
+alone: it knows nothing of rows, and whoever fits many numbers by their slopes can call it.
 """

@@ -268,7 +268,9 @@ class LookColumns:
             out[:, [classes.index(str(canon.text(c))) for c in model.classes]] = bounded
             return out
 
-        return AskedColumn(column.name, like.codes, like.size, like.ordered, like.alike, like.cuts, like.slots, ask)
+        return AskedColumn(
+            column.name, like.codes, like.size, like.ordered, like.alike, like.places, like.cuts, like.slots, ask
+        )
 
 
 def _order_of(classes: Sequence[Any], wanted: Sequence[str]) -> list[int]:

@@ -70,6 +70,11 @@ class Coded(Protocol):
         ...
 
     @property
+    def places(self) -> Floats | None:
+        """Where the cells of a number lie, in deviations from its mean."""
+        ...
+
+    @property
     def slots(self) -> tuple[str, ...]:
         """What the cells of a category are called."""
         ...
@@ -137,6 +142,7 @@ class Category:
     rows: DealtRows
 
     ordered = alike = False
+    places = None
     cuts = np.zeros(0)
 
     @property
@@ -285,6 +291,7 @@ class AskedColumn:
     size: int
     ordered: bool
     alike: bool
+    places: Floats | None
     cuts: Floats
     slots: tuple[str, ...]
     ask: Callable[[Bools], Floats]  # folds that are counted → (cells, classes)

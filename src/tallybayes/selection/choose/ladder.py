@@ -44,6 +44,7 @@ _MUCH = 1_500_000  # rows × columns × classes, from which fewer strengths are 
 SHARED = 1.5  # √(1 + splits/(splits − 1)): rows of other splits share what they are scored by (Nadeau and Bengio 2003)
 _VERY_MUCH = 0.9  # of the loss of the columns
 _WORSE = 1.03  # of the least loss so far: a weaker pull is not tried any more
+_PATIENCE = 2  # pulls after the best
 _JUDGES = 4_000  # rows that are enough to judge by; of a large table not every split needs to
 SPLITS = 5
 _MERGED_FROM = 2_000  # rows
@@ -77,7 +78,7 @@ class Problem:
         out = []
         for c in self.coded:
             enough = np.bincount(c.codes, minlength=c.size + 1)[: c.size] >= (1 if c.alike else 2)
-            term = Summand.of_column(c.name, c.codes, c.size, enough, c.alike)
+            term = Summand.of_column(c.name, c.codes, c.size, enough, c.alike, c.places)
             out.append(term if c.name not in self.paired else replace(term, pair=True))
         return Placed.of(self.rows, out, [True] * len(out))
 
@@ -232,15 +233,17 @@ class Ladder:
         return out
 
     def _path(self, name: str, pulls: Iterable[Pull], start: Rung) -> Iterable[Rung]:
-        """From the strongest pull to the weakest, each from the one before, as long as it is not much worse."""
-        last, least = start, np.inf
+        """From the strongest pull to the weakest, each from the one before, until it gets worse."""
+        last, least, since = start, np.inf, 0
         for pull in pulls:
             found = {s: fitted(joint, last.fitted[s], pull) for s, joint in last.joints.items()}
             self.watch(name)
             last = self._rung(name, (*last.path, pull), last.joints, found)
             yield last
-            least = min(least, self.mean(last.losses))
-            if self.mean(last.losses) > _WORSE * least:
+            loss = self.mean(last.losses)
+            since = 0 if loss < least else since + 1
+            least = min(least, loss)
+            if loss > _WORSE * least or since == _PATIENCE:
                 return
 
     def _merged(self, rung: Rung) -> Rung:

@@ -3,6 +3,8 @@
     minimise   Σ_rows −log P(own class) + λ_w Σ (w − τ·t)² + 10 Σ (o_y − their mean)²
                + λ Σ δ² over cells, or over the jumps between neighbouring cells of a number
 
+What these jumps have in common with a line costs less (`straight`).
+
 t is a reader's even share of its column, τ what the weights have in common, columns and pairs apart. With λ_w = ∞ there
 is one temperature: w = τ·t, and a little of log² τ keeps it from running away, more of it above τ = 1.
 """
@@ -16,6 +18,7 @@ import numpy as np
 from ...base.arrays import Floats
 from .descent import descend
 from .joint import Joint, Solution
+from .straight import Straight
 
 OFFSET_PENALTY = 10.0
 _NONE = 1e9  # the most that anything is pulled by
@@ -107,6 +110,7 @@ class _Packed:
         ridge, of_pair = joint.placed.row_ridges
         self.ridge = (np.where(of_pair, pulled[1], pulled[0]) * ridge)[:, None]
         self.strength = np.where(joint.placed.edges[2], pulled[1], pulled[0]) * joint.placed.stiff
+        self.straight = Straight.of(joint.placed, self.ridge, self.strength) if self.free else None
         self.room = np.empty((joint.n, joint.width))
         group = [np.full(count, int(t.pair)) for t, (_, count) in zip(joint.terms, joint.of_term, strict=True)]
         self.group = np.concatenate([*group, np.zeros(len(joint.dense), dtype=np.int64)]).astype(np.int64)
@@ -131,24 +135,44 @@ class _Packed:
         self.of_lengths = np.full(self.n_lengths, 1 / np.sqrt(max(float(curved.sum()), 1.0)))
         self.of_offsets = 1 / np.sqrt(curved.sum(axis=0) + 2 * OFFSET_PENALTY)
         self.of_added = 1 / np.sqrt(of_rows[:-1] + pulled + 1e-3)
+        if self.straight is not None:
+            self.of_slopes = 1 / np.sqrt(self.straight.bent(of_rows[:-1]) + 1e-3)
 
     def packed(self, x: Solution) -> Floats:
         """The vector of a solution."""
         w = np.sqrt(np.maximum(x.weights, 1e-6))
         lengths = np.arctanh(np.clip(x.exponents - _MIDDLE, -0.999, 0.999))
         pieces = [w / self.of_weights, lengths / self.of_lengths, x.offsets / self.of_offsets]
-        return np.concatenate([*pieces, (x.added / self.of_added).ravel()] if self.free else pieces)
+        if not self.free:
+            return np.concatenate(pieces)
+        if self.straight is None:
+            return np.concatenate([*pieces, (x.added / self.of_added).ravel()])
+        slopes = self.straight.slopes(x.added)
+        bends = x.added.copy()
+        self.straight.add_along(-slopes, bends)
+        return np.concatenate([*pieces, (bends / self.of_added).ravel(), (slopes / self.of_slopes).ravel()])
 
     def unpacked(self, u: Floats) -> Solution:
         """The solution of a vector."""
         lengths, offsets = self.n_weights, self.n_weights + self.n_lengths
-        v, b, o, d = u[:lengths], u[lengths:offsets], u[offsets : self.n_fixed], u[self.n_fixed :]
+        v, b, o = u[:lengths], u[lengths:offsets], u[offsets : self.n_fixed]
+        added = self.base.added
+        if self.free:
+            added, slopes = self._bends_and_slopes(u)
+            if self.straight is not None:
+                self.straight.add_along(slopes, added)
         return Solution(
             (v * self.of_weights) ** 2,
             np.tanh(b * self.of_lengths) + _MIDDLE,
             o * self.of_offsets,
-            d.reshape(self.base.added.shape) * self.of_added if self.free else self.base.added,
+            added,
         )
+
+    def _bends_and_slopes(self, u: Floats) -> tuple[Floats, Floats]:
+        """Corrections, and beside them the slopes of those that may be straight."""
+        shape, stop = self.base.added.shape, self.n_fixed + self.base.added.size
+        bends = u[self.n_fixed : stop].reshape(shape) * self.of_added
+        return bends, u[stop:] if self.straight is None else u[stop:].reshape(self.of_slopes.shape) * self.of_slopes
 
     def loss(self, u: Floats) -> tuple[float, Floats]:
         """The penalised loss and its gradient."""
@@ -171,9 +195,15 @@ class _Packed:
         if self.free:
             g_d = np.zeros((joint.n_added + 1, joint.width))
             joint.add_rows(g_d, joint.cells, cells)
-            value += joint.pulled(x.added, self.ridge, self.strength, g_d)
+            bends, slopes = self._bends_and_slopes(u)
+            of_slopes = []
+            if self.straight is not None:
+                held, g_s = self.straight.held(slopes)
+                value += held
+                of_slopes = [((self.straight.felt(g_d[:-1]) + g_s) * self.of_slopes).ravel()]
+            value += joint.pulled(bends, self.ridge, self.strength, g_d)
             g_d[:-1] *= self.of_added
-            pieces.append(g_d[:-1].ravel())
+            pieces += [g_d[:-1].ravel(), *of_slopes]
         return value, np.concatenate(pieces)
 
     def _of_root(self, u: Floats, g: Floats) -> Floats:

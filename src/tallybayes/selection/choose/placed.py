@@ -14,6 +14,8 @@ from .columns import DealtRows, Small
 from .values import along_the_line
 
 _LEVEL = 0.02  # of the pull on jumps also holds the level of an ordered column
+_FEWEST_OF_LINE = 3  # stretches: two are a line whatever they are
+_FAR = 3.0  # deviations
 _SMOOTH = 10  # stretches of the line: with more of them neighbours are held together as much more strongly
 
 
@@ -30,23 +32,31 @@ class Summand:
     ridge: float = 1.0  # pull on δ itself
     pair: bool = False
     stiff: float = 1.0  # pull on the jumps between neighbours
+    line: Floats | None = None  # where each row of δ lies, if a straight effect is a thought
 
     @classmethod
-    def of_column(cls, name: str, codes: Small, size: int, enough: Any, alike: bool) -> Summand:
+    def of_column(
+        cls, name: str, codes: Small, size: int, enough: Any, alike: bool, places: Floats | None = None
+    ) -> Summand:
         """A column, with a correction for each cell that has enough rows, or for each stretch of cells that are alike.
 
         How far corrections of neighbours go together is a share of the line, not a number of cells: a smooth effect
         costs the same in few cells as in many.
         """
-        row = np.cumsum(enough) - 1
+        row, rows = np.cumsum(enough) - 1, np.bincount(codes, minlength=size + 1)[:size][enough]
         if alike and enough.any():
-            row = along_the_line(np.bincount(codes, minlength=size + 1)[:size][enough])[row]
+            row = along_the_line(rows)[row]
         count = int(row.max(initial=-1)) + 1
         corrected = np.append(np.where(enough, row, count), count)
         if not alike:
             return cls(name, codes, size, corrected, count)
         chain, stiff = np.arange(max(count - 1, 0)), max(1.0, count / _SMOOTH)
-        return cls(name, codes, size, corrected, count, (chain, chain + 1), _LEVEL / stiff, False, stiff)
+        line = None
+        if places is not None and count >= _FEWEST_OF_LINE:
+            at, near = row[enough], np.clip(places[enough], -_FAR, _FAR)  # one value far off does not tilt the line
+            line = np.bincount(at, rows * near, count) / np.bincount(at, rows, count)
+            line -= line.mean()
+        return cls(name, codes, size, corrected, count, (chain, chain + 1), _LEVEL / stiff, False, stiff, line)
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,6 +119,12 @@ class Placed:
         count = np.array([t.n_rows for t in self.terms], dtype=np.int64)
         ridges, pairs = np.array([t.ridge for t in self.terms]), np.array([t.pair for t in self.terms], dtype=bool)
         return np.repeat(ridges, count), np.repeat(pairs, count)
+
+    @cached_property
+    def line(self) -> Floats:
+        """Where each row of δ lies on the line of its column; 0 if there is none."""
+        each = [np.zeros(t.n_rows) if t.line is None else t.line for t in self.terms]
+        return np.concatenate([np.zeros(0), *each])
 
     @cached_property
     def stiff(self) -> Floats:
