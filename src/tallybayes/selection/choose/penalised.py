@@ -110,9 +110,8 @@ class _Packed:
         ridge, of_pair = joint.placed.row_ridges
         self.ridge = (np.where(of_pair, pulled[1], pulled[0]) * ridge)[:, None]
         self.strength = np.where(joint.placed.edges[2], pulled[1], pulled[0]) * joint.placed.stiff
-        self.straight = Straight.of(joint.placed, self.ridge, self.strength) if self.free else None
-        self.tilting = self.straight is not None and np.isinf(pull.pairs)  # beside pairs, lines stay as they are
-        self.slopes = np.zeros((0, joint.width)) if self.straight is None else self.straight.slopes(start.added)
+        alone = self.free and np.isinf(pull.pairs)  # lines beside pairs were tried, and told less
+        self.straight = Straight.of(joint.placed, self.ridge, self.strength) if alone else None
         self.room = np.empty((joint.n, joint.width))
         group = [np.full(count, int(t.pair)) for t, (_, count) in zip(joint.terms, joint.of_term, strict=True)]
         self.group = np.concatenate([*group, np.zeros(len(joint.dense), dtype=np.int64)]).astype(np.int64)
@@ -137,7 +136,7 @@ class _Packed:
         self.of_lengths = np.full(self.n_lengths, 1 / np.sqrt(max(float(curved.sum()), 1.0)))
         self.of_offsets = 1 / np.sqrt(curved.sum(axis=0) + 2 * OFFSET_PENALTY)
         self.of_added = 1 / np.sqrt(of_rows[:-1] + pulled + 1e-3)
-        if self.straight is not None and self.tilting:
+        if self.straight is not None:
             self.of_slopes = 1 / np.sqrt(self.straight.bent(of_rows[:-1]) + 1e-3)
 
     def packed(self, x: Solution) -> Floats:
@@ -147,11 +146,12 @@ class _Packed:
         pieces = [w / self.of_weights, lengths / self.of_lengths, x.offsets / self.of_offsets]
         if not self.free:
             return np.concatenate(pieces)
+        if self.straight is None:
+            return np.concatenate([*pieces, (x.added / self.of_added).ravel()])
+        slopes = self.straight.slopes(x.added)
         bends = x.added.copy()
-        if self.straight is not None:
-            self.straight.add_along(-self.slopes, bends)
-        pieces.append((bends / self.of_added).ravel())
-        return np.concatenate([*pieces, (self.slopes / self.of_slopes).ravel()] if self.tilting else pieces)
+        self.straight.add_along(-slopes, bends)
+        return np.concatenate([*pieces, (bends / self.of_added).ravel(), (slopes / self.of_slopes).ravel()])
 
     def unpacked(self, u: Floats) -> Solution:
         """The solution of a vector."""
@@ -173,7 +173,7 @@ class _Packed:
         """Corrections, and beside them the slopes of those that may be straight."""
         shape, stop = self.base.added.shape, self.n_fixed + self.base.added.size
         bends = u[self.n_fixed : stop].reshape(shape) * self.of_added
-        return bends, u[stop:].reshape(self.slopes.shape) * self.of_slopes if self.tilting else self.slopes
+        return bends, u[stop:] if self.straight is None else u[stop:].reshape(self.of_slopes.shape) * self.of_slopes
 
     def loss(self, u: Floats) -> tuple[float, Floats]:
         """The penalised loss and its gradient."""
@@ -198,7 +198,7 @@ class _Packed:
             joint.add_rows(g_d, joint.cells, cells)
             bends, slopes = self._bends_and_slopes(u)
             of_slopes = []
-            if self.straight is not None and self.tilting:
+            if self.straight is not None:
                 held, g_s = self.straight.held(slopes)
                 value += held
                 of_slopes = [((self.straight.felt(g_d[:-1]) + g_s) * self.of_slopes).ravel()]
