@@ -110,8 +110,8 @@ class _Packed:
         ridge, of_pair = joint.placed.row_ridges
         self.ridge = (np.where(of_pair, pulled[1], pulled[0]) * ridge)[:, None]
         self.strength = np.where(joint.placed.edges[2], pulled[1], pulled[0]) * joint.placed.stiff
-        alone = self.free and np.isinf(pull.pairs)  # lines beside pairs were tried, and told less
-        self.straight = Straight.of(joint.placed, self.ridge, self.strength) if alone else None
+        lines = self.free and np.isinf(pull.pairs)  # beside pairs they were tried, and told less than jumps
+        self.straight = Straight.of(joint.placed, self.ridge, self.strength) if lines else None
         self.room = np.empty((joint.n, joint.width))
         group = [np.full(count, int(t.pair)) for t, (_, count) in zip(joint.terms, joint.of_term, strict=True)]
         self.group = np.concatenate([*group, np.zeros(len(joint.dense), dtype=np.int64)]).astype(np.int64)
