@@ -159,14 +159,16 @@ def sum_runs(order: Any, cells: Any, ends: Any, amounts: Any, out: Any) -> None:
         start = ends[k]
 
 
-@lazy("void(int64[:, ::1], float64[::1], float64[::1], int32[::1], float64[:, ::1], float64[::1])")
+@lazy("void(int64[:, ::1], float64[::1], float64[::1], int32[:, ::1], float64[:, ::1], float64[::1])")
 def tell(spans: Any, logs: Any, weights: Any, cells: Any, added: Any, out: Any) -> None:
-    """What every entry of the one table says: its correction, then weight · log of one reader after the other."""
+    """What every entry of the one table says: its corrections, then weight · log of one reader after the other."""
     known, width = added.shape
-    for e in range(cells.shape[0]):
-        cell, to = np.uint64(cells[e]), np.uint64(e * width)
-        for y in range(np.uint64(width)):
-            out[to + y] = added[cell, y] if cell < np.uint64(known) else 0.0
+    for level in range(cells.shape[0]):
+        for e in range(cells.shape[1]):
+            cell, to = np.uint64(cells[level, e]), np.uint64(e * width)
+            for y in range(np.uint64(width)):
+                own = added[cell, y] if cell < np.uint64(known) else 0.0
+                out[to + y] = own if level == 0 else out[to + y] + own
     for s in range(spans.shape[0]):
         size, first = (spans[s, 1] - spans[s, 0]) * width, spans[s, 2]
         own, left = out[spans[s, 0] * width : spans[s, 1] * width], logs[spans[s, 4] * width :]

@@ -212,8 +212,9 @@ def _joint() -> dict[str, Callable[[], Iterator[Given]]]:
 
     def tell() -> Iterator[Given]:
         for width in (1, 3, 8):
-            logs, cells = _floats(30 * width), np.array([0, 1, 2, 9, 3, 4, 5, 9, 1])
-            yield spans, logs, _floats(7), cells, _floats(6, width), _zeros(9 * width)
+            logs, cells = _floats(30 * width), np.array([[0, 1, 2, 9, 3, 4, 5, 9, 1], [9, 9, 5, 5, 9, 0, 9, 9, 2]])
+            for levels in (1, 2):
+                yield spans, logs, _floats(7), cells[:levels], _floats(6, width), _zeros(9 * width)
 
     def hear() -> Iterator[Given]:
         for width in (1, 3, 8):

@@ -9,7 +9,7 @@ import numpy as np
 from ...base.arrays import Floats
 from ...exact.kernels import gate
 
-_MEMORY = 10  # steps remembered
+_MEMORY = 6  # steps remembered
 _ROUNDS = 60
 _NOTHING = 1e-15  # of the loss that a whole step may still gain: the end
 _SHORTEST = 1e-6  # share of a step below which no better one is sought

@@ -171,7 +171,10 @@ class Joint:
                 self.spans, self.logs.reshape(-1), x.weights, self.cells, np.ascontiguousarray(x.added), out.reshape(-1)
             )
             return out
-        told: Floats = np.concatenate([x.added, np.zeros((1, self.width))])[self.cells]
+        padded = np.concatenate([x.added, np.zeros((1, self.width))])
+        told: Floats = padded[self.cells[0]]
+        for cells in self.cells[1:]:
+            told += padded[cells]
         if self._short is not None:
             for entries, readers, logs in self._short.nth:
                 told[entries] += x.weights[readers] * logs
@@ -274,16 +277,17 @@ class Joint:
         return out
 
     @gate.guarded
-    def add_rows(self, out: Floats, at: Small, amounts: Floats) -> None:
-        """out[at] += amounts, where places may repeat."""
+    def add_rows(self, out: Floats, each: Small, amounts: Floats) -> None:
+        """out[at] += amounts for each line of places, which may repeat."""
         if self._kernels is not None:
-            self._kernels.sum_cells(at[None], 0, np.ascontiguousarray(amounts), out)
-        elif self.width == 1:  # which NumPy has a fast way for
-            np.add.at(out[:, 0], at, amounts[:, 0])
-        else:  # as one line of numbers: for that NumPy has one, too
-            np.add.at(
-                out.reshape(-1), (at[:, None] * np.int64(self.width) + np.arange(self.width)).ravel(), amounts.ravel()
-            )
+            self._kernels.sum_cells(each, 0, np.ascontiguousarray(amounts), out)
+            return
+        for at in each:
+            if self.width == 1:  # which NumPy has a fast way for
+                np.add.at(out[:, 0], at, amounts[:, 0])
+            else:  # as one line of numbers: for that NumPy has one, too
+                place = at[:, None] * np.int64(self.width) + np.arange(self.width)
+                np.add.at(out.reshape(-1), place.ravel(), amounts.ravel())
 
     @gate.guarded
     def pulled(self, added: Floats, ridge: Floats, strength: Floats, out: Floats) -> float:
@@ -296,8 +300,8 @@ class Joint:
             held, jumps = ridge * added, added[b] - added[a]
             pulled = strength[:, None] * jumps
             out[: len(added)] += 2 * held
-            self.add_rows(out, b, 2 * pulled)
-            self.add_rows(out, a, -2 * pulled)
+            self.add_rows(out, b[None], 2 * pulled)
+            self.add_rows(out, a[None], -2 * pulled)
         return float(np.vdot(jumps, pulled)) + float(np.vdot(added, held))
 
     # ---- fitting

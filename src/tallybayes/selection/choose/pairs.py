@@ -6,9 +6,13 @@ of P(1 − P), h, a step of Newton's along the pair's cells would gain about
     ½ Σ_cells,y r² / (h + λ)
 
 nats; by chance it gains ½ Σ h / (h + λ), which is taken off. One pass over the rows for each pair tells all of them
-apart. A number takes part in 8 or 16 stretches, a category by its values, or, where there are many of them (a school, a
+apart. A number takes part in 32 stretches, a category by its values, or, where there are many of them (a school, a
 postcode), by groups of those that say much the same of the class. Groups are learnt from classes, so each row is put
 into one by what other folds say of its value.
+
+The correction of a cell is the sum of two: that of a broad cell, of 8 stretches a side, which is drawn to its
+neighbours, and its own. What two numbers do together is mostly smooth, and few rows tell it; where they single
+something out (a rule, a thing that is met again), it is the fine cell that knows.
 """
 
 from __future__ import annotations
@@ -38,13 +42,15 @@ from .values import back_off, stretches
 
 MOST_COLUMNS = 80  # that are paired with each other: those that say most by themselves
 MOST_PAIRS = 30
-STRETCHES = 16  # of a number, or of groups; half as many
-_MANY = 32  # from so many classes on,
-_FEW_ROWS = 4_000  # and below so many rows: cells that hardly anything falls into tell nothing
+STRETCHES = 32  # of a number, or of groups
+BROAD = 8  # of these a smooth surface is made, and all there are of so many classes that
+_MANY = 32  # corrections of fine cells would be too many
 MOST_VALUES = 32  # of a category; more of them are put into groups,
 _MOST_GROUPED = 2_000  # or, where there are more than this, the most frequent take part
 FEWEST = 3  # rows of a cell that gets a correction
-_LEVEL = 0.3  # of the pull on jumps between neighbouring cells also holds their level
+_SURFACE = 0.3, 1.0  # of the pull: on the level of a broad cell, on the jump to its neighbour
+_BESIDE = 0.5, 0.3  # the same of fine cells beside broad ones
+_ALONE = 1.0, 0.0  # where there are no neighbours
 _EQUAL = 2.0**30
 _PULL = 10.0  # λ of the step that is imagined
 _FEW = 5  # stretches of a number in a pair that somebody asks for
@@ -148,7 +154,7 @@ def _told_apart(amounts: Floats) -> Floats:
 
 def _most(rows: DealtRows) -> int:
     """How many stretches the rows can fill."""
-    return STRETCHES // 2 if rows.n_classes > _MANY or len(rows.labels) < _FEW_ROWS else STRETCHES
+    return BROAD if rows.n_classes > _MANY else STRETCHES
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,21 +181,27 @@ class ColumnPair:
         return np.where(there, both, np.int32(self.size)).astype(np.int32)
 
     def term(self) -> Summand:
-        """The pair as a summand: a correction for each cell with enough rows, drawn to those of its neighbours."""
+        """The pair as a summand: a surface over broad cells, and what a fine cell with enough rows has beside it."""
         codes = self.codes()
-        enough = np.bincount(codes, minlength=self.size + 1)[: self.size] >= FEWEST
-        count = int(np.count_nonzero(enough))
-        row = np.where(enough, np.cumsum(enough) - 1, count)
-        grid = row.reshape(self.one.size, self.other.size)
-        ends: list[tuple[Ints, Ints]] = []
-        if self.one.ordered:
-            ends.append((grid[:-1].ravel(), grid[1:].ravel()))
-        if self.other.ordered:
-            ends.append((grid[:, :-1].ravel(), grid[:, 1:].ravel()))
-        a, b = (np.concatenate([e[i] for e in ends]) if ends else np.zeros(0, dtype=np.int64) for i in (0, 1))
-        kept = (a < count) & (b < count)
-        ridge = _LEVEL if ends else 1.0
-        return Summand(self.name, codes, self.size, np.append(row, count), count, (a[kept], b[kept]), ridge, True)
+        rows = np.bincount(codes, minlength=self.size + 1)[: self.size].astype(np.float64)
+        sides = self.one, self.other
+        broad = [np.arange(s.size) * min(BROAD, s.size) // s.size if s.ordered else np.arange(s.size) for s in sides]
+        smooth, fine = [_SURFACE], any(int(b[-1]) + 1 < s.size for b, s in zip(broad, sides, strict=True))
+        levels = [_Level.of(*broad, rows, self.one.ordered, self.other.ordered)]
+        if fine:
+            each = (np.arange(s.size) for s in sides)
+            levels.append(_Level.of(*each, rows, self.one.ordered, self.other.ordered))
+            smooth.append(_BESIDE)
+        if not (self.one.ordered or self.other.ordered):
+            smooth = [_ALONE]
+        first = np.cumsum([0, *(level.count for level in levels)]).tolist()
+        corrected = np.array([np.append(np.where(v.place < v.count, v.place + f, first[-1]), first[-1])
+                              for v, f in zip(levels, first, strict=False)])  # fmt: skip
+        ends = [np.concatenate([v.edges[i] + f for v, f in zip(levels, first, strict=False)]) for i in (0, 1)]
+        ridge, stiff = (
+            np.repeat([s[i] for s in smooth], [v.count if i == 0 else len(v.edges[0]) for v in levels]) for i in (0, 1)
+        )
+        return Summand(self.name, codes, self.size, corrected, first[-1], (ends[0], ends[1]), ridge, stiff, True)
 
     def column(self) -> Column:
         """The column that is counted."""
@@ -200,6 +212,32 @@ class ColumnPair:
         """What a cell is called."""
         u, v = divmod(cell, self.other.size)
         return pair_slot(self.one.names[u], self.other.names[v])
+
+
+@dataclass(frozen=True, eq=False)
+class _Level:
+    """The cells of a pair with a correction, on a grid as fine as this one."""
+
+    place: Ints  # of each cell of the pair, `count` where it has none
+    count: int
+    edges: tuple[Ints, Ints]  # neighbours
+
+    @classmethod
+    def of(cls, one: Ints, other: Ints, rows: Floats, one_ordered: bool, other_ordered: bool) -> _Level:
+        """From the stretch that each cell of one side, and of the other, falls into."""
+        shape = int(one[-1]) + 1, int(other[-1]) + 1
+        cells = (one[:, None] * shape[1] + other).ravel()
+        enough = np.bincount(cells, rows, shape[0] * shape[1]) >= FEWEST
+        count = int(np.count_nonzero(enough))
+        place = np.where(enough, np.cumsum(enough) - 1, count)
+        grid, ends = place.reshape(shape), [(np.zeros(0, dtype=np.int64),) * 2]
+        if one_ordered:
+            ends.append((grid[:-1].ravel(), grid[1:].ravel()))
+        if other_ordered:
+            ends.append((grid[:, :-1].ravel(), grid[:, 1:].ravel()))
+        a, b = (np.concatenate([e[i] for e in ends]) for i in (0, 1))
+        kept = (a < count) & (b < count)
+        return cls(place[cells], count, (a[kept], b[kept]))
 
 
 def possible(found: Sequence[Half], taken: Sequence[Column]) -> list[ColumnPair]:
@@ -285,7 +323,7 @@ def with_cells_together(schema: Schema, look: Batch) -> Schema:
     found: list[tuple[float, PairColumn]] = []
     for column in schema.counted:
         block = rows.blocks[column.name]
-        side = _side(column, block, STRETCHES // 2)
+        side = _side(column, block, BROAD)
         if side is None or not isinstance(block, (Codes, Numbers)):
             continue
         cells = coded(block, side)

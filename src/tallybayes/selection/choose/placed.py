@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -26,12 +26,12 @@ class Summand:
     name: str
     codes: Small  # of each row, 0 … size
     size: int  # cells, without the last, which says nothing
-    corrected: Ints  # the row of δ that each cell has; `n_rows` for none
+    corrected: Ints  # levels × cells: the rows of δ that each cell is the sum of; `n_rows` for none
     n_rows: int
-    edges: tuple[Ints, Ints] = field(default_factory=lambda: (np.zeros(0, dtype=np.int64),) * 2)  # neighbours
-    ridge: float = 1.0  # pull on δ itself
+    edges: tuple[Ints, Ints]  # neighbours
+    ridge: Floats  # of each row of δ: the pull on itself
+    stiff: Floats  # of each two neighbours: the pull on their jump
     pair: bool = False
-    stiff: float = 1.0  # pull on the jumps between neighbours
     line: Floats | None = None  # where each row of δ lies, if a straight effect is a thought
 
     @classmethod
@@ -47,16 +47,17 @@ class Summand:
         if alike and enough.any():
             row = along_the_line(rows)[row]
         count = int(row.max(initial=-1)) + 1
-        corrected = np.append(np.where(enough, row, count), count)
-        if not alike:
-            return cls(name, codes, size, corrected, count)
-        chain, stiff = np.arange(max(count - 1, 0)), max(1.0, count / _SMOOTH)
+        corrected = np.append(np.where(enough, row, count), count)[None]
+        chain = np.arange(max(count - 1, 0) if alike else 0)
+        stiff = max(1.0, count / _SMOOTH)
+        ridge = np.full(count, _LEVEL / stiff if alike else 1.0)
         line = None
-        if places is not None and count >= _FEWEST_OF_LINE:
+        if alike and places is not None and count >= _FEWEST_OF_LINE:
             at, near = row[enough], np.clip(places[enough], -_FAR, _FAR)  # one value far off does not tilt the line
             line = np.bincount(at, rows * near, count) / np.bincount(at, rows, count)
             line -= line.mean()
-        return cls(name, codes, size, corrected, count, (chain, chain + 1), _LEVEL / stiff, False, stiff, line)
+        jumps = np.full(len(chain), stiff)
+        return cls(name, codes, size, corrected, count, (chain, chain + 1), ridge, jumps, line=line)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,14 +68,15 @@ class Placed:
     terms: Sequence[Summand]
     codes: Small  # terms × rows: the entry of each row
     used: Sequence[Ints]  # of each term: which of fold × cell are entries; those that no row falls into are left out
-    cells: Small  # the row of δ of each entry; `n_added` for none
+    cells: Small  # levels × entries: the rows of δ that each is the sum of; `n_added` for none
 
     @classmethod
     def of(cls, rows: DealtRows, terms: Sequence[Summand], speaks: Sequence[bool]) -> Placed:
         """The entries of some terms; those of which counts speak have them fold by fold."""
         n_added = sum(t.n_rows for t in terms)
         codes = np.empty((len(terms), len(rows.labels)), dtype=np.int32)
-        every, cells, at, first = [], [np.zeros(0, dtype=np.int32)], 0, 0
+        levels = max((len(t.corrected) for t in terms), default=1)
+        every, cells, at, first = [], [np.zeros((levels, 0), dtype=np.int32)], 0, 0
         for j, (term, folded) in enumerate(zip(terms, speaks, strict=True)):
             size = term.size + 1
             place = rows.folds * size + term.codes if folded else term.codes
@@ -84,24 +86,26 @@ class Placed:
             number = np.cumsum(there, dtype=np.int32)
             number += at - 1
             np.take(number, place, out=codes[j], mode="clip")
-            row = term.corrected[used % size if folded else used]
-            cells.append(np.where(row < term.n_rows, first + row, n_added).astype(np.int32))
+            row = term.corrected[:, used % size if folded else used]
+            cells.append(_deep(np.where(row < term.n_rows, first + row, n_added), levels, n_added))
             every.append(used)
             at, first = at + len(used), first + term.n_rows
-        return cls(rows, terms, codes, every, np.concatenate(cells))
+        return cls(rows, terms, codes, every, np.concatenate(cells, axis=1))
 
     def wider(self, terms: Sequence[Summand]) -> Placed:
         """With more terms, of which no counts speak."""
         more = Placed.of(self.rows, terms, [False] * len(terms))
         n_added = self.n_added + more.n_added
-        cells = np.concatenate([np.where(self.cells < self.n_added, self.cells, n_added), more.cells + self.n_added])
+        levels = max(len(self.cells), len(more.cells))
+        own = np.where(self.cells < self.n_added, self.cells, n_added)
+        cells = [_deep(each, levels, n_added) for each in (own, more.cells + self.n_added)]
         codes = np.concatenate([self.codes, more.codes + np.int32(self.size)])
-        return Placed(self.rows, [*self.terms, *terms], codes, [*self.used, *more.used], cells.astype(np.int32))
+        return Placed(self.rows, [*self.terms, *terms], codes, [*self.used, *more.used], np.concatenate(cells, axis=1))
 
     @property
     def size(self) -> int:
         """How many entries."""
-        return len(self.cells)
+        return int(self.cells.shape[1])
 
     @cached_property
     def n_added(self) -> int:
@@ -117,8 +121,8 @@ class Placed:
     def row_ridges(self) -> tuple[Floats, Bools]:
         """Of each row of δ: the pull on itself, and whether it is of a pair."""
         count = np.array([t.n_rows for t in self.terms], dtype=np.int64)
-        ridges, pairs = np.array([t.ridge for t in self.terms]), np.array([t.pair for t in self.terms], dtype=bool)
-        return np.repeat(ridges, count), np.repeat(pairs, count)
+        pairs = np.array([t.pair for t in self.terms], dtype=bool)
+        return np.concatenate([np.zeros(0), *(t.ridge for t in self.terms)]), np.repeat(pairs, count)
 
     @cached_property
     def line(self) -> Floats:
@@ -129,8 +133,7 @@ class Placed:
     @cached_property
     def stiff(self) -> Floats:
         """Of each two neighbours: how strongly they are held together beside those of other terms."""
-        count = np.array([len(t.edges[0]) for t in self.terms], dtype=np.int64)
-        return np.repeat(np.array([t.stiff for t in self.terms], dtype=np.float64), count)
+        return np.concatenate([np.zeros(0), *(t.stiff for t in self.terms)])
 
     @cached_property
     def edges(self) -> tuple[Small, Small, Bools]:
@@ -143,6 +146,12 @@ class Placed:
         )
         count = np.array([len(t.edges[0]) for t in self.terms], dtype=np.int64)
         return a, b, np.repeat(np.array([t.pair for t in self.terms], dtype=bool), count)
+
+
+def _deep(cells: Ints, levels: int, none: int) -> Small:
+    """With so many levels; those that are not there add nothing."""
+    more = np.full((levels - len(cells), cells.shape[1]), none)
+    return np.concatenate([cells, more]).astype(np.int32)
 
 
 class ShortTables(NamedTuple):

@@ -46,7 +46,7 @@ class Written:
             own = x.weights[first : first + count]
             self.weights[term.name] = own * share if joint.blended and count else own
             padded = np.concatenate([self.added[at : at + term.n_rows], np.zeros((1, len(classes)))])
-            self.rows[term.name] = padded[term.corrected[: term.size]]
+            self.rows[term.name] = padded[term.corrected[:, : term.size]].sum(axis=0)
             at += term.n_rows
         self.pairs = [p for p in choice.pairs if np.abs(self.rows[p.name]).max(initial=0.0) >= _LEAST]
 
