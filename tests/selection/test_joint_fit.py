@@ -272,7 +272,7 @@ def test_scores_are_the_sum_in_the_formula() -> None:
             for r in against_first(coded.tables(joint.training)):
                 expected = expected + x.weights[reader] * r[fold, coded.codes[i]]
                 reader += 1
-            at = term.corrected[coded.codes[i]]
+            (at,) = term.corrected[:, coded.codes[i]]
             expected = expected + (x.added[row + at] if at < term.n_rows else 0.0)
             row += term.n_rows
         words = one.dense[0]

@@ -19,8 +19,10 @@ def placed(*lines: np.ndarray | None) -> Placed:
         count = 4 if line is None else len(line)
         chain = np.arange(count - 1)
         edges = (chain, chain + 1) if line is not None else (np.zeros(0, dtype=np.int64),) * 2
-        terms.append(Summand(f"x{j}", np.zeros(0, np.int32), count, np.arange(count + 1), count, edges, line=line))
-    return Placed(None, terms, np.zeros((len(lines), 0), np.int32), [], np.zeros(0, np.int32))  # type: ignore[arg-type]
+        pulls, rows = (np.ones(count), np.ones(len(edges[0]))), np.arange(count + 1)[None]
+        terms.append(Summand(f"x{j}", np.zeros(0, np.int32), count, rows, count, edges, *pulls, line=line))
+    none = np.zeros((1, 0), np.int32)
+    return Placed(None, terms, np.zeros((len(lines), 0), np.int32), [], none)  # type: ignore[arg-type]
 
 
 def cost(of: Placed, ridge: np.ndarray, strength: np.ndarray, added: np.ndarray) -> float:

@@ -45,7 +45,8 @@ SHARED = 1.5  # √(1 + splits/(splits − 1)): rows of other splits share what 
 _VERY_MUCH = 0.9  # of the loss of the columns
 _WORSE = 1.03  # of the least loss so far: a weaker pull is not tried any more
 _PATIENCE = 2  # pulls after the best
-TRIED = 3e-4  # of the loss: how precise a fit is that is only judged
+_TRIED = 3e-4  # of the loss: how precise a fit is that is only judged,
+_TRIED_OF_TEXT = 1e-4  # and with texts, whose exponents change the loss slowly
 _JUDGES = 4_000  # rows that are enough to judge by; of a large table not every split needs to
 SPLITS = 5
 _MERGED_FROM = 2_000  # rows
@@ -236,8 +237,9 @@ class Ladder:
     def _path(self, name: str, pulls: Iterable[Pull], start: Rung) -> Iterable[Rung]:
         """From the strongest pull to the weakest, each from the one before, until it gets worse."""
         last, least, since = start, np.inf, 0
+        precise = _TRIED_OF_TEXT if self.problem.dense else _TRIED
         for pull in pulls:
-            found = {s: fitted(joint, last.fitted[s], pull, TRIED) for s, joint in last.joints.items()}
+            found = {s: fitted(joint, last.fitted[s], pull, precise) for s, joint in last.joints.items()}
             self.watch(name)
             last = self._rung(name, (*last.path, pull), last.joints, found)
             yield last
