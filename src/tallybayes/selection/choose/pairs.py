@@ -184,24 +184,17 @@ class ColumnPair:
         """The pair as a summand: a surface over broad cells, and what a fine cell with enough rows has beside it."""
         codes = self.codes()
         rows = np.bincount(codes, minlength=self.size + 1)[: self.size].astype(np.float64)
-        sides = self.one, self.other
+        sides, ordered = (self.one, self.other), (self.one.ordered, self.other.ordered)
         broad = [np.arange(s.size) * min(BROAD, s.size) // s.size if s.ordered else np.arange(s.size) for s in sides]
-        smooth, fine = [_SURFACE], any(int(b[-1]) + 1 < s.size for b, s in zip(broad, sides, strict=True))
-        levels = [_Level.of(*broad, rows, self.one.ordered, self.other.ordered)]
-        if fine:
-            each = (np.arange(s.size) for s in sides)
-            levels.append(_Level.of(*each, rows, self.one.ordered, self.other.ordered))
-            smooth.append(_BESIDE)
-        if not (self.one.ordered or self.other.ordered):
-            smooth = [_ALONE]
-        first = np.cumsum([0, *(level.count for level in levels)]).tolist()
-        corrected = np.array([np.append(np.where(v.place < v.count, v.place + f, first[-1]), first[-1])
-                              for v, f in zip(levels, first, strict=False)])  # fmt: skip
-        ends = [np.concatenate([v.edges[i] + f for v, f in zip(levels, first, strict=False)]) for i in (0, 1)]
-        ridge, stiff = (
-            np.repeat([s[i] for s in smooth], [v.count if i == 0 else len(v.edges[0]) for v in levels]) for i in (0, 1)
-        )
-        return Summand(self.name, codes, self.size, corrected, first[-1], (ends[0], ends[1]), ridge, stiff, True)
+        levels = [_Level.of(broad, rows, ordered, _SURFACE if any(ordered) else _ALONE)]
+        if any(int(b[-1]) + 1 < s.size for b, s in zip(broad, sides, strict=True)):
+            levels.append(_Level.of([np.arange(s.size) for s in sides], rows, ordered, _BESIDE))
+        *first, count = np.cumsum([0, *(v.count for v in levels)]).tolist()
+        own = [np.where(v.place < v.count, v.place + f, count) for v, f in zip(levels, first, strict=True)]
+        corrected = np.array([np.append(rows, count) for rows in own])
+        a, b = (np.concatenate([v.edges[i] + f for v, f in zip(levels, first, strict=True)]) for i in (0, 1))
+        ridge, stiff = (np.concatenate([v.pulls[i] for v in levels]) for i in (0, 1))
+        return Summand(self.name, codes, self.size, corrected, count, (a, b), ridge, stiff, True)
 
     def column(self) -> Column:
         """The column that is counted."""
@@ -221,23 +214,29 @@ class _Level:
     place: Ints  # of each cell of the pair, `count` where it has none
     count: int
     edges: tuple[Ints, Ints]  # neighbours
+    pulls: tuple[Floats, Floats]  # on each correction, and on the jump between each two neighbours
 
     @classmethod
-    def of(cls, one: Ints, other: Ints, rows: Floats, one_ordered: bool, other_ordered: bool) -> _Level:
+    def of(
+        cls, stretch: Sequence[Ints], rows: Floats, ordered: tuple[bool, bool], pulls: tuple[float, float]
+    ) -> _Level:
         """From the stretch that each cell of one side, and of the other, falls into."""
+        one, other = stretch
         shape = int(one[-1]) + 1, int(other[-1]) + 1
         cells = (one[:, None] * shape[1] + other).ravel()
         enough = np.bincount(cells, rows, shape[0] * shape[1]) >= FEWEST
         count = int(np.count_nonzero(enough))
         place = np.where(enough, np.cumsum(enough) - 1, count)
         grid, ends = place.reshape(shape), [(np.zeros(0, dtype=np.int64),) * 2]
-        if one_ordered:
+        if ordered[0]:
             ends.append((grid[:-1].ravel(), grid[1:].ravel()))
-        if other_ordered:
+        if ordered[1]:
             ends.append((grid[:, :-1].ravel(), grid[:, 1:].ravel()))
         a, b = (np.concatenate([e[i] for e in ends]) for i in (0, 1))
         kept = (a < count) & (b < count)
-        return cls(place[cells], count, (a[kept], b[kept]))
+        on_each, on_jumps = pulls
+        each = np.full(count, on_each), np.full(int(np.count_nonzero(kept)), on_jumps)
+        return cls(place[cells], count, (a[kept], b[kept]), each)
 
 
 def possible(found: Sequence[Half], taken: Sequence[Column]) -> list[ColumnPair]:

@@ -148,7 +148,7 @@ class Placed:
         return a, b, np.repeat(np.array([t.pair for t in self.terms], dtype=bool), count)
 
 
-def _deep(cells: Ints, levels: int, none: int) -> Small:
+def _deep(cells: Ints | Small, levels: int, none: int) -> Small:
     """With so many levels; those that are not there add nothing."""
     more = np.full((levels - len(cells), cells.shape[1]), none)
     return np.concatenate([cells, more]).astype(np.int32)
