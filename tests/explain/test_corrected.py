@@ -9,6 +9,8 @@ import pytest
 from corrected import corrected
 
 import tallybayes as tb
+from tallybayes.explain.plots.columns import CategoryDisplay
+from tallybayes.model.odds import order_of_many, said_of_values
 
 RNG = np.random.default_rng(5)
 Y = RNG.integers(0, 2, 200)
@@ -47,6 +49,40 @@ def test_intervals_are_weighted_and_moved() -> None:
     assert seen == 4
     both = found.lines[-1]
     assert both.interval == pytest.approx((1.0, 1.0)) and both.counted == pytest.approx(0.0) and both.variance == 0.0
+
+
+def test_a_pair_is_shown_as_it_speaks() -> None:
+    """Its counts have weight 0: what is shown is what its corrections add, those that tell classes apart first."""
+    assert PLAIN.tally is not None
+    told = dict(ADDED)
+    cells = ('["sun", "< 0.5"]', '["rain", "≥ 0.5"]')
+    told["both"] = tb.Correction(0.0, ("no", "yes"), [[0.0, 1.0], [1.5, -0.5]], cells)
+    model = PLAIN.tally.model(tb.Settings(families={"heat": "blend"}, corrections=told))
+    assert said_of_values(PLAIN, "both") is None and said_of_values(model, "heat") is None
+    table = said_of_values(model, "both")
+    assert table is not None
+    found = dict(zip(table.rows, table.values.tolist(), strict=True))
+    assert found.pop("sun and < 0.5") == [-1.0, 0.0] and found.pop("rain and ≥ 0.5") == [0.0, -2.0]
+    assert set(map(tuple, found.values())) == {(0.0, 0.0)} and len(found) == 4
+    assert [table.rows[i] for i in order_of_many(table)[:2]] == ["rain and ≥ 0.5", "sun and < 0.5"]
+    counted = PLAIN.table("both")
+    by_ratio = np.abs(np.log(counted.values[:, 0] / counted.values[:, 1]))
+    np.testing.assert_allclose(by_ratio[order_of_many(counted)], np.sort(by_ratio)[::-1])
+    shares = PLAIN.table("sky")
+    assert order_of_many(shares) == np.argsort(-shares.values.max(axis=1), kind="stable").tolist()
+
+
+def test_the_picture_of_a_pair_is_of_what_it_says() -> None:
+    pytest.importorskip("matplotlib.pyplot")
+    assert PLAIN.tally is not None
+    model = PLAIN.tally.model(tb.Settings(families={"heat": "blend"}, corrections=ADDED))
+    plain, found = (CategoryDisplay.of_pair(m, "both") for m in (PLAIN, model))
+    assert plain.unit == "times likelier together than apart"
+    np.testing.assert_allclose(np.sort(plain.believed, axis=0), np.sort(PLAIN.table("both").values, axis=0))
+    assert found.unit == "times likelier together, as corrected"
+    assert found.values[0] == "sun and < 0.5"
+    np.testing.assert_allclose(found.believed[0], np.exp([-0.5, 0.5]))
+    np.testing.assert_allclose(found.believed[1:], 1.0)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -318,7 +318,8 @@ def column_page(model: Model, column: str, most: int) -> Iterator[Any]:
 
     said = said_of_values(model, column)
     if said is not None:
-        yield "Counted, P(value given class):"
+        paired = model.schema[column].kind == "pair"
+        yield "Counted, how many times likelier together than apart:" if paired else "Counted, P(value given class):"
     yield table_page(model, column, most)
     if said is not None:
         yield "\nCorrected by held-out rows, what a value adds to the score (0 for the class it speaks for):"
@@ -326,10 +327,10 @@ def column_page(model: Model, column: str, most: int) -> Iterator[Any]:
 
 
 def _rows(table: Table, most: int) -> Iterator[tuple[str, ...]]:
-    """The first rows, the most probable ones first where the rows are many."""
-    order: list[int] = list(range(len(table.rows)))
-    if len(order) > most and table.title.startswith("P("):
-        order.sort(key=lambda i: -float(table.values[i].max()))
+    """The first rows, those that say most first where the rows are many."""
+    from ..model.odds import order_of_many
+
+    order = order_of_many(table) if len(table.rows) > most else range(len(table.rows))
     for i in order[:most]:
         yield (table.rows[i], *(f"{v:.4f}" if 1e-3 <= v <= 1 else f"{v:.4g}" for v in table.values[i][:MOST_CLASSES]))
 

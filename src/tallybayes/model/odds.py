@@ -6,11 +6,12 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..base.arrays import Floats, weighted_quantiles
+from ..base.arrays import Floats, safe_log, weighted_quantiles
 from ..base.canon import number_text, printable, text
 from ..base.errors import SettingsError, unknown
 from ..base.show import Page
@@ -21,8 +22,9 @@ from ..data.pairs import between_names
 from ..families import Table
 from ..families.bins import BINS, Bins, by_bin
 from ..families.categorical import UNSEEN
-from ..families.forms import relative
+from ..families.forms import PairForm, relative
 from ..families.histogram import Histogram, histogram
+from ..families.pair import TOGETHER
 from ..families.smoothing import Dirichlet
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 
 BY = ("ratio", "probability")  # what odds are sorted by
 _NUMBER = re.compile(r"-?\d[\d.]*(e[-+]?\d+)?")
+_ADDS = "adds to the score"
 _STRETCHES = 10  # of a number, equally filled
 _DIGITS = 4  # of a cut, where they tell the cuts apart
 _QUANTILES = (0.0, 0.02, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.98, 1.0)
@@ -154,13 +157,32 @@ def shown_table(model: Model, column: str) -> Table:
 
 
 def said_of_values(model: Model, column: str) -> Table | None:
-    """What each value of a category adds to the score of each class, where a correction is upon what was counted."""
-    if column not in model.settings.corrections or model.schema[column].like != "category":
+    """What each value of a category, or two of a pair, adds to the score of each class, where corrections are in it."""
+    if column not in model.settings.corrections:
         return None
-    values = [value for value in model.table(column).rows if value != UNSEEN]
-    parts = model.beliefs[column].parts(Codes(values, np.arange(len(values))))
+    belief, about = model.beliefs[column], model.schema[column]
+    form = belief.form() if about.kind == "pair" else None
+    if isinstance(form, PairForm):
+        values = [" and ".join(both) for both in product(form.us, form.vs)]
+        parts = form.logs.reshape(len(values), -1)
+    elif about.like == "category":
+        values = [value for value in model.table(column).rows if value != UNSEEN]
+        parts = belief.parts(Codes(values, np.arange(len(values))))
+    else:
+        return None
     parts = model.settings.weights.get(column, 1.0) * relative(parts) + 0.0
-    return Table("adds to the score", values, parts, classes=model.classes)
+    return Table(_ADDS, values, parts, classes=model.classes)
+
+
+def order_of_many(table: Table) -> list[int]:
+    """The rows of a long table: the most probable first; of what two say together, those that tell classes apart."""
+    values, order = table.values, np.arange(len(table.rows))
+    if table.title.startswith("P("):
+        order = np.argsort(-values.max(axis=1), kind="stable")
+    elif table.title in (_ADDS, TOGETHER):
+        logs = safe_log(values) if table.title == TOGETHER else values
+        order = np.argsort(-np.ptp(logs, axis=1), kind="stable")
+    return [int(i) for i in order]
 
 
 def dated(model: Model, column: str, table: Table) -> Table:

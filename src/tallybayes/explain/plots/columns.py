@@ -16,7 +16,7 @@ from ...data.blocks import Numbers
 from ...families import Belief
 from ...families.forms import BellForm
 from ...families.histogram import Histogram
-from ...model.odds import Odds, OddsTable, class_counts, counted_cells, elsewhere
+from ...model.odds import Odds, OddsTable, class_counts, counted_cells, elsewhere, order_of_many, said_of_values
 from .paper import axes, bare, below, class_colours, label, legend_above, letters
 from .scores import Display
 
@@ -53,11 +53,12 @@ class CategoryDisplay(Display):
     @classmethod
     def of_pair(cls, model: Model, column: str) -> CategoryDisplay:
         """Pairs of values by how much the classes differ in their being together."""
-        table, (shown, names, colours) = model.table(column), frequent(model)
-        spread = np.ptp(safe_log(table.values), axis=1)
-        order = np.argsort(-spread, kind="stable")[:_MOST_VALUES]
-        believed, hidden = table.values[order][:, shown], len(spread) - len(order)
-        unit = "times likelier together than apart"
+        said, (shown, names, colours) = said_of_values(model, column), frequent(model)
+        table = said or model.table(column)
+        order = order_of_many(table)[:_MOST_VALUES]
+        times = table.values if said is None else np.exp(said.values - said.values.mean(axis=1, keepdims=True))
+        believed, hidden = times[order][:, shown], len(times) - len(order)
+        unit = "times likelier together" + (" than apart" if said is None else ", as corrected")
         return cls(column, [table.rows[i] for i in order], believed, None, names, colours, hidden, unit, 40)
 
     @classmethod

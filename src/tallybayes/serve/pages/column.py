@@ -15,8 +15,9 @@ from ...data.schema import Column
 from ...explain.plots.columns import column_display
 from ...explain.report.facts import column_facts, judged
 from ...families import Table
+from ...families.pair import TOGETHER
 from ...model.model import Model
-from ...model.odds import OddsTable, said_of_values, shown_table
+from ...model.odds import OddsTable, order_of_many, said_of_values, shown_table
 from ..problems import ApiProblem
 from ..served import Served
 from .frame import PageAnswer, PageRequest, View
@@ -197,6 +198,8 @@ def _tables(asked: PageRequest, model: Model, column: Column, number: int) -> Sa
 def _title(model: Model, column: Column, shown: Table) -> str:
     if shown.title.startswith("P("):
         return "P(value given class), as it was counted and smoothed."
+    if shown.title == TOGETHER:
+        return "How many times likelier the two are together than they would be apart, as it was counted."
     return f"What is believed: {shown.title}."
 
 
@@ -224,9 +227,8 @@ def _search(asked: PageRequest, shown: Table, find: str, number: int) -> Safe | 
 
 
 def _table(asked: PageRequest, of: Table, find: str, picked: list[int], number: int, says: str) -> Safe:
-    at = [i for i, row in enumerate(of.rows) if find.casefold() in row.casefold()]
-    if len(of.rows) > _LINES and of.title.startswith("P("):
-        at.sort(key=lambda i: -float(of.values[i].max()))
+    order = order_of_many(of) if len(of.rows) > _LINES else range(len(of.rows))
+    at = [i for i in order if find.casefold() in of.rows[i].casefold()]
     first, end = page_of(asked, len(at), _LINES)
     lines = [[name(of.rows[i], 120), *(_figure(of.values[i, c]) for c in picked)] for i in at[first:end]]
     head = [of.unit or "figure", *(name(of.classes[c], 30) for c in picked)]
