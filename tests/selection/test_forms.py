@@ -10,8 +10,8 @@ from test_joint_fit import problem
 
 from tallybayes.selection.choose import ladder as of_ladder
 from tallybayes.selection.choose.forms import PRICE, effective_rows, mean_of, mean_of_scores, shares, wider
-from tallybayes.selection.choose.joint import posterior
 from tallybayes.selection.choose.ladder import Ladder
+from tallybayes.selection.choose.losses import posterior
 from tallybayes.selection.choose.pairs import best_pairs
 from tallybayes.selection.choose.penalised import Pull, fitted, tempered
 from tallybayes.selection.choose.placed import Summand

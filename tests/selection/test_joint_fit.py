@@ -19,9 +19,10 @@ from tallybayes.families.blend import bounded
 from tallybayes.families.smoothing import BackOff, Laplace
 from tallybayes.selection.choose.columns import Category, DealtRows, Number, all_entries, cells_for
 from tallybayes.selection.choose.forms import merged
-from tallybayes.selection.choose.joint import Dense, Joint, Solution, against_first, both_classes, posterior
-from tallybayes.selection.choose.ladder import Ladder, Problem, coded_pairs
-from tallybayes.selection.choose.pairs import ColumnPair
+from tallybayes.selection.choose.joint import Dense, Joint, Solution
+from tallybayes.selection.choose.ladder import Ladder, Problem
+from tallybayes.selection.choose.losses import against_first, both_classes, posterior
+from tallybayes.selection.choose.pairs import ColumnPair, coded_pairs
 from tallybayes.selection.choose.penalised import Pull, _Packed, _Tied, fitted, tempered
 from tallybayes.selection.choose.placed import ShortTables
 from tallybayes.selection.choose.text.effects import Shared, TextScores

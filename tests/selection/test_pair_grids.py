@@ -16,8 +16,8 @@ from tallybayes.exact.kernels import gate
 from tallybayes.selection.choose.columns import Category, DealtRows, Number
 from tallybayes.selection.choose.forms import wider
 from tallybayes.selection.choose.joint import Joint, Solution
-from tallybayes.selection.choose.ladder import Problem, coded_pairs
-from tallybayes.selection.choose.pairs import BROAD, FEWEST, STRETCHES, ColumnPair
+from tallybayes.selection.choose.ladder import Problem
+from tallybayes.selection.choose.pairs import BROAD, FEWEST, STRETCHES, ColumnPair, coded_pairs
 from tallybayes.selection.choose.penalised import Pull, _Packed, fitted, tempered
 
 FOLDS = 5

@@ -12,7 +12,7 @@ from tallybayes.data.encode import labelled
 from tallybayes.data.infer import first_look, infer
 from tallybayes.data.sources import open_source
 from tallybayes.families.settings import Settings
-from tallybayes.selection.choose.joint import posterior
+from tallybayes.selection.choose.losses import posterior
 from tallybayes.selection.choose.text import corrections as wc
 from tallybayes.selection.choose.text.columns import ALL, TextColumn, outside
 from tallybayes.selection.choose.text.words import read_texts

@@ -25,7 +25,6 @@ from .chosen import FEWEST, LookColumns, with_gaps
 from .columns import DealtRows
 from .deal import canonical_order
 from .forms import wider
-from .joint import both_classes, log_sum
 from .ladder import (
     CORRECTIONS,
     OF_COLUMNS,
@@ -38,9 +37,9 @@ from .ladder import (
     Ladder,
     Problem,
     Rung,
-    coded_pairs,
 )  # fmt: skip
-from .pairs import ColumnPair, best_pairs
+from .losses import both_classes, log_sum
+from .pairs import ColumnPair, best_pairs, coded_pairs
 from .penalised import Pull, fitted, tempered
 from .text.beside import MOST_SCORES, TextsBeside, is_read
 from .text.corrections import STRENGTHS, Trial, frequent_words

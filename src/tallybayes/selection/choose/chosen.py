@@ -31,9 +31,10 @@ from ..folds import Folds, count_folds
 from ..settings_at_once import for_column
 from .columns import AskedColumn, Category, Coded, DealtRows, Number, cells_for
 from .deal import dealt
-from .joint import Dense, against_first
-from .ladder import SPLITS, Ladder, Problem, coded_pairs, listed
-from .pairs import pair_of
+from .joint import Dense
+from .ladder import SPLITS, Ladder, Problem, listed
+from .losses import against_first
+from .pairs import coded_pairs, pair_of
 from .text.beside import Allowed, read_on
 from .text.words import LEAST_WORDS, read_texts, row_lengths, thinned
 from .written import READ_BY, Written, curve_of, figures

@@ -18,7 +18,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...base.arrays import Floats, Ints
-from .joint import Joint, Solution, posterior
+from .joint import Joint, Solution
+from .losses import posterior
 from .pairs import ColumnPair
 
 PRICE = 2.0  # nats, for each form that is richer than another

@@ -19,15 +19,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ...base.arrays import Bools, Floats, Ints
-from .columns import Category, Coded, DealtRows, Number, all_entries
+from .columns import Coded, DealtRows, all_entries
 from .forms import effective_rows, mean_of, merged, shares, wider
-from .joint import Dense, Joint, Solution, against_first, posterior
-from .pairs import ColumnPair, best_pairs, halves, possible
+from .joint import Dense, Joint, Solution
+from .losses import against_first, posterior
+from .pairs import ColumnPair, best_pairs
 from .penalised import Pull, fitted, tempered
 from .placed import Placed, Summand
 
@@ -391,9 +392,3 @@ class Ladder:
 def listed(form: Sequence[str]) -> str:
     """A form in words: "corrections and pairs"."""
     return " and ".join([", ".join(form[:-1]), form[-1]] if len(form) > 1 else form)
-
-
-def coded_pairs(columns: Sequence[tuple[Any, Coded]], taken: Sequence[Any]) -> list[ColumnPair]:
-    """The pairs that could be proposed."""
-    plain = [(c, coded) for c, coded in columns if isinstance(coded, (Category, Number)) and c.of is None]
-    return possible(halves(plain), taken)

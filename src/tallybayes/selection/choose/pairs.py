@@ -35,7 +35,7 @@ from ...data.sources import Batch
 from ...exact.kernels import gate
 from ...families.smoothing import BackOff
 from ...tally.together import TOGETHER, together
-from .columns import Category, DealtRows, Number, Small
+from .columns import Category, Coded, DealtRows, Number, Small
 from .joint import Joint, Solution
 from .placed import Summand
 from .values import back_off, stretches
@@ -237,6 +237,12 @@ class _Level:
         on_each, on_jumps = pulls
         each = np.full(count, on_each), np.full(int(np.count_nonzero(kept)), on_jumps)
         return cls(place[cells], count, (a[kept], b[kept]), each)
+
+
+def coded_pairs(columns: Sequence[tuple[Column, Coded]], taken: Sequence[Column]) -> list[ColumnPair]:
+    """The pairs that could be proposed."""
+    plain = [(c, coded) for c, coded in columns if isinstance(coded, (Category, Number)) and c.of is None]
+    return possible(halves(plain), taken)
 
 
 def possible(found: Sequence[Half], taken: Sequence[Column]) -> list[ColumnPair]:

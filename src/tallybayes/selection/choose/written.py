@@ -16,8 +16,8 @@ from ...families.settings import Settings
 from ...families.smoothing import Smoothing
 from ..measure.metrics import Scored, calibration_error
 from .columns import Category, Coded, DealtRows, Number
-from .joint import both_classes
 from .ladder import SHARED, Choice, listed
+from .losses import both_classes
 
 READ_BY: tuple[Family, ...] = (
     Gaussian(variance="shared"),

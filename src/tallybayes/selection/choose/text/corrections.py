@@ -27,8 +27,8 @@ import numpy as np
 
 from ....base.arrays import Bools, Floats, Ints
 from ..descent import descend
-from ..joint import log_sum
 from ..ladder import GAIN
+from ..losses import log_sum
 from .columns import ALL, TextColumn, judging
 from .effects import FEW_CLASSES, Multiplied, Shared, TextScores, of_two, words_of
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ....base.arrays import Bools, Floats, Ints
 from ....exact.kernels import gate
-from ..joint import log_sum
+from ..losses import log_sum
 from .columns import TextColumn, outside
 
 _LOOKS = 20  # at all words that repay the kernels, of the many that a fit takes

@@ -27,7 +27,8 @@ from ....families.settings import Settings
 from ....families.smoothing import Laplace
 from ...folds import Folds, HeldOut
 from ..columns import DealtRows
-from ..joint import Dense, Joint, against_first, posterior
+from ..joint import Dense, Joint
+from ..losses import against_first, posterior
 from ..penalised import tempered
 
 ONCE: tuple[Family, ...] = (Multinomial(presence=True), Complement(presence=True))
