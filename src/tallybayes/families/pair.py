@@ -28,7 +28,7 @@ from .forms import PairForm
 from .support import ColumnTally, Support, mass
 
 MOST_CELLS = 20_000_000  # of the table of a pair
-TOGETHER = "together / apart"  # what its table is called
+TOGETHER_OR_APART = "together / apart"  # what its table is called
 
 
 @dataclass(frozen=True)
@@ -172,4 +172,4 @@ class InteractionBelief(Belief):
     def table(self) -> Table:
         """How many times likelier the two values are together than they would be apart."""
         rows = [" and ".join((u, v)) for u in self.us for v in self.vs]
-        return Table(TOGETHER, rows, np.exp(self.log).reshape(len(rows), -1), "pairs")
+        return Table(TOGETHER_OR_APART, rows, np.exp(self.log).reshape(len(rows), -1), "pairs")

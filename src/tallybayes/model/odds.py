@@ -24,7 +24,7 @@ from ..families.bins import BINS, Bins, by_bin
 from ..families.categorical import UNSEEN
 from ..families.forms import PairForm, relative
 from ..families.histogram import Histogram, histogram
-from ..families.pair import TOGETHER
+from ..families.pair import TOGETHER_OR_APART
 from ..families.smoothing import Dirichlet
 
 if TYPE_CHECKING:
@@ -175,14 +175,14 @@ def said_of_values(model: Model, column: str) -> Table | None:
 
 
 def order_of_many(table: Table) -> list[int]:
-    """The rows of a long table: the most probable first; of what two say together, those that tell classes apart."""
+    """The rows of a long table: the most probable first; of what is added or said together, what tells most."""
     values, order = table.values, np.arange(len(table.rows))
     if table.title.startswith("P("):
         order = np.argsort(-values.max(axis=1), kind="stable")
-    elif table.title in (_ADDS, TOGETHER):
-        logs = safe_log(values) if table.title == TOGETHER else values
+    elif table.title in (_ADDS, TOGETHER_OR_APART):
+        logs = safe_log(values) if table.title == TOGETHER_OR_APART else values
         order = np.argsort(-np.ptp(logs, axis=1), kind="stable")
-    return [int(i) for i in order]
+    return list(order.tolist())
 
 
 def dated(model: Model, column: str, table: Table) -> Table:

@@ -15,7 +15,7 @@ from ...data.schema import Column
 from ...explain.plots.columns import column_display
 from ...explain.report.facts import column_facts, judged
 from ...families import Table
-from ...families.pair import TOGETHER
+from ...families.pair import TOGETHER_OR_APART
 from ...model.model import Model
 from ...model.odds import OddsTable, order_of_many, said_of_values, shown_table
 from ..problems import ApiProblem
@@ -198,7 +198,7 @@ def _tables(asked: PageRequest, model: Model, column: Column, number: int) -> Sa
 def _title(model: Model, column: Column, shown: Table) -> str:
     if shown.title.startswith("P("):
         return "P(value given class), as it was counted and smoothed."
-    if shown.title == TOGETHER:
+    if shown.title == TOGETHER_OR_APART:
         return "How many times likelier the two are together than they would be apart, as it was counted."
     return f"What is believed: {shown.title}."
 
