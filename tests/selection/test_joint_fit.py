@@ -8,12 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse
+from dealt import FOLDS, dealt
 from scipy.optimize import check_grad
 
 import tallybayes as tb
-from tallybayes.data import encode
-from tallybayes.data.blocks import Codes, Numbers
-from tallybayes.data.sources import open_source
 from tallybayes.exact.kernels import gate
 from tallybayes.families.blend import bounded
 from tallybayes.families.smoothing import BackOff, Laplace
@@ -22,14 +20,11 @@ from tallybayes.selection.choose.forms import merged
 from tallybayes.selection.choose.joint import Dense, Joint, Solution
 from tallybayes.selection.choose.ladder import Ladder, Problem
 from tallybayes.selection.choose.losses import against_first, both_classes, posterior
-from tallybayes.selection.choose.pairs import ColumnPair, coded_pairs
 from tallybayes.selection.choose.penalised import Pull, _Packed, _Tied, fitted, tempered
 from tallybayes.selection.choose.placed import ShortTables
 from tallybayes.selection.choose.text.effects import Shared, TextScores
 from tallybayes.selection.choose.values import back_off
 from tallybayes.selection.choose.written import READ_BY
-
-FOLDS = 5
 
 
 def table(n: int, classes: int, seed: int = 0) -> dict[str, list[Any]]:
@@ -50,24 +45,11 @@ def problem(
     n: int = 240, classes: int = 2, seed: int = 0, dense: bool = False, given: Laplace | BackOff | None = None
 ) -> tuple[Problem, tb.Schema, Any]:
     """The columns of a table whose rows stand fold by fold."""
-    data = table(n, classes, seed)
-    schema = tb.infer(data, target="y")
-    look = next(iter(open_source(data, target="y").batches()))
-    read = encode.labelled(schema, look)
-    rows = DealtRows(read.labels, np.arange(n) * FOLDS // n, np.ones(n), classes, FOLDS)
-    coded: list[Category | Number] = []
-    for column in schema.counted:
-        block = read.blocks[column.name]
-        if isinstance(block, Numbers):
-            coded.append(Number.of(column, block, rows))
-        else:
-            assert isinstance(block, Codes)
-            coded.append(Category.of(column, block, rows, given))
-    pairs: list[ColumnPair] = coded_pairs(list(zip(schema.counted, coded, strict=True)), schema.counted)
+    one, schema, read = dealt(table(n, classes, seed), given)
     rng = np.random.default_rng(1)
     parts = against_first(rng.normal(0, 1, (n, classes)))
     words = [Dense("words", parts, np.log(rng.integers(1, 30, n)))] if dense else []
-    return Problem(rows, coded, words, pairs), schema, read
+    return replace(one, dense=words), schema, read
 
 
 def some_solution(joint: Joint, seed: int = 3) -> Solution:

@@ -6,21 +6,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from dealt import dealt
 from scipy.optimize import check_grad
 
 import tallybayes as tb
-from tallybayes.data import encode
-from tallybayes.data.blocks import Codes, Numbers
-from tallybayes.data.sources import open_source
 from tallybayes.exact.kernels import gate
-from tallybayes.selection.choose.columns import Category, DealtRows, Number
+from tallybayes.selection.choose import ladder as of_ladder
+from tallybayes.selection.choose import pairs as of_pairs
 from tallybayes.selection.choose.forms import wider
 from tallybayes.selection.choose.joint import Joint, Solution
 from tallybayes.selection.choose.ladder import Problem
-from tallybayes.selection.choose.pairs import BROAD, FEWEST, STRETCHES, ColumnPair, coded_pairs
+from tallybayes.selection.choose.pairs import BROAD, FEWEST, STRETCHES, ColumnPair
 from tallybayes.selection.choose.penalised import Pull, _Packed, fitted, tempered
-
-FOLDS = 5
 
 
 def table(n: int, classes: int) -> dict[str, list[Any]]:
@@ -37,19 +34,7 @@ def table(n: int, classes: int) -> dict[str, list[Any]]:
 
 
 def problem(n: int = 400, classes: int = 2) -> Problem:
-    data = table(n, classes)
-    schema = tb.infer(data, target="y")
-    read = encode.labelled(schema, next(iter(open_source(data, target="y").batches())))
-    rows = DealtRows(read.labels, np.arange(n) * FOLDS // n, np.ones(n), classes, FOLDS)
-    coded: list[Category | Number] = []
-    for column in schema.counted:
-        block = read.blocks[column.name]
-        if isinstance(block, Numbers):
-            coded.append(Number.of(column, block, rows))
-        else:
-            assert isinstance(block, Codes)
-            coded.append(Category.of(column, block, rows, None))
-    return Problem(rows, coded, [], coded_pairs(list(zip(schema.counted, coded, strict=True)), schema.counted))
+    return dealt(table(n, classes))[0]
 
 
 def pair(of: Problem, name: str) -> ColumnPair:
@@ -189,3 +174,21 @@ def test_what_is_smooth_and_what_is_met_again_are_both_found(data: Any, monkeypa
         assert both < broad + 0.01 and both < fine - 0.005
     else:
         assert both < fine + 0.02 and both < broad - 0.15
+
+
+def test_the_last_fit_has_the_pairs_that_it_was_judged_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By chance a pair may explain least where all rows are asked; the fits that judged had it."""
+    proposed, asked = of_ladder.best_pairs, []
+
+    def unlucky(pairs: Any, joint: Joint, fitted: Solution, **named: Any) -> list[ColumnPair]:
+        found = proposed(pairs, joint, fitted)
+        if joint.held == (0, 0):
+            asked.append(named["anyway"])
+            monkeypatch.setattr(of_pairs, "_gain", lambda *given: -1.0)
+            found = proposed(pairs, joint, fitted, **named)
+        return found
+
+    monkeypatch.setattr(of_ladder, "best_pairs", unlucky)
+    model = tb.fit(met_again(1_500, 0), target="y")
+    assert asked == [frozenset({"a × b"})]
+    assert [c.name for c in model.schema.counted if c.kind == "pair"] == ["a × b"]

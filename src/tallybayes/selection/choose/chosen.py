@@ -31,8 +31,9 @@ from ..folds import Folds, count_folds
 from ..settings_at_once import for_column
 from .columns import AskedColumn, Category, Coded, DealtRows, Number, cells_for
 from .deal import dealt
+from .forms import listed
 from .joint import Dense
-from .ladder import SPLITS, Ladder, Problem, listed
+from .ladder import SPLITS, Ladder, Problem
 from .losses import against_first
 from .pairs import coded_pairs, pair_of
 from .text.beside import Allowed, read_on

@@ -132,3 +132,8 @@ def mean_of(solutions: Sequence[Solution], share: Floats) -> Solution:
         offsets += by * x.offsets
         added[: len(x.added)] += by * x.added
     return Solution(weights, solutions[0].exponents, offsets, added)
+
+
+def listed(form: Sequence[str]) -> str:
+    """A form in words: "corrections and pairs"."""
+    return " and ".join([", ".join(form[:-1]), form[-1]] if len(form) > 1 else form)

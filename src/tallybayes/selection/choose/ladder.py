@@ -16,7 +16,8 @@ noise is refused, and a large table takes what helps.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -25,7 +26,7 @@ import numpy as np
 
 from ...base.arrays import Bools, Floats, Ints
 from .columns import Coded, DealtRows, all_entries
-from .forms import effective_rows, mean_of, merged, shares, wider
+from .forms import effective_rows, listed, mean_of, merged, shares, wider
 from .joint import Dense, Joint, Solution
 from .losses import against_first, posterior
 from .pairs import ColumnPair, best_pairs
@@ -357,7 +358,8 @@ class Ladder:
         tried = {**tried, last.name: last}
         joint = self.problem.joint(None, self.problem.terms())
         known: dict[tuple[Pull, ...], AllRows] = {last.path[:1]: AllRows(joint, tempered(joint), [])}
-        fits = [self._of_all(path, known) for _, path in last.parts or [(1.0, last.path)]]
+        often = _often(last)
+        fits = [self._of_all(path, known, often) for _, path in last.parts or [(1.0, last.path)]]
         joint, x, pairs = fits[-1]
         if last.parts:
             x = mean_of([fit.solution for fit in fits], np.array([by for by, _ in last.parts]))
@@ -373,7 +375,9 @@ class Ladder:
         judged = ~np.isnan(last.losses)
         return Choice(form, x, joint, pairs, losses, errors, self._scores(last), judged, last.losses, judged_by)
 
-    def _of_all(self, path: tuple[Pull, ...], known: dict[tuple[Pull, ...], AllRows]) -> AllRows:
+    def _of_all(
+        self, path: tuple[Pull, ...], known: dict[tuple[Pull, ...], AllRows], often: Collection[str]
+    ) -> AllRows:
         """The fit at the end of a path; what paths have in common is fitted once."""
         for i, pull in enumerate(path[1:], 1):
             if path[: i + 1] in known:
@@ -383,12 +387,13 @@ class Ladder:
             if pull.columns is not None and not joint.blended and len(self.weights) >= _MERGED_FROM:
                 joint, x = merged(joint, x)
             if pull.pairs < np.inf and not pairs:
-                pairs = best_pairs(self.problem.pairs, joint, x)
+                pairs = best_pairs(self.problem.pairs, joint, x, anyway=often)
                 joint, x = wider(joint, x, pairs)
             known[path[: i + 1]] = AllRows(joint, fitted(joint, x, pull), pairs)
         return known[path]
 
 
-def listed(form: Sequence[str]) -> str:
-    """A form in words: "corrections and pairs"."""
-    return " and ".join([", ".join(form[:-1]), form[-1]] if len(form) > 1 else form)
+def _often(rung: Rung) -> frozenset[str]:
+    """The pairs of most fits that judged a rung: what was judged with them is not fitted without them."""
+    times = Counter(t.name for joint in rung.joints.values() for t in joint.terms if t.pair)
+    return frozenset(name for name, count in times.items() if 2 * count > len(rung.joints))

@@ -17,7 +17,7 @@ something out (a rule, a thing that is met again), it is the fine cell that know
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -43,8 +43,8 @@ from .values import back_off, stretches
 MOST_COLUMNS = 80  # that are paired with each other: those that say most by themselves
 MOST_PAIRS = 30
 STRETCHES = 32  # of a number, or of groups
-BROAD = 8  # of these a smooth surface is made, and all there are of so many classes that
-_MANY = 32  # corrections of fine cells would be too many
+BROAD = 8  # of its smooth surface
+_MANY = 32  # classes: of more there is the surface alone, since fine cells would be too many numbers
 MOST_VALUES = 32  # of a category; more of them are put into groups,
 _MOST_GROUPED = 2_000  # or, where there are more than this, the most frequent take part
 FEWEST = 3  # rows of a cell that gets a correction
@@ -254,15 +254,20 @@ def possible(found: Sequence[Half], taken: Sequence[Column]) -> list[ColumnPair]
 
 
 @gate.guarded
-def best_pairs(pairs: Sequence[ColumnPair], joint: Joint, fitted: Solution, most: int = MOST_PAIRS) -> list[ColumnPair]:
-    """The pairs that explain most of what a fit has left over, the best first; only the rows that fit are asked."""
+def best_pairs(
+    pairs: Sequence[ColumnPair], joint: Joint, fitted: Solution, most: int = MOST_PAIRS, anyway: Collection[str] = ()
+) -> list[ColumnPair]:
+    """The pairs that explain most of what a fit has left over, the best first; only the rows that fit are asked.
+
+    Those that explain no more than chance does are left out, unless they are named.
+    """
     known = {h: h.under(joint.training) for p in pairs for h in (p.one, p.other)}
     pairs = [ColumnPair(known[p.one], known[p.other]) for p in pairs]
     left = joint.left_over(fitted)
     kernels = gate.kernels("joint", 2 * len(pairs) * left[0].size)
     gains = np.array([_gain(p, *left, joint.fitting, kernels) for p in pairs])
     order = np.argsort(-gains, kind="stable")[:most]
-    return [pairs[i] for i in order.tolist() if gains[i] > 0]
+    return [pairs[i] for i in order.tolist() if gains[i] > 0 or pairs[i].name in anyway]
 
 
 def _gain(pair: ColumnPair, residual: Floats, curved: Floats, fitting: Sequence[slice], kernels: Any) -> float:

@@ -16,7 +16,8 @@ from ...families.settings import Settings
 from ...families.smoothing import Smoothing
 from ..measure.metrics import Scored, calibration_error
 from .columns import Category, Coded, DealtRows, Number
-from .ladder import SHARED, Choice, listed
+from .forms import listed
+from .ladder import SHARED, Choice
 from .losses import both_classes
 
 READ_BY: tuple[Family, ...] = (

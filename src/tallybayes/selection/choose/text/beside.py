@@ -22,7 +22,8 @@ from ....families.settings import Settings
 from ...folds import Folds, count_folds
 from ...word_grid import reading
 from ..columns import DealtRows
-from ..ladder import CORRECTIONS, SHARED, TEMPERATURE, WEIGHTS, Choice, Ladder, listed, split_of
+from ..forms import listed
+from ..ladder import CORRECTIONS, SHARED, TEMPERATURE, WEIGHTS, Choice, Ladder, split_of
 from ..losses import both_classes, posterior
 from .columns import FURTHER, TextColumn
 from .corrections import ColumnCorrection, WordEvidence, fit_corrections, fit_weights, weights_alone
