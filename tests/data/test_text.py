@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import re
-import time
 import unicodedata
 from collections import Counter
 from typing import Any
@@ -13,6 +12,7 @@ import numpy as np
 import optional
 import pyarrow as pa
 import pytest
+from growth import LARGER, grows_in_step
 from hypothesis import given
 from hypothesis import strategies as st
 from shared_data import shared
@@ -469,26 +469,12 @@ HOSTILE = {
 
 @pytest.mark.parametrize("wish", ["on", "off"])
 @pytest.mark.parametrize("name", HOSTILE)
-def test_time_grows_linearly_on_hostile_text(name: str, wish: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Twice the text, about twice the time. A quadratic way would take four times as long in every attempt."""
+def test_time_grows_with_the_text_and_no_faster(name: str, wish: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TALLYBAYES_KERNELS", wish)
-
-    def seconds(text: str, tokeniser: Tokeniser) -> float:
-        array = text_array([text], ())
-        start = time.process_time()
-        tokenised(array, tokeniser)
-        return time.process_time() - start
-
-    text = HOSTILE[name] * (4 if wish == "on" else 1)  # large beside every cache
+    text = HOSTILE[name] * (4 if wish == "on" else 1)
+    small, large = (text_array([t], ()) for t in (text[: len(text) // LARGER], text))
     for tokeniser in (Tokeniser(), Tokeniser(accents=False), Tokeniser(chars=(2, 3), across=True)):
-        seconds(text[:1000], tokeniser)
-        ratios = []
-        for _ in range(12):  # a busy machine may spoil some of them
-            half, whole = (min(seconds(t, tokeniser) for _ in range(2)) for t in (text[: len(text) // 2], text))
-            ratios.append(whole / max(half, 1e-2))  # less than this, and no way is quadratic
-            if ratios[-1] <= 2.3:
-                break
-        assert min(ratios) <= 2.3, (tokeniser, ratios)
+        assert grows_in_step(lambda array, how=tokeniser: tokenised(array, how), small, large), tokeniser
 
 
 def test_20_newsgroups_equals_scikit_learn_to_the_digit() -> None:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import base64
-import gc
 import io
 import mailbox
 import random
 import string
 import sys
 import time
-from collections.abc import Callable
 from html import unescape
 from pathlib import Path
 
 import pytest
+from growth import LARGER, grows_in_step
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import examples
@@ -664,24 +663,6 @@ RAW = [path.read_bytes() for path in sorted(INBOX.glob("*/*.eml"))]
 # ---- linear time
 
 
-def ratio(work: Callable[[bytes], object], piece: bytes, n: int) -> float:
-    """How much longer twice as much takes; the best of several, since other work only adds time."""
-    small, large = piece * n, piece * (2 * n)
-    best = [float("inf"), float("inf")]
-    gc.disable()  # its passes grow with what other tests left behind
-    try:
-        for _ in range(5):
-            for which, raw in enumerate((small, large)):
-                start = time.process_time()
-                work(raw)
-                best[which] = min(best[which], time.process_time() - start)
-            if best[1] <= 2.3 * best[0]:
-                break
-    finally:
-        gc.enable()
-    return best[1] / best[0] if best[1] > 0.002 else 1.0
-
-
 @pytest.mark.parametrize(
     "piece",
     [
@@ -703,7 +684,7 @@ def ratio(work: Callable[[bytes], object], piece: bytes, n: int) -> float:
     ],
 )
 def test_stripping_html_is_linear(piece: str) -> None:
-    assert ratio(lambda raw: strip_html(raw.decode()), piece.encode(), 60_000) <= 3
+    assert grows_in_step(strip_html, piece * 15_000, piece * 15_000 * LARGER)
 
 
 def test_a_million_open_quotes_or_nested_tags_are_stripped() -> None:
@@ -732,7 +713,7 @@ def test_reading_is_linear(head: bytes, piece: bytes) -> None:
     wide = MailSettings(
         max_text=10**7, max_header=10**7, max_links=10**6, max_parts=10**6, max_headers=10**6
     )  # no cap is what makes it fast
-    assert ratio(lambda raw: read_message(head + raw, wide), piece, 30_000) <= 3
+    assert grows_in_step(lambda raw: read_message(head + raw, wide), piece * 7_500, piece * 7_500 * LARGER)
 
 
 # ---- mailboxes

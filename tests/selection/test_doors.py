@@ -232,6 +232,7 @@ def test_an_interrupt_by_the_function_leaves_nothing_half_done(at: str) -> None:
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers here")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # of one that fell where none can be
 def test_an_interrupt_by_a_signal_leaves_the_line_erased_and_the_next_fit_whole(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
