@@ -149,14 +149,24 @@ def subtract(model: str, other: str, output: str | None) -> None:
 @MODEL
 @_WEIGHTS
 @click.option(
-    "--effort", default="default", metavar="quick|default|thorough", help="How much is tried on held-out rows."
+    "--effort", metavar="quick|default|thorough", help="How much is tried on held-out rows; unless said, as before."
 )
-@click.option("--groups", metavar="COLUMN", help="Rows with equal values there are held out together.")
-@click.option("--order", metavar="COLUMN|yes", help="Times, of which stretches are held out; yes: the order of rows.")
+@click.option(
+    "--groups", metavar="COLUMN", help="Rows with equal values there are held out together; unless said, as before."
+)
+@click.option(
+    "--order", metavar="COLUMN|yes|no", help="Times, of which stretches are held out; yes: the order of rows."
+)
 @_INSTEAD
 @reads_data
 def recalibrate(
-    model: str, data: Data, weights: str | None, effort: str, groups: str | None, order: str | None, output: str | None
+    model: str,
+    data: Data,
+    weights: str | None,
+    effort: str | None,
+    groups: str | None,
+    order: str | None,
+    output: str | None,
 ) -> None:
     """Fit the weights and corrections of a model anew on the rows of DATA, which may be old ones, new ones or both.
 
@@ -166,7 +176,7 @@ def recalibrate(
     with changing(output or model, model):
         known = load_model(model)
         with data.open("fitting weights", work=True) as source:
-            by = order == "yes" or order
+            by = {"yes": True, "no": False}.get(order or "", order)
             new = known.recalibrate(source, weights=weights, effort=effort, groups=groups, order=by)
         path = output or model
         say(save_model(new, path), error=path == "-")

@@ -128,8 +128,9 @@ def fit(
 
             looked = joined(source, read(unlabelled), target)
         looked = without_columns(looked, deciding)
+        read_as = choices.read(reading).beside(deciding)
         schema = choices.applied(
-            apart(schema_of(looked, schema_file, target, choices.read(reading), weights, receipts, True), deciding)
+            apart(schema_of(looked, schema_file, target, read_as, weights, receipts, True), deciding)
         )
     quiet = output == "-"
 

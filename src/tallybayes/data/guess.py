@@ -155,6 +155,11 @@ class Reading:
         """The same as arguments of a verb."""
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
+    def beside(self, names: Iterable[str | None]) -> Reading:
+        """The same for a table without some columns: that they are to be ignored need not be said of them."""
+        kinds = {name: kind for name, kind in self.kinds.items() if kind != "ignore" or name not in names}
+        return replace(self, kinds=kinds)
+
     @property
     def marks(self) -> tuple[str, ...]:
         """The texts that mean "missing" in every column."""

@@ -44,6 +44,8 @@ class Calibrated:
     origin:   rows and digest of the tally as it was before rows were added to it, so that forgetting just these is seen
               to undo it; empty once any other rows are forgotten, which a digest could give away
     given:    columns whose family or smoothing somebody chose, by name; those of the others were chosen by the rows
+    asked:    effort, groups and order of the fit, those that were given: who fits on other rows to judge this fit, and
+              `recalibrate`, hold rows out in the same way
 
     >>> rows = {"x": [i % 7 / 2 for i in range(90)], "y": ["low" if i % 7 + i % 3 < 4 else "high" for i in range(90)]}
     >>> found = tb.fit(rows, "y", effort="quick").settings.calibrated
@@ -61,6 +63,7 @@ class Calibrated:
     judged: int = 0
     origin: str = ""
     given: tuple[str, ...] = ()
+    asked: Mapping[str, str | bool] = field(default_factory=dict)
 
     @property
     def accuracy(self) -> float:

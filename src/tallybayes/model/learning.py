@@ -88,14 +88,15 @@ class Learning(Held):
         return self._changed(after, settings, self._after("forgotten", after))
 
     def recalibrate(
-        self, data: Any, y: Any = None, *, weights: Any = None, effort: str = "default", groups: str | None = None,
+        self, data: Any, y: Any = None, *, weights: Any = None, effort: str | None = None, groups: str | None = None,
         order: str | bool | None = None,
     ) -> Self:  # fmt: skip
         """The same counts under weights fitted anew on these rows, which may be old ones, new ones or both.
 
         Families, pairs and readings of text stay. Rows are scored by the other folds of the rows given, never by
         themselves; the fewer there are, the less their weights suit a model that has counted more. `effort`, `groups`
-        and `order` are as for `tallybayes.fit`.
+        and `order` are as for `tallybayes.fit`, and those of the fit before where they are left out; `order=False`
+        holds no stretches or groups out.
 
         >>> days = tb.datasets.tennis()
         >>> model = tb.textbook(days, "Play")

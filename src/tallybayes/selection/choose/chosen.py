@@ -152,9 +152,15 @@ def _chosen(
     fitted = Calibrated(
         taken, len(rows.labels), choice.losses, errors=choice.errors,
         note=_note(dealing.note, len(rows.labels), counted), figures=figures(choice, dealt_rows),
-        judged=int(choice.judged.sum()), given=_named(base),
+        judged=int(choice.judged.sum()), given=_named(base), asked=as_asked(effort, groups, order),
     )  # fmt: skip
     return with_all, replace(out, isotonic=curve, calibrated=fitted)
+
+
+def as_asked(effort: str, groups: str | None, order: str | bool | None) -> dict[str, str | bool]:
+    """What was asked for, as far as it is not the default."""
+    given = {"effort": None if effort == "default" else effort, "groups": groups, "order": order or None}
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def _named(settings: Settings) -> tuple[str, ...]:
@@ -298,10 +304,17 @@ def unfitted(settings: Settings) -> Settings:
 
 
 def recalibrated(
-    source: Source, schema: Schema, settings: Settings, *, effort: str = "default", groups: str | None = None,
+    source: Source, schema: Schema, settings: Settings, *, effort: str | None = None, groups: str | None = None,
     order: str | bool | None = None,
 ) -> Settings:  # fmt: skip
-    """Settings with weights and corrections fitted anew on some rows; the families, pairs and readings of text stay."""
+    """Settings with weights and corrections fitted anew on some rows; the families, pairs and readings of text stay.
+
+    Rows are held out as they were for the fit before, unless something else is asked for.
+    """
+    before: Mapping[str, Any] = {} if settings.calibrated is None else settings.calibrated.asked
+    effort = effort or str(before.get("effort", "default"))
+    if groups is None and order is None:
+        groups, order = before.get("groups"), before.get("order")
     look = first_look(source)
     free = unfitted(settings)
     labels = encode.labels(schema, look).codes

@@ -145,7 +145,7 @@ def fit(
     """
     check_effort(effort, calibrate, pairs)
     settings = None if settings is None else Settings.of(settings)
-    reading = Reading.of(missing, strict, date_format, fold, kinds)
+    reading = Reading.of(missing, strict, date_format, fold, kinds).beside([groups])
     name, y, schema = asked(target, y, schema, reading)
     column = weights if isinstance(weights, str) else None
     beside = None if isinstance(weights, str) else weights
@@ -170,7 +170,7 @@ def fit(
                 groups=groups, order=order, progress=False,
             )  # fmt: skip
 
-        what = FitAsked(name, schema, column, receipts, reading, settings, bool(choosing), groups, order)
+        what = FitAsked(name, schema, column, receipts, reading, settings, bool(choosing), effort, groups, order)
         with progress_line(progress) as tell:
             return fit_with_unlabelled(source, unlabelled, what, alone, tell)
     deciding = [groups] if groups is not None else []

@@ -29,7 +29,7 @@ from .. import splits
 from ..choose.fit import fit
 from ..folds import Folds, HeldOut, count_folds
 from ..leave_one_out import leave_one_out
-from ..parts import Plan, without_columns
+from ..parts import Plan, column_codes, times, without_columns
 from ..settings_at_once import spread
 from .evaluation import Evaluation
 from .refit import Fitter, Turn, explained, folds_said, learner_of, refit
@@ -113,13 +113,26 @@ def whole_fit(
 ) -> Fitter:  # fmt: skip
     """`tb.fit` as a function of training rows: with this schema, or inferring one that ignores what decides folds."""
 
+    beside = reading.beside(plan.columns)
+
     def fitted(rows: Source) -> Model:
+        held = _held_out(rows, plan)
         if schema is not None:
-            return fit(rows, schema=schema, settings=settings, effort=effort)
-        rest = without_columns(rows, plan.columns)
-        return fit(rest, target, weights=weights, settings=settings, effort=effort, **reading.options)
+            return fit(rows, schema=schema, settings=settings, effort=effort, **held)
+        rest = without_columns(rows, [name for name in plan.columns if name not in held.values()])
+        return fit(rest, target, weights=weights, settings=settings, effort=effort, **held, **beside.options)
 
     return fitted
+
+
+def _held_out(rows: Source, plan: Plan) -> dict[str, Any]:
+    """What the fit of some rows holds out together, as these folds do, unless all of the rows belong together."""
+    if plan.groups is not None:
+        return {"groups": plan.groups} if len(column_codes(rows, plan.groups, "holds the groups")[0]) > 1 else {}
+    if plan.order:
+        n = sum(batch.rows for batch in rows.batches())
+        return {"order": plan.order} if len(np.unique(times(rows, plan.order, n))) > 1 else {}
+    return {}
 
 
 def opened(
@@ -136,7 +149,7 @@ def opened(
     column = weights if isinstance(weights, str) else None
     source = open_source(data, y, weights=None if column else weights, target=target).repeatable()
     if schema is None:
-        schema = schema_of(without_columns(source, plan.columns), target, column, reading)
+        schema = schema_of(without_columns(source, plan.columns), target, column, reading.beside(plan.columns))
     elif column is not None:
         schema = schema.with_weights(column)
     for name in plan.columns:

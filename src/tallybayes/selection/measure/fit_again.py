@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ...base.canon import printable
 from ...base.errors import TallybayesWarning
 from ...data.schema import Schema
 from ...data.sources import Source
@@ -20,6 +21,7 @@ from ...model.model import Model
 from ..choose.fit import fit
 from ..choose.ladder import CORRECTIONS, TEMPERATURE
 from ..choose.text.words import CHARACTERS, PAIRS_OF_WORDS
+from ..parts import Plan
 
 
 def fit_again(model: Model) -> Callable[[Source], Model]:
@@ -34,6 +36,21 @@ def fit_again(model: Model) -> Callable[[Source], Model]:
             return fit(rows, schema=plain, settings=base, progress=False, **tried)
 
     return fitted
+
+
+def folds_as_asked(model: Model, folds: int, *, stratify: bool = False, seed: int = 0) -> Plan:
+    """Folds that part rows as the fit did: what was held out together, such as the visits of a patient, stays so."""
+    asked: Mapping[str, Any] = {} if model.settings.calibrated is None else model.settings.calibrated.asked
+    groups, order = asked.get("groups"), asked.get("order")
+    return Plan(folds, stratify and not (groups or order), groups, None, order, seed)
+
+
+def held_whole(model: Model) -> str:
+    """What such folds keep whole, as a sentence goes on about them; nothing where each row goes its own way."""
+    asked: Mapping[str, Any] = {} if model.settings.calibrated is None else model.settings.calibrated.asked
+    if "groups" in asked:
+        return f", groups of {printable(str(asked['groups']), 40)} whole"
+    return ", stretches whole" if "order" in asked else ""
 
 
 def _as_given(schema: Schema, pairs: Any) -> Schema:
@@ -53,6 +70,7 @@ def _tried(model: Model) -> dict[str, Any]:
     return {
         "calibrate": "isotonic" if settings.isotonic is not None else True if forms == (TEMPERATURE,) else form,
         "effort": "quick" if forms == (TEMPERATURE,) else "default",
+        **({} if calibrated is None else calibrated.asked),
         "pairs": "auto" if any(f.endswith(further) for f in forms) else False,
         "gaps": any(c.kind == "gap" for c in model.schema.counted),
     }

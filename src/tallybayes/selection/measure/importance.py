@@ -30,6 +30,7 @@ from ...model.model import Model
 from ...model.odds import class_counts, counted_cells
 from ...tally.overlap import ALL, NO_SIGN, NONE, SOME, overlap
 from ...tally.tally import Tally
+from .fit_again import held_whole
 from .left_out import Figure, LeftOut, bits_of, by_folds, fitted_to_rows, folds_for, pieces
 
 CHANCE, WITHOUT, UNUSED = "not beyond chance", "better without", "not used"
@@ -161,7 +162,7 @@ def importance(model: Model, data: Any = None, y: Any = None, *, weights: Any = 
         part = {3: "third", 5: "fifth"}.get(folds_for(model, sums.labelled), "tenth")
         by = "by a model fitted " if fitted_to_rows(model) else ""
         said = f"the {canon.many(sums.labelled, 'row')} that the model was counted from, each scored {by}without its "
-        said += f"{part} of them"
+        said += f"{part} of them{held_whole(model)}"
     elif trained in ("yes", "partly"):
         some = "from which" if trained == "yes" else "from some of which"
         said = f"{canon.many(sums.labelled, 'given row')}, {some} the model has learnt, which flatters"

@@ -28,8 +28,7 @@ from ...model.estimate import estimate
 from ...model.model import Model
 from ...tally.together import together
 from ..folds import Assign, count_folds
-from ..parts import Plan
-from .fit_again import fit_again
+from .fit_again import fit_again, folds_as_asked
 from .metrics import LEAST
 from .refit import Truth
 
@@ -265,7 +264,7 @@ def by_folds(own: LeftOut, source: Source, rows: int) -> Sums:
     """The sums over all labelled rows, each scored by a model that was made without its fold."""
     assert own.model.tally is not None
     schema = own.model.tally.schema
-    plan = Plan(folds_for(own.model, rows)).suited(source, schema)
+    plan = folds_as_asked(own.model, folds_for(own.model, rows)).suited(source, schema)
     assign, _ = plan.assign(source, schema.target, schema)
     models = _models_by_fold(own.model, source, schema, assign)
     numbers = {k: _numbers(m) for k, m in models.items()}

@@ -28,7 +28,7 @@ from ...tally.tally import Tally
 from ..folds import HeldOut, count_folds
 from ..leave_one_out import has_closed_forms, leave_one_out
 from ..measure.cross_validate import LEAVE_ONE_OUT
-from ..measure.fit_again import fit_again
+from ..measure.fit_again import fit_again, folds_as_asked, held_whole
 from ..measure.refit import Truth
 from ..parts import Plan
 
@@ -127,7 +127,7 @@ def _held_back(model: Model, source: Source, counted: Tally) -> PredictionSets:
 def _fitted_anew(model: Model, source: Source, folds: int, seed: int) -> PredictionSets:
     schema, fitted_to = model.schema, fit_again(model)
     truth = Truth.of(source, schema)
-    plan = Plan(min(folds, len(truth.rows)), stratify=True, seed=seed)
+    plan = folds_as_asked(model, min(folds, len(truth.rows)), stratify=True, seed=seed)
     fold = truth.folds(source, schema, plan.assign(source, schema.target, schema)[0])
     strange = np.zeros((len(fold), len(model.classes)))
     for k in np.unique(fold).tolist():
@@ -135,4 +135,7 @@ def _fitted_anew(model: Model, source: Source, folds: int, seed: int) -> Predict
         strange[fold == k] = strange_rows(fitted, truth.of_source(source, fold == k), model.classes)[0]
     number = {str(canon.text(c)): i for i, c in enumerate(model.classes)}
     labels = np.array([number[c] for c in truth.names], dtype=np.int64)[truth.labels]
-    return PredictionSets.of(model, strange, labels, f"each left out with one of {plan.folds} folds, fitted anew")
+    parts = len(np.unique(fold))
+    return PredictionSets.of(
+        model, strange, labels, f"each left out with one of {parts} folds{held_whole(model)}, fitted anew"
+    )

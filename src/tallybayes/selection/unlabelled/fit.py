@@ -36,6 +36,7 @@ from ...model.model import Model
 from ...model.provenance import History, names_of
 from ...tally.guard import refuse_empty
 from ...tally.tally import Tally, count_rows
+from ..choose.chosen import as_asked
 from ..choose.deal import dealt
 from ..measure import metrics
 from ..parts import apart
@@ -63,6 +64,7 @@ class FitAsked:
     reading: CellReading
     settings: Settings | None
     choosing: bool
+    effort: str
     groups: str | None
     order: str | bool | None
 
@@ -104,7 +106,10 @@ def fit_with_unlabelled(
     base = asked.settings or Settings()
     settings = _settings(schema, base, trial, reading, scored, rows.known.classes)
     note = f"{many(rows.unlabelled.rows, 'row')} without a label count at weight {reading.weight:g}: on {judged}"
-    settings = replace(settings if asked.choosing else base, calibrated=judged.calibrated(note))
+    settings = replace(
+        settings if asked.choosing else base,
+        calibrated=replace(judged.calibrated(note), asked=as_asked(asked.effort, asked.groups, asked.order)),
+    )
     return replace(tally.model(settings), history=History.begun(names))
 
 
