@@ -80,7 +80,9 @@ def test_weights_are_fitted_anew_as_they_were_fitted(rows: dict[str, Any], model
 
 def test_a_column_that_tells_only_who_it_is_is_worth_nothing(rows: dict[str, Any], model: tb.Model) -> None:
     """With visits of one patient on both sides habits would look as if they told the illness."""
-    found, parted = (m.importance(rows) for m in (model, tb.fit(rows, "ill", kinds={"patient": "ignore"})))
+    found, blind = model.importance(rows), tb.fit(rows, "ill", kinds={"patient": "ignore"})
+    with pytest.warns(tb.TallybayesWarning, match="rows that follow each other are alike.*groups="):
+        parted = blind.importance(rows)
     assert "groups of patient whole" in found.said_of
     fresh = visits(np.random.default_rng(4), 300, PATIENTS)
     honest = tb.evaluate(model, fresh)["log_loss"]
@@ -132,3 +134,21 @@ def test_a_column_of_groups_may_be_said_to_be_no_evidence(rows: dict[str, Any]) 
     assert schema["patient"].kind == "ignore"
     with pytest.raises(tb.SchemaError, match="no column 'nurse' to set"):
         tb.fit(rows, "ill", groups="patient", kinds={"nurse": "ignore"})
+
+
+@pytest.mark.parametrize("measured", ["cross_validate", "compare", "sets"])
+def test_folds_that_part_neighbours_who_are_alike_are_told_of(rows: dict[str, Any], measured: str) -> None:
+    free = {name: values for name, values in rows.items() if name != "patient"}
+    shuffled = np.random.default_rng(1).permutation(len(rows["ill"]))
+
+    def measure(data: dict[str, Any]) -> None:
+        if measured == "cross_validate":
+            tb.cross_validate(data, "ill", settings=tb.Settings(), folds=3)
+        elif measured == "compare":
+            tb.compare(data, "ill", settings={}, rivals=["majority class"], folds=2, memory=False)
+        else:
+            tb.prediction_sets(tb.textbook(data, "ill"), data)
+
+    with pytest.warns(tb.TallybayesWarning, match="folds part them, which flatters"):
+        measure(free)
+    measure({name: values[shuffled] for name, values in free.items()})  # any warning is an error

@@ -51,11 +51,16 @@ class LikeNeighbours:
         """Whether that is both more than chance explains and much."""
         return self.excess >= SHARE and self.z >= DEVIATIONS
 
-    def __str__(self) -> str:
+    @property
+    def says(self) -> str:
+        """The figures in words."""
         return (
-            f"rows that follow each other are alike: in {self.share:.0%} of {self.rows} rows the most similar row of "
-            f"the class stands beside them (by chance {self.chance:.0%}), so neighbours are held out together"
+            f"in {self.share:.0%} of {self.rows} rows the most similar row of the class stands beside them "
+            f"(by chance {self.chance:.0%})"
         )
+
+    def __str__(self) -> str:
+        return f"rows that follow each other are alike: {self.says}, so neighbours are held out together"
 
 
 def runs_test(rows: Labelled, hashes: Hashes) -> LikeNeighbours | None:

@@ -4,5 +4,5 @@ Begin with `saved` (`tb.evaluate`, `tb.compare_models`) and `cross_validate`, th
 is the one loop that fits anew for each fold, for cross-validation and for the rivals; `fit_again` fits as a model was
 fitted. `metrics` are plain functions of labels and probabilities (`tb.metrics`), `curves` their curves, `bootstrap`
 their intervals; `figure_curves` are figures against the number of rows or a setting. `importance` says what each column
-is worth, by what rows lose without it (`left_out`).
+is worth, by what rows lose without it (`left_out`); `neighbours` says where folds part rows that are alike.
 """

@@ -32,6 +32,7 @@ from ..leave_one_out import leave_one_out
 from ..parts import Plan, column_codes, times, without_columns
 from ..settings_at_once import spread
 from .evaluation import Evaluation
+from .neighbours import tell_of_neighbours
 from .refit import Fitter, Turn, explained, folds_said, learner_of, refit
 
 LEAVE_ONE_OUT = "leave-one-out"
@@ -93,6 +94,7 @@ def cross_validate(
     named = None if settings is None else _named(settings)  # refused before anything is read
     reading = Reading.of(missing, strict, date_format, fold, kinds)
     source, schema, given = opened(data, target, y, weights, plan, schema, reading)
+    tell_of_neighbours(source, schema, plan)
     if named is not None:
         named = {name: Settings.of(each, schema) for name, each in named.items()}
         if folds == LEAVE_ONE_OUT:

@@ -30,6 +30,7 @@ from ...tally.together import together
 from ..folds import Assign, count_folds
 from .fit_again import fit_again, folds_as_asked
 from .metrics import LEAST
+from .neighbours import tell_of_neighbours
 from .refit import Truth
 
 LEVEL = 0.95
@@ -265,6 +266,7 @@ def by_folds(own: LeftOut, source: Source, rows: int) -> Sums:
     assert own.model.tally is not None
     schema = own.model.tally.schema
     plan = folds_as_asked(own.model, folds_for(own.model, rows)).suited(source, schema)
+    tell_of_neighbours(source, schema, plan)
     assign, _ = plan.assign(source, schema.target, schema)
     models = _models_by_fold(own.model, source, schema, assign)
     numbers = {k: _numbers(m) for k, m in models.items()}

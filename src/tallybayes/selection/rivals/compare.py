@@ -21,6 +21,7 @@ from ...data.sources import Source
 from ...families.settings import Settings, SettingsLike
 from ..measure.cross_validate import opened, whole_fit
 from ..measure.evaluation import Evaluation
+from ..measure.neighbours import tell_of_neighbours
 from ..measure.refit import Learner, Truth, Turn, learner_of, refit
 from ..parts import Plan
 from .logistic_twin import LogisticTwin, twin_of
@@ -150,6 +151,7 @@ def compare(
     stated = None if settings is None else Settings.of(settings)
     reading = Reading.of(missing, strict, date_format, fold, kinds)
     source, schema, given = opened(data, target, y, weights, plan, schema, reading)
+    tell_of_neighbours(source, schema, plan)
     fitter = whole_fit(schema if given else None, schema.target, schema.weights, plan, stated, reading)
     bare = schema._with(columns=[c for c in schema.columns if c.of is None])  # two columns again are no evidence
     learners = {OURS: learner_of(fitter), **_learners(bare, rivals)}

@@ -29,6 +29,7 @@ from ..folds import HeldOut, count_folds
 from ..leave_one_out import has_closed_forms, leave_one_out
 from ..measure.cross_validate import LEAVE_ONE_OUT
 from ..measure.fit_again import fit_again, folds_as_asked, held_whole
+from ..measure.neighbours import tell_of_neighbours
 from ..measure.refit import Truth
 from ..parts import Plan
 
@@ -63,6 +64,7 @@ def prediction_sets(
     counted = Tally.of(schema, source)
     if model.tally is None or replace(counted, skipped=model.tally.skipped) != model.tally:
         return _held_back(model, source, counted)
+    tell_of_neighbours(source, schema, folds_as_asked(model, FOLDS))
     learnt = model.settings.calibrated is not None if relearn is None else relearn
     if learnt:
         if folds == LEAVE_ONE_OUT:
