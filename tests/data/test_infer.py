@@ -140,8 +140,7 @@ def test_dates_are_split() -> None:
     text = [d.isoformat() for d in day]
     schema = tb.infer({"day": day, "time": time, "text": text, "y": Y}, "y")
     assert schema.names == (
-        "day.days", "day.weekday", "day.month", "time.days", "time.weekday", "time.month", "time.hour",
-        "text.days", "text.weekday", "text.month",
+        "day.days", "day.weekday", "day.month", "time.days", "time.hour", "text.days", "text.weekday", "text.month",
     )  # fmt: skip
     tally = tb.count({"day": day, "time": time, "text": text, "y": Y}, schema)
     by_day = tally.columns["day.weekday"].sheets["values"]
@@ -150,6 +149,21 @@ def test_dates_are_split() -> None:
     assert tally.columns["day.days"] == tally.columns["text.days"]
     model = tally.model()
     assert np.isfinite(model.predict_proba({"day": day, "time": time, "text": text})).all()
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_a_part_of_a_date_that_is_the_same_in_every_row_is_left_out(missing: bool) -> None:
+    """It would say how the classes are shared out among the rows that have a date, which is no news."""
+    year = [dt.date(1990 + int(n), 1, 1) for n in RNG.integers(0, 20, N)]
+    monday = [dt.date(2024, 1, 1) + 7 * dt.timedelta(days=int(n)) for n in RNG.integers(0, 40, N)]
+    once = [dt.date(2024, 2, 29)] * N
+    if missing:
+        year[3] = monday[5] = once[7] = None
+    schema = tb.infer({"year": year, "monday": monday, "once": once, "y": Y}, "y")
+    assert schema.names == ("year.days", "year.weekday", "monday.days", "monday.month")
+    assert "the same month in every row" in schema["year.days"].reason
+    assert "the same weekday in every row" in schema["monday.days"].reason
+    assert schema["once"].kind == "ignore" and "the same in every row" in schema["once"].reason
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from .dates import date_part
 from .guess import Reading, Understood, is_number, no_text, understood
 from .kinds import KINDS, Reason
 from .look import Looked, Ordered, are_names, are_numbers, free_text, is_counted, look_alike, names, some_of
-from .schema import Column, date_columns
+from .schema import DATE_PARTS, Column, date_columns
 from .sources import Batch
 from .spelling import OddCells, Spelling, spelled
 from .values import Where, is_bytes, number
@@ -213,11 +213,14 @@ def _lists(name: str, raw: Any) -> Column:
 
 def _dates(name: str, raw: Any, marks: Sequence[str], what: str) -> list[Column]:
     where = Where(name, 0)
-    hours = date_part(raw, "hour", where, marks)
-    has_hours = len(set(hours.indices.drop_null().to_pylist())) > 1
     days = number(date_part(raw, "days", where, marks), where)
-    out = date_columns(name, hour=has_hours, reason=f"{what}, split into parts")
-    cells = Cells.fitted(days[~np.isnan(days)])
+    cells = Cells.fitted(there := days[~np.isnan(days)])
+    if len(there) and (there == there[0]).all():
+        return [Column(name, "ignore", reason=f"{what}, the same in every row")]
+    each = {part: date_part(raw, part, where, marks) for part in DATE_PARTS if part != "days"}
+    same = [part for part, found in each.items() if len(pc.unique(found.indices.drop_null())) < 2]
+    told = "".join(f"; the same {part} in every row" for part in same if part != "hour")
+    out = date_columns(name, without=same, reason=f"{what}, split into parts{told}")
     return [Column(**{**vars(c), "cells": cells}) if c.part == "days" else c for c in out]
 
 

@@ -10,7 +10,7 @@ import json
 import os
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar
@@ -154,9 +154,9 @@ def column_of(side: PairColumn) -> Column:
     return Column(side.source, side.kind, part=side.part, missing=side.missing, spelling=side.spelling)
 
 
-def date_columns(name: str, *, hour: bool = True, source: str | None = None, **more: Any) -> list[Column]:
+def date_columns(name: str, *, without: Collection[str] = (), source: str | None = None, **more: Any) -> list[Column]:
     """The columns that a date or time is counted as: a number of days, and weekday, month and hour."""
-    parts = [p for p in DATE_PARTS if hour or p != "hour"]
+    parts = [p for p in DATE_PARTS if p not in without]
     more["source"] = name if source is None else source
     return [Column(f"{name}.{p}", DATE_PARTS[p], part=p, **more) for p in parts]
 
