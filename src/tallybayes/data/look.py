@@ -27,6 +27,8 @@ from .values import Where, category, is_text, number
 
 SOME = 1_000  # values looked at
 _RARE = 0.2  # of the rows of another label: so much rarer, it may be a slip
+_FEWEST_GAPS = 3  # rows, and
+_SHARE_OF_GAPS = 0.01  # of all rows: where fewer have no value, that is not counted
 NAME_CHARACTERS = (1, 4)
 # one to three words of letters, joined as names are: Anne-Marie, O'Neill, St. John, Smith, Jo
 _NAME = re.compile(r"[^\W\d_]+([ '’.,\-]{1,2}[^\W\d_]+){0,2}\.?")
@@ -243,6 +245,11 @@ def _left_out_accuracy(table: Ints) -> float:
     others = np.where(table == best, np.where(np.sum(table == best, axis=1, keepdims=True) > 1, best, second), best)
     right = (table - 1 > 0) & (table - 1 >= others)
     return float(np.sum(np.where(right, table, 0)) / np.sum(table))
+
+
+def gaps_may_tell(missing: int, rows: int) -> bool:
+    """Whether so many rows have no value, and so many have one, that this itself may be evidence."""
+    return min(missing, rows - missing) >= max(_FEWEST_GAPS, _SHARE_OF_GAPS * rows)
 
 
 def is_counted(value: Any) -> bool:

@@ -21,7 +21,18 @@ from .blocks import Codes
 from .dates import date_part
 from .guess import Reading, Understood, is_number, no_text, understood
 from .kinds import KINDS, Reason
-from .look import Looked, Ordered, are_names, are_numbers, free_text, is_counted, look_alike, names, some_of
+from .look import (
+    Looked,
+    Ordered,
+    are_names,
+    are_numbers,
+    free_text,
+    gaps_may_tell,
+    is_counted,
+    look_alike,
+    names,
+    some_of,
+)
 from .schema import DATE_PARTS, Column, date_columns
 from .sources import Batch
 from .spelling import OddCells, Spelling, spelled
@@ -236,8 +247,7 @@ def _numbers(
     whole = bool(np.all(there == np.rint(there)))
     low, high = (end_text(float(v)) for v in (there[0], there[-1]))
     if distinct == 1:
-        same = Reason(f"the same number, {low}, in every row", "the same number in every row")
-        return Column(name, "ignore", reason=same)
+        return _one_value(name, "number", low, x.absent, rows, missing)
     span = float(there[-1]) - float(there[0])
     if whole and distinct == rows >= FEW_ROWS and (span < 2 * rows or _ID_NAME.search(name)):
         return Column(name, "ignore", reason=f"an id: a whole number of its own in each of {rows} rows")
@@ -266,6 +276,18 @@ def _far_nines(there: Floats) -> Any:
     return ""
 
 
+def _one_value(
+    name: str, what: str, only: str, gone: int, rows: int, missing: tuple[str, ...] = ()
+) -> Column:  # fmt: skip
+    """A column of one value says nothing, unless enough rows have none: ticks, flags, a date that most lack."""
+    if gaps_may_tell(gone, rows):
+        told = Reason(f"the same {what}, {only}, or none", f"the same {what} or none")
+        share = f"; missing in {canon.share_of(gone, rows)}"
+        return Column(name, "category", missing=missing, reason=told + share)
+    where = "in every row that has one" if gone else "in every row"
+    return Column(name, "ignore", reason=Reason(f"the same {what}, {only}, {where}", f"the same {what} {where}"))
+
+
 def _category(name: str, codes: Codes, what: str, declared: bool = False) -> Column:
     there = codes.codes[codes.codes >= 0]
     count = np.bincount(there, minlength=len(codes.slots))
@@ -274,8 +296,7 @@ def _category(name: str, codes: Codes, what: str, declared: bool = False) -> Col
         return Column(name, "ignore", reason="missing in every row")
     if distinct == 1:
         only = codes.slots[int(np.argmax(count))][:40]
-        told = Reason(f"the same value, {only!r}, in every row", "the same value in every row")
-        return Column(name, "ignore", reason=told)
+        return _one_value(name, "value", repr(only), codes.rows - len(there), codes.rows)
     alone = int(np.count_nonzero(count == 1))
     if not declared and len(there) >= FEW_ROWS and alone > 0.5 * len(there):
         some = some_of(codes.slots)

@@ -18,6 +18,7 @@ from ...data.blocks import Block, Codes, Numbers
 from ...data.encode import Labelled
 from ...data.files.file import size_of
 from ...data.infer import first_look
+from ...data.look import gaps_may_tell
 from ...data.pairs import PairColumn
 from ...data.schema import Column, Schema
 from ...data.sources import Batch, Source, open_source
@@ -51,8 +52,6 @@ _ENOUGH = 20_000  # rows are always looked at
 _ARRAYS = 12  # of rows × classes that a fit holds at a time
 _LEAST_PART = -60.0  # nats below the best class: a held-out value that a class cannot have is strong, not infinite
 _MEMORY = 1 << 30  # bytes beyond the data, unless TALLYBAYES_MEMORY says otherwise
-_FEWEST_GAPS = 3  # rows, and
-_SHARE_OF_GAPS = 0.01  # of all rows: where fewer have no value, that is not counted
 _SMALL = 2_000  # rows, below which ten folds leave more of them to count by
 Pairs = bool | str | Sequence[tuple[str, str]]
 _PAIRS_HINT = "take 'auto', True, False, or a list of two different columns each: [('sex', 'class')]."
@@ -203,7 +202,10 @@ class LookColumns:
         self.folds: Folds | None = None  # of the columns that are asked
         rest: list[Column] = []
         for column in schema.counted:
-            plain = self._plain(column, rows.blocks[column.name])
+            block = rows.blocks[column.name]
+            if isinstance(block, Codes) and len(np.unique(block.codes[block.codes >= 0])) < 2:
+                continue  # of one value: whether there is one is asked by a column of its own
+            plain = self._plain(column, block)
             if plain is not None:
                 self.coded[column.name] = plain
             elif any(name in look for name in column.inputs):
@@ -349,7 +351,7 @@ def with_gaps(schema: Schema, rows: Labelled) -> Schema:
         there = rows.blocks[column.name].present()
         missing = len(there) - int(np.count_nonzero(there))
         pattern = np.packbits(there).tobytes()
-        if min(missing, len(there) - missing) < max(_FEWEST_GAPS, _SHARE_OF_GAPS * len(there)) or pattern in known:
+        if not gaps_may_tell(missing, len(there)) or pattern in known:
             continue
         known |= {column.reads, pattern}
         side = PairColumn(column.reads, column.kind, column.part, tuple(column.missing), spelling=column.spelling)
