@@ -21,7 +21,8 @@ from by_hand import proba_by_hand
 from command_line import run
 
 import tallybayes as tb
-from tallybayes.data.spelling import MARKS, OddCells, _Cells, spelled
+from tallybayes.data.marks import MARKS
+from tallybayes.data.spelling import OddCells, _Cells, spelled
 from tallybayes.data.values import Where
 from tallybayes.store.sealed import seal
 

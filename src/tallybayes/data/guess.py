@@ -19,9 +19,11 @@ import pyarrow.compute as pc
 
 from ..base.arrow import utf8
 from ..base.errors import DataError, SettingsError, excerpt, unknown, warn
+from .clock import hours_of
 from .kinds import KINDS
+from .marks import is_mark, marks_among
 from .sources import Batch
-from .spelling import SIGNS, Spelling, are_few, is_mark, marks_among
+from .spelling import SIGNS, Spelling, are_few
 from .thousands import doubt_of, in_thousands
 from .values import is_text
 
@@ -221,6 +223,8 @@ def understood(
         if found and len(values) <= _FEW_NUMBERS:
             return None
         return _with_odd(False, None, found, cells) if found or loose or len(values) > _SOME_NUMBERS else None
+    if (found := cells.without_odd(_reads(hours_of))) is not None:
+        return None if found and len(values) <= _FEW_NUMBERS else _with_odd(False, Spelling(clock=True), found, cells)
     return _amounts(name, cells, commas) or _other_dates(name, cells)
 
 

@@ -18,10 +18,11 @@ from .batch import one_batch
 from .blocks import Codes
 from .guess import Reading, typed
 from .look import gives_away, look_alike, read_ahead
+from .marks import MARKS, is_mark, marks_among
 from .propose import FEW_ROWS, Proposals
 from .schema import Column, Schema
 from .sources import HIDDEN, LABELS, MATRIX, Batch, Source, on_engine, open_source
-from .spelling import MARKS, OddCells, Spelling, are_few, is_mark, marks_among
+from .spelling import OddCells, Spelling, are_few
 from .thousands import with_commas, with_doubt
 from .values import Where, number
 

@@ -45,7 +45,6 @@ _NUMERIC = " +-.0123456789"  # how numbers begin
 _MANY_VALUES, _MOSTLY = 30, 0.5  # values of a column that is said to be numbers for the most part, and what part
 _HEAD = 100  # values that tell whether all are objects without a text
 _ADDRESS = re.compile(r"<.+ object at 0x[0-9a-fA-F]+>")  # as Python writes them
-_CLOCK = re.compile(r"\s*[+-]?(\d+ days?,? )?\d{1,3}:[0-5]\d(:[0-5]\d(\.\d+)?)?( ?[AaPp]\.?[Mm]\.?)?\s*")
 _ID_NAME = re.compile(r"(^|[_\W])(id|uuid|guid|key|index|idx|rowid|row)$|Id$|ID$", re.ASCII)
 
 
@@ -301,9 +300,6 @@ def _category(name: str, codes: Codes, what: str, declared: bool = False) -> Col
     if not declared and len(there) >= FEW_ROWS and alone > 0.5 * len(there):
         some = some_of(codes.slots)
         own = f"{alone} of {len(there)} rows have a value of their own"
-        if all(map(_CLOCK.fullmatch, some)):
-            clock = f"times of day or durations, which are not read as numbers: {own}; their hours would tell"
-            return Column(name, "ignore", reason=clock)
         words = float(np.mean([len(text.split()) for text in some]))
         if words >= 3:
             return free_text(name, some, words)

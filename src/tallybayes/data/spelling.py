@@ -26,6 +26,8 @@ from ..base.errors import DataError, SchemaError, warn
 from ..base.times import DAY
 from .batch import Batch, Source
 from .blocks import Codes
+from .clock import hours_of, in_hours, is_clock, is_time
+from .marks import is_mark
 from .values import Where, is_bytes, is_text, without
 
 SIGNS = ("$", "€", "£", "¥", "₹", "%")  # that may stand before or after an amount
@@ -39,43 +41,6 @@ _WORDS = 3
 _PLACES = 3  # that are told
 _LONGEST_FORMAT = 100  # of dates
 _KEPT = 1_000  # different odd cells that are told apart
-
-MARKS = (
-    *("?", "NA", "N/A", "#N/A", "na", "n/a", "#NA", "NaN", "nan", "null", "NULL", "Null", "None"),
-    *("-", "--", "."),
-)  # what people write for a value that is not there
-_SPACE = " \t\n\r\x0b\x0c\u00a0\u202f\u3000"  # that may stand around a mark
-_BLANK_OR_MARK = frozenset((*MARKS, ""))
-
-
-def is_mark(text: str) -> bool:
-    """Whether a text is one of the usual marks for a missing value, or nothing but blanks.
-
-    >>> is_mark("#N/A"), is_mark("  "), is_mark(" NA"), is_mark("unknown"), is_mark("0")
-    (True, True, True, False, False)
-    """
-    return text.strip(_SPACE) in _BLANK_OR_MARK
-
-
-def marks_among(values: Sequence[str], *, category: bool = False) -> tuple[str, ...]:
-    """Those of a column's values that are marks; in a category not where fewer than two others would be left.
-
-    A minus beside a plus is a value, too.
-
-    >>> marks_among(["red", "NA", "blue"], category=True), marks_among(["+", "-", "±"], category=True)
-    (('NA',), ())
-    """
-    edges = "\0" + "\0".join(values) + "\0"
-    if any(f"{blank}\0" in edges or f"\0{blank}" in edges for blank in _SPACE):
-        found = tuple(v for v in values if is_mark(v))
-    else:
-        found = tuple(sorted(_BLANK_OR_MARK.intersection(values)))
-    if category and found:
-        if "+" in values:
-            found = tuple(v for v in found if v.strip(_SPACE) != "-")
-        if len(values) - len(found) < 2:
-            return ()
-    return found
 
 
 def are_few(odd: int, cells: int, different: int) -> bool:
@@ -104,6 +69,7 @@ class Spelling:
     date: str = ""  # as `datetime.strptime` has it, "%d.%m.%Y"; empty: as ISO 8601
     fold: bool = False  # a category: letter case and blanks around and between words make no difference
     odd: bool = False  # a cell that cannot be read is missing; else it is refused
+    clock: bool = False  # times of day and durations, 14:30 or "1 day, 2:00:00", as hours
 
     def __post_init__(self) -> None:
         if (
@@ -117,7 +83,7 @@ class Spelling:
                 hint="decimal is '.' or ',', thousands another of ',', '.', ' ', \"'\" or '', unit one of "
                 + ", ".join(SIGNS) + ".",
             )  # fmt: skip
-        for what in ("fold", "odd"):
+        for what in ("fold", "odd", "clock"):
             if getattr(self, what) in (0, 1):  # as another program may write it; its type tells what else it is not
                 object.__setattr__(self, what, bool(getattr(self, what)))
         if not isinstance(self.date, str) or (self.date and not _can_be_read(self.date)):
@@ -140,6 +106,8 @@ class Spelling:
 
     def number(self, text: str) -> float:
         """The number that a text spells; ValueError if it is none."""
+        if self.clock:
+            return hours_of(text)
         if self.decimal == "." and not self.thousands and not self.unit:
             return canon.number(text)
         if not pattern(self).fullmatch(text):
@@ -162,6 +130,8 @@ class Spelling:
             told.append("a decimal comma")
         if self.date:
             told.append(f"dates written as {self.date}")
+        if self.clock:
+            told.append("times in hours")
         return ", ".join(told)
 
 
@@ -224,7 +194,7 @@ def spelled(
         raw = array(texts(raw), pa.string())
     if isinstance(raw, pa.Array):
         if not is_text(raw.type):
-            return raw
+            return in_hours(raw) if spelling.clock and is_clock(raw.type) else raw
         raw = without(raw, missing)
         if (quick := _quickly(raw, spelling, dates)) is not None:
             if told is not None:
@@ -277,7 +247,7 @@ class _Cells:
         text = canon.text(value) if canon.is_one(value) else canon.printable(repr(value))
         if text is None or text in self.missing:
             return None
-        written = isinstance(value, (str, bytes, bytearray, memoryview))
+        written = isinstance(value, (str, bytes, bytearray, memoryview)) or (self.spelling.clock and is_time(value))
         try:
             if self.dates:
                 found = self.spelling.instant(text) if written else canon.instant(value)
@@ -295,6 +265,8 @@ def _quickly(raw: Any, spelling: Spelling, dates: bool) -> Any:
     try:
         if dates:
             return None if spelling.date else raw.cast(pa.timestamp("us"))
+        if spelling.clock:
+            return in_hours(raw)
         if spelling.decimal != "." or spelling.thousands or spelling.unit:
             fits = pc.match_substring_regex(raw, f"^(?:{pattern(spelling).pattern})$")
             if not pc.all(fits, min_count=0).as_py() or _has_newline(raw):
@@ -302,7 +274,7 @@ def _quickly(raw: Any, spelling: Spelling, dates: bool) -> Any:
             raw = pc.replace_substring_regex(raw, _without(spelling).pattern, "")
             raw = pc.replace_substring(raw, spelling.decimal, ".")
         out = raw.cast(pa.float64())
-    except pa.ArrowInvalid:
+    except (pa.ArrowInvalid, ValueError):
         return None
     return out if pc.all(pc.is_finite(out), min_count=0).as_py() else None
 

@@ -123,6 +123,12 @@ class AskField:
         return value if math.isfinite(value) else None
 
     @property
+    def clock(self) -> bool:
+        """Whether times may be entered, which are read as hours."""
+        spelling = self.column.spelling if self.columns else None
+        return spelling is not None and spelling.clock
+
+    @property
     def slider(self) -> Slider | None:
         """The slider of a number."""
         cells = self.column.cells if self.kind == "number" else None

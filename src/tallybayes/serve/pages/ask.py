@@ -247,7 +247,8 @@ def _field(i: int, field: AskField, given: str, remark: str) -> Safe:
 
 def _control(i: int, field: AskField, name: str, given: str, about: dict[str, Any]) -> Safe:
     if field.kind in ("number", WEIGHT):
-        box = tag("input", value=given, inputmode="decimal", placeholder="missing", **about)
+        keys = "text" if field.clock else "decimal"  # a phone's keys for numbers have no colon
+        box = tag("input", value=given, inputmode=keys, placeholder="missing", **about)
         slider = field.slider
         if slider is None:
             return box

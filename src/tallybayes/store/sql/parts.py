@@ -101,6 +101,8 @@ def _part_of(
             raise _cannot(column, "a category whose values are spelled in several ways", _ELSEWHERE)
         if read.spelling is not None and read.spelling.date:
             raise _cannot(column, f"a date written as {read.spelling.date}", _ELSEWHERE)
+        if read.spelling is not None and read.spelling.clock:
+            raise _cannot(column, "a time that is read as hours", f"{_PREDICT}; or store hours as numbers.")
     if isinstance(form, forms.PairForm) and column.of is not None:
         return _pair(d, column, form, marks)
     if column.kind == "gap" and isinstance(form, forms.TableForm):
