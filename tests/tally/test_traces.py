@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import tallybayes as tb
+from tallybayes.data.pairs import stretch_names
 from tallybayes.tally.table import table_of
 from tallybayes.tally.traces import REASON
 
@@ -257,6 +258,67 @@ def test_corrections_lose_the_cells_that_only_forgotten_rows_had() -> None:
             rest.predict_proba(old),
             (model.tally - tb.count(some(PAIRS, [12]), PAIRED)).model(settings).predict_proba(old),
         )
+
+
+def surface(n: int, seed: int) -> dict[str, Any]:
+    """A category and a number that say nothing alone, and twelve rows of one more value, near each other."""
+    rng = np.random.default_rng(seed)
+    kind, x = rng.choice(["p", "q", "r"], n).astype(object), rng.normal(size=n)
+    kind[:12], x[:12] = "Zyx", rng.normal(0.3, 0.05, 12)
+    turned = np.select([kind == "p", kind == "q"], [2.0, -2.0], 1.0)
+    return {"kind": kind, "x": x, "y": np.where(rng.random(n) < 1 / (1 + np.exp(-2 * x * turned)), "u", "v")}
+
+
+def test_a_value_goes_from_cells_of_a_pair_that_no_row_had() -> None:
+    """What a broad cell says of a value is written down for all of its cells, those without a row among them."""
+    table = surface(1_500, 0)
+    model = tb.fit(table, target="y")
+    assert model.tally is not None
+    (pair,) = [c.name for c in model.schema.counted if c.kind == "pair"]
+    cells, counted = model.settings.corrections[pair].cells, model.tally.columns[pair].sheets["values"].slot_names
+    assert any("Zyx" in c for c in {*cells} - {*counted})
+    rest = model.forget({k: v[:12] for k, v in table.items()})
+    one_by_one = model
+    for i in range(12):
+        one_by_one = one_by_one.forget({k: v[i] for k, v in table.items()})
+    for left in (rest, one_by_one):
+        assert left.settings.corrections[pair].cells == tuple(c for c in cells if "Zyx" not in c)
+        assert "Zyx" not in str(left.settings)
+
+
+def test_the_surface_of_a_pair_stays_whole_when_rows_go() -> None:
+    """A fine cell has few rows: without the last of them it still says what was fitted, and its name is of cuts."""
+    table = surface(1_500, 0)
+    model, rng = tb.fit(table, target="y"), np.random.default_rng(1)
+    (pair,) = [c.name for c in model.schema.counted if c.kind == "pair"]
+    some_rows = np.flatnonzero((rng.random(1_500) < 0.95) & (np.arange(1_500) >= 12))
+    rest = model.forget({k: v[some_rows] for k, v in table.items()})
+    assert model.tally is not None and rest.tally is not None
+    before, after = (m.tally.columns[pair].sheets["values"].slot_names for m in (model, rest))
+    assert {*before} - {*after}
+    assert rest.settings.corrections[pair] == model.settings.corrections[pair]
+
+
+def test_a_copy_says_of_cells_with_few_rows_what_their_broad_cell_does() -> None:
+    table, fresh = surface(1_500, 0), surface(4_000, 1)
+    model = tb.fit(table, target="y")
+    (pair,) = [c.name for c in model.schema.counted if c.kind == "pair"]
+    own, alone = (tb.evaluate(m, fresh)["log_loss"] for m in (model, tb.fit(table, target="y", pairs=False)))
+    copy = model.share(at_least=20).model  # of at most 20 rows in most cells
+    assert tb.evaluate(copy, fresh)["log_loss"] < own + 0.1 * (alone - own)
+    assert "Zyx" not in str(copy.settings)
+    assert model.tally is not None
+    sheet, whole = model.tally.columns[pair].sheets["values"], model.settings.corrections[pair]
+    rows = dict(zip(sheet.slot_names, sheet.by_slot("n").tolist(), strict=True))
+    was, found = (dict(zip(c.cells, c.added.tolist(), strict=True)) for c in (whole, copy.settings.corrections[pair]))
+    stretches = stretch_names(model.schema[pair].of[1].cuts)  # type: ignore[index]
+    for first in range(0, len(stretches), 4):
+        broad = [json.dumps(["p", s], ensure_ascii=False) for s in stretches[first : first + 4]]
+        by = [rows.get(c, 0.0) for c in broad]
+        mean = np.average([was[c] for c in broad], axis=0, weights=by)
+        for cell, count in zip(broad, by, strict=True):
+            np.testing.assert_allclose(found[cell], was[cell] if count >= 20 else mean, atol=1e-5)
+    assert min(by) < 20
 
 
 def test_a_class_goes_with_its_last_row() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.arrays import Floats
+from ..base.arrays import Floats, Ints
 from ..base.canon import number_text
 from ..base.errors import SchemaError
 from ..base.records import Record
@@ -19,6 +19,7 @@ from .blocks import Codes, Numbers
 from .kinds import KINDS, check_part
 from .spelling import Spelling
 
+BROAD = 8  # stretches a side of the smooth surface that is corrected beneath the cells of a pair
 _LIKE = ("category", "number")
 
 
@@ -69,6 +70,16 @@ class PairColumn(Record):
     def from_dict(cls, given: Mapping[str, Any]) -> PairColumn:
         """The inverse of `to_dict`."""
         return cls(**{**given, "spelling": Spelling(**given["spelling"])} if given.get("spelling") else given)
+
+    @property
+    def ordered(self) -> bool:
+        """Whether its cells lie along a line: the stretches of a number, or groups of values by what they say."""
+        return bool(self.cuts or self.groups)
+
+    @property
+    def cells(self) -> list[str]:
+        """What the cells along its line are called; none where each value is one."""
+        return stretch_names(self.cuts) if self.cuts else group_names(self.groups)
 
     @cached_property
     def group_of(self) -> dict[str, str]:
@@ -140,6 +151,11 @@ def stretch_names(cuts: Any) -> list[str]:
 def between_names(cuts: Sequence[str]) -> list[str]:
     """The same of cuts as they are written."""
     return [f"< {cuts[0]}", *(f"{a} to {b}" for a, b in pairwise(cuts)), f"≥ {cuts[-1]}"] if cuts else ["any"]
+
+
+def broad_stretches(size: int, most: int = BROAD) -> Ints:
+    """The broad stretch of each of so many stretches along a line."""
+    return np.arange(size) * min(most, size) // max(size, 1)
 
 
 def coarse_cuts(values: Floats, most: int) -> tuple[float, ...]:

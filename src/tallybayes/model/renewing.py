@@ -6,13 +6,14 @@ value that only a forgotten row had, a cut gives it away.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from ..base import canon
 from ..base.arrays import Floats
+from ..data.pairs import PairColumn, broad_stretches, group_names, pair_values
 from ..exact.cells import Cells
 from ..exact.sheet import Sheet
 from ..families.calibration import Correction
@@ -30,6 +31,8 @@ def known_slots(settings: Settings, tally: Tally) -> dict[str, Collection[str]]:
     for name, correction in settings.corrections.items():
         occupied = _Occupied.of(tally, name) if correction.cuts else None
         out[name] = correction.cells if occupied is None else occupied.beside(correction.cuts)
+        if name in tally.columns and tally.schema[name].of is not None:  # a value may have cells that no row has
+            out[name] = {*correction.cells} | _slots(tally, name)
     return out
 
 
@@ -110,22 +113,44 @@ def without_classes(settings: Settings, before: Tally, after: Tally) -> Settings
 
 
 def _of_slots(name: str, correction: Correction, before: Tally, after: Tally, copied: bool) -> Correction:
-    """The correction without cells that have lost their last row, the others called as their slots are called now."""
+    """The correction without cells that have lost their last row, the others called as their slots are called now.
+
+    A cell on the line of a number or of groups is called by cuts that stay, and says what its neighbours say, too; it
+    goes with a value that only the forgotten rows had, whether a row was in it or not.
+    """
     if not correction.cells or name not in after.columns:
         return correction
     old, new = before.schema[name].of, after.schema[name].of
-    there, cells = _slots(after, name), list(correction.cells)
-    regrouped = old is not None and new is not None and old != new
-    if old is not None and new is not None and regrouped:
-        cells = list(map(new_slot(old, new), cells))
-    if regrouped or copied:
+    had, there, cells = _slots(before, name), _slots(after, name), list(correction.cells)
+    if old is not None and new is not None and old != new:
+        rename = new_slot(old, new)
+        had, cells = set(map(rename, had)), list(map(rename, cells))
+    if old is not None and new is not None and any(side.ordered for side in old):
+        gone = [_lost_values(*sides, side, had, there, copied) for side, sides in enumerate(zip(old, new, strict=True))]
+        kept = [i for i, (u, v) in enumerate(map(pair_values, cells)) if not (gone[0](u) or gone[1](v))]
+    elif copied or cells != [*correction.cells]:
         kept = [i for i, slot in enumerate(cells) if slot in there]
     else:
-        gone = _slots(before, name) - there
-        kept = [i for i, slot in enumerate(cells) if slot not in gone]
+        kept = [i for i, slot in enumerate(cells) if slot not in had - there]
     if kept == [*range(len(cells))] and cells == [*correction.cells]:
         return correction
     return replace(correction, cells=tuple(cells[i] for i in kept), added=correction.added[kept])
+
+
+def _lost_values(
+    old: PairColumn, new: PairColumn, side: int, had: set[str], there: set[str], copied: bool
+) -> Callable[[str], bool]:
+    """Whether a value of one side of a pair is none any more: no stretch ever is, a group that has lost all values."""
+    if old.cuts:
+        return lambda value: False
+    if old.groups:
+        groups = {*group_names(new.groups)}
+        return lambda value: value not in groups
+    left = {pair_values(slot)[side] for slot in there}
+    if copied:
+        return lambda value: value not in left
+    lost = {pair_values(slot)[side] for slot in had} - left
+    return lambda value: value in lost
 
 
 def _slots(tally: Tally, name: str) -> set[str]:
@@ -212,11 +237,14 @@ def _of_stretches(name: str, correction: Correction, before: Tally, after: Tally
 def with_wide_stretches(settings: Settings, before: Tally, after: Tally) -> Settings:
     """The settings of a copy for others, in which the stretches of corrections have at least as many rows as slots.
 
+    A cell of a pair with fewer says what its broad cell says on average.
+
     Where a cell beside a cut is not in the copy, the cut goes to the edge of a general cell, which is nobody's value.
     """
     out = dict(settings.corrections)
     for name, correction in settings.corrections.items():
         if not correction.cuts:
+            out[name] = _in_broad_cells(name, correction, before, after.least_rows)
             continue
         old, new, cells = _Occupied.of(before, name), _Occupied.of(after, name), before.schema[name].cells
         rows = np.zeros(len(correction.cuts) + 1) if old is None else old.by_stretch(correction.cuts)
@@ -227,6 +255,29 @@ def with_wide_stretches(settings: Settings, before: Tally, after: Tally) -> Sett
             placed = [new.between(c) if old.neighbours(c) == new.neighbours(c) else edge for c, edge in each]
         out[name] = _joined(correction, rows, placed, after.least_rows)
     return replace(settings, corrections=out)
+
+
+def _in_broad_cells(name: str, correction: Correction, tally: Tally, least: int) -> Correction:
+    """The correction of a pair on a line, in which cells of fewer rows add what their broad cell does on average.
+
+    They go where that has too few rows as well.
+    """
+    sides = tally.schema[name].of if name in tally.columns else None
+    if sides is None or not correction.cells or not any(side.ordered for side in sides):
+        return correction
+    places = [dict(zip(s.cells, broad_stretches(len(s.cells)).tolist(), strict=True)) for s in sides]
+    broad = [tuple(p.get(v, v) for p, v in zip(places, pair_values(c), strict=True)) for c in correction.cells]
+    number = {cell: i for i, cell in enumerate(dict.fromkeys(broad))}
+    at = np.array([number[cell] for cell in broad])
+    sheet = tally.columns[name].sheets.get("values")
+    counted = {} if sheet is None else dict(zip(sheet.slot_names, sheet.by_slot("n").tolist(), strict=True))
+    rows = np.array([counted.get(cell, 0.0) for cell in correction.cells])
+    total, sums = np.bincount(at, rows, len(number)), np.zeros((len(number), correction.added.shape[1]))
+    np.add.at(sums, at, correction.added * rows[:, None])
+    few, enough = rows < least, total >= least
+    added = np.where(few[:, None], (sums / np.maximum(total, 1.0)[:, None])[at], correction.added)
+    kept = np.flatnonzero(~few | enough[at]).tolist()
+    return replace(correction, cells=tuple(correction.cells[i] for i in kept), added=added[kept])
 
 
 def _joined(correction: Correction, rows: Floats, cuts: Sequence[float | None], least: int) -> Correction:

@@ -29,7 +29,7 @@ from ...base.arrays import Bools, Floats, Ints, log_ratio_sum
 from ...base.errors import SettingsError, warn
 from ...data import encode
 from ...data.blocks import Block, Codes, Numbers
-from ...data.pairs import PairColumn, coarse_cuts, coded, group_names, pair_slot, stretch_names
+from ...data.pairs import BROAD, PairColumn, broad_stretches, coarse_cuts, coded, group_names, pair_slot, stretch_names
 from ...data.schema import Column, Schema
 from ...data.sources import Batch
 from ...exact.kernels import gate
@@ -43,7 +43,6 @@ from .values import back_off, stretches
 MOST_COLUMNS = 80  # that are paired with each other: those that say most by themselves
 MOST_PAIRS = 30
 STRETCHES = 32  # of a number, or of groups
-BROAD = 8  # of its smooth surface
 _MANY = 32  # classes: of more there is the surface alone, since fine cells would be too many numbers
 MOST_VALUES = 32  # of a category; more of them are put into groups,
 _MOST_GROUPED = 2_000  # or, where there are more than this, the most frequent take part
@@ -185,7 +184,7 @@ class ColumnPair:
         codes = self.codes()
         rows = np.bincount(codes, minlength=self.size + 1)[: self.size].astype(np.float64)
         sides, ordered = (self.one, self.other), (self.one.ordered, self.other.ordered)
-        broad = [np.arange(s.size) * min(BROAD, s.size) // s.size if s.ordered else np.arange(s.size) for s in sides]
+        broad = [broad_stretches(s.size, BROAD) if s.ordered else np.arange(s.size) for s in sides]
         levels = [_Level.of(broad, rows, ordered, _SURFACE if any(ordered) else _ALONE)]
         if any(int(b[-1]) + 1 < s.size for b, s in zip(broad, sides, strict=True)):
             levels.append(_Level.of([np.arange(s.size) for s in sides], rows, ordered, _BESIDE))
