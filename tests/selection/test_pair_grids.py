@@ -192,3 +192,13 @@ def test_the_last_fit_has_the_pairs_that_it_was_judged_with(monkeypatch: pytest.
     model = tb.fit(met_again(1_500, 0), target="y")
     assert asked == [frozenset({"a × b"})]
     assert [c.name for c in model.schema.counted if c.kind == "pair"] == ["a × b"]
+
+
+def test_pairs_that_are_named_are_there_however_many_explain_more() -> None:
+    of = problem()
+    joint = of.joint(None, of.terms())
+    x = tempered(joint)
+    best = [p.name for p in of_pairs.best_pairs(of.pairs, joint, x, len(of.pairs), [p.name for p in of.pairs])]
+    assert sorted(best) == sorted(p.name for p in of.pairs)
+    found = [p.name for p in of_pairs.best_pairs(of.pairs, joint, x, 0, [best[-1], best[1]])]
+    assert found == [best[1], best[-1]]

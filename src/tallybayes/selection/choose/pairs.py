@@ -258,15 +258,16 @@ def best_pairs(
 ) -> list[ColumnPair]:
     """The pairs that explain most of what a fit has left over, the best first; only the rows that fit are asked.
 
-    Those that explain no more than chance does are left out, unless they are named.
+    Those that explain no more than chance does are left out, and those behind so many, unless they are named.
     """
     known = {h: h.under(joint.training) for p in pairs for h in (p.one, p.other)}
     pairs = [ColumnPair(known[p.one], known[p.other]) for p in pairs]
     left = joint.left_over(fitted)
     kernels = gate.kernels("joint", 2 * len(pairs) * left[0].size)
     gains = np.array([_gain(p, *left, joint.fitting, kernels) for p in pairs])
-    order = np.argsort(-gains, kind="stable")[:most]
-    return [pairs[i] for i in order.tolist() if gains[i] > 0 or pairs[i].name in anyway]
+    order = np.argsort(-gains, kind="stable").tolist()
+    best = {i for i in order[:most] if gains[i] > 0}
+    return [pairs[i] for i in order if i in best or pairs[i].name in anyway]
 
 
 def _gain(pair: ColumnPair, residual: Floats, curved: Floats, fitting: Sequence[slice], kernels: Any) -> float:
