@@ -202,3 +202,19 @@ def test_pairs_that_are_named_are_there_however_many_explain_more() -> None:
     assert sorted(best) == sorted(p.name for p in of.pairs)
     found = [p.name for p in of_pairs.best_pairs(of.pairs, joint, x, 0, [best[-1], best[1]])]
     assert found == [best[1], best[-1]]
+
+
+def test_a_smooth_pair_is_found_among_many_of_noise() -> None:
+    """By fine cells of 600 rows it explains less than noise does; of all pairs that do most are noise."""
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        data: dict[str, Any] = {f"x{i}": rng.normal(0, 1, 600) for i in range(10)}
+        data["y"] = np.where(rng.random(600) < 1 / (1 + np.exp(-1.5 * data["x0"] * data["x1"])), "yes", "no").tolist()
+        of = dealt({k: list(v) for k, v in data.items()})[0]
+        joint = of.joint(None, of.terms())
+        all_of_them, few = (
+            [p.name for p in of_pairs.best_pairs(of.pairs, joint, tempered(joint), few=f)] for f in (False, True)
+        )
+        assert few[0] == "x0 × x1" and len(few) <= 6 < 12 < len(all_of_them)
+        found = [c.name for c in tb.fit(data, target="y").schema.counted if c.kind == "pair"]
+        assert "x0 × x1" in found and len(found) <= 6

@@ -272,13 +272,14 @@ class Ladder:
             if self.mean(self._least(together).losses) < _VERY_MUCH * self.mean(best.losses):
                 return together
         apart = [best.pull._replace(pairs=p) for p in OF_PAIRS[:: self.every]]
-        return [*self._pair_path(best, apart), *together]
+        few = [pull._replace(few=True) for pull in apart]
+        return [*self._pair_path(best, apart), *self._pair_path(best, few), *together]
 
     def _pair_path(self, start: Rung, pulls: Sequence[Pull]) -> Iterable[Rung]:
         """Each split proposes pairs by the rows that fit, so that those that judge had no say."""
         joints, fitted = {}, {}
         for s, joint in start.joints.items():
-            chosen = best_pairs(self.problem.pairs, joint, start.fitted[s])
+            chosen = best_pairs(self.problem.pairs, joint, start.fitted[s], few=pulls[0].few)
             joints[s], fitted[s] = wider(joint, start.fitted[s], chosen)
         first = Rung(PAIRS, start.path, start.losses, fitted, joints)
         return self._path(PAIRS, pulls, first)
@@ -387,7 +388,7 @@ class Ladder:
             if pull.columns is not None and not joint.blended and len(self.weights) >= _MERGED_FROM:
                 joint, x = merged(joint, x)
             if pull.pairs < np.inf and not pairs:
-                pairs = best_pairs(self.problem.pairs, joint, x, anyway=often)
+                pairs = best_pairs(self.problem.pairs, joint, x, anyway=often, few=pull.few)
                 joint, x = wider(joint, x, pairs)
             known[path[: i + 1]] = AllRows(joint, fitted(joint, x, pull), pairs)
         return known[path]

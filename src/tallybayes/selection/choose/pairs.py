@@ -5,8 +5,12 @@ of P(1 − P), h, a step of Newton's along the pair's cells would gain about
 
     ½ Σ_cells,y r² / (h + λ)
 
-nats; by chance it gains ½ Σ h / (h + λ), which is taken off. One pass over the rows for each pair tells all of them
-apart. A number takes part in 32 stretches, a category by its values, or, where there are many of them (a school, a
+nats; by chance it gains ½ Σ h / (h + λ), give or take √(½ Σ (h / (h + λ))²), and the first is taken off. One pass over
+the rows for each pair tells all of them apart. Two sets are proposed: all pairs that gain more by fine cells than
+chance does on average, since many that tell little each may tell much, and the few that do so beyond two such errors by
+fine or by broad cells. Of much noise the first are mostly noise, and fine cells of few rows cannot see what is smooth.
+
+A number takes part in 32 stretches, a category by its values, or, where there are many of them (a school, a
 postcode), by groups of those that say much the same of the class. Groups are learnt from classes, so each row is put
 into one by what other folds say of its value.
 
@@ -52,6 +56,7 @@ _BESIDE = 0.5, 0.3  # the same of fine cells beside broad ones
 _ALONE = 1.0, 0.0  # where there are no neighbours
 _EQUAL = 2.0**30
 _PULL = 10.0  # λ of the step that is imagined
+_ERRORS = 2.0  # of what chance gains, which each of few pairs must exceed
 _FEW = 5  # stretches of a number in a pair that somebody asks for
 _MOST_TOGETHER = 64  # values of a category whose cells are counted together with those of others,
 _MOST_SIDES = 40  # and columns
@@ -173,6 +178,12 @@ class ColumnPair:
         """How many cells."""
         return self.one.size * self.other.size
 
+    @property
+    def broad(self) -> list[Ints]:
+        """The broad stretch of each stretch of either side; a value of a category is one by itself."""
+        sides = self.one, self.other
+        return [broad_stretches(s.size, BROAD) if s.ordered else np.arange(s.size) for s in sides]
+
     def codes(self) -> Small:
         """The cell of each row, `size` where one of the two takes no part."""
         there = (self.one.codes < self.one.size) & (self.other.codes < self.other.size)
@@ -184,9 +195,8 @@ class ColumnPair:
         codes = self.codes()
         rows = np.bincount(codes, minlength=self.size + 1)[: self.size].astype(np.float64)
         sides, ordered = (self.one, self.other), (self.one.ordered, self.other.ordered)
-        broad = [broad_stretches(s.size, BROAD) if s.ordered else np.arange(s.size) for s in sides]
-        levels = [_Level.of(broad, rows, ordered, _SURFACE if any(ordered) else _ALONE)]
-        if any(int(b[-1]) + 1 < s.size for b, s in zip(broad, sides, strict=True)):
+        levels = [_Level.of(self.broad, rows, ordered, _SURFACE if any(ordered) else _ALONE)]
+        if any(int(b[-1]) + 1 < s.size for b, s in zip(self.broad, sides, strict=True)):
             levels.append(_Level.of([np.arange(s.size) for s in sides], rows, ordered, _BESIDE))
         *first, count = np.cumsum([0, *(v.count for v in levels)]).tolist()
         own = [np.where(v.place < v.count, v.place + f, count) for v, f in zip(levels, first, strict=True)]
@@ -254,23 +264,31 @@ def possible(found: Sequence[Half], taken: Sequence[Column]) -> list[ColumnPair]
 
 @gate.guarded
 def best_pairs(
-    pairs: Sequence[ColumnPair], joint: Joint, fitted: Solution, most: int = MOST_PAIRS, anyway: Collection[str] = ()
+    pairs: Sequence[ColumnPair],
+    joint: Joint,
+    fitted: Solution,
+    most: int = MOST_PAIRS,
+    anyway: Collection[str] = (),
+    few: bool = False,
 ) -> list[ColumnPair]:
     """The pairs that explain most of what a fit has left over, the best first; only the rows that fit are asked.
 
-    Those that explain no more than chance does are left out, and those behind so many, unless they are named.
+    Those that explain no more than chance does are left out, and those behind so many, unless they are named; with
+    `few`, so are those that might do so by chance.
     """
     known = {h: h.under(joint.training) for p in pairs for h in (p.one, p.other)}
     pairs = [ColumnPair(known[p.one], known[p.other]) for p in pairs]
     left = joint.left_over(fitted)
     kernels = gate.kernels("joint", 2 * len(pairs) * left[0].size)
-    gains = np.array([_gain(p, *left, joint.fitting, kernels) for p in pairs])
+    gains = np.array([_gain(p, *left, joint.fitting, kernels, few) for p in pairs])
     order = np.argsort(-gains, kind="stable").tolist()
     best = {i for i in order[:most] if gains[i] > 0}
     return [pairs[i] for i in order if i in best or pairs[i].name in anyway]
 
 
-def _gain(pair: ColumnPair, residual: Floats, curved: Floats, fitting: Sequence[slice], kernels: Any) -> float:
+def _gain(
+    pair: ColumnPair, residual: Floats, curved: Floats, fitting: Sequence[slice], kernels: Any, few: bool
+) -> float:
     if kernels is None:
         codes, size = pair.codes(), pair.size
         each = ([np.bincount(codes, a, size + 1)[:size] for a in amounts.T] for amounts in (residual, curved))
@@ -281,8 +299,26 @@ def _gain(pair: ColumnPair, residual: Floats, curved: Floats, fitting: Sequence[
         for some in fitting:
             amounts = residual[some], curved[some]
             kernels.sum_pair(one.codes[some], other.codes[some], one.size, other.size, *amounts, r, h)
+    if not few:
+        return _beyond_chance(r, h, 0.0)
+    shape = pair.one.size, pair.other.size, -1
+    broad_r, broad_h = (_summed(each.reshape(shape), pair.broad) for each in (r, h))
+    return max(_beyond_chance(r, h, _ERRORS), _beyond_chance(broad_r, broad_h, _ERRORS))
+
+
+def _summed(cells: Floats, stretch: Sequence[Ints]) -> Floats:
+    """Of u × v × y: the sums over broad cells."""
+    for axis, own in enumerate(stretch):
+        cells = np.add.reduceat(cells, np.flatnonzero(np.diff(own, prepend=-1)), axis=axis)
+    return cells
+
+
+def _beyond_chance(r: Floats, h: Floats, errors: float) -> float:
+    """The nats that a step would gain, less what chance makes of it and so many of its errors."""
     held = h + _PULL
-    return 0.5 * float((r * r / held).sum() - (h / held).sum())
+    by_chance = h / held
+    gain = 0.5 * float((r * r / held).sum() - by_chance.sum())
+    return gain - errors * float(np.sqrt(0.5 * (by_chance * by_chance).sum()))
 
 
 def information(n: Floats) -> float:

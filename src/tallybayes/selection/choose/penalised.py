@@ -34,6 +34,7 @@ class Pull(NamedTuple):
     weights: float
     columns: float | None = None
     pairs: float = np.inf
+    few: bool = False  # pairs that explain more than chance may
 
 
 def _held(log_tau: float) -> tuple[float, float]:
