@@ -261,28 +261,33 @@ class Ladder:
 
     def _pair_paths(self, columns: Sequence[Rung]) -> list[Rung]:
         """Pairs that grow with the columns from a strong pull on; and, unless those tell very much, pairs under a pull
-        of their own beside the columns as they are best.
+        of their own beside the columns as they are best: all that are proposed, and the few that chance does not.
         """
         best = self._least(columns)
         early = next((r for r in columns if r.pull.columns == _TOGETHER), best)
         together: list[Rung] = []
         if early is not best and (best.pull.columns or 0.0) < _TOGETHER:
-            weaker = [c for c in OF_COLUMNS[:: self.every] if c <= _TOGETHER]
-            together = list(self._pair_path(early, [early.pull._replace(columns=c, pairs=3 * c) for c in weaker]))
+            weaker = [early.pull._replace(columns=c, pairs=3 * c) for c in OF_COLUMNS[:: self.every] if c <= _TOGETHER]
+            together = list(self._pair_path(early, weaker, self._proposed(early)))
             if self.mean(self._least(together).losses) < _VERY_MUCH * self.mean(best.losses):
                 return together
-        apart = [best.pull._replace(pairs=p) for p in OF_PAIRS[:: self.every]]
-        few = [pull._replace(few=True) for pull in apart]
-        return [*self._pair_path(best, apart), *self._pair_path(best, few), *together]
+        apart, proposed = [best.pull._replace(pairs=p) for p in OF_PAIRS[:: self.every]], self._proposed(best)
+        paths = [*self._pair_path(best, apart, proposed), *together]
+        few = {} if self.problem.much else self._proposed(best, few=True)
+        if any(few.values()) and any({p.name for p in few[s]} != {p.name for p in proposed[s]} for s in few):
+            paths += self._pair_path(best, [pull._replace(few=True) for pull in apart], few)
+        return paths
 
-    def _pair_path(self, start: Rung, pulls: Sequence[Pull]) -> Iterable[Rung]:
-        """Each split proposes pairs by the rows that fit, so that those that judge had no say."""
-        joints, fitted = {}, {}
-        for s, joint in start.joints.items():
-            chosen = best_pairs(self.problem.pairs, joint, start.fitted[s], few=pulls[0].few)
-            joints[s], fitted[s] = wider(joint, start.fitted[s], chosen)
-        first = Rung(PAIRS, start.path, start.losses, fitted, joints)
-        return self._path(PAIRS, pulls, first)
+    def _proposed(self, start: Rung, few: bool = False) -> dict[int, list[ColumnPair]]:
+        """By each split, asking only the rows that fit, so that those that judge had no say."""
+        return {s: best_pairs(self.problem.pairs, j, start.fitted[s], few=few) for s, j in start.joints.items()}
+
+    def _pair_path(
+        self, start: Rung, pulls: Sequence[Pull], proposed: Mapping[int, Sequence[ColumnPair]]
+    ) -> Iterable[Rung]:
+        each = {s: wider(joint, start.fitted[s], proposed[s]) for s, joint in start.joints.items()}
+        joints, fitted = ({s: found[i] for s, found in each.items()} for i in (0, 1))
+        return self._path(PAIRS, pulls, Rung(PAIRS, start.path, start.losses, fitted, joints))  # type: ignore[arg-type]
 
     # ---- judging
 
