@@ -13,8 +13,8 @@ from tallybayes.data.encode import Labelled
 from tallybayes.data.sources import open_source
 from tallybayes.families.smoothing import BackOff, Laplace
 from tallybayes.selection.choose.columns import Category, DealtRows, Number
-from tallybayes.selection.choose.ladder import Problem
 from tallybayes.selection.choose.pairs import coded_pairs
+from tallybayes.selection.choose.problem import Problem
 
 FOLDS = 5
 

@@ -129,6 +129,25 @@ def test_a_column_that_gives_the_label_away_is_ignored_with_a_warning(leak, word
     assert found["fine"][0] == "number"
 
 
+@pytest.mark.parametrize("leaks", [False, True])
+def test_rows_that_are_written_several_times_make_no_leak_of_their_columns(leaks: bool) -> None:
+    """A copied row tells its label by any of its values; what tells it of rows written once is a leak still."""
+    rng = np.random.default_rng(3)
+    rows = 120
+    label = rng.choice(["yes", "no"], rows)
+    table = {"document": [f"d{i}" for i in range(rows)], **{f"x{j}": rng.normal(size=rows) for j in range(4)}}
+    if leaks:
+        table["leak"] = np.where(label == "yes", "A", "B")
+    four = rng.permutation(np.repeat(np.arange(rows), 4))
+    copied = pd.DataFrame({**table, "label": label}).iloc[four]
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        schema = tb.infer(copied, target="label")
+    ignored = [str(w.message).split("'")[1] for w in said if "gives the label away" in str(w.message)]
+    assert ignored == (["leak"] if leaks else [])
+    assert schema["document"].kind == "category"
+
+
 def test_an_honest_strong_column_is_kept() -> None:
     strong = np.where(RNG.random(N) < 0.95, Y, np.where(Y == "yes", "no", "yes"))
     assert kinds({"strong": strong})["strong"][0] == "category"

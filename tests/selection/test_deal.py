@@ -148,8 +148,8 @@ def test_copies_stay_together_and_equal_draws_do_not() -> None:
     rows = labelled_frame(coins)
     hashes = row_hashes(rows)
     assert not copies(rows, hashes).any()
-    sizes = np.bincount(deal(rows, 5)[(hashes == hashes[0]) & (rows.labels == rows.labels[0])], minlength=5)
-    assert sizes.max() - sizes.min() <= 1
+    equal = deal(rows, 5)[(hashes == hashes[0]) & (rows.labels == rows.labels[0])]
+    assert len(set(equal.tolist())) == 5
 
 
 @pytest.mark.parametrize(
@@ -162,6 +162,28 @@ def test_a_long_text_is_no_coincidence(text: str, together: bool) -> None:
     rows = encode.labelled(schema, look_of({"t": texts, "y": ["u", "v"] * 60}))
     assert copies(rows, row_hashes(rows))[90:].all() == together
     assert len(set(deal(rows, 5)[90::2].tolist())) == (1 if together else 5)
+
+
+def test_equal_rows_that_chance_explains_are_dealt_by_chance() -> None:
+    """Dealt in the order of one hash they would be spread too evenly, each fold the mirror image of the others."""
+    rng = np.random.default_rng(5)
+    rows = {"value": rng.integers(0, 300, 3000).astype(str), "y": rng.choice(["p", "q"], 3000)}
+    schema = tb.Schema([tb.Column("value", "category")], target="y")
+    folds = deal(encode.labelled(schema, look_of(rows)), 5)
+    cell = np.unique(np.char.add(rows["value"], rows["y"]), return_inverse=True)[1]
+    counts = np.bincount(cell * 5 + folds, minlength=(cell.max() + 1) * 5).reshape(-1, 5)
+    by_chance = counts.sum() * (1 / 5) * (4 / 5)
+    assert 0.9 < np.sum((counts - counts.mean(axis=1, keepdims=True)) ** 2) / (5 * by_chance) < 1.1
+    assert np.ptp(np.bincount(folds)) <= 2
+
+
+def test_a_coin_told_by_many_values_is_no_better_than_it_is() -> None:
+    """The loss that is printed is that of fresh rows."""
+    rng = np.random.default_rng(5)
+    draw = lambda n: {"value": rng.integers(0, 300, n).astype(str), "y": rng.choice(["p", "q"], n)}  # noqa: E731
+    model = tb.fit(draw(3000), target="y")
+    fresh = tb.evaluate(model, draw(20_000))["log_loss"]
+    assert abs(model.settings.calibrated.figures["log_loss"][0] - fresh) < 0.006
 
 
 def test_a_group_is_never_cut() -> None:

@@ -18,10 +18,11 @@ from tallybayes.families.smoothing import BackOff, Laplace
 from tallybayes.selection.choose.columns import Category, DealtRows, Number, all_entries, cells_for
 from tallybayes.selection.choose.forms import merged
 from tallybayes.selection.choose.joint import Dense, Joint, Solution
-from tallybayes.selection.choose.ladder import Ladder, Problem
+from tallybayes.selection.choose.ladder import Ladder
 from tallybayes.selection.choose.losses import against_first, both_classes, posterior
 from tallybayes.selection.choose.penalised import Pull, _Packed, _Tied, fitted, tempered
 from tallybayes.selection.choose.placed import ShortTables
+from tallybayes.selection.choose.problem import Problem
 from tallybayes.selection.choose.text.effects import Shared, TextScores
 from tallybayes.selection.choose.values import back_off
 from tallybayes.selection.choose.written import READ_BY
@@ -347,7 +348,7 @@ def test_columns_of_numbers_say_the_same_alone_and_together(classes: int) -> Non
 def test_tables_of_all_splits_at_once_are_those_of_each(classes: int, monkeypatch: pytest.MonkeyPatch) -> None:
     once, alone = problem(classes=classes)[0], problem(classes=classes)[0]
     assert once._at_once
-    monkeypatch.setattr("tallybayes.selection.choose.ladder._AT_ONCE", 0)
+    monkeypatch.setattr("tallybayes.selection.choose.problem._AT_ONCE", 0)
     assert not alone._at_once
     for split in (*range(5), None):
         one, other = (p.joint(split, p.terms()) for p in (once, alone))

@@ -15,9 +15,9 @@ from tallybayes.selection.choose import ladder as of_ladder
 from tallybayes.selection.choose import pairs as of_pairs
 from tallybayes.selection.choose.forms import wider
 from tallybayes.selection.choose.joint import Joint, Solution
-from tallybayes.selection.choose.ladder import Problem
 from tallybayes.selection.choose.pairs import BROAD, FEWEST, STRETCHES, ColumnPair
 from tallybayes.selection.choose.penalised import Pull, _Packed, fitted, tempered
+from tallybayes.selection.choose.problem import Problem
 
 
 def table(n: int, classes: int) -> dict[str, list[Any]]:

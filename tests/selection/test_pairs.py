@@ -21,9 +21,9 @@ from tallybayes.data.pairs import coarse_cuts, pair_values, stretch_names
 from tallybayes.data.sources import open_source
 from tallybayes.families.pair import InteractionBelief, log_ratios
 from tallybayes.selection.choose.columns import Category, DealtRows
-from tallybayes.selection.choose.ladder import Problem
 from tallybayes.selection.choose.pairs import ColumnPair, best_pairs, halves, information, possible
 from tallybayes.selection.choose.penalised import tempered
+from tallybayes.selection.choose.problem import Problem
 
 N = 60
 RNG = np.random.default_rng(5)

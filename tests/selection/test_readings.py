@@ -7,7 +7,7 @@ import pytest
 
 import tallybayes as tb
 from tallybayes.data.encode import labelled
-from tallybayes.data.look import are_names
+from tallybayes.data.looking.look import are_names
 from tallybayes.data.sources import open_source
 from tallybayes.families.settings import Settings
 from tallybayes.families.smoothing import Laplace

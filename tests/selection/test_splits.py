@@ -11,6 +11,7 @@ from strategies import examples
 
 import tallybayes as tb
 from tallybayes.data import encode
+from tallybayes.data.copies import row_hashes
 from tallybayes.data.sources import open_source
 from tallybayes.data.texts import Texts
 from tallybayes.selection import splits
@@ -108,7 +109,7 @@ SCHEMA = tb.Schema(
 
 def hashed(table: dict, seed: int = 0) -> np.ndarray:
     (batch,) = open_source(table).batches()
-    return splits.row_hashes(encode.blocks(SCHEMA, batch), batch.rows, seed)
+    return row_hashes(encode.blocks(SCHEMA, batch), batch.rows, seed)
 
 
 def test_equal_rows_have_equal_hashes_whatever_their_order_and_class() -> None:

@@ -17,9 +17,10 @@ from . import encode
 from .batch import one_batch
 from .blocks import Codes
 from .guess import Reading, typed
-from .look import gives_away, look_alike, read_ahead
+from .looking.leaks import leaks_among
+from .looking.look import look_alike, read_ahead
+from .looking.propose import FEW_ROWS, Proposals
 from .marks import MARKS, is_mark, marks_among
-from .propose import FEW_ROWS, Proposals
 from .schema import Column, Schema
 from .sources import HIDDEN, LABELS, MATRIX, Batch, Source, on_engine, open_source
 from .spelling import OddCells, Spelling, are_few
@@ -108,9 +109,12 @@ def looked_at(
     odd = OddCells(places=not (look.sampled or look.stretches or look.of is not None))
     proposals, marks = Proposals(look, reading, odd, seen.decimal == ","), reading.marks
     many = threads.each if look.rows * len(names) > _MANY_CELLS else map
-    for column, looked in zip(names, many(lambda c: read_ahead(c, look[c], marks), names), strict=True):
-        proposed = proposals.of(column, looked)
-        leak = None if keep_leaks or column in reading.kinds else gives_away(looked, proposed, labels)
+    looks = zip(names, many(lambda c: read_ahead(c, look[c], marks), names), strict=True)
+    each = {column: (looked, proposals.of(column, looked)) for column, looked in looks}
+    plain = Schema([], target=name, label_type=label_type, missing=marks)
+    leaks = {} if keep_leaks else leaks_among(each, look, plain, labels)
+    for column, (_, proposed) in each.items():
+        leak = None if column in reading.kinds else leaks.get(column)
         if seen.decimal == ",":  # what was looked at has points
             proposed = [with_commas(each, seen.columns.get(column)) for each in proposed]
         if leak:

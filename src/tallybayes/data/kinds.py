@@ -30,7 +30,7 @@ from .values import NotPlain, category, check_flat, number, plain_number, plain_
 
 if TYPE_CHECKING:
     from .encode import BatchContext
-    from .look import Looked
+    from .looking.look import Looked
     from .schema import Column
 
 Encode = Callable[

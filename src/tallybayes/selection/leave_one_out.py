@@ -21,6 +21,7 @@ from ..base.canon import from_text, text
 from ..base.errors import CannotForget, DataError
 from ..data import encode
 from ..data.blocks import Bag, Block, Codes, Groups, N, Numbers, Vectors
+from ..data.copies import row_hashes
 from ..data.encode import Labelled
 from ..data.schema import Column
 from ..data.sources import open_source
@@ -39,7 +40,6 @@ from ..tally.tally import Tally, count_rows
 from ..tally.together import of_columns
 from .folds import HeldOut
 from .settings_at_once import for_column, separable
-from .splits import row_hashes
 from .word_grid import WordGrid, reading
 
 _WHOLE = 1 << 53

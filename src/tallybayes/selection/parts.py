@@ -14,6 +14,7 @@ from ..base.arrays import Bools, Floats, Ints
 from ..base.errors import DataError, SettingsError, unknown
 from ..data import encode
 from ..data.blocks import Codes
+from ..data.copies import Hashes, copies, row_hashes, told_apart
 from ..data.encode import Labelled
 from ..data.infer import asked, first_look
 from ..data.schema import Column, Schema
@@ -23,6 +24,7 @@ from . import splits
 from .folds import Assign
 
 PARTS = ("train", "held_out", "test")
+_MANY_EQUAL = 0.1  # of the rows: fewer that have equals can stay together, whatever made them equal
 
 
 def split(
@@ -216,7 +218,7 @@ class Plan:
         return [c for c in (self.groups, self.by) if c is not None]
 
     def suited(self, source: Source, content: Schema) -> Plan:
-        """The plan for these rows: where nothing decides about folds and most rows repeat another, each has its own.
+        """The plan for these rows: if nothing decides about folds and many repeat another by chance, each has its own.
 
         Of a few columns of a few values there are few different rows, and a fold that held all rows of a sort would be
         scored by models that have never met it. Otherwise, and where they are copies, equal rows stay together.
@@ -225,12 +227,12 @@ class Plan:
             return self
         given = [c for c in content.columns if c.of is None]  # two columns again would make equal rows look rarer
         rows = encode.labelled(content._with(columns=given), first_look(source))
-        hashes = splits.row_hashes(rows.blocks, len(rows.rows))
+        hashes = row_hashes(rows.blocks, len(rows.rows))
         _, unit, times = np.unique(hashes, return_inverse=True, return_counts=True)
-        if 2 * len(times) >= len(hashes):
-            return self
         equal = times[unit] > 1
-        return replace(self, stratify=not 2 * splits.copies(rows, hashes)[equal].sum() > equal.sum())
+        if equal.sum() < _MANY_EQUAL * len(hashes):
+            return self
+        return replace(self, stratify=not 2 * copies(rows, hashes)[equal].sum() > equal.sum())
 
     def assign(self, source: Source, target: str, content: Schema | None = None) -> tuple[Assign, list[str]]:
         """The fold of each row, and the folds' names; the hash of a row needs no look at the others."""
@@ -261,17 +263,17 @@ class Plan:
         return fold, [str(k) for k in range(int(fold.max()) + 1)]
 
 
-def by_content(source: Source, schema: Schema, seed: int) -> tuple[Ints, list[splits.Hashes | Floats]]:
+def by_content(source: Source, schema: Schema, seed: int) -> tuple[Ints, list[Hashes | Floats]]:
     """The class of each row, −1 where there is none, and keys that put rows in one order wherever they stand.
 
     These are weights, and before them hashes of what the rows hold.
     """
-    pieces: list[tuple[Labelled, Floats, splits.Hashes]] = []
+    pieces: list[tuple[Labelled, Floats, Hashes]] = []
     sizes: list[int] = []
     for batch in source.batches():
         read = encode.labelled(schema, batch)
         weight = np.ones(len(read.rows)) if read.weights is None else read.weights
-        hashes = splits.row_hashes(read.blocks, len(read.rows), seed)
+        hashes = row_hashes(read.blocks, len(read.rows), seed)
         pieces.append((replace(read, blocks={}, rows=read.rows + sum(sizes)), weight, hashes))
         sizes.append(batch.rows)
     number = {c: i for i, c in enumerate(sorted({c for read, _, _ in pieces for c in read.classes}))}
@@ -280,7 +282,7 @@ def by_content(source: Source, schema: Schema, seed: int) -> tuple[Ints, list[sp
     for read, weight, hashes in pieces:
         labels[read.rows] = np.array([*(number[c] for c in read.classes), -1], dtype=np.int64)[read.labels]
         weights[read.rows], held[read.rows] = weight, hashes
-    return labels, [weights, held]
+    return labels, [weights, told_apart(held, labels, weights)]
 
 
 def times(source: Source, order: str | bool | None, rows: int) -> Ints:

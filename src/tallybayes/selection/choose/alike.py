@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from ...base.arrays import Bools, Floats, Ints
 from ...data.blocks import Block, Codes, Numbers, Vectors
+from ...data.copies import Hashes, of_class
 from ...data.encode import Labelled
-from ..splits import Hashes, of_class
 from .alike_texts import of_texts
 
 SAMPLE = 200  # rows asked

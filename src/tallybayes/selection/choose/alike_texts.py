@@ -17,9 +17,9 @@ import numpy as np
 import pyarrow as pa
 
 from ...base.arrays import Floats, Ints
+from ...data.copies import Hashes, of_class
 from ...data.encode import Labelled
 from ...data.texts import Texts
-from ..splits import Hashes, of_class
 
 SAMPLE = 400  # rows asked
 OTHERS = 16  # rows of the class that each is compared with, beside its neighbours

@@ -35,12 +35,12 @@ from .ladder import (
     WEIGHTS,
     Choice,
     Ladder,
-    Problem,
     Rung,
 )  # fmt: skip
 from .losses import both_classes, log_sum
 from .pairs import ColumnPair, best_pairs, coded_pairs
 from .penalised import Pull, fitted, tempered
+from .problem import Problem
 from .text.beside import MOST_SCORES, TextsBeside, is_read
 from .text.corrections import STRENGTHS, Trial, frequent_words
 from .text.words import further, read_texts, thinned

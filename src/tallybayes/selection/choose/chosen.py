@@ -18,7 +18,7 @@ from ...data.blocks import Block, Codes, Numbers
 from ...data.encode import Labelled
 from ...data.files.file import size_of
 from ...data.infer import first_look
-from ...data.look import gaps_may_tell
+from ...data.looking.look import gaps_may_tell
 from ...data.pairs import PairColumn
 from ...data.schema import Column, Schema
 from ...data.sources import Batch, Source, open_source
@@ -34,9 +34,10 @@ from .columns import AskedColumn, Category, Coded, DealtRows, Number, cells_for
 from .deal import dealt
 from .forms import listed
 from .joint import Dense
-from .ladder import SPLITS, Ladder, Problem
+from .ladder import Ladder
 from .losses import against_first
 from .pairs import coded_pairs, pair_of
+from .problem import SPLITS, Problem
 from .text.beside import Allowed, read_on
 from .text.words import LEAST_WORDS, read_texts, row_lengths, thinned
 from .written import READ_BY, Written, curve_of, figures

@@ -14,11 +14,12 @@ import numpy as np
 
 from ...base.arrays import Bools, Floats, Ints
 from ...base.errors import SettingsError
+from ...data.copies import Hashes, copies, told_apart
+from ...data.copies import row_hashes as hashes_of
 from ...data.encode import Labelled
 from ...data.sources import ROW, Batch, open_source
 from .. import splits
 from ..parts import column_codes, times
-from ..splits import Hashes, copies
 from .alike import runs_test
 
 SEED = 0x6465616C  # of the hashes: other folds than those of a cross-validation around the choice
@@ -68,7 +69,7 @@ def dealt(rows: Labelled, look: Batch, folds: int, groups: str | None = None, or
 
 def row_hashes(rows: Labelled) -> Hashes:
     """64 bits of what each row holds in the columns counted."""
-    return splits.row_hashes(rows.blocks, len(rows.labels), SEED)
+    return hashes_of(rows.blocks, len(rows.labels), SEED)
 
 
 def canonical_order(rows: Labelled, hashes: Hashes | None = None, folds: Ints | None = None) -> Ints:
@@ -87,9 +88,11 @@ def canonical_order(rows: Labelled, hashes: Hashes | None = None, folds: Ints | 
 
 
 def deal(rows: Labelled, folds: int, hashes: Hashes | None = None) -> Ints:
-    """The fold of each row: dealt out class by class, copies of a row together."""
+    """The fold of each row: dealt out class by class, copies of a row together, other equal rows by chance."""
     hashes = row_hashes(rows) if hashes is None else hashes
-    return _in_turn(rows, hashes, copies(rows, hashes), folds)
+    together = copies(rows, hashes)
+    keys = np.where(together, hashes, told_apart(hashes, rows.labels, rows.weights))
+    return _in_turn(rows, keys, together, folds)
 
 
 def in_blocks(rows: Labelled, folds: int, hashes: Hashes | None = None) -> Ints:

@@ -19,6 +19,7 @@ from ...base.errors import CannotEstimate, DataError
 from ...data import encode
 from ...data.batch import one_batch
 from ...data.blocks import Bag, Block, Groups
+from ...data.copies import column_hashes
 from ...data.schema import Column
 from ...data.sources import Batch, Source, open_source
 from ...exact.counts import Counts, add_counts
@@ -28,7 +29,6 @@ from ...model import posterior
 from ...model.estimate import believed, context_of
 from ...model.model import Model
 from ...model.prior import class_prior, class_totals
-from ..splits import column_hashes
 from ..word_grid import reading
 from .words import WordColumn
 

@@ -17,9 +17,9 @@ import scipy.sparse
 from ...base.arrays import Floats, Ints
 from ...data import encode
 from ...data.blocks import Bag, Block, Codes, Numbers, Vectors
+from ...data.copies import row_hashes
 from ...data.schema import Schema
 from ...data.sources import Source
-from ..splits import row_hashes
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,9 @@ from ...folds import Folds, count_folds
 from ...word_grid import reading
 from ..columns import DealtRows
 from ..forms import listed
-from ..ladder import CORRECTIONS, SHARED, TEMPERATURE, WEIGHTS, Choice, Ladder, split_of
+from ..ladder import CORRECTIONS, SHARED, TEMPERATURE, WEIGHTS, Choice, Ladder
 from ..losses import both_classes, posterior
+from ..problem import split_of
 from .columns import FURTHER, TextColumn
 from .corrections import ColumnCorrection, WordEvidence, fit_corrections, fit_weights, weights_alone
 from .words import further, read_texts

@@ -15,15 +15,14 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from ..base import canon
-from ..base.arrays import Floats, Ints, nearest_quantiles
-from ..base.arrow import array, utf8
-from .blocks import Codes
-from .kinds import Reason
-from .schema import Column
-from .spelling import Spelling, fold, folded, spelled
-from .text.tokeniser import AUTO, Tokeniser, without_spaces
-from .values import Where, category, is_text, number
+from ...base import canon
+from ...base.arrays import Floats
+from ...base.arrow import array, utf8
+from ..blocks import Codes
+from ..schema import Column
+from ..spelling import Spelling, fold, folded, spelled
+from ..text.tokeniser import AUTO, Tokeniser, without_spaces
+from ..values import Where, category, is_text, number
 
 SOME = 1_000  # values looked at
 _RARE = 0.2  # of the rows of another label: so much rarer, it may be a slip
@@ -68,10 +67,6 @@ def some_of(values: Sequence[str]) -> Sequence[str]:
     return values if step <= 1 else sorted(values)[::step]
 
 
-_LEAK_ROWS = 50  # below this nothing is called a leak: chance alone separates the classes
-_LEAK = 0.995  # a column that names the class this often, each row left out, is not evidence but the answer
-_LEAK_BY_ABSENCE = 0.95
-_STRETCHES = 40  # of a number column, at most
 T = TypeVar("T")
 
 
@@ -190,61 +185,6 @@ def read_ahead(name: str, raw: Any, marks: tuple[str, ...]) -> Looked:
         elif pa.types.is_integer(raw.type) or pa.types.is_floating(raw.type):
             looked.numbers(name)
     return looked
-
-
-def gives_away(looked: Looked, proposed: Sequence[Column], labels: Codes) -> str | None:
-    """Why a column is the answer in disguise, or None."""
-    if (
-        proposed[0].about.read_as not in ("category", "number")
-        or proposed[0].part
-        or isinstance(looked.raw, np.ndarray)
-    ):
-        return None
-    codes, y = _coarse(looked, proposed[0]), labels.codes
-    if y.min(initial=0) < 0:
-        codes, y = codes[y >= 0], y[y >= 0]
-    n_classes = len(labels.slots)
-    if len(y) < _LEAK_ROWS:
-        return None
-    places = (int(codes.max()) + 2) * n_classes
-    table = np.bincount((codes + np.int64(1)) * n_classes + y, minlength=places).reshape(-1, n_classes)
-    absent, there = table[0], table[1:].sum(axis=0)
-    if np.count_nonzero(absent + there) < 2:
-        return None
-    base = float((absent + there).max() / len(y))
-    by_absence = _left_out_accuracy(np.stack([absent, there]))
-    if absent.any() and by_absence >= _LEAK_BY_ABSENCE and base < _LEAK_BY_ABSENCE - 0.05:
-        return f"it gives the label away: whether it is missing names the class of {by_absence:.1%} of the rows"
-    accuracy = _left_out_accuracy(table)
-    if accuracy >= _LEAK and base < _LEAK - 0.05:
-        return f"it gives the label away: it alone names the class of {accuracy:.1%} of the rows"
-    if absent.sum() / len(y) > 0.5 and there.sum() >= 30 and there.max() >= 0.99 * there.sum() and base < 0.9:
-        name = labels.slots[int(np.argmax(there))]
-        why = "it gives the label away: where it has a value, the class is "
-        return Reason(f"{why}{name!r}", f"{why}nearly always the same")
-    return None
-
-
-def _coarse(looked: Looked, column: Column) -> Ints:
-    """A code per row, −1 for missing: the value of a category, a stretch of a number."""
-    if column.kind == "category":
-        return looked.codes(column.missing, fold=column.spelling is not None and column.spelling.fold).codes
-    x = looked.numbers(column.name, column.missing, column.spelling)
-    edges = x.distinct()
-    if len(edges) > _STRETCHES:
-        edges = np.unique(nearest_quantiles(x.values, np.linspace(0, 1, _STRETCHES + 1)[1:-1]))
-    codes = np.searchsorted(edges, x.given)
-    codes[np.isnan(x.given)] = -1
-    return codes
-
-
-def _left_out_accuracy(table: Ints) -> float:
-    """How often the other rows with the same value have, for the most part, the row's class; values × classes."""
-    top = np.sort(table, axis=1)
-    best, second = top[:, -1:], top[:, -2:-1]
-    others = np.where(table == best, np.where(np.sum(table == best, axis=1, keepdims=True) > 1, best, second), best)
-    right = (table - 1 > 0) & (table - 1 >= others)
-    return float(np.sum(np.where(right, table, 0)) / np.sum(table))
 
 
 def gaps_may_tell(missing: int, rows: int) -> bool:

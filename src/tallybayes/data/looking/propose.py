@@ -11,16 +11,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..base import canon
-from ..base.arrays import Floats
-from ..base.errors import excerpt
-from ..base.lazy import scipy
-from ..base.wording import end_text
-from ..exact.cells import Cells
-from .blocks import Codes
-from .dates import date_part
-from .guess import Reading, Understood, is_number, no_text, understood
-from .kinds import KINDS, Reason
+from ...base import canon
+from ...base.arrays import Floats
+from ...base.errors import excerpt
+from ...base.lazy import scipy
+from ...base.wording import end_text
+from ...exact.cells import Cells
+from ..blocks import Codes
+from ..dates import date_part
+from ..guess import Reading, Understood, is_number, no_text, understood
+from ..kinds import KINDS, Reason
+from ..schema import DATE_PARTS, Column, date_columns
+from ..sources import Batch
+from ..spelling import OddCells, Spelling, spelled
+from ..values import Where, is_bytes, number
 from .look import (
     Looked,
     Ordered,
@@ -33,10 +37,6 @@ from .look import (
     names,
     some_of,
 )
-from .schema import DATE_PARTS, Column, date_columns
-from .sources import Batch
-from .spelling import OddCells, Spelling, spelled
-from .values import Where, is_bytes, number
 
 FEW_ROWS = 20  # below this nothing is called an id
 _SURELY_TEXT = 3.5  # words on average of some texts: all have at least three
