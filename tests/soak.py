@@ -228,4 +228,5 @@ if __name__ == "__main__":
     arguments.add_argument("--seed", type=int, default=0)
     given = arguments.parse_args()
     warnings.simplefilter("error")
+    os.environ.setdefault("TALLYBAYES_KERNELS", "on")  # they take 100 MB whenever they come: before the warm start
     soak(60 * given.minutes, given.seed, lambda line: print(line, flush=True))

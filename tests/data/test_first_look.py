@@ -22,9 +22,9 @@ from strategies import examples
 import tallybayes as tb
 from tallybayes.base.arrow import sorted_order
 from tallybayes.data import guess
-from tallybayes.data import look as looking
 from tallybayes.data.files import quick_csv
 from tallybayes.data.infer import first_look
+from tallybayes.data.looking import look as looking
 from tallybayes.data.sources import open_source
 from tallybayes.families import words as word_families
 

@@ -71,9 +71,14 @@ def test_f2_figures_are_those_of_refitting_by_hand(data: dict[str, Any], how: di
 
 
 def test_equal_rows_stay_together() -> None:
-    twice = {"x": [str(i % 40) for i in range(80)], "y": ["a", "b"] * 40}
-    found = tb.cross_validate(twice, tb.Schema([tb.Column("x", "category")], target="y"), settings=tb.Settings())
+    twice = {name: [str(i % 40) for i in range(80)] for name in "uvx"} | {"y": ["a", "b"] * 40}
+    under = tb.Schema([tb.Column(c, "category") for c in "uvx"], target="y")
+    found = tb.cross_validate(twice, under, settings=tb.Settings())
     np.testing.assert_array_equal(found.folds[:40], found.folds[40:])
+    # one column of forty values has so many equal rows by chance: no fold should have all of a sort
+    alone = tb.Schema(under.columns[:1], target="y")
+    found = tb.cross_validate({k: twice[k] for k in "uy"}, alone, settings=tb.Settings())
+    assert (found.folds[:40] != found.folds[40:]).any()
 
 
 def test_time_goes_forward(data: dict[str, Any]) -> None:

@@ -230,7 +230,7 @@ class Plan:
         hashes = row_hashes(rows.blocks, len(rows.rows))
         _, unit, times = np.unique(hashes, return_inverse=True, return_counts=True)
         equal = times[unit] > 1
-        if equal.sum() < _MANY_EQUAL * len(hashes):
+        if equal.sum() <= _MANY_EQUAL * len(hashes):
             return self
         return replace(self, stratify=not 2 * copies(rows, hashes)[equal].sum() > equal.sum())
 

@@ -80,7 +80,7 @@ class Evaluation(Shown):
     >>> both = {"gaussian": {"families": "gaussian"}, "bins": {"families": "bins"}}
     >>> found = tb.cross_validate(rows, "y", settings=both, folds=4)
     >>> found.names, found.best("accuracy"), round(found.value("accuracy", "bins"), 3)
-    (('gaussian', 'bins'), 'gaussian', 0.8)
+    (('gaussian', 'bins'), 'gaussian', 0.775)
     """
 
     classes: tuple[Any, ...]
