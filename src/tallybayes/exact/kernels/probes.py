@@ -287,6 +287,31 @@ def _turn() -> Iterator[Given]:
         yield steps, changes, _floats(3, seed=4), _zeros(3), curvature, 0.7, first, count, _floats(n, seed=5)
 
 
+def _tied(kernel: str) -> Callable[[], Iterator[Given]]:
+    def probes() -> Iterator[Given]:
+        before = np.array([[6, 0, 1, 6, 3, 6], [6, 6, 0, 6, 2, 6]], np.int32)
+        after = np.array([[1, 2, 4, 4, 6, 6], [2, 6, 6, 6, 6, 6]], np.int32)
+        for width in (1, 2, 3, 9):
+            ties = {w: np.where(np.array(rows) < 6, np.abs(_floats(2, 6, seed=6)) + 0.1, 0.0)
+                    for w, rows in (("before", before), ("after", after))}  # fmt: skip
+            each = [np.abs(_floats(6, width, seed=s)) + 0.1 for s in (2, 3)]
+            given = {
+                "pivots": (before, ties["before"], np.abs(_floats(7, width)) + 9.0),
+                "tied": (after, ties["after"], *each, _floats(6, width, seed=4), _zeros(7, width)),
+                "untied": (
+                    before,
+                    ties["before"],
+                    *each,
+                    _floats(6, width, seed=4),
+                    _zeros(7, width),
+                    _zeros(6, width),
+                ),
+            }
+            yield given[kernel]
+
+    return probes
+
+
 # ---- scores
 
 
@@ -366,6 +391,7 @@ PROBES: dict[str, Callable[[], Iterator[Given]]] = {
     **{f"rows.{name}": probe for name, probe in _rows().items()},
     **{f"scores.{name}": probe for name, probe in _scores().items()},
     "steps.turn": _turn,
+    **{f"steps.{name}": _tied(name) for name in ("pivots", "tied", "untied")},
     "moments._moments": _moments,
     "moments._side_by_side": _side_by_side,
     **TEXT_PROBES,

@@ -1,4 +1,6 @@
-"""The next step of a descent, from the last ones: many sums over a few hundred to many thousand numbers, in one call.
+"""The next step of a descent, from the last ones, and the change to numbers that hang together less, each in one call.
+
+The sums are over a few hundred to many thousand numbers.
 
 A sum of products is of eight sums side by side, so that it takes registers whole; NumPy's twin adds in the same order,
 so that either way gives the same bits.
@@ -7,6 +9,8 @@ so that either way gives the same bits.
 from __future__ import annotations
 
 from typing import Any
+
+import numpy as np
 
 from .compiling import helper, lazy
 
@@ -54,3 +58,49 @@ def turn(
         step = steps[j]
         for i in range(n):
             way[i] += step[i] * share
+
+
+@lazy("void(int32[:, ::1], float64[:, ::1], float64[:, ::1])")
+def pivots(before: Any, ties: Any, d: Any) -> None:
+    """d[i] −= tie² / d[neighbour], over the neighbours before each row; the last row of d stands for none."""
+    width = d.shape[1]
+    for i in range(before.shape[1]):
+        for k in range(before.shape[0]):
+            tie, at = ties[k, i], np.uint64(before[k, i])
+            if tie != 0.0:
+                for y in range(width):
+                    d[i, y] -= tie * tie / d[at, y]
+
+
+@lazy("void(int32[:, ::1], float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[:, ::1])")
+def tied(after: Any, ties: Any, root: Any, share: Any, u: Any, out: Any) -> None:
+    """out = root · u + share · Σ tie · out[neighbour], from the last row to the first; one row more is 0."""
+    width, rows = u.shape[1], u.shape[0]
+    for back in range(rows):
+        i = rows - 1 - back
+        for k in range(after.shape[0]):
+            tie, at = ties[k, i], np.uint64(after[k, i])
+            if tie != 0.0:
+                for y in range(width):
+                    out[i, y] += tie * out[at, y]
+        for y in range(width):
+            out[i, y] = root[i, y] * u[i, y] + share[i, y] * out[i, y]
+
+
+@lazy(
+    "void(int32[:, ::1], float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[:, ::1],"
+    " float64[:, ::1])"
+)
+def untied(before: Any, ties: Any, root: Any, share: Any, slopes: Any, felt: Any, out: Any) -> None:
+    """s = slope + Σ tie · felt[neighbour], from the first row on; felt = share · s, out = root · s."""
+    width = slopes.shape[1]
+    for i in range(slopes.shape[0]):
+        for k in range(before.shape[0]):
+            tie, at = ties[k, i], np.uint64(before[k, i])
+            if tie != 0.0:
+                for y in range(width):
+                    felt[i, y] += tie * felt[at, y]
+        for y in range(width):
+            every = slopes[i, y] + felt[i, y]
+            felt[i, y] = share[i, y] * every
+            out[i, y] = root[i, y] * every

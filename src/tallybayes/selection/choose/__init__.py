@@ -7,6 +7,6 @@ value is to be believed, and whether neighbours on a line are alike. `problem` h
 `joint` is the sum of it all, `losses` what rows lose by it, `penalised` its fit, `pairs` what else could be in it, and
 `ladder` tries one *rung* after the other, of which so much is taken (`forms`) as rows that had no part in it gain by.
 `text` goes on with words. `written` writes down what was found. `tune` tries settings that a person names, `likeliest`
-by a tally alone. `straight` stands alone: what a line costs, and what it leaves of corrections, is a matter of its own;
-`descent`, too: it knows nothing of rows, and whoever fits many numbers by their slopes can call it.
+by a tally alone. `straight` stands alone: what a line costs, and what it leaves of corrections, is a matter of its own.
+`untied` and `descent` know nothing of rows: how neighbours come apart, and the way down for many numbers.
 """

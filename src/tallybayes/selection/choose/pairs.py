@@ -79,10 +79,20 @@ class Half:
         """The same for a fit of some folds by others: groups are those of the rows that fit."""
         return self if self.grouped is None else _grouped_half(self.column, self.grouped, training, self.information)
 
-    @property
+    @cached_property
     def size(self) -> int:
         """How many cells."""
         return len(self.names)
+
+    @cached_property
+    def broad(self) -> Ints:
+        """The broad stretch of each stretch; a value of a category is one by itself."""
+        return broad_stretches(self.size, BROAD) if self.ordered else np.arange(self.size)
+
+    @cached_property
+    def broad_starts(self) -> Ints:
+        """The first stretch of each broad one."""
+        return np.flatnonzero(np.diff(self.broad, prepend=-1))
 
     @cached_property
     def side(self) -> PairColumn:
@@ -178,12 +188,6 @@ class ColumnPair:
         """How many cells."""
         return self.one.size * self.other.size
 
-    @property
-    def broad(self) -> list[Ints]:
-        """The broad stretch of each stretch of either side; a value of a category is one by itself."""
-        sides = self.one, self.other
-        return [broad_stretches(s.size, BROAD) if s.ordered else np.arange(s.size) for s in sides]
-
     def codes(self) -> Small:
         """The cell of each row, `size` where one of the two takes no part."""
         there = (self.one.codes < self.one.size) & (self.other.codes < self.other.size)
@@ -195,8 +199,8 @@ class ColumnPair:
         codes = self.codes()
         rows = np.bincount(codes, minlength=self.size + 1)[: self.size].astype(np.float64)
         sides, ordered = (self.one, self.other), (self.one.ordered, self.other.ordered)
-        levels = [_Level.of(self.broad, rows, ordered, _SURFACE if any(ordered) else _ALONE)]
-        if any(int(b[-1]) + 1 < s.size for b, s in zip(self.broad, sides, strict=True)):
+        levels = [_Level.of([s.broad for s in sides], rows, ordered, _SURFACE if any(ordered) else _ALONE)]
+        if any(len(s.broad_starts) < s.size for s in sides):
             levels.append(_Level.of([np.arange(s.size) for s in sides], rows, ordered, _BESIDE))
         *first, count = np.cumsum([0, *(v.count for v in levels)]).tolist()
         own = [np.where(v.place < v.count, v.place + f, count) for v, f in zip(levels, first, strict=True)]
@@ -301,15 +305,15 @@ def _gain(
             kernels.sum_pair(one.codes[some], other.codes[some], one.size, other.size, *amounts, r, h)
     if not few:
         return _beyond_chance(r, h, 0.0)
-    shape = pair.one.size, pair.other.size, -1
-    broad_r, broad_h = (_summed(each.reshape(shape), pair.broad) for each in (r, h))
+    broad_r, broad_h = (_by_broad_cells(pair, each) for each in (r, h))
     return max(_beyond_chance(r, h, _ERRORS), _beyond_chance(broad_r, broad_h, _ERRORS))
 
 
-def _summed(cells: Floats, stretch: Sequence[Ints]) -> Floats:
-    """Of u × v × y: the sums over broad cells."""
-    for axis, own in enumerate(stretch):
-        cells = np.add.reduceat(cells, np.flatnonzero(np.diff(own, prepend=-1)), axis=axis)
+def _by_broad_cells(pair: ColumnPair, cells: Floats) -> Floats:
+    cells = cells.reshape(pair.one.size, pair.other.size, -1)
+    for axis, side in enumerate((pair.one, pair.other)):
+        if len(side.broad_starts) < side.size:
+            cells = np.add.reduceat(cells, side.broad_starts, axis=axis)
     return cells
 
 

@@ -16,9 +16,11 @@ from typing import NamedTuple
 import numpy as np
 
 from ...base.arrays import Floats
+from ...exact.kernels import gate
 from .descent import descend
 from .joint import Joint, Solution
 from .straight import Straight
+from .untied import Untied
 
 OFFSET_PENALTY = 10.0
 _NONE = 1e9  # the most that anything is pulled by
@@ -136,7 +138,9 @@ class _Packed:
         self.of_roots = 2 * self.of_weights**2
         self.of_lengths = np.full(self.n_lengths, 1 / np.sqrt(max(float(curved.sum()), 1.0)))
         self.of_offsets = 1 / np.sqrt(curved.sum(axis=0) + 2 * OFFSET_PENALTY)
-        self.of_added = 1 / np.sqrt(of_rows[:-1] + pulled + 1e-3)
+        if self.free:
+            kernels = None if joint._kernels is None else gate.kernels("steps", 0)
+            self.untied = Untied(joint.placed.neighbours, 2 * self.strength, of_rows[:-1] + pulled + 1e-3, kernels)
         if self.straight is not None:
             self.of_slopes = 1 / np.sqrt(self.straight.bent(of_rows[:-1]) + 1e-3)
 
@@ -148,21 +152,18 @@ class _Packed:
         if not self.free:
             return np.concatenate(pieces)
         if self.straight is None:
-            return np.concatenate([*pieces, (x.added / self.of_added).ravel()])
+            return np.concatenate([*pieces, self.untied.numbers(x.added).ravel()])
         slopes = self.straight.slopes(x.added)
         bends = x.added.copy()
         self.straight.add_along(-slopes, bends)
-        return np.concatenate([*pieces, (bends / self.of_added).ravel(), (slopes / self.of_slopes).ravel()])
+        return np.concatenate([*pieces, self.untied.numbers(bends).ravel(), (slopes / self.of_slopes).ravel()])
 
-    def unpacked(self, u: Floats) -> Solution:
-        """The solution of a vector."""
+    def unpacked(self, u: Floats, added: Floats | None = None) -> Solution:
+        """The solution of a vector; `added` are its corrections, if they are known."""
         lengths, offsets = self.n_weights, self.n_weights + self.n_lengths
         v, b, o = u[:lengths], u[lengths:offsets], u[offsets : self.n_fixed]
-        added = self.base.added
-        if self.free:
-            added, slopes = self._bends_and_slopes(u)
-            if self.straight is not None:
-                self.straight.add_along(slopes, added)
+        if added is None:
+            added = self._added(*self._bends_and_slopes(u)) if self.free else self.base.added
         return Solution(
             (v * self.of_weights) ** 2,
             np.tanh(b * self.of_lengths) + _MIDDLE,
@@ -173,12 +174,23 @@ class _Packed:
     def _bends_and_slopes(self, u: Floats) -> tuple[Floats, Floats]:
         """Corrections, and beside them the slopes of those that may be straight."""
         shape, stop = self.base.added.shape, self.n_fixed + self.base.added.size
-        bends = u[self.n_fixed : stop].reshape(shape) * self.of_added
+        bends = self.untied.added(u[self.n_fixed : stop].reshape(shape))
         return bends, u[stop:] if self.straight is None else u[stop:].reshape(self.of_slopes.shape) * self.of_slopes
+
+    def _added(self, bends: Floats, slopes: Floats) -> Floats:
+        if self.straight is None:
+            return bends
+        added = bends.copy()
+        self.straight.add_along(slopes, added)
+        return added
 
     def loss(self, u: Floats) -> tuple[float, Floats]:
         """The penalised loss and its gradient."""
-        joint, x = self.joint, self.unpacked(u)
+        joint, added = self.joint, None
+        if self.free:
+            bends, slopes = self._bends_and_slopes(u)
+            added = self._added(bends, slopes)
+        x = self.unpacked(u, added)
         value, residual = joint.loss(joint.scores(x, joint.fitting, self.room))
         cells = joint.sums(residual)
         g_w, g_b = _of_dense(joint, x, residual)
@@ -197,15 +209,13 @@ class _Packed:
         if self.free:
             g_d = np.zeros((joint.n_added + 1, joint.width))
             joint.add_rows(g_d, joint.cells, cells)
-            bends, slopes = self._bends_and_slopes(u)
             of_slopes = []
             if self.straight is not None:
                 held, g_s = self.straight.held(slopes)
                 value += held
                 of_slopes = [((self.straight.felt(g_d[:-1]) + g_s) * self.of_slopes).ravel()]
             value += joint.pulled(bends, self.ridge, self.strength, g_d)
-            g_d[:-1] *= self.of_added
-            pieces += [g_d[:-1].ravel(), *of_slopes]
+            pieces += [self.untied.slopes(g_d[:-1]).ravel(), *of_slopes]
         return value, np.concatenate(pieces)
 
     def _of_root(self, u: Floats, g: Floats) -> Floats:

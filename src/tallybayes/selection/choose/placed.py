@@ -11,6 +11,7 @@ import numpy as np
 
 from ...base.arrays import Bools, Floats, Ints
 from .columns import DealtRows, Small
+from .untied import Ties
 from .values import along_the_line
 
 _LEVEL = 0.02  # of the pull on jumps also holds the level of an ordered column
@@ -146,6 +147,11 @@ class Placed:
         )
         count = np.array([len(t.edges[0]) for t in self.terms], dtype=np.int64)
         return a, b, np.repeat(np.array([t.pair for t in self.terms], dtype=bool), count)
+
+    @cached_property
+    def neighbours(self) -> Ties:
+        """The same ties, by row of δ."""
+        return Ties.of(*self.edges[:2], self.n_added)
 
 
 def _deep(cells: Ints | Small, levels: int, none: int) -> Small:
