@@ -7,7 +7,7 @@ drawn like all others do not, and which of them is which nobody knows, so they a
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +20,13 @@ if TYPE_CHECKING:
     from .encode import Labelled
 
 Hashes = NDArray[np.uint64]
-DRAWN = 0.1  # rows that chance would have to bring forth of some values, or else equal rows with these are copies
+_FEW_TIMES = 4.0  # as many pairs of rows with one key as pairs of equal rows
+_SOME = 5_000  # different rows by which it is told which columns have most values
+_ENOUGH = 20  # pairs of rows of different classes: fewer do not tell how columns hang together
+_ERRORS = 2.0  # of what agrees by chance
+_FEWEST_VALUES = 1 / 8  # of a number, as a share of the rows: of fewer no value is its own
+_SURE = 0.01  # a row that chance explains no better than this is a copy,
+_LIKELY = 0.95  # and one that it explains as well as this is none
 _MISSING = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -90,34 +96,116 @@ def copies(rows: Labelled, hashes: Hashes) -> Bools:
 
     In a table of a few categories most rows have equals, which were drawn like all others: a fold that has all of them
     would be scored by a model that knows their values from the other classes only. Two rows with the same eight
-    measurements are one row, written twice. Told apart by how many such rows there would be, were the columns
-    independent within the class: fewer than 0.1, and equal rows are copies.
+    measurements are one row, written twice. The columns of the most different values are a key: rows may have it in
+    common for whatever reason, and so many of them agree in all other columns by chance. Where they do so more often
+    throughout the table they are copies, but for those that chance explains as well. Rows of several classes with one
+    key tell how often other columns go with it, as a town goes with its postcode.
     """
-    key = of_class(hashes, rows.labels)
-    _, first, unit, times = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
-    several = np.flatnonzero(times > 1)
-    out = np.zeros(len(key), dtype=bool)
-    if len(several):
-        one, again = first[several], times[several]  # a row of each unit, and how many are equal to it
-        size = np.bincount(rows.labels)[rows.labels[one]]
-        expected = np.log(size)
-        for block in rows.blocks.values():
-            expected += _log_share(block, rows.labels, one, again, size)
-        found = np.zeros(len(times), dtype=bool)
-        found[several] = expected < np.log(DRAWN)
-        out = found[unit]
+    _, first, unit, times = np.unique(
+        of_class(hashes, rows.labels), return_index=True, return_inverse=True, return_counts=True
+    )
+    out = np.zeros(len(hashes), dtype=bool)
+    return _written_again(rows, hashes, first, times)[unit] if (times > 1).any() else out
+
+
+def _written_again(rows: Labelled, hashes: Hashes, first: Ints, times: Ints) -> Bools:
+    """Which of the different rows are copies; `first` is one of each, `times` how many are equal to it."""
+    from scipy.special import betainc
+
+    alone = _is_one_number(rows, first)
+    key, rest = (hashes[first], []) if alone else _key(rows, hashes[first], first, times)
+    keyed = key if alone else of_class(key, rows.labels[first])  # of one number only the class is left to agree
+    group = np.unique(keyed, return_inverse=True)[1]
+    asked, every = np.bincount(group, times)[group] > 1, first
+    first, times, group = first[asked], times[asked], np.unique(group[asked], return_inverse=True)[1]
+    if alone:
+        share = np.bincount(rows.labels)[rows.labels[first]] / len(rows.labels)
+    else:
+        share = np.maximum(_share(rows, first, times, rest), _share_across(key, hashes, rows.labels, every))
+    count = np.bincount(group, times)  # rows of one class and key
+    by_chance = betainc(np.maximum(times - 1.0, 0.5), count[group] - times + 1.0, share)  # P(so many others are equal)
+    agree = float(np.mean(np.bincount(group, times * (times - 1.0)) / (count * (count - 1))))
+    expected = float(np.mean(np.bincount(group, times * share) / count))
+    surely = agree - _ERRORS * np.sqrt(expected * (1 - expected) / len(count))
+    copied = (surely - expected) / max(1 - expected, 1e-12)
+    sure = np.sort(times[(times > 1) & (by_chance < _SURE)])
+    usual = 1 - np.searchsorted(sure, times) / len(sure) if len(sure) else np.ones(len(times))
+    out = np.zeros(len(asked), dtype=bool)
+    out[asked] = (times > 1) & (by_chance < _LIKELY) & (copied * usual > (1 - copied) * by_chance)
     return out
 
 
-def _log_share(block: Block, labels: Ints, one: Ints, again: Ints, size: Ints) -> Floats:
-    """The logarithm of the share that the values of some rows have in their classes.
+def _is_one_number(rows: Labelled, first: Ints) -> bool:
+    """Whether one number is all there is, and no code of a few values."""
+    (block, *others) = rows.blocks.values()
+    return not others and isinstance(block, Numbers) and _FEWEST_VALUES * len(rows.labels) <= len(first)
+
+
+def _key(rows: Labelled, hashes: Hashes, first: Ints, times: Ints) -> tuple[Hashes, list[str]]:
+    """A key of each different row, and the columns that are none of it: one at least, unless there is only one.
+
+    The columns of most values, and so few that rows which have the key in common are equal one time in a few.
+    """
+    names = list(rows.blocks)
+    if len(names) == 1:
+        return hashes, []
+    columns = {name: column_hashes(rows.blocks[name])[first] for name in names}
+    some = slice(None, None, len(first) // _SOME + 1)  # by their hashes
+    order = sorted(names, key=lambda name: -len(np.unique(columns[name][some])))
+    y, key, tied = rows.labels[first], np.zeros(len(first), dtype=np.uint64), np.arange(len(first))
+    kept, equal = 0, float(np.sum(times * (times - 1.0)))
+    while kept == 0 or (
+        kept < len(order) - 1 and _pairs(of_class(key[tied], y[tied]), times[tied]) > _FEW_TIMES * equal
+    ):
+        key[tied] = _mixed(key[tied] ^ (columns[order[kept]][tied] + np.uint64(kept)))
+        _, group = np.unique(key[tied], return_inverse=True)
+        tied = tied[np.bincount(group, times[tied])[group] > 1]  # the others stay alone whatever else they hold
+        kept += 1
+    return key, order[kept:]
+
+
+def _share(rows: Labelled, one: Ints, again: Ints, rest: Sequence[str]) -> Floats:
+    """Of some rows with one key, how probably another agrees in the rest, were columns independent within the class."""
+    y = rows.labels[one]
+    size = np.bincount(rows.labels)[y].astype(np.float64)
+    log_share = np.zeros(len(one))
+    for name, block in rows.blocks.items():
+        if name in rest:
+            own = of_class(column_hashes(block.take(one)), y)
+            values, place = np.unique(own, return_inverse=True)
+            every = of_class(column_hashes(block), rows.labels)
+            at = np.minimum(np.searchsorted(values, every), len(values) - 1)
+            log_share += np.log(np.bincount(at[values[at] == every], minlength=len(values))[place] / size)
+        else:
+            log_share += _log_rest(block, one, again, size)
+    return np.exp(log_share)
+
+
+def _pairs(key: Hashes, times: Ints) -> float:
+    """Twice the pairs of rows that have a key in common."""
+    count = np.bincount(np.unique(key, return_inverse=True)[1], times)
+    return float(np.sum(count * (count - 1)))
+
+
+def _share_across(key: Hashes, hashes: Hashes, labels: Ints, first: Ints) -> float:
+    """How many pairs of rows of different classes with one key agree in the rest; 0 where they are too few to tell."""
+    y = labels[first]
+
+    def across(of: Hashes) -> float:
+        both, alone = (np.unique(each, return_counts=True)[1] for each in (of_class(of, y), of))
+        return float(np.sum(alone**2.0) - np.sum(both**2.0)) / 2
+
+    asked = across(key)
+    return across(hashes[first]) / asked if asked >= _ENOUGH else 0.0
+
+
+def _log_rest(block: Block, one: Ints, again: Ints, of_its_class: Floats) -> Floats:
+    """Of a column of the key: log P that rows which have its first word in common, or its first position, have it all.
 
     The words of a text and the positions of a vector are as many values, each at least as frequent as the equal rows.
     """
     if isinstance(block, (Codes, Numbers)):
-        values = np.sort(of_class(column_hashes(block), labels))
-        own = of_class(column_hashes(block.take(one)), labels[one])
-        return np.log((np.searchsorted(values, own, "right") - np.searchsorted(values, own, "left")) / size)
+        return np.zeros(len(one))
     some: Any = block.take(one)
     if isinstance(some, Vectors):
         values_each = np.full(len(one), some.values.shape[1])
@@ -125,7 +213,8 @@ def _log_share(block: Block, labels: Ints, one: Ints, again: Ints, size: Ints) -
         values_each = np.array([len((text or "").split()) for text in some.texts.to_pylist()])
     else:
         values_each = np.diff(some.matrix.indptr) if hasattr(some, "matrix") else np.ones(len(one))
-    return np.where(some.present(), values_each, 0) * np.log(again / size)
+    more = np.maximum(np.where(some.present(), values_each, 0) - 1, 0)
+    return np.asarray(more * np.log(again / of_its_class))
 
 
 def told_apart(hashes: Hashes, labels: Ints, weights: Floats | None = None) -> Hashes:
