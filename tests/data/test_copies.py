@@ -124,3 +124,12 @@ def test_what_is_printed_of_a_table_of_copies_is_what_fresh_rows_lose() -> None:
     some = np.concatenate([np.flatnonzero(seen["y"] == "no"), rng.choice(few, 300)])
     model = tb.fit({name: np.asarray(v)[some] for name, v in seen.items()}, target="y")
     assert model.settings.calibrated.figures["log_loss"][0] > 0.5  # 0.1, and 1.6 on fresh rows, if folds part them
+
+
+def test_copies_make_no_interval_narrower() -> None:
+    """Rows written five times say no more than once; nor do they make a richer form likelier to be taken."""
+    rng = np.random.default_rng(1)
+    once = customers(300, rng)
+    one, five = (tb.fit(again(once, np.full(300, k), rng), target="y").settings.calibrated for k in (1, 5))
+    for name in ("log_loss", "accuracy", "brier"):
+        assert 0.7 < five.figures[name][1] / one.figures[name][1] < 1.4

@@ -120,7 +120,10 @@ def _chosen(
     look, folds = look.take(dealing.order[by_fold]), dealing.folds[by_fold]
     rows = encode.labelled(schema, look)
     weights = np.ones(len(folds)) if rows.weights is None else rows.weights
-    dealt_rows = DealtRows(rows.labels, folds, weights, len(rows.classes), int(folds.max()) + 1)
+    units = None if dealing.units is None else dealing.units[by_fold]
+    dealt_rows = DealtRows(
+        rows.labels, folds, weights, len(rows.classes), int(folds.max()) + 1, units, dealing.copied
+    )  # fmt: skip
     if np.count_nonzero(dealt_rows.class_counts, axis=1).max() < 2:
         return None  # every class is in one fold: there is nothing to judge by
     made = LookColumns(look, rows, schema, base, dealt_rows)

@@ -101,6 +101,8 @@ class DealtRows:
     weights: Floats
     n_classes: int
     n_folds: int
+    units: Ints | None = None  # rows with one number were held out together, and err together
+    copied: bool = False  # and are one row
 
     def counts(self, codes: Ints | Small, size: int) -> Floats:
         """Weight by cell, class and fold."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...base.arrays import Bools, Floats, Ints
 from ...base.errors import SettingsError
-from ...data.copies import Hashes, copies, told_apart
+from ...data.copies import Hashes, copies, of_class, told_apart
 from ...data.copies import row_hashes as hashes_of
 from ...data.encode import Labelled
 from ...data.sources import ROW, Batch, open_source
@@ -35,6 +35,8 @@ class Deal:
     order: Ints  # rows of the look: `look.take(order)` is the same for every order of the file
     folds: Ints  # of each row taken
     note: str | None = None  # what a person should know of the folds
+    units: Ints | None = None  # of each row taken: those with one number were held out together
+    copied: bool = False  # whether they are one row, written several times
 
     def __call__(self, rows: Labelled, start: int) -> Ints:
         """The folds of a batch of the rows taken, as `count_folds` asks for them."""
@@ -51,20 +53,27 @@ def dealt(rows: Labelled, look: Batch, folds: int, groups: str | None = None, or
         raise SettingsError("folds by groups and by order at once", hint="choose one of groups and order.")
     hashes = row_hashes(rows)
     note: str | None = None
+    units: Ints | Hashes | None = None
+    together = np.zeros(0, dtype=bool)
     aside = groups is not None or bool(order) or ROW in look.columns  # what tells folds is not what rows hold
     if groups is not None:
         members = column_codes(open_source(look), groups, "holds the groups")[1]
-        fold = splits.grouped(members[rows.rows], folds)
+        units = members[rows.rows]
+        fold = splits.grouped(units, folds)
     elif order:
         fold = stretches(times(open_source(look), order, look.rows)[rows.rows], folds)
     elif ROW in look.columns:  # rows shared out among classes
         fold = splits.grouped(look.columns[ROW][rows.rows], folds)
     elif (alike := runs_test(rows, hashes)) is not None:
-        fold, note = in_blocks(rows, folds, hashes), str(alike)
+        units, note = blocks(rows, folds, hashes), str(alike)
+        fold = in_blocks(rows, folds, hashes, units)
     else:
-        fold = deal(rows, folds, hashes)
+        together = copies(rows, hashes)
+        units = of_class(_keys(rows, hashes, together), rows.labels) if together.any() else None
+        fold = deal(rows, folds, hashes, together)
     at = canonical_order(rows, hashes, fold if aside else None)
-    return Deal(rows.rows[at], fold[at], note)
+    number = None if units is None else np.unique(units, return_inverse=True)[1][at]
+    return Deal(rows.rows[at], fold[at], note, number, bool(together.any()))
 
 
 def row_hashes(rows: Labelled) -> Hashes:
@@ -87,17 +96,20 @@ def canonical_order(rows: Labelled, hashes: Hashes | None = None, folds: Ints | 
     return np.lexsort([each for each in (folds, rows.weights) if each is not None] + by)
 
 
-def deal(rows: Labelled, folds: int, hashes: Hashes | None = None) -> Ints:
+def deal(rows: Labelled, folds: int, hashes: Hashes | None = None, together: Bools | None = None) -> Ints:
     """The fold of each row: dealt out class by class, copies of a row together, other equal rows by chance."""
     hashes = row_hashes(rows) if hashes is None else hashes
-    together = copies(rows, hashes)
-    keys = np.where(together, hashes, told_apart(hashes, rows.labels, rows.weights))
-    return _in_turn(rows, keys, together, folds)
+    together = copies(rows, hashes) if together is None else together
+    return _in_turn(rows, _keys(rows, hashes, together), together, folds)
 
 
-def in_blocks(rows: Labelled, folds: int, hashes: Hashes | None = None) -> Ints:
-    """The fold of each row, runs of up to eight rows of a class together."""
-    hashes = row_hashes(rows) if hashes is None else hashes
+def _keys(rows: Labelled, hashes: Hashes, together: Bools) -> Hashes:
+    """A key of each row, which of its class only copies have in common."""
+    return np.where(together, hashes, told_apart(hashes, rows.labels, rows.weights))
+
+
+def blocks(rows: Labelled, folds: int, hashes: Hashes) -> Hashes:
+    """A key of each row, which runs of up to eight rows of a class have in common."""
     folds = min(folds, BLOCK_FOLDS)
     order = np.argsort(rows.labels, kind="stable")
     labels = rows.labels[order]
@@ -109,7 +121,14 @@ def in_blocks(rows: Labelled, folds: int, hashes: Hashes | None = None) -> Ints:
     whole = np.add.reduceat(hashes[order], starts) if len(starts) else hashes
     keys = np.empty_like(hashes)
     keys[order] = whole[block]
-    return _in_turn(rows, keys, np.ones(len(keys), dtype=bool), folds)
+    return keys
+
+
+def in_blocks(rows: Labelled, folds: int, hashes: Hashes | None = None, keys: Hashes | None = None) -> Ints:
+    """The fold of each row, the rows of a block together."""
+    hashes = row_hashes(rows) if hashes is None else hashes
+    keys = blocks(rows, folds, hashes) if keys is None else keys
+    return _in_turn(rows, keys, np.ones(len(keys), dtype=bool), min(folds, BLOCK_FOLDS))
 
 
 def stretches(moments: Ints, folds: int) -> Ints:

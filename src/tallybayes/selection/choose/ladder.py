@@ -23,10 +23,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...base.arrays import Bools, Floats
+from ...base.arrays import Bools, Floats, Ints
 from .forms import effective_rows, listed, mean_of, merged, shares, wider
 from .joint import Joint, Solution
-from .losses import posterior
+from .losses import error_of_mean, posterior
 from .pairs import ColumnPair, best_pairs
 from .penalised import Pull, fitted, tempered
 from .problem import Problem
@@ -208,11 +208,17 @@ class Ladder:
         return float(np.average(losses[there], weights=self.weights[there]))
 
     def error(self, losses: Floats) -> float:
-        """Its standard error, as if rows were scored independently of each other."""
-        there = ~np.isnan(losses)
-        w = self.weights[there] / self.weights[there].sum()
-        off = losses[there] - float(w @ losses[there])
-        return float(np.sqrt(np.sum((w * off) ** 2) * len(w) / max(len(w) - 1, 1)))
+        """Its standard error, as if rows, or those that were held out together, were scored independently."""
+        there, units = ~np.isnan(losses), self.problem.rows.units
+        return error_of_mean(losses[there], self.weights[there], None if units is None else units[there])
+
+    def _says(self, some: Bools | Ints) -> float:
+        """How many rows some of them are worth: copies are one, and heavy rows among light ones are few."""
+        rows, weights = self.problem.rows, self.weights[some]
+        if rows.copied and rows.units is not None:
+            unit = np.unique(rows.units[some], return_inverse=True)[1]
+            return effective_rows(np.bincount(unit, weights).astype(np.float64))
+        return effective_rows(weights)
 
     def _of_shares(self) -> float:
         """What not knowing the shares of the classes costs: every fold has the shares of the rows that count for it.
@@ -237,7 +243,7 @@ class Ladder:
         scores, weights = [self._scores(r)[judged] for r in forms], self.weights[judged]
         joint = next(iter(forms[0].joints.values()))
         whole = len(self.weights) >= _MERGED_FROM or bool(joint.lengths)  # exponents have no mean
-        n = effective_rows(weights)
+        n = self._says(judged)
         found = shares(scores, self.problem.rows.labels[judged], weights * (n / weights.sum()), whole=whole)
         used = np.flatnonzero(found).tolist()
         mixed = forms[used[0]] if len(used) == 1 else self._mean([forms[k] for k in used], found[used])
@@ -254,7 +260,7 @@ class Ladder:
 
     def _chance(self, gains: Floats) -> float:
         """What a gain must exceed: so many standard errors, more where rows are few, and GAIN."""
-        n = effective_rows(self.weights[~np.isnan(gains)])
+        n = self._says(~np.isnan(gains))
         return max(ERRORS * (1 + FEW / n) * self.error(gains), GAIN)
 
     def _beyond_chance(self, gains: Floats) -> bool:

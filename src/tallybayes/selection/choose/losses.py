@@ -73,3 +73,18 @@ def posterior(scores: Floats, labels: Ints) -> tuple[Floats, Floats]:
     p /= total[:, None]
     p[at, labels] -= 1.0
     return np.log(total) + top - own, p
+
+
+def error_of_mean(each: Floats, weights: Floats, units: Ints | None = None) -> float:
+    """The standard error of a weighted mean of numbers drawn one by one, or unit by unit.
+
+    >>> each, unit = np.array([0.0, 1.0, 2.0]), np.array([0, 1, 2])
+    >>> twice = np.repeat(each, 2), np.ones(6)
+    >>> error_of_mean(*twice, np.repeat(unit, 2)) == error_of_mean(each, np.ones(3)) > error_of_mean(*twice)
+    True
+    """
+    share = weights / weights.sum()
+    off = share * (each - float(share @ each))
+    if units is not None:
+        off = np.bincount(np.unique(units, return_inverse=True)[1], off)
+    return float(np.sqrt(np.sum(off**2) * len(off) / max(len(off) - 1, 1)))

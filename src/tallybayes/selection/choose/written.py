@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...base.arrays import Floats
+from ...base.arrays import Floats, Ints
 from ...data.schema import Schema
 from ...families import Bins, Blend, Family, Gaussian
 from ...families.calibration import Correction, Isotonic
@@ -18,7 +18,7 @@ from ..measure.metrics import Scored, calibration_error
 from .columns import Category, Coded, DealtRows, Number
 from .forms import listed
 from .ladder import SHARED, Choice
-from .losses import both_classes
+from .losses import both_classes, error_of_mean
 
 READ_BY: tuple[Family, ...] = (
     Gaussian(variance="shared"),
@@ -128,16 +128,15 @@ def figures(choice: Choice, rows: DealtRows) -> dict[str, tuple[float, ...]]:
     scores = both_classes(choice.scores[at], rows.n_classes)
     p = np.exp(scores - scores.max(axis=1, keepdims=True))
     scored = Scored.of(rows.labels[at], p / p.sum(axis=1, keepdims=True), rows.weights[at])
+    units = None if rows.units is None else rows.units[at]
     square = 0.5 * (np.einsum("ij,ij->i", scored.p, scored.p) - 2 * scored.of_truth + 1.0)
     return {
-        "accuracy": _mean_and_error(scored.hit, scored.weights),
+        "accuracy": _mean_and_error(scored.hit, scored.weights, units),
         "log_loss": (choice.losses[form], choice.errors[form]),
-        "brier": _mean_and_error(square, scored.weights),
+        "brier": _mean_and_error(square, scored.weights, units),
         "calibration_error": (calibration_error(scored.labels, scored.p, scored.weights),),
     }
 
 
-def _mean_and_error(each: Floats, weights: Floats) -> tuple[float, float]:
-    share = weights / weights.sum()
-    mean = float(share @ each)
-    return mean, SHARED * float(np.sqrt(np.sum((share * (each - mean)) ** 2) * len(each) / max(len(each) - 1, 1)))
+def _mean_and_error(each: Floats, weights: Floats, units: Ints | None) -> tuple[float, float]:
+    return float(weights / weights.sum() @ each), SHARED * error_of_mean(each, weights, units)
