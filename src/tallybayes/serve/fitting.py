@@ -20,6 +20,7 @@ from .desk import Desk
 from .looking import TableChoices
 from .problems import ApiProblem
 from .recovery import clear_leftovers, take_lock
+from .tables import note_model
 
 EFFORTS = {"quick": "quick", "usual": "default"}  # as the page calls them, and as `tb.fit` does
 _KEEPING = "done"  # the last step of `tb.fit`, after which rows are written to the journal
@@ -112,6 +113,7 @@ class Fitting:
                     order.path, source, target=order.target, who=order.who, effort=EFFORTS[order.effort],
                     progress=self._progress, **chosen,
                 )  # fmt: skip
+            note_model(order.table, order.path)
             beside = os.path.join(os.path.dirname(order.path), "")
             self.told = tuple(each.replace(beside, "") for each in told)
             self._take(desk)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -118,12 +118,27 @@ class RowReader:
                 f"{column!r} is the label, which is no value of a row",
                 hint="name a column that says whose rows they are.",
             )
-        wanted = _written(_plain(value, column, 0))
-        if wanted is None:
-            raise DataError("a missing value belongs to nobody", hint="give the value to look for.")
+        wanted = self._wanted(column, value)
         for row in journal.all_rows(_hint_of(wanted)):
             if column in row.values and _written(row.values[column]) == wanted:
                 yield row
+
+    def sameness(self, column: str, value: Any) -> Callable[[Any, bool], bool]:
+        """Whether a value of a table is this one, as `matching` has it; one of a file without types is told so."""
+        wanted = self._wanted(column, value)
+
+        def same(other: Any, text: bool) -> bool:
+            if text and column in self._written and isinstance(other, str):
+                other = canon.written(other)
+            return other is not None and _written(_plain(other, column, 0)) == wanted
+
+        return same
+
+    def _wanted(self, column: str, value: Any) -> Any:
+        wanted = _written(_plain(value, column, 0))
+        if wanted is None:
+            raise DataError("a missing value belongs to nobody", hint="give the value to look for.")
+        return wanted
 
     def rows_of(self, source: Source, *, labelled: bool = True) -> Iterator[KeptRow]:
         """The rows of a table: with a label counted, without one in the pool; those of weight 0 are left out.

@@ -10,8 +10,8 @@ from typing import Any
 from ...base.canon import many, printable
 from ..fitting import EFFORTS
 from ..looking import CHOICES, Glimpse, TableChoices, TableLook, TableUnderstood, TakenFor
-from ..place import MODELS, TABLES
 from ..problems import ApiProblem
+from ..tables import MODELS, TABLES
 from .frame import Fragment, GoTo, PageAnswer, PageRequest, View, sentence
 from .html import Safe, bar, choice, join, on_enter, table, tag
 
