@@ -26,7 +26,7 @@ from scipy.special import gammaincinv, ndtri
 
 from ..base.arrays import Floats
 from ..base.canon import text as canonical
-from ..base.errors import TallybayesError
+from ..base.errors import TallybayesError, heard
 from ..model.joint.shift import Shifts, shift
 from ..model.watching.watch import Watch
 from ..selection.measure.curves import Reliability, reliability
@@ -252,10 +252,11 @@ class Lately:
     def _heard(self, before: Served, changes: Sequence[RowChange]) -> None:
         """Remember what was said of rows before they are learnt. The operation is done, and nothing here undoes it."""
         try:
-            given = [{n: c.row.values.get(n) for n in before.read.inputs} for c in changes]
+            given = [before.read.asked(c.row.values) for c in changes]
             place = {str(canonical(c)): i for i, c in enumerate(before.model.classes)}
             at = np.array([place.get(label_in(c.became) or "", -1) for c in changes])
-            p = np.clip(before.model.predict_proba(given), 0.0, 1.0)[at >= 0]
+            with heard():  # what nobody said of a row is not in it
+                p = np.clip(before.model.predict_proba(given), 0.0, 1.0)[at >= 0]
             said = _said(p, at[at >= 0])
         except Exception:
             _log.exception("what was said of rows that were learnt is not known")
