@@ -165,3 +165,15 @@ def test_a_byte_order_mark_within_a_file_is_a_character_wherever_it_is_cut(
         "\ufeffa",
         "\ufeff3",
     ]
+
+
+@pytest.mark.parametrize("first", ["sep=;\n", "\ufeffsep=;\r\n\r\n", '"sep=;"\n', "\nSEP=;;\n"])
+def test_the_line_of_excel_says_the_delimiter_and_is_no_row(write: Any, first: str) -> None:
+    rows = "".join(f"{i % 7},5;x{i % 3};{'pn'[i % 2]}\n" for i in range(40))
+    plain, with_line = write("plain.csv", "age;city;y\n" + rows), write("sep.csv", first + "age;city;y\n" + rows)
+    read = [tb.count(tb.read(name, decimal=","), SCHEMA) for name in (plain, with_line)]
+    assert read[0].digest == read[1].digest
+    bad = write("bad.csv", first + "age;city;y\n" + rows + "1;2;3;4\n")
+    line = 42 + first.count("\n")
+    refused(bad, f"bad.csv, line {line}: 4 or more fields where the header has 3")
+    assert list(next(tb.read(write("t.csv", "sep=\n1\n2\n")).batches()).names()) == ["sep="]

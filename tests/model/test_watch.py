@@ -155,6 +155,21 @@ def test_large_batches_are_counted_in_part_and_every_row_by_counters(model):
     assert 1000 <= watch.tally.rows < 12_000 and watch.counters.judged < 12_000
 
 
+def test_the_first_rows_are_all_judged_and_it_is_said_of_how_many(model):
+    watch, many = model.watch(), without(rows(32, seed=8))
+    alone = [model.predict_proba({n: v[i : i + 1] for n, v in many.items()}) for i in range(32)]
+    for i in range(32):
+        watch.predict({n: v[i : i + 1] for n, v in many.items()})
+    assert watch.counters.judged == 32
+    assert watch.counters.unsure == sum(float(p.max()) < 0.8 for p in alone)
+    assert "judged" not in str(watch.report())
+    for _ in range(40):
+        watch.predict(many)
+    counted = watch.counters
+    assert 512 <= counted.judged < counted.rows == 41 * 32
+    assert f"below 0.8 of {counted.judged:,} judged" in str(watch.report())
+
+
 # ---- Prometheus
 
 

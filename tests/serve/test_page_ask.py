@@ -18,6 +18,7 @@ pytest.importorskip("starlette", reason="needs the extra serve")
 from asked import Answer, ask
 
 import tallybayes as tb
+from tallybayes.base.errors import heard
 from tallybayes.serve.app import make_app
 from tallybayes.serve.asking import KEPT, AskForm, Slider
 from tallybayes.serve.desk import Desk
@@ -312,3 +313,77 @@ def test_a_model_that_came_without_a_journal_is_asked_all_the_same(tmp_path: Pat
     page = ask(make_app(place), "GET", "/ask").body.decode()
     assert 'min="1" max="9"' in page
     place.close()
+
+
+# ---- what nobody said is not what is known to be missing
+
+
+@pytest.fixture
+def gaps(tmp_path: Path) -> Iterator[Place]:
+    """Who has no income on file is likelier to default."""
+    draw = random.Random(5)
+    rows = []
+    for _ in range(300):
+        bad = draw.random() < 0.4
+        rows.append({
+            "income": None if draw.random() < (0.9 if bad else 0.1) else round(draw.gauss(30 - 3 * bad, 4), 1),
+            "age": draw.randrange(20, 70), "default": "yes" if bad else "no",
+        })  # fmt: skip
+    desk = Desk.begin(tmp_path / "gaps.tb.parquet", rows, target="default")
+    assert "income (missing)" in desk.model.schema.names
+    out = Place.of(desk)
+    yield out
+    out.close()
+
+
+def test_an_empty_field_says_nothing_and_a_box_says_that_it_is_known_to_be_missing(gaps: Place) -> None:
+    app, model = make_app(gaps), gaps.desk.model
+    page = ask(app, "GET", "/ask").body.decode()
+    form = AskForm(gaps.desk.served)
+    income = next(i for i, f in enumerate(form.fields) if f.name == "income")
+    prior = [float(p) for p in np.exp(model.start) / np.exp(model.start).sum()]
+    best = max(range(2), key=prior.__getitem__)
+    assert said_in(page) == (model.classes[best], percent(prior[best]))
+    assert "income (missing): yes" not in page
+    assert page.count("known to be missing</label>") == 1
+    fields = fields_in(page)
+    for more, row in (({}, {}), ({"gone": str(income)}, {"income": None}), ({f"v{income}": "31"}, {"income": 31})):
+        for age in ("", "40"):
+            sent = {**fields, **more, f"v{1 - income}": age}
+            given = row | ({"age": 40} if age else {})
+            if given:
+                with heard():
+                    p = model.predict_proba([given])[0]
+                at = int(np.argmax(p))
+                assert said_in(send(app, "/ask", sent, live=True).body.decode()) == (
+                    model.classes[at], percent(float(p[at])))  # fmt: skip
+    ticked = send(app, "/ask", {**fields, "gone": str(income)}).body.decode()
+    assert re.search(rf'name="gone" value="{income}" checked', ticked)
+
+
+def test_what_is_learnt_is_what_was_said_whatever_stands_beside_it(gaps: Place) -> None:
+    app, desk = make_app(gaps), gaps.desk
+    form = AskForm(desk.served)
+    at = {f.name: i for i, f in enumerate(form.fields)}
+    fields = fields_in(ask(app, "GET", "/ask").body.decode())
+    before = desk.served.tally
+    for more, values in ((f"v{at['age']}", {"age": 40}), ("gone", {"income": None, "age": None})):
+        sent = {**fields, more: "40" if more != "gone" else str(at["income"]), "as": "0"}
+        found = send(app, "/ask/learn", sent)
+        number = int(re.findall(r"row=(\d+)", found.headers["location"])[0])
+        assert desk.row(number).values == values
+        again = ask(app, "GET", f"/ask?row={number}").body.decode()
+        assert (" checked" in again[again.index('name="gone"') :][:40]) is (more == "gone")
+        assert "The fields say something else" not in again
+    label = desk.model.classes[0]
+    with heard():
+        alone = [tb.count([{**each, "default": label}], schema=before.schema) for each in (
+            {"age": 40}, {"income": None, "age": None})]  # fmt: skip
+    assert desk.digest == (before + alone[0] + alone[1]).digest
+    ids = [row.id for row in desk.found("age", 40) if "income" not in row.values]
+    desk.forget(ids)
+    assert desk.digest == (before + alone[1]).digest
+    desk.undo(desk.version)
+    both = desk.learn([{"age": 30, "default": label}, {"age": 31, "income": None, "default": label}])
+    desk.undo(both.operation)
+    assert desk.digest == (before + alone[0] + alone[1]).digest

@@ -359,3 +359,69 @@ def test_the_list_of_models_is_read_once(here: Place, monkeypatch: pytest.Monkey
     assert here.facts("a.tb.parquet") is first
     assert first.classes == ("u", "v")
     assert abs(first.written.timestamp() - time.time()) < 600
+
+
+# ---- how a file is written
+
+
+def lines_of(each: Any) -> str:
+    return "".join(f"{line}\n" for line in each)
+
+
+GERMAN = "preis;größe;spielt\n" + lines_of(f"{i % 9},5;{('groß', 'klein')[i % 2]};{'jn'[i % 3 > 0]}" for i in range(60))
+EURO = "amt,play\n" + lines_of(f"{i % 7 + 90}.{164 + i} €,{'yes' if i % 3 else 'no'}" for i in range(60))
+DATES = "d,play\n" + lines_of(f"{i % 11 + 1:02}/{i % 12 + 1:02}/2024,{'yes' if i % 3 else 'no'}" for i in range(60))
+RAGGED = CSV + "a,b,c,d\n"
+FAR = "t,play\n" + lines_of(f"{-999 if i % 9 == 0 else i % 23},{'yes' if i % 3 else 'no'}" for i in range(90))
+
+
+@pytest.mark.parametrize(
+    ("content", "says", "given", "then"),
+    [
+        (GERMAN.encode("cp1252"), "Windows-1252 is usual for a file from Windows", {"encoding": "cp1252"}, "größe"),
+        (GERMAN.encode("utf-16"), "Choose UTF-16 under “How cells are read”", {"encoding": "utf-16"}, "größe"),
+        (RAGGED.encode(), "leave such lines out: tick that", {"skip": "1"}, "1 bad line was skipped"),
+        (EURO.encode(), "choose under “How cells are read” that decimals have a comma", {"decimal": ","},
+         "points between thousands"),
+        (DATES.encode(), "choose under “How cells are read” how dates are written", {"dates": "%m/%d/%Y"}, "date:"),
+        (FAR.encode(), "write it under “How cells are read” among those that mean missing", {"missing": "-999"},
+         "from 0 to 22"),
+    ],
+    ids=["windows", "utf-16", "ragged", "euro", "dates", "-999"],
+)  # fmt: skip
+def test_what_is_said_of_a_file_is_said_as_the_page_has_it_and_can_be_chosen_there(
+    here: Place, content: bytes, says: str, given: dict[str, str], then: str
+) -> None:
+    app = make_app(here)
+    upload(app, "play.csv", content)
+    page = ask(app, "GET", "/start/look?table=play.csv").body.decode()
+    told = page[page.index("<main") :]
+    assert says in told
+    for python in ("tb.read", "decimal=", "date_format", "missing=", "bad_lines", "encoding=&", here.folder):
+        assert python not in told
+    for field in ("encoding", "decimal", "skip", "dates", "missing", "fold"):
+        assert f' name="{field}"' in told
+    page = post(app, "/start/look", table="play.csv", **given).body.decode()
+    assert then in page
+    assert says not in page
+    names = here.look("play.csv", next(iter(here._looks))[2]).names
+    found = post(app, "/start/fit", table="play.csv", target=str(len(names) - 1), name="m", effort="quick", **given)
+    assert found.status == 303, found.body
+    assert ended(app, here).headers["x-go-to"] == "/ask", here.fitting and here.fitting.problem
+    counted = here.desk.served.tally
+    assert counted.rows in (len(content.splitlines()) - 1, 60, 24, 25, 90)
+
+
+def test_who_is_deleted_goes_out_of_a_table_in_other_letters(here: Place) -> None:
+    for encoding in ("cp1252", "utf-16"):
+        app = make_app(here)
+        name = f"{encoding}.csv"
+        rows = GERMAN.replace("klein;j", "Zoë Müß;j", 3).replace("größe", "wer")
+        upload(app, name, rows.encode(encoding))
+        given = {"encoding": encoding, "target": "2", "kind1": "category"}
+        post(app, "/start/fit", table=name, name=f"m {encoding}", effort="quick", **given)
+        assert ended(app, here).headers["x-go-to"] == "/ask"
+        receipt = here.desk.erase("wer", "Zoë Müß")
+        assert receipt.tables == {name: 3}
+        left = Path(here.folder, name).read_bytes().decode(encoding)
+        assert left == lines_of(line for line in rows.splitlines() if "Zoë" not in line)

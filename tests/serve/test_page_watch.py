@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -234,3 +235,31 @@ def test_what_cannot_be_tested_is_said(tmp_path: Path, weighted: bool) -> None:
         place.api._predict(rows=without_label(data))
         said = page_at(make_app(place), "/watch")
         assert ("Nothing could be tested" if weighted else "the model reads neither") in said
+
+
+def test_a_few_labels_have_no_verdict_and_no_share_is_beyond_all(place: Place) -> None:
+    app, desk = make_app(place), place.desk
+    desk.learn(rows(1, 11))
+    page = ask(app, "GET", "/watch").body.decode()
+    assert "Too few rows to tell" in page
+    assert ">too few rows<" in page
+    assert ">kept<" not in page
+    later = place.api.lately.later()
+    assert later is not None
+    assert 0 <= later.accuracy.low <= later.accuracy.high <= 1
+    desk.learn([{**rows(1, 11)[0], "play": "never"}], new_classes="allow")
+    assert "1 more row had a class that the model did not know, and is left out." in page_at(app, "/watch")
+
+
+def test_of_how_many_answers_a_share_is_told(place: Place) -> None:
+    app = make_app(place)
+    for _ in range(40):
+        ask(app, "POST", "/api/predict", {"rows": without_label(rows(3, 12))})
+    page = page_at(app, "/watch")
+    assert "of the answers had a probability below 0.8" in page
+    for _ in range(40):
+        ask(app, "POST", "/api/predict", {"rows": without_label(rows(30, 13))})
+    page = page_at(app, "/watch")
+    found = re.search(r"of the ([\d,]+) answers judged had a probability below 0.8", page)
+    assert found is not None
+    assert 512 <= int(found[1].replace(",", "")) < 40 * 33

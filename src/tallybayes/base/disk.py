@@ -32,6 +32,7 @@ from .wording import printable
 _NEW = os.O_RDWR | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _OWN = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
 _MODE = 0o666  # less what the umask takes away, as for any new file
+_PRIVATE = 0o600  # what people have given into the hands of a server
 _OPEN_FILES = "/proc/self/fd"  # Linux lists them there, by number
 _NO_FOLDER_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EACCES, errno.EPERM)  # some network file systems refuse
 _PIECE = 1 << 24  # bytes written at once; a single write of more than 2^31 is cut short on Linux
@@ -102,13 +103,17 @@ def read_whole(path: str | os.PathLike[str]) -> bytes:
 
 
 def write_atomically(
-    path: str | os.PathLike[str], content: bytes, check: Callable[[bytes], None] | None = None
+    path: str | os.PathLike[str],
+    content: bytes,
+    check: Callable[[bytes], None] | None = None,
+    *,
+    private: bool = False,
 ) -> None:
     """Put the content in the place of whatever the path names; see `replacing`.
 
     `check` is given what was written, read back; where it raises, nothing is replaced.
     """
-    with replacing(path) as file, file_errors(path, "written"):
+    with replacing(path, private=private) as file, file_errors(path, "written"):
         view = memoryview(content)
         while len(view):
             view = view[os.write(file, view[:_PIECE]) :]
@@ -118,17 +123,18 @@ def write_atomically(
 
 
 @contextlib.contextmanager
-def replacing(path: str | os.PathLike[str]) -> Iterator[int]:
+def replacing(path: str | os.PathLike[str], *, private: bool = False) -> Iterator[int]:
     """The number of an open file, which takes the place of whatever the path names once the block ends without error.
 
-    A symbolic link is followed, permissions are kept.
+    A symbolic link is followed, permissions are kept; a new file that is private only its owner can read.
     """
+    mode = _PRIVATE if private else _MODE
     target = os.path.realpath(named(path))
     folder, name = os.path.split(target)
     temporary = _beside(folder, name, f"{os.urandom(8).hex()}.tmp")
     with file_errors(path, "written"):
-        nameless = _nameless(folder)
-        file = os.open(temporary, _NEW | os.O_CREAT | os.O_EXCL, _MODE) if nameless is None else nameless
+        nameless = _nameless(folder, mode)
+        file = os.open(temporary, _NEW | os.O_CREAT | os.O_EXCL, mode) if nameless is None else nameless
     try:
         try:
             with file_errors(path, "written"):
@@ -189,12 +195,12 @@ def _unix() -> Any:
         return None
 
 
-def _nameless(folder: str) -> int | None:
+def _nameless(folder: str, mode: int) -> int | None:
     """A new file without a name, of which nothing is left however the process ends; None where there are none."""
     if not hasattr(os, "O_TMPFILE") or not os.path.exists(_OPEN_FILES):
         return None
     try:
-        return os.open(folder, _NEW | os.O_TMPFILE, _MODE)
+        return os.open(folder, _NEW | os.O_TMPFILE, mode)
     except OSError:  # not on this file system; or not in this folder, as opening a file with a name will tell
         return None
 

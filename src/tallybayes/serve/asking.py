@@ -8,7 +8,7 @@ import datetime as dt
 import hashlib
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -16,13 +16,14 @@ from typing import Any
 import numpy as np
 
 from ..base import canon
-from ..base.errors import TallybayesError
+from ..base.errors import TallybayesError, heard
 from ..data import encode
-from ..data.batch import one_row
+from ..data.batch import Batch, one_row
 from ..data.blocks import N
 from ..data.schema import Column, Schema, column_of
 from ..data.spelling import Spelling
-from ..explain.explanation import Explanation
+from ..explain.explanation import Explanation, explained
+from ..model.model import Model
 from ..model.watching.learnt import learnt_range, range_text
 from ..tally.tally import Tally
 from .served import Served
@@ -78,6 +79,11 @@ class AskField:
         """The same as a column by itself, also where only a pair reads it."""
         side = next((s for s in self.column.of or () if s.source == self.name), None)
         return self.column if side is None else column_of(side)
+
+    @property
+    def gap(self) -> bool:
+        """Whether the model has learnt what it says that the value is missing; to leave it out is another thing."""
+        return any(c.kind == "gap" for c in self.columns)
 
     @cached_property
     def values(self) -> tuple[tuple[str, float], ...]:
@@ -253,36 +259,47 @@ class AskForm:
         told = [self.served.model.schema.target, *(f"{each.name}\0{each.kind}" for each in self.fields)]
         return hashlib.blake2b("\1".join(told).encode("utf-8", "replace"), digest_size=8).hexdigest()
 
-    def row(self, given: Sequence[str], kept: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """The row that texts mean, one for each field; a field that still shows what a kept row has means just that."""
+    def row(
+        self, given: Sequence[str], kept: Mapping[str, Any] | None = None, gone: Collection[int] = ()
+    ) -> dict[str, Any]:
+        """The row that texts mean, one for each field; a field that still shows what a kept row has means just that.
+
+        Where the model knows what it says that a value is missing, an empty field is not in the row, and so says
+        nothing, unless its number is among those that are `gone`: known to be missing.
+        """
         out = {}
-        for asked, text in zip(self.fields, given, strict=True):
+        for i, (asked, text) in enumerate(zip(self.fields, given, strict=True)):
             own = None if kept is None else kept.get(asked.name)
             lines = asked.kind == "text"
             same = own is not None and as_sent(asked.shown(own), lines) == as_sent(text, lines)
             value = own if same else asked.read(text)
-            if value is not None or asked.kind != KEPT:
+            if value is not None or (i in gone if asked.gap else asked.kind != KEPT):
                 out[asked.name] = value
         return out
 
     def answer(self, row: Mapping[str, Any]) -> AskAnswer:
         """The answer to a row and its sum; a value that cannot be read is left out, and said."""
         model, remarks, left_out = self.served.model, {}, frozenset[str]()
-        inputs = {each.name: row.get(each.name) for each in self.fields if each.kind != KEPT}
+        inputs = self.inputs(row)
         try:
-            explained = model.explain([inputs])
+            explained = _explained(model, inputs)
         except TallybayesError:
             remarks = self._unreadable(model.schema, inputs)
             if not remarks:
                 raise
             left_out = frozenset(remarks)
-            explained = model.explain([{n: None if n in left_out else v for n, v in inputs.items()}])
+            explained = _explained(model, {n: None if n in left_out else v for n, v in inputs.items()})
         for each in self.fields:
-            if each.name in inputs and each.name not in remarks:
-                said = _remark(each, inputs[each.name], explained)
+            if each.kind != KEPT and each.name not in remarks:
+                said = _remark(each, inputs.get(each.name), explained)
                 if said:
                     remarks[each.name] = said
         return AskAnswer(explained, remarks, left_out)
+
+    def inputs(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """What the model is asked of a row: what it does not say is missing, but for what would speak by that."""
+        asked = (each for each in self.fields if each.kind != KEPT)
+        return {each.name: row.get(each.name) for each in asked if each.name in row or not each.gap}
 
     def _unreadable(self, schema: Schema, inputs: Mapping[str, Any]) -> dict[str, str]:
         """Which of the fields cannot be read, and why."""
@@ -311,6 +328,14 @@ class AskAnswer:
     def best(self) -> Any:
         """The likeliest class."""
         return self.explained.classes[int(np.argmax(self.explained.probabilities))]
+
+
+def _explained(model: Model, inputs: Mapping[str, Any]) -> Explanation:
+    """Why a row gets its answer; also one that says nothing at all, which is the answer before anything is known."""
+    with heard():  # that some columns are not there is meant
+        if inputs or not model.beliefs:
+            return model.explain([inputs])
+        return explained(model, encode.bags(encode.blocks(model.schema, Batch({}, 1))), "natural", model.start, None)
 
 
 def _fields(served: Served) -> list[AskField]:

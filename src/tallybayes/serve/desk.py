@@ -38,6 +38,7 @@ from .journal_file import JournalError
 from .recovery import beside, caught_up, clear_leftovers, take_lock
 from .rows import RowReader
 from .served import Done, Receipt, Served
+from .tables import TableBeside, tables_with, take_out
 
 FOLD_EVERY = 10_000  # rows that may have changed since the model file was written
 _LONGEST_NAME = 200
@@ -154,6 +155,10 @@ class Desk:
         """Rows of the journal with this value in a column, whatever their standing."""
         return list(islice(self._now.read.matching(self._journal, column, value), max(limit, 0)))
 
+    def tables_with(self, column: str, value: Any) -> list[TableBeside]:
+        """The tables beside the model file in which rows have this value, and those that cannot be looked through."""
+        return tables_with(self.path, self._now.read, column, value)
+
     # ---- operations
 
     def learn(
@@ -240,7 +245,8 @@ class Desk:
         """Delete a person: every row with this value in a column is forgotten, and wiped from the journal, for good.
 
         Counts, schema and settings are as if the rows had never been there, and the model file is written anew. Rows
-        that the journal never held cannot be found by a value; the receipt says how many there are.
+        that the journal never held cannot be found by a value; the receipt says how many there are. They go out of
+        tables that the server wrote, too; others that hold such rows the receipt names.
         """
         with self._writing():
             wiped = list(self._now.read.matching(self._journal, column, value))
@@ -255,6 +261,7 @@ class Desk:
             after = before.without(labels, before.version + 1)
             digests = before.tally.digest, after.tally.digest
             operation = Operation(after.version, "erase", _name(who), now(), len(wiped), "", digests[1])
+            taken, left = take_out(self.path, before.read, column, value)  # first: what is left can be erased again
             self._journal.announce(operation, ids)
             try:
                 after.model.save(self.path)
@@ -266,7 +273,7 @@ class Desk:
             self._unfolded, self._unseen = 0, None
             unseen = max(after.tally.rows - self._journal.counted_rows(), 0)
             counted = sum(row.counted for row in wiped)
-            return Receipt(after.version, column, len(wiped), counted, unseen, *digests, operation.time)
+            return Receipt(after.version, column, len(wiped), counted, unseen, *digests, operation.time, taken, left)
 
     def once(self, request: str, do: Callable[[], Done]) -> Done:
         """Do an operation, unless the same request has led to one: then what that has done.

@@ -15,11 +15,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from ..base.errors import TallybayesError, heard
-from ..data.sources import Batch, Source, open_source
+from ..data.sources import Batch, Source
 from .desk import Desk
 from .looking import TableChoices
 from .problems import ApiProblem
 from .recovery import clear_leftovers, take_lock
+from .tables import note_model
 
 EFFORTS = {"quick": "quick", "usual": "default"}  # as the page calls them, and as `tb.fit` does
 _KEEPING = "done"  # the last step of `tb.fit`, after which rows are written to the journal
@@ -107,11 +108,12 @@ class Fitting:
         state = "failed"
         try:
             with heard() as told:
-                source, chosen = self._watched(open_source(order.table)), order.choices.reading(order.target)
+                source = self._watched(order.choices.file.source(order.table))
                 desk = Desk.begin(
                     order.path, source, target=order.target, who=order.who, effort=EFFORTS[order.effort],
-                    progress=self._progress, **chosen,
+                    progress=self._progress, **order.choices.reading(order.target),
                 )  # fmt: skip
+            note_model(order.table, order.path, order.choices.file.encoding)
             beside = os.path.join(os.path.dirname(order.path), "")
             self.told = tuple(each.replace(beside, "") for each in told)
             self._take(desk)

@@ -26,7 +26,7 @@ from scipy.special import gammaincinv, ndtri
 
 from ..base.arrays import Floats
 from ..base.canon import text as canonical
-from ..base.errors import TallybayesError
+from ..base.errors import TallybayesError, heard
 from ..model.joint.shift import Shifts, shift
 from ..model.watching.watch import Watch
 from ..selection.measure.curves import Reliability, reliability
@@ -41,6 +41,7 @@ LEAST_ROWS, LEAST_SECONDS = 200, 600.0  # of a slice before another begins
 MOST_SLICES = 64  # of more, the older half is put together by twos
 WINDOW = 1_000  # rows of the newest slices, at least, that are held against what was learnt
 FEWEST = 30  # rows, below which no drift is asked about
+FEWEST_LABELS = 10  # rows, below which nobody is told that a promise is kept, or is not
 _WAITING = 512  # rows that are counted together, at most
 _MOST_WAITING, _MOST_CELLS = 8_192, 1 << 18  # requests whose answers wait, and their probabilities
 _OF_A_BATCH = 1_024  # rows of one request, evenly spaced, that are counted
@@ -117,6 +118,11 @@ class Later:
     log_loss: Promise
     accuracy: Promise
     curve: Reliability  # of the answer given
+
+    @property
+    def enough(self) -> bool:
+        """Whether they are enough to say that a promise is kept, or is not."""
+        return self.rows >= FEWEST_LABELS
 
 
 class Lately:
@@ -252,10 +258,11 @@ class Lately:
     def _heard(self, before: Served, changes: Sequence[RowChange]) -> None:
         """Remember what was said of rows before they are learnt. The operation is done, and nothing here undoes it."""
         try:
-            given = [{n: c.row.values.get(n) for n in before.read.inputs} for c in changes]
+            given = [before.read.asked(c.row.values) for c in changes]
             place = {str(canonical(c)): i for i, c in enumerate(before.model.classes)}
             at = np.array([place.get(label_in(c.became) or "", -1) for c in changes])
-            p = np.clip(before.model.predict_proba(given), 0.0, 1.0)[at >= 0]
+            with heard():  # what nobody said of a row is not in it
+                p = np.clip(before.model.predict_proba(given), 0.0, 1.0)[at >= 0]
             said = _said(p, at[at >= 0])
         except Exception:
             _log.exception("what was said of rows that were learnt is not known")
@@ -275,7 +282,7 @@ class Lately:
         curve = reliability(hit.astype(np.int64), np.stack([1 - top, top], axis=1), 1, bins=10)
         return Later(
             len(found), self.unknown, _promise(loss, promised, variance, third),
-            _promise(hit, top, sure, sure * (1 - 2 * top)), curve,
+            _promise(hit, top, sure, sure * (1 - 2 * top), 1.0), curve,
         )  # fmt: skip
 
 
@@ -324,8 +331,11 @@ def _said(p: Floats, at: Any) -> Floats:
     return np.stack([bits[rows, at], hit, p.max(axis=1, initial=0.0), mean[:, 0], *moments], axis=1)
 
 
-def _promise(came: Floats, promised: Floats, variance: Floats, third: Floats) -> Promise:
-    """A mean, and where it lies in 95 of 100 cases if the promise is kept: a gamma distribution by its moments."""
+def _promise(came: Floats, promised: Floats, variance: Floats, third: Floats, most: float = float("inf")) -> Promise:
+    """A mean, and where it lies in 95 of 100 cases if the promise is kept: a gamma distribution by its moments.
+
+    What is meant can be no less than 0, and no more than `most`.
+    """
     n, mean, total = len(came), float(promised.mean()), float(variance.sum())
     if total <= 0:
         return Promise(float(came.mean()), mean, mean, mean)
@@ -336,4 +346,4 @@ def _promise(came: Floats, promised: Floats, variance: Floats, third: Floats) ->
         shares = np.array([0.025, 0.975]) if skew > 0 else np.array([0.975, 0.025])
         ends = np.sign(skew) * (gammaincinv(k, shares) - k) / np.sqrt(k)
     low, high = mean + ends * np.sqrt(total) / n
-    return Promise(float(came.mean()), mean, float(low), float(high))
+    return Promise(float(came.mean()), mean, max(float(low), 0.0), min(float(high), most))

@@ -18,7 +18,7 @@ from ..data.guess import Reading
 from ..data.infer import first_look, looked_at
 from ..data.kinds import KINDS
 from ..data.schema import Column, Schema
-from ..data.sources import Batch, open_source
+from ..data.sources import Batch, Source, read
 from .problems import ApiProblem
 
 CHOICES = tuple(name for name, kind in KINDS.items() if not kind.of)  # a pair and a gap are made of other columns
@@ -51,17 +51,38 @@ class TakenFor:
 
 
 @dataclass(frozen=True)
+class TableFile:
+    """How a file is written, as `tb.read` takes it; what is no CSV needs none of it."""
+
+    encoding: str = "utf-8"
+    decimal: str = "."
+    bad_lines: str = "error"
+
+    def source(self, path: str) -> Source:
+        """The rows of a file that is written so."""
+        return read(path, encoding=self.encoding, decimal=self.decimal, bad_lines=self.bad_lines)
+
+
+AS_USUAL = TableFile()
+
+
+@dataclass(frozen=True)
 class TableChoices:
-    """What a person has said of a table: kinds of columns, texts that mean missing, whether letter case matters."""
+    """What a person has said of a table: kinds of columns, texts that mean missing, whether letter case matters, how
+    dates and the file itself are written.
+    """
 
     kinds: Mapping[str, str] = field(default_factory=dict)
     missing: tuple[str, ...] = ()
     fold: bool = False
+    dates: str = ""
+    file: TableFile = AS_USUAL
 
     def reading(self, target: str) -> dict[str, Any]:
         """The same as `tb.fit` takes it."""
         kinds = {name: kind for name, kind in self.kinds.items() if name != target}
-        return {"kinds": kinds, "missing": self.missing or None, "fold": self.fold}
+        dates = self.dates or None
+        return {"kinds": kinds, "missing": self.missing or None, "fold": self.fold, "date_format": dates}
 
 
 @dataclass(frozen=True)
@@ -78,11 +99,11 @@ class TableUnderstood:
 class TableLook:
     """A look at a file: all rows of a small one, some from all over a large one."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, file: TableFile = AS_USUAL) -> None:
         self.name = os.path.basename(path)
         self._folder = path[: len(path) - len(self.name)]  # nobody who looks at a page need know it
         with heard() as told:
-            self.rows: Batch = first_look(open_source(path))
+            self.rows: Batch = first_look(file.source(path))
         self.told = tuple(told)
         self.names = self.rows.names()
         if not self.names:
@@ -137,7 +158,7 @@ class TableLook:
         given = choices.reading(target)
         with heard() as told:
             try:
-                reading = Reading.of(given["missing"], False, None, given["fold"], given["kinds"])
+                reading = Reading.of(given["missing"], False, given["date_format"], given["fold"], given["kinds"])
                 schema, _ = looked_at(self.rows, target, None, False, reading)
                 labels = encode.labels(schema, self.rows)
             except TallybayesError as error:

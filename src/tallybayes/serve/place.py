@@ -16,11 +16,10 @@ from .api import Api
 from .desk import Desk
 from .fitting import EFFORTS, Fitting, Order
 from .guard import ServeLimits
-from .looking import TableChoices, TableLook
+from .looking import AS_USUAL, TableChoices, TableFile, TableLook
 from .problems import ApiProblem
+from .tables import MODELS, TABLES, is_table
 
-MODELS = (".tb.parquet", ".tb")
-TABLES = (".csv", ".tsv", ".txt", ".jsonl", ".parquet", ".xlsx", ".ods", ".csv.gz", ".tsv.gz", ".jsonl.gz")
 LONGEST_NAME = 120  # characters of a file's name
 _MOST_LOOKS = 3  # tables whose rows are remembered while somebody decides about them
 _LARGEST_READ = 50_000_000  # bytes of a model file that is read only to be listed
@@ -49,7 +48,7 @@ class Place:
         self._api = None if desk is None else Api(desk, self.limits)
         self._closed = False
         self.fitting: Fitting | None = None  # the last one, which may go on
-        self._looks: dict[tuple[str, Stamp], TableLook] = {}
+        self._looks: dict[tuple[str, Stamp, TableFile], TableLook] = {}
         self._facts: dict[str, tuple[Stamp, ModelFacts]] = {}
         self._coming: set[str] = set()  # names that files are about to have
 
@@ -94,19 +93,19 @@ class Place:
 
     def tables(self) -> list[str]:
         """The names of the tables in the folder."""
-        return [name for name in self._names() if name.lower().endswith(TABLES) and not name.endswith(MODELS)]
+        return [name for name in self._names() if is_table(name)]
 
-    def look(self, name: str) -> TableLook:
-        """What a table of the folder holds; the last few are remembered until the file changes."""
+    def look(self, name: str, file: TableFile = AS_USUAL) -> TableLook:
+        """What a table of the folder holds if it is written so; the last few are remembered until the file changes."""
         path = self.path_of(name)
-        if not name.lower().endswith(TABLES) or name.endswith(MODELS) or not os.path.isfile(path):
+        if not is_table(name) or not os.path.isfile(path):
             hint = f"a table is a file whose name ends in {', '.join(TABLES)}."
             raise ApiProblem("not-found", f"there is no table {name!r} here", hint)
-        key = name, stamp(os.stat(path))
+        key = name, stamp(os.stat(path)), file
         with self._turn:
             found = self._looks.pop(key, None)
         try:
-            found = found or TableLook(path)
+            found = found or TableLook(path, file)
         except TallybayesError as error:
             raise ApiProblem.of(error).without(self.folder) from None
         with self._turn:

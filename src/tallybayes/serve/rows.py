@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..base import canon
-from ..base.errors import DataError, unknown
+from ..base.errors import DataError, heard, unknown
 from ..base.wording import encodable
 from ..data import encode
 from ..data.batch import BATCH_ROWS, Batch, Source, one_row
@@ -31,6 +32,7 @@ class RowReader:
         self.schema = schema
         weights = () if schema.weights is None else (schema.weights,)
         self.inputs = tuple(sorted({name for column in schema.counted for name in column.inputs}.union(weights)))
+        self._gaps = frozenset(n for c in schema.counted if c.kind == "gap" for n in c.inputs)
         self._written = {n for c in schema.counted if c.like == "category" for n in c.inputs} | {schema.target}
 
     def given(
@@ -90,18 +92,31 @@ class RowReader:
         return found
 
     def tally(self, rows: Iterable[tuple[KeptRow, str]]) -> Tally:
-        """The counts of rows under labels; a row that the journal has spoilt is refused."""
+        """The counts of rows under labels; a row that the journal has spoilt is refused.
+
+        A column whose gaps are counted, and that a row leaves out, says nothing of it, whatever rows stand beside it.
+        """
         return sum_tallies(self._counted(rows)) or Tally.zero(self.schema)
 
     def _counted(self, rows: Iterable[tuple[KeptRow, str]]) -> Iterator[Tally]:
         each = (self._whole(row) | {self.schema.target: label} for row, label in rows)
-        while some := list(islice(each, BATCH_ROWS)):
-            yield (out := Tally.of(self.schema, some))
+        for some in self._alike_in_gaps(each):
+            with contextlib.nullcontext() if self._gaps <= some[0].keys() else heard():
+                out = Tally.of(self.schema, some)
+            yield out
             if out.rows != len(some):
                 raise DataError(
                     f"{canon.many(len(some) - out.rows, 'row')} of weight 0, which count for nothing",
                     hint=f"give each row a weight above 0 in the column {self.schema.weights!r}, or leave it out.",
                 )
+
+    def _alike_in_gaps(self, rows: Iterator[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+        """Rows in batches that leave out the same columns."""
+        while some := list(islice(rows, BATCH_ROWS)):
+            apart: dict[frozenset[str], list[dict[str, Any]]] = {}
+            for row in some:
+                apart.setdefault(self._gaps.difference(row), []).append(row)
+            yield from apart.values()
 
     def _whole(self, row: KeptRow) -> dict[str, Any]:
         if row.id and self.key(row.values) != row.key:
@@ -109,7 +124,11 @@ class RowReader:
                 f"row {row.id} of the journal is not what was written: the file is damaged",
                 hint="restore journal and model from one backup.",
             )
-        return {name: row.values.get(name) for name in self.inputs}
+        return self.asked(row.values)
+
+    def asked(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """What is read of a row; what it does not have is missing, unless gaps are counted there: then nobody said."""
+        return {name: values.get(name) for name in self.inputs if name in values or name not in self._gaps}
 
     def matching(self, journal: Journal, column: str, value: Any) -> Iterator[KeptRow]:
         """The rows of a journal with this value in a column, as it is written: 3, 3.0 and "3" are one."""
@@ -118,12 +137,27 @@ class RowReader:
                 f"{column!r} is the label, which is no value of a row",
                 hint="name a column that says whose rows they are.",
             )
-        wanted = _written(_plain(value, column, 0))
-        if wanted is None:
-            raise DataError("a missing value belongs to nobody", hint="give the value to look for.")
+        wanted = self._wanted(column, value)
         for row in journal.all_rows(_hint_of(wanted)):
             if column in row.values and _written(row.values[column]) == wanted:
                 yield row
+
+    def sameness(self, column: str, value: Any) -> Callable[[Any, bool], bool]:
+        """Whether a value of a table is this one, as `matching` has it; one of a file without types is told so."""
+        wanted = self._wanted(column, value)
+
+        def same(other: Any, text: bool) -> bool:
+            if text and column in self._written and isinstance(other, str):
+                other = canon.written(other)
+            return other is not None and _written(_plain(other, column, 0)) == wanted
+
+        return same
+
+    def _wanted(self, column: str, value: Any) -> Any:
+        wanted = _written(_plain(value, column, 0))
+        if wanted is None:
+            raise DataError("a missing value belongs to nobody", hint="give the value to look for.")
+        return wanted
 
     def rows_of(self, source: Source, *, labelled: bool = True) -> Iterator[KeptRow]:
         """The rows of a table: with a label counted, without one in the pool; those of weight 0 are left out.

@@ -9,8 +9,8 @@ the surviving rows under that schema. Only an erasure takes out of schema and se
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..base.errors import CannotEstimate, CannotForget
@@ -44,6 +44,8 @@ class Receipt:
     digest_before: str
     digest: str
     time: str
+    tables: Mapping[str, int] = field(default_factory=dict)  # tables that the server wrote: rows taken out of each
+    left: tuple[str, ...] = ()  # tables beside the model that still hold such rows, or that could not be looked through
 
 
 @dataclass(frozen=True)

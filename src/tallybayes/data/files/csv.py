@@ -8,6 +8,7 @@ from __future__ import annotations
 import codecs
 import functools
 import os
+import re
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any
@@ -21,6 +22,8 @@ from .quick_csv import KINDS, TEXT, CsvLayout, Piece, Pieces, some_rows
 
 _LOOK = 1 << 20  # bytes in which the header and the delimiter are found
 _LINES = 100
+_SEP = re.compile(rb'(?i:"?sep=([,;\t|])"?)[,;\t| ]*+(?=[\r\n])')
+_BLANK = re.compile(rb"[ \t]*+[\r\n]")
 _UTF8 = ("utf-8", "utf-8-sig", "ascii")
 
 
@@ -147,7 +150,14 @@ class CsvFile:
         start = len(codecs.BOM_UTF8) if sample.startswith(codecs.BOM_UTF8) else 0
         for _ in range(skip):
             start = line_end(sample, start)
-        delimiter = self.file.options.delimiter or self._delimiter(sample[start:], whole)
+        said = _SEP.match(sample, start)  # a line that Excel reads and writes, and no row
+        said = said if said and sample[said.end() :].strip() else None
+        if said is not None:
+            skip, start = skip + 1, line_end(sample, start)
+            while _BLANK.match(sample, start):
+                skip, start = skip + 1, line_end(sample, start)
+        delimiter = self.file.options.delimiter or (said[1].decode() if said else "")
+        delimiter = delimiter or self._delimiter(sample[start:], whole)
         header = next(_rows(sample[start:], delimiter, whole))
         if header.fault:
             raise self.file.error("a quoted field does not end", "close the quote in the header.", skip + 1)

@@ -38,7 +38,7 @@ KINDS = {"category": pa.dictionary(pa.int32(), TEXT), "number": NUMBER}  # what 
 
 @dataclass(frozen=True)
 class CsvLayout:
-    """What the first lines of a file say: its columns, the delimiter, how many empty lines come before them."""
+    """What the first lines of a file say: its columns, the delimiter, how many lines come before them."""
 
     names: tuple[str, ...]
     delimiter: str
@@ -170,7 +170,7 @@ class Pieces:
         return Piece(offset, block, faults=[(offset, TOO_LONG)])
 
     def _header(self, offset: int, block: bytes, last: bool) -> Piece | None:
-        """The empty lines at the beginning, and the header."""
+        """The lines before the names, and the header."""
         at = len(codecs.BOM_UTF8) if block.startswith(codecs.BOM_UTF8) else 0
         for _ in range(self._layout.skip):
             at = line_end(block, at)

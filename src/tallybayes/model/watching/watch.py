@@ -43,7 +43,8 @@ if TYPE_CHECKING:
 _WAITING = 512  # lone rows that are looked at together
 _OF_A_BATCH = 1024  # rows of a large batch that the tally counts, at least
 _TOGETHER = 8192  # rows that are counted at once, since adding tallies costs more than rows do
-_PART = 64  # beyond these, one row in so many is counted, and its probability worked out where nobody asked
+_PART = 64  # beyond these, one row in so many is counted, and its probability looked at beyond the first
+_JUDGED = 512  # rows, all of whose probabilities are
 _MOST_NEW = 1000  # values never learnt that are kept by name, of each column
 _LONGEST = 200  # characters of such a name
 
@@ -225,7 +226,7 @@ class Watch:
         answers = {name: n for name, n in zip(self._names, each, strict=True) if n}
         with self._lock:
             self._counters.add(Counters(judged=len(judged), unsure=unsure, answers=answers))
-            if len(judged):
+            if self._counters.judged >= _JUDGED and len(judged):
                 self._judge_at = self._counters.rows + (_PART - 1) * len(judged)
 
     def _wait(self, row: Any, scores: list[float]) -> None:

@@ -96,6 +96,7 @@ class WatchReport(Shown):
         title = f"Watch: {many(c.rows, 'row')}"
         if c.judged:
             title += f" · {shown} · {100 * c.unsure / c.judged:.1f} % below {self.unsure_below:g}"
+            title += f" of {c.judged:,} judged" if c.judged < c.rows else ""
         if c.failed:
             title += f" · {many(c.failed, 'call')} refused"
         return Page(title, lines, left=(0, 6), indent=2, foot=foot)

@@ -10,6 +10,7 @@ from typing import Any
 
 from ...base.canon import many, number_text, printable
 from ...base.canon import text as canonical
+from ...base.errors import heard
 from ..asking import KEPT, LONGEST, WEIGHT, AskAnswer, AskField, AskForm
 from ..journal import GONE, POOL, SKIPPED, KeptRow
 from ..problems import ApiProblem
@@ -35,17 +36,19 @@ class _Sent:
     against: str = _OTHER
     to: str = _OTHER
     fixed: frozenset[int] = frozenset()
+    gone: frozenset[int] = frozenset()  # fields that are known to be missing
 
     def row(self, form: AskForm) -> dict[str, Any]:
         """The row that the fields mean."""
-        return form.row(self.given, None if self.kept is None else self.kept.values)
+        return form.row(self.given, None if self.kept is None else self.kept.values, self.gone)
 
     def same(self, form: AskForm) -> bool:
         """Whether it is the row of the journal that it began with."""
         if self.kept is None:
             return False
-        row = self.row(form)
-        return all(row.get(field.name) == self.kept.values.get(field.name) for field in form.fields)
+        row, kept = self.row(form), self.kept.values
+        said = all((f.name in row) == (f.name in kept) for f in form.fields if f.gap)
+        return said and all(row.get(field.name) == kept.get(field.name) for field in form.fields)
 
     def right(self, form: AskForm, found: AskAnswer) -> str:
         """What is on the button for who agrees with the answer; empty where nothing is left to learn."""
@@ -62,10 +65,11 @@ def show(asked: PageRequest) -> PageAnswer:
     """The page, with nothing given or with a row of the journal."""
     form, number = AskForm(asked.desk.served), asked.whole("row")
     kept = None if number is None else asked.desk.row(number)
-    given = ["1" if field.kind == WEIGHT else "" for field in form.fields]
+    given, gone = ["1" if field.kind == WEIGHT else "" for field in form.fields], frozenset[int]()
     if kept is not None:
         given = [field.shown(kept.values.get(field.name)) for field in form.fields]
-    return _page(asked, form, _Sent(given, kept))
+        gone = frozenset(i for i, f in enumerate(form.fields) if f.name in kept.values and kept.values[f.name] is None)
+    return _page(asked, form, _Sent(given, kept, gone=gone))
 
 
 def ask(asked: PageRequest) -> PageAnswer:
@@ -116,7 +120,8 @@ def _learnt(asked: PageRequest, form: AskForm, sent: _Sent, label: str, new: str
             return desk.once(once, lambda: desk.label(kept.id, label, who=who, new_classes=new)), "Labelled"
         if kept.counted:
             return desk.once(once, lambda: desk.relabel(kept.id, label, who=who, new_classes=new)), "Counted"
-    if all(value is None for name, value in row.items() if name != form.served.model.schema.weights):
+    known = {f.name for i, f in enumerate(form.fields) if f.gap and i in sent.gone}
+    if all(v is None and n not in known for n, v in row.items() if n != form.served.model.schema.weights):
         raise ApiProblem("data", "every field is empty", "say something of the row before it is learnt.")
     return desk.once(once, lambda: desk.learn([row], [label], who=who, new_classes=new)), "Learnt"
 
@@ -130,9 +135,12 @@ def _sent(asked: PageRequest, form: AskForm) -> _Sent:
     given = [asked.one(f"o{i}").strip() or asked.one(f"v{i}") for i in range(len(form.fields))]
     number = asked.whole("row")
     kept = None if number is None else asked.desk.row(number)
-    fixed = frozenset(int(i) for i in asked.fields.get("fix", []) if i.isascii() and i.isdigit() and len(i) < 9)
+    fixed, gone = (
+        frozenset(int(i) for i in asked.fields.get(name, []) if i.isascii() and i.isdigit() and len(i) < 9)
+        for name in ("fix", "gone")
+    )
     label, against, to = (_class(asked, form, name) for name in ("label", "against", "to"))
-    return _Sent(given, kept, label, against, to, fixed)
+    return _Sent(given, kept, label, against, to, fixed, gone)
 
 
 def _class(asked: PageRequest, form: AskForm, field: str) -> str:
@@ -162,8 +170,11 @@ def _what_if(form: AskForm, sent: _Sent) -> Any:
     fixed = [f.name for i, f in enumerate(form.fields) if i in sent.fixed and f.columns]
     row = sent.row(form)
     readable = form.answer(row).left_out
-    inputs = {f.name: None if f.name in readable else row.get(f.name) for f in form.fields if f.columns}
-    return form.served.model.what_if([inputs], sent.to or None, fixed=fixed)
+    inputs = {name: None if name in readable else value for name, value in form.inputs(row).items()}
+    if not inputs:
+        raise ApiProblem("data", "every field is empty", "say something of the row first.")
+    with heard():  # that some columns are not there is meant
+        return form.served.model.what_if([inputs], sent.to or None, fixed=fixed)
 
 
 # ---- the page
@@ -177,7 +188,7 @@ def _page(asked: PageRequest, form: AskForm, sent: _Sent, more: Safe | None = No
         hidden.append(tag("input", type="hidden", name="row", value=str(sent.kept.id)))
     counted = [i for i, field in enumerate(form.fields) if field.kind != KEPT]
     others = [i for i, field in enumerate(form.fields) if field.kind == KEPT]
-    lines = {i: _field(i, form.fields[i], sent.given[i], found.remarks.get(form.fields[i].name, "")) for i in
+    lines = {i: _field(i, form.fields[i], sent, found.remarks.get(form.fields[i].name, "")) for i in
              (*counted, *others)}  # fmt: skip
     left = [tag("h2", "A row"), [lines[i] for i in counted[:_FIELDS]]]
     if counted[_FIELDS:]:
@@ -231,7 +242,8 @@ def _row_chosen(form: AskForm, sent: _Sent, found: AskAnswer) -> Safe:
     return join(chosen, tag("p", said, " ", link, class_="note", id="kept-row"))
 
 
-def _field(i: int, field: AskField, given: str, remark: str) -> Safe:
+def _field(i: int, field: AskField, sent: _Sent, remark: str) -> Safe:
+    given = sent.given[i]
     name = printable(field.name or "(no name)", _LONG)
     about = {"id": f"v{i}", "name": f"v{i}", "aria_describedby": f"n{i}"}
     told = field.range if field.columns else ""
@@ -239,16 +251,25 @@ def _field(i: int, field: AskField, given: str, remark: str) -> Safe:
         told = f"shown as far as {LONGEST:,} characters; all of it counts unless you change it"
     label = tag("label", name, tag("small", told) if told else None, for_=f"v{i}")
     return tag(
-        "div", label, _control(i, field, name, given, about),
+        "div", label, _control(i, field, name, given, about), _gone(i, field, name, sent),
         tag("div", remark, class_="remark", id=f"n{i}", data_remark=True),
         class_="field whole" if field.kind == "text" else "field",
     )  # fmt: skip
 
 
+def _gone(i: int, field: AskField, name: str, sent: _Sent) -> Safe | None:
+    """A box for a value of which it is known that there is none, where that says something."""
+    if not field.gap:
+        return None
+    box = tag("input", type="checkbox", name="gone", value=str(i), checked=i in sent.gone and not sent.given[i],
+              id=f"m{i}", aria_label=f"{name} is known to be missing", data_empties=f"v{i}")  # fmt: skip
+    return tag("label", box, " known to be missing", class_="soft gone")
+
+
 def _control(i: int, field: AskField, name: str, given: str, about: dict[str, Any]) -> Safe:
     if field.kind in ("number", WEIGHT):
         keys = "text" if field.clock else "decimal"  # a phone's keys for numbers have no colon
-        box = tag("input", value=given, inputmode=keys, placeholder="missing", **about)
+        box = tag("input", value=given, inputmode=keys, placeholder="not said", **about)
         slider = field.slider
         if slider is None:
             return box
@@ -264,7 +285,7 @@ def _control(i: int, field: AskField, name: str, given: str, about: dict[str, An
         proposed = [
             tag("option", f"{n:,.0f} rows", value=value) for value, n in field.values[:_PROPOSED] if len(value) <= 200
         ]
-        box = tag("input", value=given, list=f"d{i}", placeholder="missing", class_="wide", **about)
+        box = tag("input", value=given, list=f"d{i}", placeholder="not said", class_="wide", **about)
         more = f"{len(field.values):,} values" if field.values else ""
         return tag("div", box, tag("datalist", proposed, id=f"d{i}"), tag("small", more))
     if field.kind in ("date", "time"):
@@ -272,7 +293,7 @@ def _control(i: int, field: AskField, name: str, given: str, about: dict[str, An
         plain = not given or _is_date(given)
         return tag("input", type=kind if plain else "text", value=given, **about)
     if field.kind == "text" or len(given) > _LONG:
-        return tag("textarea", "\n", given, rows="3", placeholder="missing", **about)
+        return tag("textarea", "\n", given, rows="3", placeholder="not said", **about)
     hint = {"bag": "words, with commas between them", "vector": "numbers, with commas between them"}
     return tag("input", value=given, placeholder=hint.get(field.kind, ""), class_="wide", **about)
 
@@ -281,7 +302,7 @@ def _choice(i: int, field: AskField, name: str, given: str, about: dict[str, Any
     """A list of all values, and a field for another one."""
     known = [value for value, _ in field.values]
     read = field.read(given)
-    options = [("", "missing"), *((v, f"{printable(v, _LONG)} ({n:,.0f})") for v, n in field.values)]
+    options = [("", "not said"), *((v, f"{printable(v, _LONG)} ({n:,.0f})") for v, n in field.values)]
     other = given if given and read not in known else ""
     return tag(
         "div", choice(about.pop("name"), options, read if read in known else "", **about),

@@ -16,6 +16,7 @@ from ...base import canon
 from ..desk import Desk
 from ..journal import MOST_ID, KeptRow
 from ..served import Receipt
+from ..tables import TableBeside
 from .frame import PageAnswer, PageRequest, View
 from .html import Safe, exact, join, table, tag, text
 from .journal import column_and_value
@@ -26,6 +27,7 @@ _WORDS = {
     "model": "model", "operation": "operation", "time": "time (UTC)", "column": "column", "rows": "rows wiped",
     "counted": "of these, rows that the model had counted until then",
     "unseen": "rows that the model has counted and the journal never held",
+    "tables": "rows taken out of uploaded tables", "left": "tables that still hold such rows, yours to clean",
     "digest_before": "digest of the counts before", "digest": "digest of the counts after",
 }  # fmt: skip
 
@@ -71,6 +73,7 @@ def _preview(asked: PageRequest, found: list[KeptRow], *, changed: bool) -> Safe
         tag("p", tag("label", box, " I know that this is for good.")),
         tag("button", f"Delete {canon.many(len(found), 'row')} for good", type="submit", class_="danger", id="delete"),
     )  # fmt: skip
+    beside = _beside(asked.desk.tables_with(column, value))
     return join(
         told if changed else None,
         tag("p", tag("strong", canon.many(len(found), "row")), " with this value in the column ", text(column, 80),
@@ -79,7 +82,20 @@ def _preview(asked: PageRequest, found: list[KeptRow], *, changed: bool) -> Safe
         tag("p", "They will be taken out of the counts, the model file and the journal as if they had never been "
             "there. This cannot be undone, and digests of earlier states are forgotten with them. Copies that you have "
             "made elsewhere are yours to clean.", class_="note warning"),
-        form, tag("h2", "Somebody else?"), again, _back(),
+        beside, form, tag("h2", "Somebody else?"), again, _back(),
+    )  # fmt: skip
+
+
+def _beside(tables: list[TableBeside]) -> Safe:
+    """What becomes of the tables in the folder that have the value, too."""
+    ours = [f"{each.name} ({canon.many(each.rows or 0, 'row')})" for each in tables if each.ours]
+    left = [each.told if each.rows is None else f"{each.name} ({each.rows:,})" for each in tables if not each.ours]
+    return join(
+        tag("p", "They go out of what was uploaded, too: ", text(", ".join(ours), 2_000), ".", class_="note", id="ours")
+        if ours else None,
+        tag("p", "Such rows stay in these files of the folder, since they were not uploaded here for this model, were "
+            "changed since, or are workbooks: ", tag("strong", text(", ".join(left), 2_000)),
+            ". Clean or delete them yourself.", class_="note warning", id="left") if left else None,
     )  # fmt: skip
 
 
@@ -87,7 +103,7 @@ def _receipt(desk: Desk, receipt: Receipt) -> Safe:
     """The receipt, which can be downloaded from the page itself: the server does not keep it."""
     facts: dict[str, Any] = {"model": os.path.basename(desk.path), **asdict(receipt)}
     listed = {name: facts[name] for name in _WORDS}
-    lines = "".join(f"{_WORDS[name]}: {value}\n" for name, value in listed.items())
+    lines = "".join(f"{_WORDS[name]}: {_plainly(value)}\n" for name, value in listed.items())
     plain = f"tallybayes: receipt of an erasure\n\n{lines}"
     files = [
         (f"receipt-{receipt.operation}.txt", "text/plain", plain),
@@ -107,6 +123,8 @@ def _receipt(desk: Desk, receipt: Receipt) -> Safe:
     return join(
         tag("p", "The rows are gone from the counts, the model file and the journal. This receipt is made once and "
             "kept nowhere: download or print it now. It does not name the person.", class_="note"),
+        tag("p", "Files of the folder that still hold such rows: ", tag("strong", text(", ".join(receipt.left), 2_000)),
+            ". Clean or delete them yourself.", class_="note warning", id="left") if receipt.left else None,
         tag("dl", shown, class_="facts", id="receipt"), unseen, tag("p", links, class_="row"), _back(),
     )  # fmt: skip
 
@@ -114,7 +132,13 @@ def _receipt(desk: Desk, receipt: Receipt) -> Safe:
 def _fact(name: str, value: Any) -> Safe | str:
     if name.startswith("digest"):
         return tag("code", value, class_="digest")
-    return f"{value:,}" if isinstance(value, int) else text(value, 200)
+    return f"{value:,}" if isinstance(value, int) else text(_plainly(value), 2_000)
+
+
+def _plainly(value: Any) -> Any:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} ({rows:,})" for name, rows in value.items()) or "none"
+    return (", ".join(value) or "none") if isinstance(value, tuple) else value
 
 
 def _back() -> Safe:

@@ -13,8 +13,9 @@ from starlette.routing import Route
 from ...base.canon import many, printable
 from ...data.sources import example
 from ..fitting import Fitting
-from ..place import TABLES, ModelFacts
+from ..place import ModelFacts
 from ..problems import ApiProblem
+from ..tables import TABLES, note_upload
 from .frame import Fragment, Frame, GoTo, PageAnswer, PageRequest, View, sentence
 from .html import Safe, bar, join, table, tag
 from .table import on_page
@@ -71,7 +72,10 @@ def _size(path: str) -> str:
 
 def take_example(asked: PageRequest) -> PageAnswer:
     """Copy the built-in table into the folder, unless it lies there, and look at it."""
+    there = EXAMPLE in asked.place.tables()
     example(EXAMPLE, asked.place.folder)
+    if not there:
+        note_upload(asked.place.path_of(EXAMPLE))
     return GoTo(f"/start/look?table={EXAMPLE}")
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from ...base.canon import many, printable
 from ..fitting import EFFORTS
-from ..looking import CHOICES, Glimpse, TableChoices, TableLook, TableUnderstood, TakenFor
-from ..place import MODELS, TABLES
+from ..looking import CHOICES, Glimpse, TableChoices, TableFile, TableLook, TableUnderstood, TakenFor
 from ..problems import ApiProblem
+from ..tables import MODELS, TABLES
 from .frame import Fragment, GoTo, PageAnswer, PageRequest, View, sentence
 from .html import Safe, bar, choice, join, on_enter, table, tag
 
@@ -19,17 +19,51 @@ _FEW = 60  # columns that are shown at once, and classes
 _NAME = 80  # characters of a name that are shown
 _WHY = 400
 _LONG = 36  # characters of a value
+_ENCODINGS = {"utf-8": "UTF-8, as most are", "cp1252": "Windows-1252", "latin-1": "ISO 8859-1 (Latin-1)",
+              "utf-16": "UTF-16", "mac-roman": "Mac Roman"}  # fmt: skip
+_DECIMALS = {".": "a point: 3.14", ",": "a comma: 3,14"}
+_DATES = {
+    "": "as they look", "%d/%m/%Y": "day/month/year: 31/12/2024", "%m/%d/%Y": "month/day/year: 12/31/2024",
+    "%d.%m.%Y": "day.month.year: 31.12.2024", "%d-%m-%Y": "day-month-year: 31-12-2024",
+    "%m-%d-%Y": "month-day-year: 12-31-2024", "%d/%m/%y": "day/month/year: 31/12/24",
+    "%m/%d/%y": "month/day/year: 12/31/24", "%d.%m.%y": "day.month.year: 31.12.24",
+    "%d/%m/%Y %H:%M": "day/month/year and time: 31/12/2024 18:00",
+    "%m/%d/%Y %H:%M": "month/day/year and time: 12/31/2024 18:00",
+    "%d.%m.%Y %H:%M": "day.month.year and time: 31.12.2024 18:00",
+}  # fmt: skip
+_CELLS = "under “How cells are read”"
 _HERE = (  # what the library says of its own options, and what this page has instead
     (r"schema\.with_column\(('.*?'), kind=('\w+')\)(?: \(--set .*?\))?", r"the kind \2 for \1"),
+    (r"name it in missing= if it means that", f"if it means that, write it {_CELLS} among those that mean missing"),
+    (r"name it in (?:the schema's )?missing=\[…\](?: \(--missing\))?",
+     f"write it {_CELLS} among those that mean missing"),
     (r"missing=\[…\](?: \(--missing\))?", "“These mean missing”"),
     (r"fold=True(?: \(--fold\))?", "“Letter case makes no difference”"),
     (r", or stop at the first with strict=True \(--strict\)", ""),
-)
+    (r"say how it is written: tb\.read\(path, encoding='latin-1'\), or 'cp1252' for a file from Windows",
+     f"choose {_CELLS} how its letters are written: Windows-1252 is usual for a file from Windows"),
+    (r"say how it is written: tb\.read\(path, encoding=.*", f"choose {_CELLS} how its letters are written."),
+    (r"read it with tb\.read\(path, encoding='utf-16'\)", f"choose UTF-16 {_CELLS}"),
+    (r"skip such lines: tb\.read\(path, bad_lines='skip'\)", f"leave such lines out: tick that {_CELLS}"),
+    (r" ?Hint: bad_lines='error' says what is wrong with it\.", ""),
+    (r"if it is right, allow more: memory_limit='2GB'\. If", "if"),
+    (r"(?:if that is meant, )?tb\.read\(path, decimal=','\) "
+     r"(?:says so of a file|reads them from a CSV; in a frame turn them into numbers first)",
+     f"if that is meant, choose {_CELLS} that decimals have a comma"),
+    (r"decimal=','", "“Decimals have a comma”"),
+    (r"say which: date_format=\S+ or \S+ \(--date-format\)", f"choose {_CELLS} how dates are written"),
+)  # fmt: skip
 
 
 def show(asked: PageRequest) -> PageAnswer:
     """What was understood of a table; the script asks for a piece of it when something is changed."""
-    look = asked.place.look(asked.one("table"))
+    try:
+        look = asked.place.look(asked.one("table"), _file(asked))
+    except ApiProblem as problem:
+        name = asked.one("table").lower().removesuffix(".gz")
+        if problem.kind != "data" or not name.endswith((".csv", ".tsv", ".txt", ".jsonl")):
+            raise
+        return _unread(asked, problem)
     target, chosen = _target(asked, look), _chosen(asked, look)
     found = look.understood(target, chosen)
     if asked.live:
@@ -37,15 +71,29 @@ def show(asked: PageRequest) -> PageAnswer:
     hidden = tag("input", type="hidden", name="table", value=look.name)
     body = asked.frame.form(
         "/start/look", on_enter("Look again"), hidden, _asking(asked, look, target), _summary(look, target, found),
-        _ending(asked, look), _cells(chosen), _columns(look, target, chosen.kinds, found),
+        _ending(asked, look), _cells(asked), _columns(look, target, chosen.kinds, found),
         data_live="#understood", id="look",
     )  # fmt: skip
     return View("/start", f"The table {printable(look.name, _NAME)}", body)
 
 
+def _unread(asked: PageRequest, problem: ApiProblem) -> PageAnswer:
+    """What is wrong with a file, and what can be said of it so that it can be read."""
+    name, hint = asked.one("table"), on_page(problem.hint)
+    said = tag("p", tag("strong", sentence(printable(problem.detail, _WHY))))
+    note = tag("div", said, tag("p", sentence(hint)) if hint else None, class_="note warning", role="alert")
+    place = tag("div", note, id="understood")
+    if asked.live:
+        return Fragment(place)
+    hidden = tag("input", type="hidden", name="table", value=name)
+    form = asked.frame.form("/start/look", hidden, place, _cells(asked, unread=True), id="look")
+    body = join(form, tag("p", tag("a", "Back to Start", href="/start")))
+    return View("/start", f"The table {printable(name, _NAME)}", body, problem.status)
+
+
 def fit(asked: PageRequest) -> PageAnswer:
     """Begin to make the model."""
-    look = asked.place.look(asked.one("table"))
+    look = asked.place.look(asked.one("table"), _file(asked))
     target, chosen = _target(asked, look), _chosen(asked, look)
     found = look.understood(target, chosen)
     if found.problem is not None:
@@ -73,7 +121,17 @@ def _chosen(asked: PageRequest, look: TableLook) -> TableChoices:
             raise ApiProblem("data", f"there is no kind {kind[:60]!r}", f"take one of {', '.join(CHOICES)}.")
     kinds = {name: kind for name, kind in given.items() if kind}
     missing = tuple(each.strip() for each in asked.one("missing").split(",") if each.strip())
-    return TableChoices(kinds, missing, bool(asked.one("fold")))
+    dates = asked.one("dates")
+    return TableChoices(kinds, missing, bool(asked.one("fold")), dates if dates in _DATES else "", _file(asked))
+
+
+def _file(asked: PageRequest) -> TableFile:
+    """How the file is written, as was chosen; what is no choice of the page is as usual."""
+    encoding, decimal = asked.one("encoding"), asked.one("decimal")
+    return TableFile(
+        encoding if encoding in _ENCODINGS else "utf-8", decimal if decimal in _DECIMALS else ".",
+        "skip" if asked.one("skip") else "error",
+    )  # fmt: skip
 
 
 # ---- what is asked
@@ -110,13 +168,28 @@ def _ending(asked: PageRequest, look: TableLook) -> Safe:
     )  # fmt: skip
 
 
-def _cells(chosen: TableChoices) -> Safe:
-    given = tag("input", name="missing", value=", ".join(chosen.missing), id="missing", placeholder="unknown, n.b.")
-    fold = tag("input", type="checkbox", name="fold", value="1", checked=chosen.fold, id="fold")
+def _cells(asked: PageRequest, *, unread: bool = False) -> Safe:
+    """What can be said of how a file is written and its cells are read; open for one that cannot be."""
+    file, dates = _file(asked), asked.one("dates")
+    dates = dates if dates in _DATES else ""
+    missing, folded = asked.one("missing").strip(), bool(asked.one("fold"))
+    again = tag("button", "Read it so", type="submit", formaction="/start/look", class_="plain", id="again")
+    written = tag(
+        "p", tag("label", "Its letters are ", choice("encoding", [*_ENCODINGS.items()], file.encoding, id="encoding")),
+        tag("label", "Decimals have ", choice("decimal", [*_DECIMALS.items()], file.decimal, id="decimal")),
+        tag("label", tag("input", type="checkbox", name="skip", value="1", checked=file.bad_lines == "skip", id="skip"),
+            " Leave out lines that cannot be read"), again, class_="row", data_again="again",
+    )  # fmt: skip
+    given = tag("input", name="missing", value=missing, id="missing", placeholder="unknown, n.b.")
+    fold = tag("input", type="checkbox", name="fold", value="1", checked=folded, id="fold")
+    cells = [
+        tag("p", tag("label", "These mean missing, too: ", given)),
+        tag("p", tag("label", "Dates are written ", choice("dates", [*_DATES.items()], dates, id="dates"))),
+        tag("p", tag("label", fold, " Letter case and blanks make no difference")),
+    ]  # fmt: skip
     return tag(
-        "details", tag("summary", "How cells are read"), tag("p", tag("label", "These mean missing, too: ", given)),
-        tag("p", tag("label", fold, " Letter case and blanks make no difference")), id="cells",
-        open=bool(chosen.missing or chosen.fold),
+        "details", tag("summary", "How cells are read"), written, cells, id="cells",
+        open=unread or bool(missing or folded or dates or file != TableFile()),
     )  # fmt: skip
 
 

@@ -10,8 +10,8 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
 
 from ...base.disk import file_errors, replacing
-from ..place import MODELS, TABLES
 from ..problems import ApiProblem
+from ..tables import TABLES, is_table, note_upload
 from .frame import Frame
 
 _PIECE = 1 << 20  # bytes that go to the disk at once
@@ -24,7 +24,7 @@ async def receive(frame: Frame, request: Request) -> str:
     """
     frame.check(request.headers.get("x-form-token", ""))
     name = request.query_params.get("name", "").strip()
-    if not name.lower().endswith(TABLES) or name.endswith(MODELS):
+    if not is_table(name):
         hint = f"a table is a file whose name ends in {', '.join(TABLES)}; a model is put into the folder by hand."
         raise ApiProblem("data", f"{name[:120]!r} is no table by its name", hint)
     with contextlib.ExitStack() as held:
@@ -36,6 +36,7 @@ async def receive(frame: Frame, request: Request) -> str:
         except BaseException:  # also that the client has gone, or the time is up
             file.drop()
             raise
+        await run_in_threadpool(note_upload, path)
     return os.path.basename(path)
 
 
@@ -60,7 +61,7 @@ class _Arriving:
     def __init__(self, path: str) -> None:
         self.path, self.size = path, 0
         self._held = contextlib.ExitStack()
-        self._file = self._held.enter_context(replacing(path))
+        self._file = self._held.enter_context(replacing(path, private=True))
 
     def write(self, piece: bytes) -> None:
         """Add some bytes."""

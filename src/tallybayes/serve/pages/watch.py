@@ -10,7 +10,7 @@ from ...families.moments import read_moments
 from ...model.joint.dependence import LEVEL
 from ...model.joint.shift import Shift, Shifts
 from ...tally.tally import Tally
-from ..lately import EXACT, FEWEST, MOST_LABELS, PART, WINDOW, Later, Promise, Slice, moment
+from ..lately import EXACT, FEWEST, FEWEST_LABELS, MOST_LABELS, PART, WINDOW, Later, Promise, Slice, moment
 from ..served import Served
 from .frame import PageAnswer, PageRequest, View
 from .html import Safe, join, table, tag, text
@@ -169,7 +169,8 @@ def _unseen(asked: PageRequest) -> Safe:
     )
     if counted.judged:
         share = f"{100 * counted.unsure / counted.judged:.1f} %"
-        said += f" {share} of the answers had a probability below {report.unsure_below:g}, and"
+        those = "the answers" if counted.judged == counted.rows else f"the {counted.judged:,} answers judged"
+        said += f" {share} of {those} had a probability below {report.unsure_below:g}, and"
         said += f" {many(counted.failed, 'request')} could not be answered at all."
     nothing = tag("p", "Nothing of that kind has come." if counted.rows else "Nothing has been asked yet.")
     return tag(
@@ -259,14 +260,15 @@ def _later(found: Later | None, unknown: int) -> Safe:
     if found is None:
         return tag("section", head, tag("p", intro), tag("p", "No label has come since the server began."), id="later")
     lines = [
-        _promised("right answers", found.accuracy, lambda v: f"{100 * v:.1f} %"),
-        _promised("log loss", found.log_loss, lambda v: f"{v:.3f}"),
+        _promised("right answers", found.accuracy, found.enough, lambda v: f"{100 * v:.1f} %"),
+        _promised("log loss", found.log_loss, found.enough, lambda v: f"{v:.3f}"),
     ]
     columns = ["figure", "came", "promised", "95 % of chance, if the promise holds", "verdict"]
     newest = "the newest" if found.rows == MOST_LABELS else "since the server began"
     which = f"{many(found.rows, 'row')}, {newest}."
     if unknown:
-        which += f" {many(unknown, 'more row')} had a class that the model did not know, and are left out."
+        out = "is" if unknown == 1 else "are"
+        which += f" {many(unknown, 'more row')} had a class that the model did not know, and {out} left out."
     chosen = (
         "Rows that were chosen for labelling are no sample of all rows, so the share of right answers says little by "
         "itself: what counts is whether it is what was promised of these rows."
@@ -282,19 +284,22 @@ def _later(found: Later | None, unknown: int) -> Safe:
     )
     return tag(
         "section", head, tag("p", intro),
-        tag("p", tag("strong", _sum_up(found.log_loss)), " ", which, class_="note", id="later-says"),
+        tag("p", tag("strong", _sum_up(found)), " ", which, class_="note", id="later-says"),
         table(columns, lines, caption="promises and what came", left=(0, 4)), tag("p", chosen, class_="soft"), listed,
         id="later",
     )  # fmt: skip
 
 
-def _promised(what: str, p: Promise, said: Any) -> list[Any]:
-    verdict = "kept" if p.kept else "not kept"
-    return [what, said(p.came), said(p.promised), f"{said(max(p.low, 0.0))} to {said(p.high)}", verdict]
+def _promised(what: str, p: Promise, enough: bool, said: Any) -> list[Any]:
+    verdict = ("kept" if p.kept else "not kept") if enough else "too few rows"
+    return [what, said(p.came), said(p.promised), f"{said(p.low)} to {said(p.high)}" if enough else "–", verdict]
 
 
-def _sum_up(loss: Promise) -> str:
+def _sum_up(found: Later) -> str:
     """One verdict, by the figure that looks at every probability."""
+    loss = found.log_loss
+    if not found.enough:
+        return f"Too few rows to tell whether the model keeps what it promises: {FEWEST_LABELS} are needed."
     if loss.kept:
         return "The model keeps what it promises, as far as these rows tell."
     if loss.came > loss.high:

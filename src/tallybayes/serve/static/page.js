@@ -3,6 +3,8 @@
 //   [data-poll="/address"]         asked for anew every data-every milliseconds, in its own place
 //   [data-key="1"]                 pressed by that key, or gone to if it is a field, wherever one is but in a field
 //   input[data-with="name"]        goes together with the field of that name in the same form: a slider and its number
+//   input[data-empties="name"]     a box that says there is no value: it empties the field, and the field unticks it
+//   [data-again="id"]              what is chosen in it presses the button of this id
 //   form[data-drop]                takes a file that is dropped or picked, and sends it; data-most: bytes it may have
 //   template[data-remarks]         in an answer: what stands in its elements with data-into="id" goes into the elements
 //                                  of these ids; all others with data-remark are emptied
@@ -111,6 +113,22 @@ function pair(slider) {
   field.addEventListener("input", () => { if (field.value !== "") slider.value = field.value; });
 }
 
+// ---- a box for no value, and its field
+
+function empty(box) {
+  const own = [box.dataset.empties, box.dataset.empties.replace("v", "o")];
+  const fields = own.map((name) => box.form.elements.namedItem(name)).filter((field) => field);
+  box.addEventListener("input", () => { if (box.checked) for (const field of fields) field.value = ""; });
+  for (const field of fields) field.addEventListener("input", () => { if (field.value !== "") box.checked = false; });
+}
+
+// ---- what makes another page of it
+
+function again(element) {
+  const button = document.getElementById(element.dataset.again);
+  element.addEventListener("change", () => button.form.requestSubmit(button));
+}
+
 // ---- a file
 
 function drop(form) {
@@ -160,7 +178,7 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
-const kinds = { "form[data-live]": live, "[data-poll]": poll, "input[data-with]": pair, "form[data-drop]": drop };
+const kinds = { "form[data-live]": live, "[data-poll]": poll, "input[data-with]": pair, "input[data-empties]": empty, "[data-again]": again, "form[data-drop]": drop };
 
 function begin(root) {
   for (const [chosen, start] of Object.entries(kinds)) {
