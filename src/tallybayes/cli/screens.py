@@ -67,14 +67,20 @@ def classes_page(model: Model) -> Any:
 def figures_page(evaluation: Evaluation, name: str = "this model") -> Any:
     """The metrics with their intervals, beside those of the majority class."""
     lines = []
-    for metric, words in (FIGURES | areas_of(evaluation)).items():
+    areas = areas_of(evaluation)
+    for metric, words in (FIGURES | areas).items():
         value, low, high = evaluation.figure(metric)
         around = [f"{low:.4f} to {high:.4f}"] if evaluation.intervals else []
         lines.append((words, f"{value:.4f}", *around, f"{evaluation.known(metric):.4f}"))
     heads = ("", name, *(["95 % interval"] if evaluation.intervals else []), "majority class")
     cut = [(clean(fill(words, _NAMES, break_long_words=False)), *figures) for words, *figures in lines]
     shown = [(n, each) for n in range(len(heads), 1, -1) for each in (lines, cut)]  # a narrow screen has room for less
-    return FirstThatFits(*(grid(heads[:n], [line[:n] for line in each]) for n, each in shown))
+    page = FirstThatFits(*(grid(heads[:n], [line[:n] for line in each]) for n, each in shown))
+    if not areas or not evaluation.rare:
+        return page
+    from rich.console import Group
+
+    return Group(page, clean(evaluation.rare))
 
 
 def areas_of(evaluation: Evaluation) -> dict[str, str]:
