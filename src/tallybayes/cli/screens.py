@@ -282,7 +282,7 @@ def columns_page(model: Model) -> Any:
 
 def numbers_page(model: Model) -> Any | None:
     """Mean and standard deviation of every number by class; None where nothing was counted as a number."""
-    from ..model.odds import day_text
+    from ..data.clock import told_by
 
     tally = model.tally
     if tally is None:
@@ -293,12 +293,15 @@ def numbers_page(model: Model) -> Any | None:
         if column.like != "number":
             continue
         found = tally.moments(column.name)
-        days = column.part == "days"
-        told = (
-            f"{day_text(round(mean)) if days else f'{mean:.4g}'} ± {square**0.5:.3g}{' days' * days}" if n else "none"
-            for n, mean, square in map(found.__getitem__, classes)
-        )
-        lines.append((column.name, *told))
+        days, told = column.part == "days", told_by(column)
+
+        def spread(mean: float, wide: float, days: bool = days, told: Any = told) -> str:
+            if days or told is None:
+                return f"{told(round(mean)) if days else f'{mean:.4g}'} ± {wide:.3g}{' days' * days}"
+            return f"{told(mean)} ± {told(wide)}"
+
+        each = map(found.__getitem__, classes)
+        lines.append((column.name, *(spread(mean, square**0.5) if n else "none" for n, mean, square in each)))
     return grid(("mean ± deviation", *classes), lines) if lines else None
 
 

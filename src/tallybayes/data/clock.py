@@ -7,13 +7,18 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..base.arrow import array, numpy_of, whole_ticks
+from ..base.times import hours_text, moment_text
+
+if TYPE_CHECKING:
+    from .schema import Column
 
 _CLOCK = re.compile(
     r"\s*(?:(?P<days>[+-]?\d{1,9}) days?,? +)?(?P<sign>[+-]?)(?P<hours>\d{1,9}):(?P<minutes>[0-5]\d)"
@@ -42,6 +47,14 @@ def hours_of(text: str) -> float:
     ticks = seconds * fine + int(more or 0)
     days = 86_400 * fine * int(found["days"] or 0)  # those before zero are followed by what is added: -1 day, 23:00
     return float((days + (-ticks if found["sign"] == "-" else ticks)) / (3_600 * fine))
+
+
+def told_by(column: Column) -> Callable[[float], str] | None:
+    """How people read the numbers of a column that stand for days or hours, as dates or times; None for others."""
+    if column.part == "days":
+        return moment_text
+    spelling = column.spelling
+    return hours_text if column.part is None and spelling is not None and spelling.clock else None
 
 
 def is_clock(kind: Any) -> bool:
