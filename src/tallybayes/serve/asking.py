@@ -17,6 +17,7 @@ import numpy as np
 
 from ..base import canon
 from ..base.errors import TallybayesError, heard
+from ..base.times import hours_text
 from ..data import encode
 from ..data.batch import Batch, one_row
 from ..data.blocks import N
@@ -113,7 +114,7 @@ class AskField:
         if self.ends is None:
             return ""
         if self.kind == "number":
-            return range_text(self.ends)
+            return range_text(self.ends, self.column)
         return " to ".join(day_text(canon.number_text(end)) for end in self.ends)
 
     def number(self, given: str) -> float | None:
@@ -161,6 +162,8 @@ class AskField:
         if isinstance(value, (list, dict)):
             told = ", ".join(map(str, value)) if isinstance(value, list) else ""
             return told if told and self.read(told) == value else json.dumps(value, ensure_ascii=False)
+        if self.clock and isinstance(value, float):
+            return hours_text(value)
         return value if isinstance(value, str) else canon.text(value) or ""
 
     def _date_shown(self, value: Any) -> str:
