@@ -439,3 +439,23 @@ def test_who_says_their_name_amid_a_question_stays_there(times: Place) -> None:
     assert any("tallybayes_name=Ann" in each for each in found.cookies)
     assert not any("told" in each for each in found.cookies)
     assert send(app, "/you", {"name": "Ann", "to": "/ask"}).status == 303
+
+
+def test_classes_stand_in_the_order_in_which_one_looks_for_them(tmp_path: Path) -> None:
+    rows = [{"x": i % 12, "c": f"v{i % 5}", "y": f"k{i % 12}"} for i in range(120)]
+    place = Place.of(Desk.begin(tmp_path / "k.tb.parquet", rows, target="y", calibrate=False, effort="quick",
+                                kinds={"x": "ignore"}))  # fmt: skip
+    app = make_app(place)
+    natural = [f"k{i}" for i in range(12)]
+    page = ask(app, "GET", "/ask").body.decode()
+    for field in ("label", "against", "to", "as"):
+        options = page[page.index(f'<select name="{field}"') :].partition("</select>")[0]
+        assert re.findall(r">(k\d+)</option>", options) == natural
+    chosen = next(i for i, c in enumerate(place.desk.model.classes) if c == "k10")
+    sent = {**fields_in(page), "label": str(chosen)}
+    assert "Why: k10 against" in send(app, "/ask", sent, live=True).body.decode()
+    model = ask(app, "GET", "/model").body.decode()
+    assert re.findall(r"<bdi>(k\d+)</bdi></td><td>", model)[:12] == natural
+    row = ask(app, "GET", "/journal/row/1").body.decode()
+    assert re.findall(r'<option value="(k\d+)"', row) == natural[1:]
+    place.close()

@@ -16,7 +16,7 @@ from ...explain.odds import WORTH_SAYING, by_strength, the_rest
 from ...explain.what_if import WhatIf
 from ..asking import AskAnswer, AskForm
 from .frame import sentence
-from .html import Safe, bar, join, leaning, table, tag
+from .html import Safe, bar, join, leaning, natural, table, tag
 
 _CLASSES = 8  # that are shown at once
 _LINES = 12
@@ -76,7 +76,9 @@ def _chances(explained: Explanation) -> list[str]:
 def _bars(explained: Explanation, order: Sequence[int]) -> Safe:
     told = _chances(explained)
     shares = explained.probabilities.tolist()
-    rows = [[printable(explained.classes[i], _NAME), bar(shares[i], label=told[i]), told[i]] for i in order]
+    rest = sorted(order[1:], key=lambda i: (-shares[i], natural(explained.classes[i])))  # the first is the answer
+    each = [order[0], *rest]
+    rows = [[printable(explained.classes[i], _NAME), bar(shares[i], label=told[i]), told[i]] for i in each]
     return _folded(["class", "share", "probability"], rows, "Probability of every class", _CLASSES)
 
 

@@ -17,7 +17,7 @@ from ..problems import ApiProblem
 from ..served import Done
 from .answer import answer, other_answer
 from .frame import Fragment, GoTo, PageAnswer, PageRequest, View
-from .html import Safe, choice, join, on_enter, tag
+from .html import Safe, choice, join, natural, on_enter, tag
 
 _FEW = 12  # values of a category that are a list to choose from; of more the commonest are proposed
 _PROPOSED = 100
@@ -316,7 +316,8 @@ def _is_date(given: str) -> bool:
 
 
 def _classes(form: AskForm, first: str) -> list[tuple[str, str]]:
-    return [("", first), *((str(i), printable(c, _LONG)) for i, c in enumerate(form.served.model.classes))]
+    each = sorted(enumerate(form.served.model.classes), key=lambda one: natural(one[1]))
+    return [("", first), *((str(i), printable(c, _LONG)) for i, c in each)]
 
 
 def _at(form: AskForm, label: str) -> str:
