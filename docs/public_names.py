@@ -191,7 +191,7 @@ INNER = {
     "Tokeniser": {"prepared", "flattened", "pieces", "slot", "word", "grams"},
     "mail.FilterSettings": {"from_dict", "of_state"},
     "mail.Verdict": {"by", "too_early"},
-    "metrics.Scored": {"of_answers", "ranked"},
+    "metrics.Scored": {"of_answers", "ranked", "fewer", "judged"},
 }
 _SMOOTHING = ("extra_slots", "amounts", "amounts_for", "divisors")  # asked by families
 

@@ -42,6 +42,68 @@ def test_what_a_text_spells(text: str, hours: Any) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "hours"),
+    [
+        ("1h 20min", Fraction(4, 3)), ("1h20m", Fraction(4, 3)), ("1 h 03 min", 1.05), ("0.3 h", 0.3),
+        ("1,5 Std.", 1.5), ("2 hours and 30 seconds", 2 + Fraction(1, 120)), ("3 Tage, 2 h", 74), ("-45 MIN", -0.75),
+        ("90 sec", 0.025), ("PT1H20M", Fraction(4, 3)), ("P1DT0.5S", 24 + Fraction(1, 7200)), ("-P2W", -336),
+        ("1.234567891 h", Fraction(1_234_567_891, 10**9)), ("0 min", 0), (" 57 min ", 0.95),
+        ("100000 s", Fraction(1000, 36)),
+    ],
+)  # fmt: skip
+def test_what_a_duration_with_units_spells(text: str, hours: Any) -> None:
+    assert hours_of(text) == float(hours)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "min",
+        "P",
+        "PT",
+        "P1Y",
+        "P1M",
+        "PT1S2H",
+        "2 days",
+        "3min 2h",
+        "1.5 h 3 min",
+        "1,500 h",
+        "1h,",
+        "5 h 3",
+        "1 hm",
+        "h 3",
+    ],
+)
+def test_what_is_no_duration(text: str) -> None:
+    with pytest.raises(ValueError, match="is no time"):
+        hours_of(text)
+
+
+@pytest.mark.parametrize("write", [
+    lambda m: f"{m // 60}h {m % 60}min", lambda m: f"{m} min", lambda m: f"PT{m // 60}H{m % 60}M",
+    lambda m: f"{m // 60}:{m % 60:02}", lambda m: f"{m // 60} hours and {m % 60} minutes",
+])  # fmt: skip
+def test_durations_count_alike_however_they_are_written(write: Any) -> None:
+    data = {"at": [write(m) for m in MINUTES.tolist()], "y": Y}
+    schema = tb.infer({"at": [f"{m} min" for m in MINUTES.tolist()], "y": Y}, "y")
+    found = tb.infer(data, "y")["at"]
+    assert found.kind == "number" and found.spelling == tb.Spelling(clock=True)
+    tally = tb.count(data, schema)
+    assert tally == tb.count({"at": (MINUTES / 60).tolist(), "y": Y}, schema)
+    model = tally.model()
+    row = {"at": data["at"][0]}
+    assert model.predict_proba([row]).tolist() == model.predict_proba([{"at": MINUTES[0] / 60}]).tolist()
+
+
+@pytest.mark.parametrize(
+    "values", [[f"{n}m" for n in range(40)], ["80s", "90s", "60s"], ["2 days", "3 days", "9 days"]]
+)
+def test_what_may_be_metres_decades_or_a_count_of_days_is_no_duration(values: list[str]) -> None:
+    data = {"at": (values * 100)[:300], "y": Y}
+    assert tb.infer(data, "y")["at"].kind == "category"
+
+
+@pytest.mark.parametrize(
     "text",
     ["", "9", "9:5", "24:60", "1:2:3", "13:00 pm", "0:30 am", "10:00+02:00", "10:00Z", "٣:٠٠", "a 10:00", "1 day"],
 )

@@ -83,6 +83,14 @@ def skewed(n: int, rng: np.random.Generator) -> Table:
     }  # fmt: skip
 
 
+def shelves(n: int, rng: np.random.Generator) -> Table:
+    """Prices of a week, at which customers choose, who mostly stay with what they chose before."""
+    price, week = rng.normal(2, 0.3, (80, 4)).round(2), rng.integers(0, 80, n)
+    usual = rng.integers(0, 3, 80)[week]
+    y = np.where(rng.random(n) < 0.5, usual, rng.integers(0, 3, n))
+    return {f"price{j}": price[week, j] for j in range(4)} | {"y": np.array(["a", "b", "c"])[y]}
+
+
 def again(table: Table, times: np.ndarray, rng: np.random.Generator) -> Table:
     rows = rng.permutation(np.repeat(np.arange(len(times)), times))
     return {name: np.asarray(values)[rows] for name, values in table.items()}
@@ -106,7 +114,7 @@ def test_rows_that_are_written_again_are_copies(make: Callable[..., Table], time
 
 
 @pytest.mark.parametrize("rows", [300, 3000])
-@pytest.mark.parametrize("make", [coins, people, many_zeros, towns, skewed], ids=lambda m: m.__name__)
+@pytest.mark.parametrize("make", [coins, people, many_zeros, towns, skewed, shelves], ids=lambda m: m.__name__)
 def test_rows_that_are_equal_by_chance_are_none(make: Callable[..., Table], rows: int) -> None:
     equal, copied = found(make(rows, np.random.default_rng(12)))
     assert equal.sum() > 0.1 * rows

@@ -111,6 +111,37 @@ def test_a_column_of_too_many_odd_cells_says_what_it_is_for_the_most_part() -> N
     assert "are numbers" not in tb.infer({"x": leading * 4, "y": Y}, "y")["x"].reason
 
 
+@pytest.mark.parametrize(
+    ("unit", "blank"), [("kg", " "), ("cm", ""), ("km/h", " "), ("°C", " "), ("°", ""), ("m²", " ")]
+)
+def test_numbers_with_a_unit_stay_a_category_and_say_so(unit: str, blank: str) -> None:
+    x = [f"{v:.1f}{blank}{unit}" for v in np.random.default_rng(1).normal(60, 9, 400)]
+    found = tb.infer({"x": x, "y": Y[:400]}, "y")["x"]
+    assert found.kind == "category"
+    assert f"100% of its cells are a number and {unit}: take the unit out to count numbers" in found.reason
+    assert unit not in json.dumps(found.to_dict(), ensure_ascii=False)  # what a model keeps tells no values
+    mixed = [f"{i % 90 + 1}.5 {('kg', 'lb')[i % 3 == 0]}" for i in range(400)]
+    assert (
+        "a number and kg or lb: write all of them in one unit" in tb.infer({"x": mixed, "y": Y[:400]}, "y")["x"].reason
+    )
+
+
+@pytest.mark.parametrize(
+    "write", [lambda i: f"A {i}", lambda i: f"0{i}B", lambda i: f"Street {i}", lambda i: f"v{i}.2"]
+)
+def test_codes_are_no_numbers_with_a_unit(write: Any) -> None:
+    x = [write(i % 90) for i in range(400)]
+    assert "its cells" not in tb.infer({"x": x, "y": Y[:400]}, "y")["x"].reason
+
+
+def test_dates_in_several_orders_say_so() -> None:
+    day = [np.datetime64("2024-01-01") + i % 60 for i in range(400)]
+    x = [str(d) if i % 3 else "{2}.{1}.{0}".format(*str(d).split("-")) for i, d in enumerate(day)]
+    found = tb.infer({"x": x, "y": Y[:400]}, "y")["x"]
+    assert "its cells are dates written in several ways, '2024-01-02' and '01.01.2024'" in found.reason
+    assert "2024-01-02" not in json.dumps(found.to_dict())
+
+
 def test_an_odd_value_among_a_few_numbers_is_a_value() -> None:
     found = tb.infer({"x": [*"123" * 100, "3+"], "y": ["a", *(["b", "a"] * 150)]}, "y")
     assert found["x"].kind == "category" and found["x"].spelling is None

@@ -394,3 +394,18 @@ def test_titanic_by_subtraction_and_by_refitting_agree() -> None:
     )
     np.testing.assert_allclose(one.forecasts["settings"][0], two.forecasts["fit"][0], atol=1e-12)
     assert one.baseline["accuracy"] < one["accuracy"]
+
+
+def test_an_evaluation_names_the_classes_that_are_too_rare_for_an_area() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=400)
+    y = np.where(x + rng.normal(size=400) > 0, "p", "n").astype(object)
+    under = tb.Schema([tb.Column("x", "number")], target="y")
+    plain = tb.cross_validate({"x": x, "y": y}, under, settings=tb.Settings())
+    assert plain.rare == "" and "leave out" not in repr(plain)
+    y[int(np.argmin(abs(x)))] = "typo"
+    with pytest.warns(tb.TallybayesWarning, match="in one fold"):
+        found = tb.cross_validate({"x": x, "y": y}, under, settings=tb.Settings())
+    assert found.rare == "ROC-AUC and average precision leave out classes of fewer than 5 rows: typo (1 row)."
+    assert repr(found).splitlines()[-1] == found.rare
+    assert found["roc_auc"] == pytest.approx(plain["roc_auc"], abs=0.01)

@@ -90,6 +90,24 @@ def test_looking_ahead_is_counting_and_taking_back(seed: int) -> None:
     assert np.allclose(pool.joint(sample), model.log_joint(pool.taken(sample)), rtol=0, atol=1e-9)
 
 
+@pytest.mark.parametrize("seed", range(20) if ALL else range(2))
+def test_a_label_is_worth_what_it_tells_of_the_other_labels(seed: int) -> None:
+    """By hand: Σ P(c)·P_c(k)·log(P_c(k) / mean of it), each P_c by a model that has learnt the row under c."""
+    table = drawn(random.Random(seed), 90, 2 + seed % 2)
+    names, classes = ("text", "sky"), [f"c{i}" for i in range(2 + seed % 2)]
+    head = {n: table[n][:30] for n in [*names, "y"]}
+    rest = {n: table[n][30:] for n in names}
+    model = tb.count(head, tb.infer(head, "y", kinds={"text": "text"})).model()
+    fall = falls(Pool(model, rest), np.arange(4), np.arange(5, 60))
+    rows = {n: v[5:] for n, v in rest.items()}
+    for i in range(4):
+        one = {n: [rest[n][i]] for n in names}
+        p = model.predict_proba(one).ravel()
+        after = np.stack([model.update(one, [c]).predict_proba(rows) for c in classes])
+        told = p @ (after * np.log(after / np.tensordot(p, after, 1))).sum(axis=2)
+        assert np.allclose(fall[i], told, rtol=0, atol=1e-9)
+
+
 def test_both_kinds_of_columns_are_among_the_random_models() -> None:
     pools = [Pool(*random_model(seed)) for seed in range(0, 12, 2)]
     words = [column for pool in pools for column in pool.columns if isinstance(column, WordColumn)]

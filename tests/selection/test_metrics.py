@@ -302,3 +302,40 @@ def test_a_share_is_at_most_one_whatever_the_weights():
         rng = np.random.default_rng(seed)
         weights = 10.0 ** rng.uniform(-6, 6, 40)
         assert tb.metrics.accuracy([0] * 40, [[0.75, 0.25]] * 40, weights) == 1.0
+
+
+def typed_wrong(rows: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Forecasts of two classes, and the same where some labels were mistyped and make a third."""
+    y, p, _ = forecasts(2, seed=5, n=1000)
+    wrong = y.copy()
+    wrong[:rows] = 2
+    return y, p, wrong, np.hstack([p * 0.999, np.full((1000, 1), 0.001)])
+
+
+@pytest.mark.parametrize("name", metrics.AREAS)
+def test_a_class_too_rare_to_be_judged_is_left_out_of_the_mean_of_areas(name: str) -> None:
+    area, which = getattr(metrics, name), metrics.AREAS.index(name)
+    y, p, wrong, q = typed_wrong(1)
+    both = np.mean([area(np.where(y == k, 1, 0), np.stack([1 - p[:, k], p[:, k]], axis=1)) for k in (0, 1)])
+    assert area(wrong, q) == pytest.approx(both, abs=0.01)
+    figures = bootstrap.Figures([metrics.Scored.of(wrong, q)])
+    value, low, high = figures.interval(name)
+    assert value == pytest.approx(area(wrong, q), rel=1e-12) and low < value < high and high - low < 0.12
+    each = figures.by_class(name)
+    assert (each[1][2], each[2][2]) == (0.0, 1.0)  # the rank of a single row says nothing of the next
+    assert value == pytest.approx(each[0][:2].mean(), rel=1e-12)
+    two = bootstrap.Figures([metrics.Scored.of([0] * 9 + [1], np.linspace([1.0, 0.0], [0.0, 1.0], 10))])
+    assert two.interval(name) == (1.0, 0.0, 1.0)
+    _, _, five, q = typed_wrong(5)
+    hot = np.eye(3)[five]
+    theirs = (sk.roc_auc_score, sk.average_precision_score)[which]
+    assert area(five, q) == pytest.approx(np.mean([theirs(hot[:, k], q[:, k]) for k in range(3)]), rel=1e-12)
+
+
+def test_rows_that_weigh_nothing_do_not_make_a_class_known_and_a_few_rows_of_each_are_judged_as_they_are() -> None:
+    _, _, wrong, q = typed_wrong(9)
+    weights = np.where(np.arange(1000) < 6, 0.0, 0.25)
+    without = metrics.roc_auc(np.where(wrong == 2, 0, wrong), q)
+    assert metrics.roc_auc(wrong, q, weights) == pytest.approx(without, abs=0.02)
+    few = metrics.by_class(wrong[:12], q[:12])["roc_auc"]
+    assert metrics.roc_auc(wrong[:12], q[:12]) == pytest.approx(np.nanmean(few))

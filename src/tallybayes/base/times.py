@@ -39,6 +39,7 @@ def stamp_text(value: np.datetime64, *, aware: bool = False) -> str:
     return date if clock == "00:00:00" else f"{date}T{clock}"
 
 
+_MOST_HOURS = 1e9  # which are 100,000 years
 _MOST_TIMES = (1 << 63) // DAY - 1  # days about 1970 whose microseconds are an int64
 
 
@@ -51,6 +52,26 @@ def moment_text(days: float) -> str:
     if abs(days) < _MOST_TIMES:
         return stamp_text(np.datetime64(round(days * DAY), "us")).replace("T", " ")
     return stamp_text(np.datetime64(round(days), "D")) if abs(days) < 2.0**62 else str(days)
+
+
+def hours_text(hours: float) -> str:
+    """The text of so many hours, a time of day or a duration, as a person reads it; seconds only where there are any.
+
+    What was written in parts of a second is told so; any other number, such as a mean, to the second.
+
+    >>> hours_text(20.0 + 49 / 60), hours_text(45 / 60 + 10 / 3600), hours_text(-26.5), hours_text(1e300)
+    ('20:49', '0:45:10', '-26:30', '1e+300')
+    """
+    if not abs(hours) < _MOST_HOURS:
+        return str(hours)
+    for per in (1, 10**3, 10**6, 1 if abs(hours) >= 1 / 60 else 10**3):
+        ticks = round(hours * 3600 * per)
+        if ticks / (3600 * per) == hours:
+            break
+    seconds, rest = divmod(abs(ticks), per)
+    part = f".{rest:0{len(str(per)) - 1}}".rstrip("0") if rest else ""
+    whole = f"{'-' * (ticks < 0)}{seconds // 3600}:{seconds // 60 % 60:02}"
+    return f"{whole}:{seconds % 60:02}{part}" if seconds % 60 or rest else whole
 
 
 def clock_text(ticks: int, unit: str) -> str:

@@ -67,14 +67,20 @@ def classes_page(model: Model) -> Any:
 def figures_page(evaluation: Evaluation, name: str = "this model") -> Any:
     """The metrics with their intervals, beside those of the majority class."""
     lines = []
-    for metric, words in (FIGURES | areas_of(evaluation)).items():
+    areas = areas_of(evaluation)
+    for metric, words in (FIGURES | areas).items():
         value, low, high = evaluation.figure(metric)
         around = [f"{low:.4f} to {high:.4f}"] if evaluation.intervals else []
         lines.append((words, f"{value:.4f}", *around, f"{evaluation.known(metric):.4f}"))
     heads = ("", name, *(["95 % interval"] if evaluation.intervals else []), "majority class")
     cut = [(clean(fill(words, _NAMES, break_long_words=False)), *figures) for words, *figures in lines]
     shown = [(n, each) for n in range(len(heads), 1, -1) for each in (lines, cut)]  # a narrow screen has room for less
-    return FirstThatFits(*(grid(heads[:n], [line[:n] for line in each]) for n, each in shown))
+    page = FirstThatFits(*(grid(heads[:n], [line[:n] for line in each]) for n, each in shown))
+    if not areas or not evaluation.rare:
+        return page
+    from rich.console import Group
+
+    return Group(page, clean(evaluation.rare))
 
 
 def areas_of(evaluation: Evaluation) -> dict[str, str]:
@@ -276,7 +282,7 @@ def columns_page(model: Model) -> Any:
 
 def numbers_page(model: Model) -> Any | None:
     """Mean and standard deviation of every number by class; None where nothing was counted as a number."""
-    from ..model.odds import day_text
+    from ..data.clock import told_by
 
     tally = model.tally
     if tally is None:
@@ -287,12 +293,15 @@ def numbers_page(model: Model) -> Any | None:
         if column.like != "number":
             continue
         found = tally.moments(column.name)
-        days = column.part == "days"
-        told = (
-            f"{day_text(round(mean)) if days else f'{mean:.4g}'} ± {square**0.5:.3g}{' days' * days}" if n else "none"
-            for n, mean, square in map(found.__getitem__, classes)
-        )
-        lines.append((column.name, *told))
+        days, told = column.part == "days", told_by(column)
+
+        def spread(mean: float, wide: float, days: bool = days, told: Any = told) -> str:
+            if days or told is None:
+                return f"{told(round(mean)) if days else f'{mean:.4g}'} ± {wide:.3g}{' days' * days}"
+            return f"{told(mean)} ± {told(wide)}"
+
+        each = map(found.__getitem__, classes)
+        lines.append((column.name, *(spread(mean, square**0.5) if n else "none" for n, mean, square in each)))
     return grid(("mean ± deviation", *classes), lines) if lines else None
 
 

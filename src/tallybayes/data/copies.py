@@ -25,6 +25,7 @@ _SOME = 5_000  # different rows by which it is told which columns have most valu
 _ENOUGH = 20  # pairs of rows of different classes: fewer do not tell how columns hang together
 _ERRORS = 2.0  # of what agrees by chance
 _FEWEST_VALUES = 1 / 8  # of a number, as a share of the rows: of fewer no value is its own
+_MOSTLY = 0.8  # of the way from labels as they are anyway to labels that always agree
 _SURE = 0.01  # a row that chance explains no better than this is a copy,
 _LIKELY = 0.95  # and one that it explains as well as this is none
 _MISSING = np.uint64(0x9E3779B97F4A7C15)
@@ -99,7 +100,8 @@ def copies(rows: Labelled, hashes: Hashes) -> Bools:
     measurements are one row, written twice. The columns of the most different values are a key: rows may have it in
     common for whatever reason, and so many of them agree in all other columns by chance. Where they do so more often
     throughout the table they are copies, but for those that chance explains as well. Rows of several classes with one
-    key tell how often other columns go with it, as a town goes with its postcode.
+    key tell how often other columns go with it, as a town goes with its postcode; and where equal rows have different
+    labels, they are no copies, but the same thing met again.
     """
     _, first, unit, times = np.unique(
         of_class(hashes, rows.labels), return_index=True, return_inverse=True, return_counts=True
@@ -117,6 +119,8 @@ def _written_again(rows: Labelled, hashes: Hashes, first: Ints, times: Ints) -> 
     keyed = key if alone else of_class(key, rows.labels[first])  # of one number only the class is left to agree
     group = np.unique(keyed, return_inverse=True)[1]
     asked, every = np.bincount(group, times)[group] > 1, first
+    if not alone and _met_again(key, hashes[first], rows.labels[first], times):
+        return np.zeros(len(asked), dtype=bool)
     first, times, group = first[asked], times[asked], np.unique(group[asked], return_inverse=True)[1]
     if alone:
         share = np.bincount(rows.labels)[rows.labels[first]] / len(rows.labels)
@@ -185,6 +189,32 @@ def _pairs(key: Hashes, times: Ints) -> float:
     """Twice the pairs of rows that have a key in common."""
     count = np.bincount(np.unique(key, return_inverse=True)[1], times)
     return float(np.sum(count * (count - 1)))
+
+
+def _met_again(key: Hashes, hashes: Hashes, y: Ints, times: Ints) -> bool:
+    """Whether equal rows have labels of their own, so that they are the same thing met again: a shelf on another day.
+
+    A copy has the label of its original. Rows that share no more than the key tell how often labels agree anyway.
+    """
+
+    def pairs(of: Hashes) -> tuple[Floats, Floats]:
+        """Of each group: pairs of rows, and those of one class."""
+        group, own = (np.unique(each, return_inverse=True)[1] for each in (of, of_class(of, y)))
+        of_class_too = np.bincount(own, times)
+        group_of = np.zeros(len(of_class_too), dtype=np.int64)
+        group_of[own] = group
+        n = np.bincount(group, times)
+        alike: Floats = np.bincount(group_of, of_class_too * (of_class_too - 1), len(n)).astype(np.float64)
+        return n * (n - 1.0), alike
+
+    (every, alike), (near, near_alike) = pairs(hashes), pairs(key)
+    groups = every > 0
+    agree = float(np.mean(alike[groups] / every[groups]))
+    error = float(np.sqrt(agree * (1 - agree) / np.count_nonzero(groups)))
+    others = float(near.sum() - every.sum())
+    shares = np.bincount(y, times) / times.sum()
+    usual = float(near_alike.sum() - alike.sum()) / others if others >= 2 * _ENOUGH else float(shares @ shares)
+    return agree + _ERRORS * error < usual + _MOSTLY * (1 - usual)
 
 
 def _share_across(key: Hashes, hashes: Hashes, labels: Ints, first: Ints) -> float:

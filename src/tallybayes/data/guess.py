@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from ..base.arrow import utf8
 from ..base.errors import DataError, SettingsError, excerpt, unknown, warn
-from .clock import hours_of
+from .clock import hours_of, says_its_unit
 from .kinds import KINDS
 from .marks import is_mark, marks_among
 from .sources import Batch
@@ -223,7 +223,8 @@ def understood(
         if found and len(values) <= _FEW_NUMBERS:
             return None
         return _with_odd(False, None, found, cells) if found or loose or len(values) > _SOME_NUMBERS else None
-    if (found := cells.without_odd(_reads(hours_of))) is not None:
+    found = cells.without_odd(_reads(hours_of))
+    if found is not None and any(says_its_unit(v) for v in values if v not in found):
         return None if found and len(values) <= _FEW_NUMBERS else _with_odd(False, Spelling(clock=True), found, cells)
     return _amounts(name, cells, commas) or _other_dates(name, cells)
 
@@ -297,7 +298,8 @@ def _amounts(name: str, cells: Values, commas: bool) -> Understood | None:
     fitting = []
     for decimal, thousands in _WAYS:
         spelling = Spelling(decimal, thousands, "".join(units))
-        used = (not thousands or _seen(thousands, every)) and (decimal == "." or commas or decimal in every)
+        seen = any(c in every for c in (" \u00a0\u202f" if thousands == " " else thousands))
+        used = (not thousands or seen) and (decimal == "." or commas or decimal in every)
         if not used or (commas and decimal == ".") or not (units or thousands or decimal == ","):
             continue
         can = _reads(spelling.number)
@@ -332,10 +334,6 @@ def _amounts(name: str, cells: Values, commas: bool) -> Understood | None:
     return _with_odd(False, spelling, odd, cells, doubt)
 
 
-def _seen(separator: str, text: str) -> bool:
-    return any(c in text for c in (" \u00a0\u202f" if separator == " " else separator))
-
-
 def _amount(text: str, units: Sequence[str]) -> bool:
     return any(_reads(Spelling(".", ",", unit).number)(text) for unit in units)
 
@@ -349,7 +347,7 @@ _FORMS = re.compile(
 
 def _other_dates(name: str, cells: Values) -> Understood | None:
     """Dates in another order than ISO's: which one the values decide together, and a point stands after the day."""
-    if cells.without_odd(lambda v: _FORMS.fullmatch(v.strip()) is not None) is None:
+    if cells.without_odd(is_date) is None:
         return None
     forms = (found for v in cells.values if (found := _FORMS.fullmatch(v.strip())))
     ways = sorted({way for form in forms for way in _ways(form)})
@@ -390,7 +388,13 @@ def _ways(form: re.Match[str]) -> list[str]:
 def no_text(some: Sequence[str]) -> bool:
     """Whether some values show that a column of long texts could be numbers or dates after all."""
     plain = [v for v in some if not is_mark(v)]
-    return sum(1 for v in plain if is_iso(v) or _DIGITS.fullmatch(v) or _FORMS.fullmatch(v)) > 0.5 * len(plain)
+    can = _reads(hours_of)  # which has words where it is written as 1 hour and 20 minutes
+    return sum(is_iso(v) or bool(_DIGITS.fullmatch(v) or is_date(v)) or can(v) for v in plain) > 0.5 * len(plain)
+
+
+def is_date(text: str) -> bool:
+    """Whether a text has the form of a date in an order other than ISO's."""
+    return _FORMS.fullmatch(text.strip()) is not None
 
 
 _DIGITS = re.compile(r"[-+0-9.,'eE \u00a0\u202f$€£¥₹%]+")

@@ -21,9 +21,9 @@ from scipy.special import gammaln
 
 from ..base.arrays import Floats, safe_log
 from ..base.canon import number_text
-from ..base.times import moment_text
 from ..data import encode
 from ..data.blocks import Bag, Block, N, Numbers, Vectors
+from ..data.clock import told_by
 from ..data.sources import Batch
 from ..families.forms import BellForm, Form, LevelsForm, PolyaForm, PresenceForm, TableForm, WordsForm
 from ..families.histogram import middles
@@ -199,9 +199,9 @@ def _values(model: Model, source: str, batch: Batch, blocks: Mapping[str, Block]
         belief = model.beliefs[name]
         if factor:
             delta += finite(factor * belief.parts(block)) - finite(factor * belief.parts(blocks[name]))
-    before = _shown(columns, blocks)
+    before, told = _shown(columns, blocks), told_by(columns[0]) or number_text
     for value, change in zip(raw, delta.swapaxes(0, 1), strict=True):
-        after = number_text(value) if isinstance(value, float) else str(value).removesuffix(" 00:00:00")
+        after = told(value) if isinstance(value, float) else str(value).removesuffix(" 00:00:00")
         if after != before:
             yield Move((source, None), before or "missing", after, change, value)
 
@@ -209,8 +209,8 @@ def _values(model: Model, source: str, batch: Batch, blocks: Mapping[str, Block]
 def _shown(columns: Sequence[Column], blocks: Mapping[str, Block]) -> str | None:
     for column in columns:
         block = blocks[column.name]
-        if column.part == "days" and isinstance(block, Numbers) and block.present()[0]:
-            return moment_text(float(block.values[0]))
+        if (told := told_by(column)) and isinstance(block, Numbers) and block.present()[0]:
+            return told(float(block.values[0]))
         if column.part is None:
             return block.text(0)
     return blocks[columns[0].name].text(0)

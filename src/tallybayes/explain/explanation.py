@@ -21,6 +21,7 @@ from ..base.errors import SettingsError, unknown
 from ..base.show import FEWEST, Page, Shown, digits_for, first_that_fits, running, signed
 from ..base.view import fold, scrolled
 from ..data.blocks import Block
+from ..data.clock import told_by
 from ..families.smoothing import Dirichlet
 from ..families.support import ColumnTally, Support, log_gamma, supports_of
 from ..model import posterior
@@ -316,13 +317,13 @@ def explained(model: Model, blocks: Mapping[str, Block], log: str, start: Floats
     for name, belief in model.beliefs.items():
         factor = posterior.factor_of_one(model.settings, name, blocks[name])
         far = beyond(model.tally, name, blocks[name])
-        date = value_text(model.schema[name], blocks[name], 0) if model.schema[name].part == "days" else None
+        told = value_text(model.schema[name], blocks[name], 0) if told_by(model.schema[name]) else None
         for term in belief.terms(blocks[name], 0):
             parts = term.parts * factor if factor else np.zeros_like(term.parts)
             corrected = None if term.corrected is None else term.corrected * factor / unit
             paired = len(model.schema[name].of or ()) == 2
             lines.append(
-                Contribution(name, date or term.label, parts / unit, term.note, factor, corrected, paired, far)
+                Contribution(name, told or term.label, parts / unit, term.note, factor, corrected, paired, far)
             )
     total = Explanation(model.classes, tuple(lines), np.zeros(len(model.classes)), log).total[None, :] * unit
     if model.settings.curves:

@@ -24,6 +24,7 @@ from ..base.canon import number_text, printable
 from ..base.errors import SettingsError, unknown
 from ..base.show import Page, Shown, signed, softmax
 from ..data.blocks import Bag, Block, Codes, Numbers, Vectors
+from ..data.clock import told_by
 from ..data.sources import Batch
 from ..model import posterior
 from .changes import Move, bag_value, finite, possible, read, score, with_words
@@ -328,8 +329,9 @@ class _Search:
                 continue
             if not isinstance(move.value, float):  # written as its kind writes it
                 continue
+            told = told_by(self.model.schema[move.column]) or number_text
             value = self._nearest([*out[:at], *out[at + 1 :]], move, float(block.values[0]), to)
-            out[at] = replace(move, after=number_text(value), value=value)
+            out[at] = replace(move, after=told(value), value=value)
         return out
 
     def _nearest(self, others: Sequence[Move], move: Move, x: float, to: int | None) -> float:

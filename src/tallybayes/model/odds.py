@@ -15,8 +15,9 @@ from ..base.arrays import Floats, safe_log, weighted_quantiles
 from ..base.canon import number_text, printable, text
 from ..base.errors import SettingsError, unknown
 from ..base.show import Page
-from ..base.times import stamp_text
+from ..base.times import hours_text
 from ..data.blocks import Codes, N, Numbers
+from ..data.clock import told_by
 from ..data.dates import PART_NAMES, as_in_calendar
 from ..data.pairs import between_names
 from ..families import Table
@@ -145,7 +146,9 @@ def said(model: Model, column: str) -> Table | None:
     x = np.unique(weighted_quantiles(found.middle, found.n.sum(axis=1), _QUANTILES))
     parts = model.beliefs[column].parts(Numbers(x, found.cells))
     parts = model.settings.weights.get(column, 1.0) * relative(parts) + 0.0
-    at = [f"{v:.6g}" for v in x] if model.schema[column].part != "days" else [day_text(math.floor(v)) for v in x]
+    about = model.schema[column]
+    told = told_by(about) or "{:.6g}".format
+    at = [told(math.floor(v) if about.part == "days" else v) for v in x.tolist()]
     return Table("adds to the score at", at, parts, classes=model.classes)
 
 
@@ -186,15 +189,16 @@ def order_of_many(table: Table) -> list[int]:
 
 
 def dated(model: Model, column: str, table: Table) -> Table:
-    """A table of bins of days with the dates at which they part, of weekdays, months or hours as they come."""
+    """A table of bins of days with the dates at which they part, of hours with the times, of parts as they come."""
     part = model.schema[column].part
     if part in PART_NAMES and table.rows != (in_order := as_in_calendar(part, table.rows)):
         at = {row: i for i, row in enumerate(table.rows)}
         return replace(table, rows=in_order, values=table.values[[at[row] for row in in_order]])
-    if part != "days" or table.title != BINS:
+    told = told_by(model.schema[column])
+    if told is None or table.title != BINS:
         return table
-    names = [_NUMBER.sub(lambda cut: day_text(math.ceil(float(cut[0]))), name) for name in table.rows]
-    return replace(table, rows=names)
+    up = math.ceil if part == "days" else float
+    return replace(table, rows=[_NUMBER.sub(lambda cut: told(up(float(cut[0]))), name) for name in table.rows])
 
 
 def stretches(model: Model, column: str) -> tuple[Floats, Table] | None:
@@ -236,13 +240,12 @@ def _between(model: Model, column: str, low: float, high: float) -> str:
 
 
 def _written(model: Model, column: str, cuts: Sequence[float]) -> list[str]:
-    """Cuts as a person writes them: days as dates."""
-    if model.schema[column].part != "days":
+    """Cuts as a person writes them: days as dates, hours as times."""
+    told = told_by(model.schema[column])
+    if told is None:
         short = [number_text(float(f"{c:.{_DIGITS}g}")) if abs(c) < 10**_DIGITS else number_text(c) for c in cuts]
         return short if len({*short}) == len(cuts) else [number_text(c) for c in cuts]
-    return [day_text(math.ceil(c)) for c in cuts]
-
-
-def day_text(day: int) -> str:
-    """The date of so many days after 1970 began."""
-    return stamp_text(np.datetime64(day, "D"))
+    if told is hours_text:
+        minutes = [told(round(60 * c) / 60) for c in cuts]
+        return minutes if len({*minutes}) == len(cuts) else [told(c) for c in cuts]
+    return [told(math.ceil(c)) for c in cuts]

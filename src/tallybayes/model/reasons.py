@@ -13,9 +13,9 @@ import numpy as np
 
 from ..base.arrays import Floats, Ints
 from ..base.canon import printable
-from ..base.times import moment_text
 from ..data import encode
 from ..data.blocks import Block, Codes, Numbers
+from ..data.clock import told_by
 from . import posterior
 
 if TYPE_CHECKING:
@@ -32,10 +32,11 @@ def term_text(column: str, label: str) -> str:
 
 
 def value_text(column: Column, block: Block, row: int) -> str:
-    """The value of a row as a person reads it: the days since 1970 as a date; empty where it is missing."""
-    if column.part != "days" or not isinstance(block, Numbers):
+    """The value of a row as a person reads it: days and hours as dates and times; empty where it is missing."""
+    told = told_by(column)
+    if told is None or not isinstance(block, Numbers):
         return block.text(row) or ""
-    return moment_text(float(block.values[row])) if block.present()[row] else ""
+    return told(float(block.values[row])) if block.present()[row] else ""
 
 
 def runners_up(p: Floats, answers: Ints) -> Ints:

@@ -17,6 +17,7 @@ import numpy as np
 
 from ..base import canon
 from ..base.errors import TallybayesError, heard
+from ..base.times import hours_text
 from ..data import encode
 from ..data.batch import Batch, one_row
 from ..data.blocks import N
@@ -119,7 +120,7 @@ class AskField:
             return ""
         about = "" if ends_known(self.tally, self._ranged) else "about "
         if self.kind == "number":
-            return about + range_text(self.ends)
+            return about + range_text(self.ends, self.column)
         return about + " to ".join(day_text(canon.number_text(end)) for end in self.ends)
 
     def number(self, given: str) -> float | None:
@@ -167,6 +168,8 @@ class AskField:
         if isinstance(value, (list, dict)):
             told = ", ".join(map(str, value)) if isinstance(value, list) else ""
             return told if told and self.read(told) == value else json.dumps(value, ensure_ascii=False)
+        if self.clock and isinstance(value, float):
+            return hours_text(value)
         return value if isinstance(value, str) else canon.text(value) or ""
 
     def _date_shown(self, value: Any) -> str:

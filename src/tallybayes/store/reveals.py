@@ -20,6 +20,7 @@ from ..base import canon
 from ..base.arrays import Floats
 from ..base.errors import SettingsError
 from ..base.show import Page, Shown
+from ..data.clock import hours_of, told_by
 from ..data.kinds import kept
 from ..data.pairs import PairColumn, pair_values
 from ..data.schema import Column, Schema
@@ -314,7 +315,9 @@ def _texts(column: Column, sheet: str, slots: list[str]) -> list[str]:
 
 
 def _number(column: Column, value: float) -> str:
-    """A number in full; of the days of a date, the date."""
+    """A number in full; of the days of a date, the date, of hours the time where that is all of it."""
+    if column.part is None and (told := told_by(column)) and ":" in (time := told(value)) and hours_of(time) == value:
+        return time
     if column.part == "days" and value == round(value) and abs(value) < _DAYS:
         return str(np.datetime64(int(value), "D"))
     return canon.number_text(float(value))

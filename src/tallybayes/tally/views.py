@@ -15,6 +15,7 @@ from ..base import view
 from ..base.arrays import Floats
 from ..base.times import stamp_text
 from ..base.wording import many, printable
+from ..data.clock import told_by
 from ..data.pairs import pair_values
 from ..data.schema import Column
 from ..exact.sheet import Sheet
@@ -192,6 +193,8 @@ def _spread(column: Column, n: float, mean: float, square: float) -> str:
     deviation = f"{max(square, 0.0) ** 0.5:.3g}"  # of a difference of tallies it may be below 0
     if column.part == "days":
         return f"{stamp_text(np.datetime64(round(mean), 'D'))} ± {deviation} days"
+    if told := told_by(column):
+        return f"{told(mean)} ± {told(max(square, 0.0) ** 0.5)}"
     return f"{mean:.4g} ± {deviation}"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,7 +20,7 @@ from ...base.wording import end_text
 from ...exact.cells import Cells
 from ..blocks import Codes
 from ..dates import date_part
-from ..guess import Reading, Understood, is_number, no_text, understood
+from ..guess import Reading, Understood, is_date, is_iso, is_number, no_text, understood
 from ..kinds import KINDS, Reason
 from ..schema import DATE_PARTS, Column, date_columns
 from ..sources import Batch
@@ -41,6 +42,10 @@ from .look import (
 FEW_ROWS = 20  # below this nothing is called an id
 _SURELY_TEXT = 3.5  # words on average of some texts: all have at least three
 _SHOWN = 3  # odd cells in a reason
+_NUMBER_AND_UNIT = re.compile(
+    r"\s*[+-]?(?!0\d)\d[\d.,\u00a0' ]*?\s?([^\W\d_][\w/²³%*.^-]{0,4}|[^\w\s]{1,2}[^\W\d_]?)\s*"
+)
+_LEAST_SHARE, _NEARLY_ALL = 0.05, 0.9  # of the cells: a unit that is named; dates, to be said to be some
 _NUMERIC = " +-.0123456789"  # how numbers begin
 _MANY_VALUES, _MOSTLY = 30, 0.5  # values of a column that is said to be numbers for the most part, and what part
 _HEAD = 100  # values that tell whether all are objects without a text
@@ -123,7 +128,7 @@ class Proposals:
             reason = column.reason + _told({m: every[m] for m in kept}) + _alike(alike)
             column = replace(column, missing=kept, spelling=spelling, reason=reason)
         if len(plain) > _MANY_VALUES and column.kind in ("category", "ignore"):
-            column = replace(column, reason=column.reason + _mostly_numbers(plain))
+            column = replace(column, reason=column.reason + (_mostly_numbers(plain) or _units(plain) or _orders(plain)))
         return [column]
 
     def _read(self, name: str, looked: Looked, found: Understood, marks: dict[str, int]) -> list[Column]:
@@ -189,6 +194,42 @@ def _mostly_numbers(values: Mapping[str, int]) -> Any:
     each = ", ".join(f"{canon.printable(v, 24)!r} ({n:,})" for v, n in sorted(odd.items(), key=_most)[:_SHOWN])
     kept = f"; {share:.0%} of its cells are numbers"
     return Reason(f"{kept}, others are {each}{', …' if len(odd) > _SHOWN else ''}: missing=[…] leaves these out", kept)
+
+
+def _unit_of(text: str) -> str:
+    """What stands behind a number that a text is otherwise: kg of 55.7 kg; empty where it is something else.
+
+    >>> [_unit_of(text) for text in ("55.7 kg", "110cm", "12 km/h", "3,5 °C", "New York", "12", "A 7")]
+    ['kg', 'cm', 'km/h', '°C', '', '', '']
+    """
+    found = _NUMBER_AND_UNIT.fullmatch(text)
+    return found[1] if found else ""
+
+
+def _units(values: Mapping[str, int]) -> Any:
+    """What is said of a column of numbers that have a unit behind them."""
+    cells, rows = sum(values.values()), Counter[str]()
+    for value, n in values.items():
+        rows[_unit_of(value)] += n
+    shares = [(unit, n / cells) for unit, n in rows.most_common(_SHOWN) if unit and n >= _LEAST_SHARE * cells]
+    share = sum(n for _, n in shares)
+    if share < _MOSTLY:
+        return ""
+    units = " or ".join(canon.printable(unit, 12) for unit, _ in shares)
+    one = "take the unit out" if len(shares) == 1 else "write all of them in one unit, and take it out"
+    kept = f"; {share:.0%} of its cells are a number and a unit"
+    return Reason(f"; {share:.0%} of its cells are a number and {units}: {one} to count numbers", kept)
+
+
+def _orders(values: Mapping[str, int]) -> Any:
+    """What is said of a column whose dates are written in several orders."""
+    cells = sum(values.values())
+    first = [next((v for v in values if of(v)), None) for of in (is_iso, is_date)]
+    if None in first or sum(n for v, n in values.items() if is_iso(v) or is_date(v)) < _NEARLY_ALL * cells:
+        return ""
+    both = " and ".join(repr(canon.printable(v or "", 24)) for v in first)
+    kept = "; its cells are dates written in several ways"
+    return Reason(f"{kept}, {both}: write them in one to count dates", kept)
 
 
 def _alike(values: Sequence[str]) -> Any:

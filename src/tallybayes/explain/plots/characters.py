@@ -226,8 +226,9 @@ def _number(picture: NumberDisplay, room: Room) -> list[Drawn]:
     for i, name in enumerate(picture.names):
         out.append([(fitted(name, min(room.columns, 60)).rstrip(), "")])
         out += heights(room, np.repeat(values[:, i], each), _TALL, top, str(i))
+    told = picture.told
     low, high = (
-        moment_text(float(math.floor(end))) if picture.days else number_text(round(end, 6))
+        number_text(round(end, 6)) if told is None else told(float(math.floor(end)) if told is moment_text else end)
         for end in (float(places[0]), float(places[-1]))
     )
     return [*out, [(ends(each * len(values), low, high), "soft")]]

@@ -13,6 +13,7 @@ from ...base.arrays import Floats, Ints, log_sum_exp, safe_log, weighted_quantil
 from ...base.canon import number_text
 from ...base.times import moment_text
 from ...data.blocks import Numbers
+from ...data.clock import told_by
 from ...families import Belief
 from ...families.forms import BellForm
 from ...families.histogram import Histogram
@@ -118,13 +119,13 @@ class NumberDisplay(Display):
     discrete: bool
     names: Sequence[str]
     colours: Sequence[str]
-    days: bool = False  # since 1970: the line is told by dates
+    told: Callable[[float], str] | None = None  # of days and hours: the line is told by dates or times
 
     @classmethod
     def of(cls, model: Model, column: str) -> NumberDisplay:
         """Bars over the middle 99 % of what was counted."""
         belief, cells, (shown, names, colours) = model.beliefs[column], model.schema[column].cells, frequent(model)
-        look = names, colours, model.schema[column].part == "days"
+        look = names, colours, told_by(model.schema[column])
         assert model.tally is not None
         counted = counted_cells(model, column)
         if counted is None:
@@ -187,9 +188,10 @@ class NumberDisplay(Display):
         legend_above(
             ax, f"{'bars' if bars else 'dots'} counted, {'dots' if self.discrete and bars else 'lines'} believed"
         )
-        ax.locator_params(axis="x", nbins=4 if self.days else 7)
-        if self.days:
-            ax.xaxis.set_major_formatter(lambda at, _: moment_text(float(math.floor(at))))
+        told = self.told
+        ax.locator_params(axis="x", nbins=4 if told is moment_text else 7)
+        if told is not None:
+            ax.xaxis.set_major_formatter(lambda at, _: told(float(math.floor(at)) if told is moment_text else at))
         bare(ax, grid="y")
         return self._drawn(ax)
 

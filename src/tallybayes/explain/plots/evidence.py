@@ -13,7 +13,9 @@ import numpy as np
 from ...base.arrays import Floats, weighted_quantiles
 from ...base.canon import number_text
 from ...base.show import signed, strongest
+from ...base.times import hours_text
 from ...data.blocks import Numbers
+from ...data.clock import told_by
 from ...families.forms import PairForm, TableForm, WordsForm
 from ...model import posterior
 from ...model.odds import counted_cells
@@ -325,7 +327,9 @@ def _scale(model: Model, name: str, at: int, other: int | None) -> Scale:
         lacks = "" if _all_named(model, name, x) else "numbers between those named"
         cells = model.schema[name].cells
         exact = frozenset(() if cells is None else cells.points)  # values that were seen as they are
-        values = [number_text(v if v in exact else float(f"{v:.4g}")) for v in x.tolist()]
+        told = told_by(model.schema[name])
+        told = told if told is hours_text else number_text
+        values = [told(v if v in exact else float(f"{v:.4g}")) for v in x.tolist()]
         return Scale(name, values, factor * points, lacks)
     if isinstance(form, TableForm):
         return _named(name, form.values, factor * _against(form.logs, at, other), "values")

@@ -165,7 +165,7 @@ def _mistake(model: Model, seen: Judged, row: int) -> dict[str, Any]:
     }
 
 
-def _metrics(found: Evaluation) -> dict[str, float | None]:
+def _metrics(found: Evaluation) -> dict[str, Any]:
     shares = found.baseline
     return {
         "accuracy": found["accuracy"],
@@ -175,6 +175,7 @@ def _metrics(found: Evaluation) -> dict[str, float | None]:
         "brier": found["brier"],
         "calibration_error": found["calibration_error"],
         "roc_auc": _number(found["roc_auc"]),
+        "rare_classes": found.rare,
     }
 
 

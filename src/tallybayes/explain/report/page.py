@@ -74,6 +74,8 @@ def _opening(page: HtmlPage, facts: dict[str, Any]) -> None:
             ("calibration error", f"{m['calibration_error']:.3f}", "0 if forecasts come true as often as they say"),
             ("area under ROC", "–" if auc is None else f"{auc:.3f}", "0.5 by chance, 1 at best"),
         ])  # fmt: skip
+        if m["rare_classes"]:
+            page.note("info", m["rare_classes"])
     for kind, text in _warnings(data):
         page.note(kind, text)
 

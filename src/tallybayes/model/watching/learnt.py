@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...base.arrays import Floats
-from ...base.times import moment_text
 from ...base.wording import end_text
 from ...data.blocks import Block, Codes, Numbers
+from ...data.clock import told_by
 from ...families.forms import TableForm
 from ...tally.tally import Tally
 
 if TYPE_CHECKING:
+    from ...data.schema import Column
     from ..model import Model
 
 _MADE = ("pair", "gap")  # kinds that only tell again what their columns tell
@@ -61,13 +62,17 @@ def ends_known(tally: Tally | None, name: str) -> bool:
     return bool(high[low == ends[0]].min() == ends[0] and low[high == ends[1]].max() == ends[1])
 
 
-def range_text(ends: tuple[float, float], part: str | None = None) -> str:
-    """A range as a person reads it; that of the days of dates as dates.
+def range_text(ends: tuple[float, float], column: Column | None = None) -> str:
+    """A range as a person reads it; that of the days of dates as dates, that of hours as times.
 
-    >>> range_text((0.0, 89.99609375)), range_text((13.0, 12548.0)), range_text((15340.0, 16800.0), "days")
-    ('0 to 90', '13 to 12548', '2012-01-01 to 2015-12-31')
+    >>> range_text((0.0, 89.99609375)), range_text((13.0, 12548.0))
+    ('0 to 90', '13 to 12548')
+    >>> range_text((8.5, 17.75), tb.Column("at", "number", spelling=tb.Spelling(clock=True)))
+    '8:30 to 17:45'
     """
-    return " to ".join(moment_text(float(round(end))) if part == "days" else end_text(end) for end in ends)
+    told = end_text if column is None else told_by(column) or end_text
+    whole = column is not None and column.part == "days"
+    return " to ".join(told(float(round(end)) if whole else end) for end in ends)
 
 
 def beyond(tally: Tally | None, name: str, block: Block) -> str:
@@ -75,7 +80,7 @@ def beyond(tally: Tally | None, name: str, block: Block) -> str:
     if tally is None or not isinstance(block, Numbers) or (ends := learnt_range(tally, name)) is None:
         return ""
     far = block.values[0] < ends[0] or block.values[0] > ends[1]
-    return f"beyond what was learnt: {range_text(ends, tally.schema[name].part)}" if far else ""
+    return f"beyond what was learnt: {range_text(ends, tally.schema[name])}" if far else ""
 
 
 class LearntColumns:

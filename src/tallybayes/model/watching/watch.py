@@ -286,7 +286,7 @@ class Watch:
     def report(self) -> WatchReport:
         """What was counted so far, column by column; print it."""
         of = self.model.schema
-        ranges = {name: range_text(ends, of[name].part) for name, ends in self._learnt.ranges.items()}
+        ranges = {name: range_text(ends, of[name]) for name, ends in self._learnt.ranges.items()}
         return WatchReport(self.counters, self.unsure_below, ranges)
 
     def shift(self) -> Shifts:

@@ -26,6 +26,7 @@ SEED = 0x6465616C  # of the hashes: other folds than those of a cross-validation
 BLOCK = 8  # rows of a class that follow each other
 BLOCK_FOLDS = 5  # at most, with blocks: more would cut a small class into blocks of few rows
 STRETCHES = 2  # of time in a fold
+_MANY_COPIES = 0.05  # of all rows: of so many a person should know
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,8 @@ def dealt(rows: Labelled, look: Batch, folds: int, groups: str | None = None, or
         fold = in_blocks(rows, folds, hashes, units)
     else:
         together = copies(rows, hashes)
+        if together.sum() >= _MANY_COPIES * len(together):
+            note = f"{int(together.sum()):,} rows are copies: equal ones were held out together and count as one"
         units = of_class(_keys(rows, hashes, together), rows.labels) if together.any() else None
         fold = deal(rows, folds, hashes, together)
     at = canonical_order(rows, hashes, fold if aside else None)

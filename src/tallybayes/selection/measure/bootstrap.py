@@ -248,17 +248,18 @@ class Figures:
     @cached_property
     def _areas(self) -> tuple[list[Bounds], Bounds]:
         """Areas under the curves of each class and as the metrics have them, with bounds: 2 numbers in each place."""
-        rows = np.zeros((2, len(self.weights)))
-        total, known, classes = np.zeros(2), np.zeros(2), []
+        few, judged = (of(self.weights[None, :])[0] for of in (self.scored[0].fewer, self.scored[0].judged))
+        total, known, rows, classes = np.zeros(2), np.zeros(2), np.zeros((2, len(self.weights))), []
         for label in range(self.n_classes):
             area, added = self._of_class(label)
-            classes.append(self._bounded(area, added))
+            classes.append(self._bounded(area, added, one=few[label] == 1))
             there = ~np.isnan(area)
-            if self.n_classes != 2 or label == 1:
+            if label == 1 if self.n_classes == 2 else judged[label]:
                 total, known = total + np.where(there, area, 0.0), known + there
                 rows += added
         with np.errstate(invalid="ignore"):  # no class is known
-            return classes, self._bounded(total / known, rows / np.maximum(known, 1)[:, None])
+            mean = self._bounded(total / known, rows / np.maximum(known, 1)[:, None])
+        return classes, classes[1] if self.n_classes == 2 else mean
 
     def _of_class(self, label: int) -> tuple[Floats, Floats]:
         """Both areas of one class, and what each row adds to them."""
@@ -271,8 +272,13 @@ class Figures:
                 rows += sign / len(part) * added
         return area, rows
 
-    def _bounded(self, area: Floats, rows: Floats) -> Bounds:
-        """On the scale of log odds, where an area near 1 has room on both sides; differences have room anyway."""
+    def _bounded(self, area: Floats, rows: Floats, one: bool = False) -> Bounds:
+        """On the scale of log odds, where an area near 1 has room on both sides; differences have room anyway.
+
+        One row of a class says where that row was ranked, and nothing of the next: its area may be any.
+        """
+        if one:
+            return area, area * 0 - bool(self.less), area * 0 + 1
         low, high = area.copy(), area.copy()
         for i, added in enumerate(rows):
             deviation = float(np.sqrt(added @ added))

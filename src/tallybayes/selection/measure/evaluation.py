@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from ...base import view
 from ...base.arrays import Floats, Ints
-from ...base.canon import printable
+from ...base.canon import many, printable
 from ...base.errors import SettingsError, unknown
 from ...base.show import Page, Shown
 from ...tally.overlap import NO_SIGN, NONE, Overlap
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 SHOWN = ("accuracy", "log_loss", "brier", "calibration_error")  # of a printed table; the rest is in `.table`
 _MOST_LINES = 40
+_MOST_RARE = 5  # classes that are named
 _MOST_CLASSES = 12  # of a confusion table in a notebook
 
 
@@ -104,6 +105,20 @@ class Evaluation(Shown):
     def learnt_from(self) -> Overlap | None:
         """Whether the (first) model has learnt from these rows; None of folds, which are held out."""
         return next(iter(self.learnt.values()), None)
+
+    @cached_property
+    def rare(self) -> str:
+        """Classes of too few rows to say how well they are ranked, as a sentence; nothing where there are none."""
+        weights = np.ones(len(self.labels)) if self.weights is None else self.weights
+        n = np.bincount(self.labels[weights > 0], minlength=len(self.classes))
+        few: Ints = np.flatnonzero((n > 0) & (n < metrics.LEAST_ROWS))
+        if not len(few) or n.max() < metrics.LEAST_ROWS:
+            return ""
+        named = [f"{printable(self.classes[i], 40)} ({many(int(n[i]), 'row')})" for i in few[:_MOST_RARE]]
+        which = ", ".join(named) + (f" and {len(few) - _MOST_RARE:,} more" if len(few) > _MOST_RARE else "")
+        if len(self.classes) == 2:
+            return f"ROC-AUC and average precision rest on few rows of a class: {which}."
+        return f"ROC-AUC and average precision leave out classes of fewer than {metrics.LEAST_ROWS} rows: {which}."
 
     def _scored(self, name: str) -> list[Scored]:
         if name not in self.forecasts:
@@ -343,6 +358,6 @@ class Evaluation(Shown):
     def _foot(self) -> str:
         seen = self.learnt_from
         if seen is None or seen.verdict in (NONE, NO_SIGN):
-            return ""
+            return self.rare
         advice = ". Hold rows out, or let tb.cross_validate(rows, model.schema) score each by the others."
-        return seen.says + (advice if seen.flatters else ".")
+        return f"{seen.says}{advice if seen.flatters else '.'} {self.rare}".rstrip()

@@ -18,11 +18,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from ...base.arrays import Floats, Ints
+from ...base.arrays import Bools, Floats, Ints
 from ...base.errors import DataError, SettingsError, unknown
 
 LEAST = 1e-15  # a probability below this counts as this, or one wrong certainty would make any log loss infinite
 BINS = 15  # of the calibration error, equally wide
+LEAST_ROWS = 5  # of a class, and of the others: of fewer, chance decides how a class is ranked
 
 
 @dataclass(frozen=True)
@@ -99,6 +100,17 @@ class Scored:
         """Which of the equally wide bins the top probability falls into; edges belong to the bin below."""
         return np.asarray(np.clip(np.ceil(self.top * BINS) - 1, 0, BINS - 1), dtype=np.int64)
 
+    def fewer(self, w: Floats) -> Floats:
+        """How many rows were drawn of a class, or of all others, whichever are fewer: draws × classes."""
+        drawn = np.rint(np.divide(w, self.weights, out=np.zeros(w.shape), where=self.weights > 0))
+        rows = _sum_by(self.labels, self.n_classes, drawn)
+        return np.asarray(np.minimum(rows, rows.sum(axis=1)[:, None] - rows))
+
+    def judged(self, w: Floats) -> Bools:
+        """Classes whose areas count in a mean of several: those with enough rows; all, where no class has them."""
+        few = self.fewer(w) < LEAST_ROWS
+        return np.asarray(~few | few.all(axis=1, keepdims=True))
+
     def ranked(self, label: int) -> tuple[Ints, Ints, Floats]:
         """Rows by falling probability of a class, where each run of equals begins, and 1 where the class is right."""
         order = np.argsort(-self.p[:, label], kind="stable")
@@ -121,8 +133,8 @@ def _metric(formula: Formula) -> Callable[..., float]:
     METRICS[formula.__name__] = formula
 
     def metric(labels: Any, p: Any, weights: Any = None) -> float:
-        scored = Scored.of(labels, p, weights)
-        return float(formula(scored, scored.weights[None, :])[0])
+        s = Scored.of(labels, p, weights)
+        return float(formula(s, s.weights[None, :])[0])
 
     # Its name and words without `wraps`, which would show the formula's parameters for its own
     metric.__name__ = metric.__qualname__ = formula.__name__
@@ -315,9 +327,7 @@ def _of_all(name: str) -> Callable[..., float]:
         return s.hit
 
     micro.__name__ = f"{name}_micro"
-    micro.__doc__ = (
-        f"The {name} of all decisions together, which with one label and one answer per row is the accuracy."
-    )
+    micro.__doc__ = f"The {name} of all decisions together: of one label and one answer per row, the accuracy."
     return _share_of(micro)
 
 
@@ -343,20 +353,20 @@ def matthews(s: Scored, w: Floats) -> Floats:
 
 @_metric
 def roc_auc(s: Scored, w: Floats) -> Floats:
-    """The area under the ROC curve; over several classes the mean of each against the rest. NaN with one class."""
-    each = _class_auc(s, w)
-    return each[:, -1] if s.n_classes == 2 else _mean_known(each)
+    """The area under the ROC curve; of several classes the mean of those of 5 rows or more. NaN with one class."""
+    return _of_areas(_class_auc(s, w), s, w)
 
 
 @_metric
 def average_precision(s: Scored, w: Floats) -> Floats:
-    """The area under the precision-recall curve of the last of two classes; the mean over several."""
-    each = _class_ap(s, w)
-    return each[:, -1] if s.n_classes == 2 else _mean_known(each)
+    """The area under the precision-recall curve of the last of two classes; of several the mean, as of ROC-AUC."""
+    return _of_areas(_class_ap(s, w), s, w)
 
 
-def _mean_known(each: Floats) -> Floats:
-    known = ~np.isnan(each)
+def _of_areas(each: Floats, s: Scored, w: Floats) -> Floats:
+    if s.n_classes == 2:
+        return each[:, -1]
+    known = ~np.isnan(each) & s.judged(w)
     n = known.sum(axis=1)
     return np.asarray(np.where(n > 0, np.where(known, each, 0.0).sum(axis=1) / np.maximum(n, 1), np.nan))
 
@@ -372,8 +382,7 @@ def confusion(labels: Any, p: Any, weights: Any = None) -> Floats:
     """The weight of every pair: rows the right class, columns the predicted one."""
     s = Scored.of(labels, p, weights)
     k = s.n_classes
-    pairs = np.bincount(s.labels * k + s.predicted, weights=s.weights, minlength=k * k)
-    return np.asarray(pairs.reshape(k, k), dtype=np.float64)
+    return np.asarray(np.bincount(s.labels * k + s.predicted, s.weights, k * k).reshape(k, k), dtype=np.float64)
 
 
 def by_class(labels: Any, p: Any, weights: Any = None) -> dict[str, Floats]:

@@ -129,6 +129,7 @@ def _judged(asked: PageRequest, served: Served, found: Judgement) -> Safe:
     return join(
         tag("p", tag("strong", state), " ", found.said, class_="note warning" if old else "note", id="figures-of"),
         table(head, lines, caption="figures with intervals", left=(0, 4)), tag("p", shares, class_="soft"),
+        e.rare and tag("p", e.rare, class_="note"),
         _calibration(asked, found), fold("Class by class, and what is mixed up", _by_class(found), _mixed_up(found)),
     )  # fmt: skip
 
