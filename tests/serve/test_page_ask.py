@@ -387,3 +387,75 @@ def test_what_is_learnt_is_what_was_said_whatever_stands_beside_it(gaps: Place) 
     both = desk.learn([{"age": 30, "default": label}, {"age": 31, "income": None, "default": label}])
     desk.undo(both.operation)
     assert desk.digest == (before + alone[0] + alone[1]).digest
+
+
+# ---- numbers as people write them, and who writes them
+
+
+def clocks(count: int) -> list[dict[str, Any]]:
+    draw, out = random.Random(8), []
+    for i in range(count):
+        late = i % 2
+        minutes, seconds = draw.randrange(540, 900) + 60 * late, draw.randrange(600, 4000) + 600 * late
+        amount = f"{draw.randrange(900_00, 5_000_00) / 100:,.2f} €".translate(str.maketrans(",.", ".,"))
+        out.append({
+            "at": f"{minutes // 60:02}:{minutes % 60:02}", "paid": amount,
+            "took": f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}",
+            "rooms": draw.randrange(1, 5), "late": "yes" if late else "no",
+        })  # fmt: skip
+    return out
+
+
+@pytest.fixture
+def times(tmp_path: Path) -> Iterator[Place]:
+    out = Place.of(Desk.begin(tmp_path / "times.tb.parquet", clocks(300), target="late", calibrate=False))
+    yield out
+    out.close()
+
+
+def test_a_slider_follows_whatever_way_a_number_is_written(times: Place) -> None:
+    app, form = make_app(times), AskForm(times.desk.served)
+    at = {f.name: i for i, f in enumerate(form.fields)}
+    fields = fields_in(ask(app, "GET", "/ask").body.decode())
+    typed = {"at": ("14:30", 14.5), "took": ("0:45:00", 0.75), "paid": ("1.234,50 €", 1234.5), "rooms": ("3", 3.0)}
+    sent = {**fields, **{f"v{at[name]}": text for name, (text, _) in typed.items()}}
+    for live in (True, False):
+        page = send(app, "/ask", sent, live=live).body.decode()
+        moved = dict(re.findall(r'data-slid="v(\d+)" data-at="([^"]+)"', page))
+        assert {int(i): float(v) for i, v in moved.items()} == {at[name]: value for name, (_, value) in typed.items()}
+
+
+def test_a_range_is_that_of_values_or_only_about_so(times: Place) -> None:
+    fields = {f.name: f for f in AskForm(times.desk.served).fields}
+    assert fields["rooms"].range == "1 to 4"
+    assert fields["paid"].range.startswith("about ")
+
+
+def test_who_says_their_name_amid_a_question_stays_there(times: Place) -> None:
+    app = make_app(times)
+    found = send(app, "/you", {"name": "Ann <b>", "to": "/ask"}, live=True)
+    assert (found.status, found.body.decode()) == (200, "The journal will call you Ann &lt;b&gt;.")
+    assert "x-go-to" not in found.headers
+    assert any("tallybayes_name=Ann" in each for each in found.cookies)
+    assert not any("told" in each for each in found.cookies)
+    assert send(app, "/you", {"name": "Ann", "to": "/ask"}).status == 303
+
+
+def test_classes_stand_in_the_order_in_which_one_looks_for_them(tmp_path: Path) -> None:
+    rows = [{"x": i % 12, "c": f"v{i % 5}", "y": f"k{i % 12}"} for i in range(120)]
+    place = Place.of(Desk.begin(tmp_path / "k.tb.parquet", rows, target="y", calibrate=False, effort="quick",
+                                kinds={"x": "ignore"}))  # fmt: skip
+    app = make_app(place)
+    natural = [f"k{i}" for i in range(12)]
+    page = ask(app, "GET", "/ask").body.decode()
+    for field in ("label", "against", "to", "as"):
+        options = page[page.index(f'<select name="{field}"') :].partition("</select>")[0]
+        assert re.findall(r">(k\d+)</option>", options) == natural
+    chosen = next(i for i, c in enumerate(place.desk.model.classes) if c == "k10")
+    sent = {**fields_in(page), "label": str(chosen)}
+    assert "Why: k10 against" in send(app, "/ask", sent, live=True).body.decode()
+    model = ask(app, "GET", "/model").body.decode()
+    assert re.findall(r"<bdi>(k\d+)</bdi></td><td>", model)[:12] == natural
+    row = ask(app, "GET", "/journal/row/1").body.decode()
+    assert re.findall(r'<option value="(k\d+)"', row) == natural[1:]
+    place.close()

@@ -25,7 +25,7 @@ from ..data.schema import Column, Schema, column_of
 from ..data.spelling import Spelling
 from ..explain.explanation import Explanation, explained
 from ..model.model import Model
-from ..model.watching.learnt import learnt_range, range_text
+from ..model.watching.learnt import ends_known, learnt_range, range_text
 from ..tally.tally import Tally
 from .served import Served
 
@@ -105,17 +105,23 @@ class AskField:
     @cached_property
     def ends(self) -> tuple[float, float] | None:
         """The least and the greatest number that was counted; of a date in days since 1970."""
+        return learnt_range(self.tally, self._ranged) if self._ranged else None
+
+    @property
+    def _ranged(self) -> str:
+        """The column whose numbers have a range; of a date its days; none of others."""
         days = next((c.name for c in self.columns if c.part == "days"), "")
-        return learnt_range(self.tally, days or self.column.name) if days or self.kind == "number" else None
+        return days or (self.column.name if self.kind == "number" else "")
 
     @property
     def range(self) -> str:
-        """What was counted, in words."""
+        """What was counted, in words; numbers that are counted together say only about where they end."""
         if self.ends is None:
             return ""
+        about = "" if ends_known(self.tally, self._ranged) else "about "
         if self.kind == "number":
-            return range_text(self.ends, self.column)
-        return " to ".join(day_text(canon.number_text(end)) for end in self.ends)
+            return about + range_text(self.ends, self.column)
+        return about + " to ".join(day_text(canon.number_text(end)) for end in self.ends)
 
     def number(self, given: str) -> float | None:
         """The number that a text in the field means, if any."""

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from strategies import ALL
 
-from browser.visits import DESKTOP, OTHER_NAME, Server, Visit, begun, flats, marks, served
+from browser.visits import DESKTOP, OTHER_NAME, PHONE, Server, Visit, begun, flats, marks, served
 from tallybayes.serve.pages.frame import MENU
 
 pytestmark = marks
@@ -78,6 +78,17 @@ def test_a_page_behind_a_page_has_no_barrier_either(person: Visit, path: str) ->
         if fold.is_visible():
             fold.click()
     person.check(thorough=True)
+
+
+def test_on_a_phone_an_undo_is_in_sight_and_a_wide_table_shows_that_it_scrolls(server: Server, visit: Sits) -> None:
+    server.api("/api/learn", {"rows": [{"district": "Harbour", "rooms": 2, "rent": 480, "let": "fast"}], "who": "Ann"})
+    person = visit(server, width=PHONE)
+    person.go("/journal")
+    button = person.page.locator("#operations button").first.bounding_box()
+    assert button["x"] >= 0
+    assert button["x"] + button["width"] <= PHONE
+    shades = person.page.locator("#operations .scroll").evaluate("e => getComputedStyle(e).backgroundAttachment")
+    assert shades == "local, local, scroll, scroll"
 
 
 def test_by_the_keyboard_one_skips_the_menu_and_says_who_one_is(person: Visit) -> None:

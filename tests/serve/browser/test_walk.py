@@ -17,6 +17,7 @@ from browser.visits import (
     Server,
     Visit,
     ask,
+    begun,
     click,
     counted_afresh,
     digest_shown,
@@ -27,6 +28,7 @@ from browser.visits import (
     press,
     read_table,
     row_shown,
+    served,
 )
 
 pytestmark = marks
@@ -167,3 +169,26 @@ def _adds_up(person: Visit, answer: dict[str, Any]) -> None:
     p = answer["probability"]
     assert f"{100 * p:.1f} %" in said
     assert math.log(p / (1 - p)) == pytest.approx(float(printed[-1]), abs=0.01)
+
+
+def test_what_is_typed_stays_while_one_says_who_one_is_and_its_slider_follows(visit: Sits, tmp_path: Path) -> None:
+    lines = [f"{9 + i % 8}:{i * 7 % 60:02},{'late' if i % 8 > 3 and i % 5 else 'soon'}" for i in range(200)]
+    (tmp_path / "trips.csv").write_text("\n".join(["at,when", *lines, ""]))
+    with served(begun(tmp_path / "trips.csv", target="when", calibrate=False)) as server:
+        person = visit(server)
+        person.go("/ask")
+        page = person.page
+        page.fill("#v0", "14:30")
+        slider = page.locator("[data-with=v0]")
+        for _ in range(100):
+            if abs(float(slider.input_value()) - 14.5) < 0.1:
+                break
+            page.wait_for_timeout(50)
+        else:
+            raise AssertionError(slider.input_value())
+        page.get_by_label("You are").fill("Ann")
+        page.keyboard.press("Enter")
+        page.get_by_text("The journal will call you Ann.").wait_for()
+        assert page.input_value("#v0") == "14:30"
+        page.reload()
+        assert page.get_by_label("You are").input_value() == "Ann"

@@ -52,6 +52,16 @@ def learnt_range(tally: Tally | None, name: str) -> tuple[float, float] | None:
     return float(low.min()), float(high.max())
 
 
+def ends_known(tally: Tally | None, name: str) -> bool:
+    """Whether the ends of that range are numbers that were counted, and not the edges of cells that hold some."""
+    if (ends := learnt_range(tally, name)) is None or tally is None:
+        return False
+    cells, sheet = tally.schema[name].cells, tally.columns[name].sheets["cells"]
+    assert cells is not None
+    low, high = cells.edges(cells.slot_codes(sheet.slot_names))
+    return bool(high[low == ends[0]].min() == ends[0] and low[high == ends[1]].max() == ends[1])
+
+
 def range_text(ends: tuple[float, float], column: Column | None = None) -> str:
     """A range as a person reads it; that of the days of dates as dates, that of hours as times.
 

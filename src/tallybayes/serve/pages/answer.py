@@ -16,7 +16,7 @@ from ...explain.odds import WORTH_SAYING, by_strength, the_rest
 from ...explain.what_if import WhatIf
 from ..asking import AskAnswer, AskForm
 from .frame import sentence
-from .html import Safe, bar, join, leaning, table, tag
+from .html import Safe, bar, join, leaning, natural, table, tag
 
 _CLASSES = 8  # that are shown at once
 _LINES = 12
@@ -24,8 +24,13 @@ _MOST_LINES = 200  # that are listed behind a fold
 _NAME, _DIGITS = 60, 2
 
 
-def answer(form: AskForm, found: AskAnswer, right: str, label: str = "", against: str = "") -> Safe:
-    """The piece that is shown anew while one types; `right` is on the button for who agrees, "" for none."""
+def answer(
+    form: AskForm, found: AskAnswer, given: Sequence[str], right: str, label: str = "", against: str = ""
+) -> Safe:
+    """The piece that is shown anew while one types; `given` is in the fields.
+
+    `right` is on the button for who agrees, "" for none.
+    """
     explained = found.explained
     order = np.argsort(-explained.probabilities, kind="stable").tolist()
     best = printable(explained.classes[order[0]], _NAME)
@@ -38,7 +43,7 @@ def answer(form: AskForm, found: AskAnswer, right: str, label: str = "", against
     )  # fmt: skip
     return tag(
         "section", tag("h2", "Answer"), head, _bars(explained, order), agree, _sum(explained, label, against),
-        _every(explained), _remarks(form, found), id="answer",
+        _every(explained), _remarks(form, found, given), id="answer",
     )  # fmt: skip
 
 
@@ -71,7 +76,9 @@ def _chances(explained: Explanation) -> list[str]:
 def _bars(explained: Explanation, order: Sequence[int]) -> Safe:
     told = _chances(explained)
     shares = explained.probabilities.tolist()
-    rows = [[printable(explained.classes[i], _NAME), bar(shares[i], label=told[i]), told[i]] for i in order]
+    rest = sorted(order[1:], key=lambda i: (-shares[i], natural(explained.classes[i])))  # the first is the answer
+    each = [order[0], *rest]
+    rows = [[printable(explained.classes[i], _NAME), bar(shares[i], label=told[i]), told[i]] for i in each]
     return _folded(["class", "share", "probability"], rows, "Probability of every class", _CLASSES)
 
 
@@ -178,12 +185,16 @@ def _every(explained: Explanation) -> Safe:
     return tag("details", tag("summary", "The sum of each class"), inside, more)
 
 
-def _remarks(form: AskForm, found: AskAnswer) -> Safe:
+def _remarks(form: AskForm, found: AskAnswer, given: Sequence[str]) -> Safe:
+    """What stands beside the fields, and where their sliders stand, whatever way a number is written."""
     each = [
         tag("p", found.remarks[field.name], data_into=f"n{i}")
         for i, field in enumerate(form.fields)
         if field.name in found.remarks
     ]
+    for i, (field, text) in enumerate(zip(form.fields, given, strict=True)):
+        if text and (at := field.number(text)) is not None and field.slider is not None:
+            each.append(tag("p", data_slid=f"v{i}", data_at=number_text(at)))
     return tag("template", each, data_remarks=True)
 
 

@@ -17,7 +17,7 @@ from ..problems import ApiProblem
 from ..served import Done
 from .answer import answer, other_answer
 from .frame import Fragment, GoTo, PageAnswer, PageRequest, View
-from .html import Safe, choice, join, on_enter, tag
+from .html import Safe, choice, join, natural, on_enter, tag
 
 _FEW = 12  # values of a category that are a list to choose from; of more the commonest are proposed
 _PROPOSED = 100
@@ -79,7 +79,7 @@ def ask(asked: PageRequest) -> PageAnswer:
     if not asked.live:
         return _page(asked, form, sent)
     found = form.answer(sent.row(form))
-    return Fragment(answer(form, found, sent.right(form, found), sent.label, sent.against))
+    return Fragment(answer(form, found, sent.given, sent.right(form, found), sent.label, sent.against))
 
 
 def what(asked: PageRequest) -> PageAnswer:
@@ -197,7 +197,7 @@ def _page(asked: PageRequest, form: AskForm, sent: _Sent, more: Safe | None = No
         said = tag("p", "These are not counted. The journal keeps them with a row that is learnt.", class_="soft")
         left.append(_fold("Columns that are not counted", [said, [lines[i] for i in others]], "kept"))
     right = [
-        answer(form, found, sent.right(form, found), sent.label, sent.against), _compared(form, sent), more,
+        answer(form, found, sent.given, sent.right(form, found), sent.label, sent.against), _compared(form, sent), more,
         _asking_why(form, sent), _teaching(form),
     ]  # fmt: skip
     body = asked.frame.form(
@@ -249,7 +249,7 @@ def _field(i: int, field: AskField, sent: _Sent, remark: str) -> Safe:
     told = field.range if field.columns else ""
     if len(given) > LONGEST:
         told = f"shown as far as {LONGEST:,} characters; all of it counts unless you change it"
-    label = tag("label", name, tag("small", told) if told else None, for_=f"v{i}")
+    label = tag("label", name, " ", tag("small", told) if told else None, for_=f"v{i}")
     return tag(
         "div", label, _control(i, field, name, given, about), _gone(i, field, name, sent),
         tag("div", remark, class_="remark", id=f"n{i}", data_remark=True),
@@ -316,7 +316,8 @@ def _is_date(given: str) -> bool:
 
 
 def _classes(form: AskForm, first: str) -> list[tuple[str, str]]:
-    return [("", first), *((str(i), printable(c, _LONG)) for i, c in enumerate(form.served.model.classes))]
+    each = sorted(enumerate(form.served.model.classes), key=lambda one: natural(one[1]))
+    return [("", first), *((str(i), printable(c, _LONG)) for i, c in each)]
 
 
 def _at(form: AskForm, label: str) -> str:

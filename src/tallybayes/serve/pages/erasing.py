@@ -93,7 +93,7 @@ def _beside(tables: list[TableBeside]) -> Safe:
     return join(
         tag("p", "They go out of what was uploaded, too: ", text(", ".join(ours), 2_000), ".", class_="note", id="ours")
         if ours else None,
-        tag("p", "Such rows stay in these files of the folder, since they were not uploaded here for this model, were "
+        tag("p", "Such rows stay in these files of the folder, which were not uploaded here for this model, were "
             "changed since, or are workbooks: ", tag("strong", text(", ".join(left), 2_000)),
             ". Clean or delete them yourself.", class_="note warning", id="left") if left else None,
     )  # fmt: skip

@@ -56,6 +56,7 @@ class Fragment:
     """A piece of a page, which the script puts where the piece before it was."""
 
     body: Any
+    name: str | None = None  # of whoever works here, to be remembered
 
 
 @dataclass(frozen=True)
@@ -199,7 +200,10 @@ class Frame:
         if isinstance(answer, View):
             return _keeping(self._page(request, answer), answer.keep)
         if isinstance(answer, Fragment):
-            return HTMLResponse(join(answer.body))
+            piece = HTMLResponse(join(answer.body))
+            if answer.name is not None:
+                _set_cookie(piece, _NAME, quote(answer.name), _A_YEAR)
+            return piece
         if isinstance(answer, GoTo):
             live = "x-live" in request.headers  # the script goes there itself: it would follow and take the page
             out: Response = (
@@ -278,6 +282,8 @@ def set_name(asked: PageRequest) -> PageAnswer:
     """Whoever works here says who they are: the journal has it with each operation."""
     name, to = asked.one("name").strip()[:60], asked.one("to")
     said = f"The journal will call you {name}." if name else "The journal will not name you."
+    if asked.live:  # what is in the fields of the page stays there
+        return Fragment(said, name)
     return GoTo(to if to in dict(MENU) else "/", said, name)
 
 

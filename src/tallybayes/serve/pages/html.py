@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from typing import Any
 
 from ...base.wording import printable
@@ -96,6 +97,18 @@ def choice(name: str, options: list[tuple[str, Any]], chosen: str, **attributes:
     """A list to choose from: what is sent, and what is shown."""
     each = [tag("option", shown, value=value, selected=value == chosen) for value, shown in options]
     return tag("select", each, name=name, **attributes)
+
+
+def natural(label: object) -> tuple[bool, Any]:
+    """What labels and names are ordered by where people look for one: numbers by size, also those within a text.
+
+    >>> sorted(["k10", "k2", "k", "k02b", "a"], key=natural), sorted([10, 9.5, "b"], key=natural)
+    (['a', 'k', 'k2', 'k02b', 'k10'], [9.5, 10, 'b'])
+    """
+    if isinstance(label, (int, float)):
+        return False, label
+    parts = re.split("([0-9]+)", str(label))
+    return True, [(len(p.lstrip("0")), p.lstrip("0")) if i % 2 else p for i, p in enumerate(parts)]
 
 
 def _flat(value: Any) -> str:

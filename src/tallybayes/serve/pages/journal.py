@@ -18,7 +18,7 @@ from ..desk import Desk
 from ..journal import KeptRow, Operation
 from ..problems import ApiProblem
 from .frame import Download, GoTo, PageAnswer, PageRequest, View
-from .html import Safe, exact, join, table, tag, text
+from .html import Safe, exact, join, natural, table, tag, text
 from .rows import card, named, short, standing
 
 _PAGE = 50  # operations, or rows of one, on a page
@@ -170,7 +170,7 @@ def _change(asked: PageRequest, kept: KeptRow) -> Safe | None:
     if not kept.counted:
         return None
     hidden = tag("input", type="hidden", name="row", value=kept.id)
-    names = [str(canon.text(c)) for c in asked.desk.model.classes]
+    names = [str(canon.text(c)) for c in sorted(asked.desk.model.classes, key=natural)]
     others = [tag("option", named(name, 60), value=exact(name)) for name in names if name != kept.label]
     select = tag("label", "Label it anew ", tag("select", others, name="label", id="relabel"))
     anew = asked.frame.form("/journal/relabel", hidden, select, tag("button", "Label", type="submit"), class_="row")

@@ -21,7 +21,7 @@ from ..journal import POOL, KeptRow
 from ..problems import ApiProblem
 from ..suggest import LabellingProgress, Suggested
 from .frame import GoTo, PageAnswer, PageRequest, View, sentence
-from .html import Safe, bar, exact, join, table, tag, text
+from .html import Safe, bar, exact, join, natural, table, tag, text
 from .rows import Speech, card, named, spoken
 
 _KEYS = 9
@@ -103,9 +103,9 @@ def _legend(speech: Speech | None, hidden: bool) -> Safe | None:
 
 def _buttons(asked: PageRequest, row: KeptRow, order: Mapping[Any, float], find: str) -> Safe:
     """The classes with their keys: in their own order where all of them have one, else the likeliest first."""
-    names = [str(canon.text(c)) for c in order]
+    names = [str(canon.text(c)) for c in sorted(order, key=natural)]
     if len(names) > _KEYS:
-        names = sorted(names, key=dict(zip(names, order.values(), strict=True)).__getitem__, reverse=True)
+        names = sorted(names, key={str(canon.text(c)): p for c, p in order.items()}.__getitem__, reverse=True)
     classes = [
         tag("button", tag("kbd", i + 1), " ", named(name, 60), type="submit", name="label",
             value=exact(name), data_key=str(i + 1), id=f"class-{i + 1}")
@@ -117,7 +117,7 @@ def _buttons(asked: PageRequest, row: KeptRow, order: Mapping[Any, float], find:
     more = "Another class" if len(names) > _KEYS else "A class that is not among them"
     field = tag("input", name="label", list="classes", autocomplete="off", maxlength="200", required=True, id="other",
                 data_key="/")  # fmt: skip
-    options = tag("datalist", [tag("option", value=exact(name)) for name in sorted(names)], id="classes")
+    options = tag("datalist", [tag("option", value=exact(name)) for name in sorted(names, key=natural)], id="classes")
     give = tag("button", "Give it", type="submit", class_="plain")
     return join(
         asked.frame.form("/label", hidden, classes, skip, class_="row", id="label", aria_label="Give this row a label"),
@@ -182,7 +182,7 @@ def _far(come: LabellingProgress, find: str) -> Safe:
 def _looking(asked: PageRequest, come: LabellingProgress, find: str) -> Safe:
     """Which rows are to come next."""
     choices = [("", "that tell the model most"), (_BY_CHANCE, "drawn at random")]
-    names = [str(canon.text(c)) for c in come.counted]
+    names = [str(canon.text(c)) for c in sorted(come.counted, key=natural)]
     choices += [(_CLASS + name, "likely " + canon.printable(name, 60)) for name in names]
     options = [tag("option", says, value=exact(value), selected=value == find) for value, says in choices]
     select = tag("select", options, name="find", id="find")
@@ -193,7 +193,7 @@ def _looking(asked: PageRequest, come: LabellingProgress, find: str) -> Safe:
 def _counts(desk: Desk, come: LabellingProgress) -> Safe:
     lines = [
         [named(c, 60), f"{n:,}", f"{come.counted[c]:,.0f}"]
-        for c, n in sorted(come.labelled.items(), key=lambda each: -each[1])
+        for c, n in sorted(come.labelled.items(), key=lambda each: (-each[1], natural(each[0])))
     ]
     shown = table(["class", "labelled here", "counted in all"], lines, caption="Labels so far, by class")
     done = sum(come.labelled.values())

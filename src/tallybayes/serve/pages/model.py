@@ -20,7 +20,7 @@ from . import figures
 from .column import address, known, missing_text, show_picture, weight_text
 from .column import show as show_column
 from .frame import Download, PageAnswer, PageRequest, View
-from .html import Safe, bar, join, table, tag, text
+from .html import Safe, bar, join, natural, table, tag, text
 from .parts import drawn, fold, name, page_of, pager, picture, without_pictures
 
 _COLUMNS = 20  # of the list on one page
@@ -50,7 +50,7 @@ def _opening(served: Served) -> Safe:
     links = (("#figures", "How good it is"), ("#columns", "Columns"), ("#nomogram", "Nomogram"),
              ("#origin", "Where it comes from"), ("#settings", "Settings"))  # fmt: skip
     lines = []
-    for c, p in sorted(model.prior().items(), key=lambda item: -item[1]):
+    for c, p in sorted(model.prior().items(), key=lambda item: (-item[1], natural(item[0]))):
         n = counts.get(str(canonical(c)), 0.0)
         lines.append([name(c), f"{100 * p:.1f} %", bar(p, label=f"{100 * p:.1f} %"), f"{n:,.10g}"])
     head = ["class", "before a row is seen", "as a bar", "rows"]

@@ -13,7 +13,7 @@ from ..looking import CHOICES, Glimpse, TableChoices, TableFile, TableLook, Tabl
 from ..problems import ApiProblem
 from ..tables import MODELS, TABLES
 from .frame import Fragment, GoTo, PageAnswer, PageRequest, View, sentence
-from .html import Safe, bar, choice, join, on_enter, table, tag
+from .html import Safe, bar, choice, join, natural, on_enter, table, tag
 
 _FEW = 60  # columns that are shown at once, and classes
 _NAME = 80  # characters of a name that are shown
@@ -217,7 +217,8 @@ def _summary(look: TableLook, target: str, found: TableUnderstood) -> Safe:
         f" {many(found.unlabelled, 'row has', 'rows have')} no label and will wait for one." if found.unlabelled else ""
     )
     most = max(n for _, n in found.classes)
-    shares = [[printable(c, _NAME), f"{n:,}", bar(n / most, label=f"{n:,} rows")] for c, n in found.classes]
+    each = sorted(found.classes, key=lambda one: (-one[1], natural(one[0])))
+    shares = [[printable(c, _NAME), f"{n:,}", bar(n / most, label=f"{n:,} rows")] for c, n in each]
     columns = many(counted, "column tells", "columns tell")
     classes = many(len(found.classes), "class", "classes")
     alone = "A single class cannot be told from another." if len(found.classes) < 2 else ""

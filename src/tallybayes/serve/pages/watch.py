@@ -13,7 +13,7 @@ from ...tally.tally import Tally
 from ..lately import EXACT, FEWEST, FEWEST_LABELS, MOST_LABELS, PART, WINDOW, Later, Promise, Slice, moment
 from ..served import Served
 from .frame import PageAnswer, PageRequest, View
-from .html import Safe, join, table, tag, text
+from .html import Safe, join, natural, table, tag, text
 from .parts import fold, name
 
 _NOW = 10  # columns without a sign of a shift that are listed at once
@@ -189,7 +189,7 @@ def _answers(slices: list[Slice]) -> Safe:
     for each in slices:
         for c, n in each.answers.items():
             total[c] = total.get(c, 0) + n
-    classes = sorted(total, key=lambda c: (-total[c], c))
+    classes = sorted(total, key=lambda c: (-total[c], natural(c)))
     shown, others = classes[:_CLASSES], len(classes) - _CLASSES
     key = [
         tag("span", tag("svg", tag("rect", width="10", height="10", fill=colour(i)), viewBox="0 0 10 10", class_="key",

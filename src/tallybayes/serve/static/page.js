@@ -5,9 +5,10 @@
 //   input[data-with="name"]        goes together with the field of that name in the same form: a slider and its number
 //   input[data-empties="name"]     a box that says there is no value: it empties the field, and the field unticks it
 //   [data-again="id"]              what is chosen in it presses the button of this id
+//   form.you                       sent without leaving a page whose fields would be lost
 //   form[data-drop]                takes a file that is dropped or picked, and sends it; data-most: bytes it may have
 //   template[data-remarks]         in an answer: what stands in its elements with data-into="id" goes into the elements
-//                                  of these ids; all others with data-remark are emptied
+//                                  of these ids, and data-at is where the slider of data-slid="name" goes; all others with data-remark are emptied
 "use strict";
 
 const patience = 120; // milliseconds after the last key
@@ -37,6 +38,8 @@ function remark(range) {
   if (!told) return;
   for (const each of document.querySelectorAll("[data-remark]")) each.replaceChildren();
   for (const each of told.content.children) {
+    const slider = each.dataset.slid && document.querySelector(`input[data-with="${CSS.escape(each.dataset.slid)}"]`);
+    if (slider) slider.value = each.dataset.at;
     const place = document.getElementById(each.dataset.into);
     if (place) place.replaceChildren(...each.childNodes);
   }
@@ -110,7 +113,9 @@ function poll(element) {
 function pair(slider) {
   const field = slider.form.elements.namedItem(slider.dataset.with);
   slider.addEventListener("input", () => { field.value = slider.value; });
-  field.addEventListener("input", () => { if (field.value !== "") slider.value = field.value; });
+  field.addEventListener("input", () => { // the answer says what is written otherwise: 14:30, or 1.234,50 €
+    if (field.value !== "" && isFinite(Number(field.value))) slider.value = field.value;
+  });
 }
 
 // ---- a box for no value, and its field
@@ -120,6 +125,21 @@ function empty(box) {
   const fields = own.map((name) => box.form.elements.namedItem(name)).filter((field) => field);
   box.addEventListener("input", () => { if (box.checked) for (const field of fields) field.value = ""; });
   for (const field of fields) field.addEventListener("input", () => { if (field.value !== "") box.checked = false; });
+}
+
+// ---- who works here
+
+function you(form) {
+  form.addEventListener("submit", async (event) => {
+    if (!document.querySelector("form[data-live]")) return; // another page, which is made anew with the name
+    event.preventDefault();
+    try {
+      const answer = await ask(form.action, { method: "POST", body: new URLSearchParams(new FormData(form)) });
+      said(document.createRange().createContextualFragment(await words(answer)).textContent);
+    } catch {
+      said("The server does not answer. Is it still running?");
+    }
+  });
 }
 
 // ---- what makes another page of it
@@ -178,7 +198,7 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
-const kinds = { "form[data-live]": live, "[data-poll]": poll, "input[data-with]": pair, "input[data-empties]": empty, "[data-again]": again, "form[data-drop]": drop };
+const kinds = { "form[data-live]": live, "[data-poll]": poll, "input[data-with]": pair, "input[data-empties]": empty, "form.you": you, "[data-again]": again, "form[data-drop]": drop };
 
 function begin(root) {
   for (const [chosen, start] of Object.entries(kinds)) {
