@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, TypeVar
 
-from ...base.errors import DataError, SettingsError, unknown
+from ...base.canon import many
+from ...base.errors import DataError, SettingsError, unknown, warn
 from ...base.show import progress_line
 from ...data.encode import as_table
 from ...data.guess import Reading
@@ -232,6 +233,12 @@ def fit(
                 look = first_look(source, whole=True)
                 model = by_all_rows(proposed(look), source, reading, attempt)
         odd.warn()
+        if model.tally is not None and model.tally.skipped:
+            rows = model.tally.rows + model.tally.skipped
+            warn(
+                f"{model.tally.skipped:,} of {many(rows, 'row')} have no label and are left out. Hint: mend them, or "
+                "let them count for what they are with unlabelled='missing'."
+            )
         share("done")
     return replace(model, history=History.begun(names_of(source)))
 
