@@ -168,3 +168,23 @@ def test_an_odd_cell_of_rows_to_be_answered_is_not_answered_by_an_option_that_is
     refused = run("predict", "m", "b.csv")
     assert "'soon' is not a date" in refused.err
     assert "Hint: mend the value, leave it empty, or fit with --missing TEXT." in refused.err
+
+
+def test_either_of_two_date_formats_is_told_as_an_option(tmp_path):
+    rows = "\n".join(f"{1 + i % 12}/{1 + i % 11}/2024,{i % 2}" for i in range(60))
+    (tmp_path / "days.csv").write_text(f"day,y\n{rows}\n")
+    done = run("fit", tmp_path / "days.csv", "--target", "y")
+    assert "say which: --date-format %d/%m/%Y or --date-format %m/%d/%Y." in done.err.replace("\n", " ")
+
+
+def test_rows_without_a_label_are_told_with_the_option_that_lets_them_count(tmp_path):
+    rows = "\n".join(f"{i % 7},{'' if i % 10 == 3 else 'ab'[i % 2]}" for i in range(60))
+    (tmp_path / "gaps.csv").write_text(f"x,y\n{rows}\n")
+    done = run("fit", tmp_path / "gaps.csv", "--target", "y")
+    assert "6 of 60 rows have no label and are left out" in done.err and "--unlabelled missing" in done.err
+
+
+def test_figures_of_two_rows_are_said_to_rest_on_too_few(tmp_path):
+    (tmp_path / "two.csv").write_text("x,y\n1,a\n2,b\n")
+    done = run("fit", tmp_path / "two.csv", "--target", "y")
+    assert "2 rows: too few to say how good it is" in done.out

@@ -134,6 +134,13 @@ def test_codes_are_no_numbers_with_a_unit(write: Any) -> None:
     assert "its cells" not in tb.infer({"x": x, "y": Y[:400]}, "y")["x"].reason
 
 
+def test_times_with_a_zone_say_so() -> None:
+    x = [f"2024-{i % 12 + 1:02}-{i % 28 + 1:02}T{i % 24:02}:30:00{('+02:00', 'Z')[i % 2]}" for i in range(400)]
+    assert "times with a zone, written as text, in UTC" in tb.infer({"x": x, "y": Y[:400]}, "y")["x.days"].reason
+    plain = tb.infer({"x": [t[:16] for t in x], "y": Y[:400]}, "y")["x.days"].reason
+    assert plain.startswith("dates written as text")
+
+
 def test_dates_in_several_orders_say_so() -> None:
     day = [np.datetime64("2024-01-01") + i % 60 for i in range(400)]
     x = [str(d) if i % 3 else "{2}.{1}.{0}".format(*str(d).split("-")) for i, d in enumerate(day)]

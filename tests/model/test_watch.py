@@ -309,3 +309,11 @@ def test_rows_added_and_forgotten_again_leave_no_age(model, tmp_path):
     assert model.forget(part).tally == model.forget(old).tally
     with pytest.raises(tb.CannotForget):
         model.forget(part + part + part)
+
+
+def test_a_narrow_page_of_a_shift_explains_only_the_columns_that_it_has() -> None:
+    tally = tb.count({"Sky": ["sunny", "rainy", "sunny"] * 9, "Play": ["yes", "no", "yes"] * 9}, "Play")
+    found = tb.shift(tally, {"Sky": ["rainy"] * 20})
+    assert "mean difference in standard deviations" in str(found._page())
+    narrow = str(found._page((1, 3, 5)))
+    assert "mean difference" not in narrow and "0.693 is nothing in common.)" in narrow

@@ -345,3 +345,12 @@ def test_the_order_of_the_rows_says_nothing_about_their_labels() -> None:
         again = LabelNoise.of(log_p[order], labels[order])
         assert (again.p_value, again.common, again.scale) == (found.p_value, found.common, found.scale)
         assert np.array_equal(again.rates, found.rates)
+
+
+def test_a_p_of_one_is_not_printed_behind_the_sentence_that_says_it() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=400)
+    y = np.where(rng.random(400) < 1 / (1 + np.exp(-3 * x)), "p", "n")
+    found = tb.suspicious({"x": x, "y": y.tolist()}, "y", settings={"families": "gaussian"})
+    assert found.flagged == 0 and found.noise.p_value > 0.99
+    assert found.summary.endswith("whether wrong or only hard cannot be told from the counts.")

@@ -83,3 +83,11 @@ def test_a_long_name_among_many_is_looked_for_in_no_time() -> None:
     assert did_you_mean("column" * 2_000 + "x", names)
     did_you_mean("z" * 100_000, names)
     assert time.process_time() - start < 5
+
+
+def test_rows_without_a_label_are_counted_in_a_warning_once() -> None:
+    rows = {"x": [f"v{i % 5}" for i in range(100)], "y": [None if i % 10 == 3 else "ab"[i % 3 > 0] for i in range(100)]}
+    with pytest.warns(tb.TallybayesWarning, match="10 of 100 rows have no label and are left out") as told:
+        model = tb.fit(rows, "y")
+    tb.suspicious(rows, "y", settings=tb.Settings())  # says itself how many labels it judges
+    assert len(told) == 1 and model.tally is not None and (model.tally.rows, model.tally.skipped) == (90, 10)

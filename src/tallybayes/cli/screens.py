@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..base.canon import printable
+from ..base.canon import many, printable
 from .choices import smoothing_words
 from .terminal import FirstThatFits, clean, for_commands, grid, heading
 
@@ -33,6 +33,7 @@ FIGURES = {
 _AREAS = {"roc_auc": "ROC-AUC", "average_precision": "average precision"}
 _NAMES = 11  # characters of a figure's name in each line of a narrow screen
 _MOST_AREAS = 20  # classes, each against the rest
+_LEAST_JUDGED = 10  # rows, of fewer than which figures say nothing
 _COMPARED = ("accuracy", "log_loss", "calibration_error")
 MOST_CLASSES = 6  # beside each other on a page
 _LEAST_ROWS, _LEAST_SHARE = 5, 0.02  # of a class, behind a value that is called telling
@@ -76,11 +77,14 @@ def figures_page(evaluation: Evaluation, name: str = "this model") -> Any:
     cut = [(clean(fill(words, _NAMES, break_long_words=False)), *figures) for words, *figures in lines]
     shown = [(n, each) for n in range(len(heads), 1, -1) for each in (lines, cut)]  # a narrow screen has room for less
     page = FirstThatFits(*(grid(heads[:n], [line[:n] for line in each]) for n, each in shown))
-    if not areas or not evaluation.rare:
+    notes = [evaluation.rare] if areas and evaluation.rare else []
+    if len(evaluation.rows) < _LEAST_JUDGED:
+        notes.append(f"{many(len(evaluation.rows), 'row')}: too few to say how good it is, whatever the intervals are.")
+    if not notes:
         return page
     from rich.console import Group
 
-    return Group(page, clean(evaluation.rare))
+    return Group(page, *map(clean, notes))
 
 
 def areas_of(evaluation: Evaluation) -> dict[str, str]:

@@ -97,9 +97,10 @@ _WORDS = {
 Tell = Callable[..., None]  # (rows read, share done or None, and what is being done)
 _OPTIONS = (
     *("keep", "delimiter", "encoding", "decimal", "bad_lines", "memory_limit", "table", "query", "new_classes"),
-    *("date_format", "kind", "effort", "smoothing", "prior", "pairs"),
+    *("date_format", "kind", "effort", "smoothing", "prior", "pairs", "unlabelled"),
 )
 _BOTH = re.compile(r"[\w.]+(?:\([^()]*\)|=[^\s()]+) \((--[^()]+)\)")  # Python, and the option in brackets
+_EITHER = re.compile(r"(\w+)=(['\"])(.*?)\2 or (['\"])(.*?)\4 \(--[^()]+\)")
 # where standard input is kept to be read twice
 _KEPT = re.compile(r"[^\s('\"]*[/\\]tallybayes-\w+[/\\]standard-input\.[\w.]*\w")
 _CUT = re.compile(r"data\['high'\] = data\[(['\"])(.*?)\1\] >= (\S+),")
@@ -249,9 +250,12 @@ def for_commands(text: str) -> str:
     'where numbers only name classes: --set y=category.'
     >>> for_commands("fold=True (--fold) makes them one.")
     '--fold makes them one.'
+    >>> for_commands("say which: date_format='%d/%m/%Y' or '%m/%d/%Y' (--date-format).")
+    'say which: --date-format %d/%m/%Y or --date-format %m/%d/%Y.'
     >>> for_commands("1 of 9 cells (/tmp/tallybayes-ab1_c/standard-input.csv, line 2)")
     '1 of 9 cells (standard input, line 2)'
     """
+    text = _EITHER.sub(lambda m: f"{_option(m[1], m[3])} or {_option(m[1], m[5])}", text)
     text = _KEPT.sub("standard input", _BOTH.sub(r"\1", text))
     for words, ours in _WORDS.items():
         text = text.replace(words, ours)

@@ -30,7 +30,7 @@ from ..base.errors import CannotForget, DataError, TallybayesError, excerpt, war
 from ..base.wording import encodable
 from ..data.sources import open_source
 from ..model.model import Model
-from ..selection.choose.fit import fit
+from ..selection.choose.fit import fit, some_without_label
 from ..store.model_file import load
 from ..tally.tally import Tally
 from .journal import COUNTED, GONE, POOL, SKIPPED, CannotUndo, Journal, KeptRow, Operation, RowChange, now
@@ -89,7 +89,8 @@ class Desk:
                 raise DataError(f"there is a file {path} already", hint="serve that one as it is, or name another.")
             clear_leftovers(path)
             source = open_source(data, target=target).repeatable()
-            fitted = fit(source, target, **fitting)
+            with some_without_label():
+                fitted = fit(source, target, **fitting)
             new = Served.of(fitted, 1)
             journal = held.enter_context(Journal(beside(path), create=True))
             journal.fill(new.read.rows_of(source))

@@ -46,6 +46,7 @@ _NUMBER_AND_UNIT = re.compile(
     r"\s*[+-]?(?!0\d)\d[\d.,\u00a0' ]*?\s?([^\W\d_][\w/²³%*.^-]{0,4}|[^\w\s]{1,2}[^\W\d_]?)\s*"
 )
 _LEAST_SHARE, _NEARLY_ALL = 0.05, 0.9  # of the cells: a unit that is named; dates, to be said to be some
+_ZONED = re.compile(r"[T ]\d\d.*(?:Z|[+-]\d\d:?\d\d)\s*$")
 _NUMERIC = " +-.0123456789"  # how numbers begin
 _MANY_VALUES, _MOSTLY = 30, 0.5  # values of a column that is said to be numbers for the most part, and what part
 _HEAD = 100  # values that tell whether all are objects without a text
@@ -157,7 +158,9 @@ class Proposals:
         raw = looked.raw
         if found.spelling is not None:
             raw = spelled(raw, found.spelling, Where(name, 0), (*looked.marks, *missing), dates=True)
-        how = (found.spelling is not None and found.spelling.words) or "dates written as text"
+        zoned = found.spelling is None and any(map(_ZONED.search, looked.codes().slots[:_HEAD]))
+        plain = "times with a zone, written as text, in UTC" if zoned else "dates written as text"
+        how = (found.spelling is not None and found.spelling.words) or plain
         out = _dates(name, raw, (*looked.marks, *missing), how)
         return [replace(c, missing=missing, spelling=found.spelling, reason=c.reason + told) for c in out]
 

@@ -31,7 +31,7 @@ from .side_by_side import FINE, SideBySide
 from .two_samples import chance_of
 
 _BINS = 10  # cells of about equal frequency that a number's cells are coarsened to at most, for a divergence
-_UNITS = "(Divergence in nats, 0.693 is nothing in common; mean difference in standard deviations.)"
+_UNITS = "(Divergence in nats, 0.693 is nothing in common{}.)"
 _VISIBLE = 0.01  # of the share of a class: less is the same figure before and after
 _APART = math.log(2) - 1e-9  # the divergence of distributions that have nothing in common
 
@@ -147,7 +147,8 @@ class Shifts(Shown):
         title = f"Shift between {self.rows[0]:,} and {many(self.rows[1], 'row')}{unknown}"
         kept = [i for i in range(8) if i not in without]
         left = [kept.index(i) for i in (0, 1, 5, 6, 7) if i in kept]
-        return Page(title, [[line[i] for i in kept] for line in lines], left, indent=2, foot=f"{self.summary} {_UNITS}")
+        units = _UNITS.format("; mean difference in standard deviations" if 3 in kept else "")
+        return Page(title, [[line[i] for i in kept] for line in lines], left, indent=2, foot=f"{self.summary} {units}")
 
 
 def _figure(value: float | None, form: str) -> str:

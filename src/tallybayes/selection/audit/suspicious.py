@@ -175,17 +175,16 @@ class Suspicious(Shown):
     @property
     def summary(self) -> str:
         """What was found, in a sentence or two."""
-        judged = many(len(self.rows), "label")
-        left = ""
-        if self.unjudged:
-            left = f" {many(self.unjudged, 'row')} of a class that no other rows have were not judged."
+        judged, unjudged = many(len(self.rows), "label"), many(self.unjudged, "row")
+        left = f" {unjudged} of a class that no other rows have were not judged." if self.unjudged else ""
         if not self.flagged and not self.contradicted:
             return f"None of {judged} is contradicted by the other rows.{left} The least likely are"
         if not self.flagged:
             verb = "is" if self.contradicted == 1 else "are"
+            p = f" (p = {self.noise.p_value:.2g})" if self.noise.p_value < 0.5 else ""  # beyond, it says nothing more
             return (
                 f"{self.contradicted:,} of {judged} {verb} contradicted by the other rows, but whether wrong or only "
-                f"hard cannot be told from the counts (p = {self.noise.p_value:.2g}).{left}"
+                f"hard cannot be told from the counts{p}.{left}"
             )
         verb = "is" if self.flagged == 1 else "are"
         return (

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any, ClassVar, TypeVar
 
-from ...base.errors import DataError, SettingsError, unknown
+from ...base.canon import many
+from ...base.errors import DataError, SettingsError, unknown, warn
 from ...base.show import progress_line
 from ...data.encode import as_table
 from ...data.guess import Reading
@@ -25,6 +28,17 @@ from .ladder import CORRECTIONS, OF_COLUMNS, OF_PAIRS, OF_WEIGHTS, PAIRS, WEIGHT
 from .pairs import with_cells_together
 
 Counted = TypeVar("Counted", Tally, Model)
+_expected: ContextVar[bool] = ContextVar("expected", default=False)
+
+
+@contextmanager
+def some_without_label() -> Iterator[None]:
+    """Within it rows without a label are known to be there, and `fit` says nothing of them."""
+    before = _expected.set(True)
+    try:
+        yield
+    finally:
+        _expected.reset(before)
 
 
 def count(
@@ -232,6 +246,13 @@ def fit(
                 look = first_look(source, whole=True)
                 model = by_all_rows(proposed(look), source, reading, attempt)
         odd.warn()
+        if model.tally is not None and model.tally.skipped and not _expected.get():
+            skipped, rows = model.tally.skipped, model.tally.rows + model.tally.skipped
+            warn(
+                f"{skipped:,} of {many(rows, 'row')} {'has' if skipped == 1 else 'have'} no label and "
+                f"{'is' if skipped == 1 else 'are'} left out. Hint: mend the labels, or let such rows count for what "
+                "they are with unlabelled='missing'."
+            )
         share("done")
     return replace(model, history=History.begun(names_of(source)))
 

@@ -26,7 +26,7 @@ from ...model.model import Model
 from ...model.prior import natural_order
 from ...tally.tally import Tally
 from .. import splits
-from ..choose.fit import fit
+from ..choose.fit import fit, some_without_label
 from ..folds import Folds, HeldOut, count_folds
 from ..leave_one_out import leave_one_out
 from ..parts import Plan, column_codes, times, without_columns
@@ -117,6 +117,7 @@ def whole_fit(
 
     beside = reading.beside(plan.columns)
 
+    @some_without_label()  # those of an audit; folds have none
     def fitted(rows: Source) -> Model:
         held = _held_out(rows, plan)
         if schema is not None:
