@@ -169,7 +169,7 @@ def test_a_long_name_of_letters_that_take_several_bytes(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name = "日" * 80  # 240 bytes of the 255 that a name may have
-    monkeypatch.setattr(disk, "_nameless", lambda folder: None)
+    monkeypatch.setattr(disk, "_nameless", lambda folder, mode: None)
     with disk.locked(tmp_path / name):
         MODEL.save(tmp_path / name)
     assert os.listdir(tmp_path) == [name]

@@ -167,7 +167,7 @@ def test_the_first_rows_are_all_judged_and_it_is_said_of_how_many(model):
         watch.predict(many)
     counted = watch.counters
     assert 512 <= counted.judged < counted.rows == 41 * 32
-    assert f"below 0.8 of {counted.judged:,} judged" in str(watch.report())
+    assert f"% of {counted.judged:,} judged below 0.8" in str(watch.report())
 
 
 # ---- Prometheus

@@ -95,8 +95,8 @@ class WatchReport(Shown):
         foot = f"{many(known, 'other column')}: nothing to report" if lines and known else ""
         title = f"Watch: {many(c.rows, 'row')}"
         if c.judged:
-            title += f" · {shown} · {100 * c.unsure / c.judged:.1f} % below {self.unsure_below:g}"
-            title += f" of {c.judged:,} judged" if c.judged < c.rows else ""
+            of = f" of {c.judged:,} judged" if c.judged < c.rows else ""
+            title += f" · {shown} · {100 * c.unsure / c.judged:.1f} %{of} below {self.unsure_below:g}"
         if c.failed:
             title += f" · {many(c.failed, 'call')} refused"
         return Page(title, lines, left=(0, 6), indent=2, foot=foot)
