@@ -754,12 +754,12 @@ def test_no_control_character_of_a_name_or_value_reaches_the_terminal(tmp_path):
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 1), (signal.SIGTERM, 143)])
 def test_an_interrupted_fit_leaves_no_file(number, code, tmp_path):
-    data = write(tmp_path / "many.csv", rows_of() * 40)
+    data = write(tmp_path / "many.csv", rows_of() * 300)
     out = tmp_path / "m.parquet"
     command = [COMMAND, "fit", str(data), "--target", "let", "--set", "note=text", "-o", str(out)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert "what is counted" in process.stdout.readline()
-        time.sleep(0.2)
+        time.sleep(0.1)
         process.send_signal(number)
         _, err = process.communicate(timeout=60)
     assert process.returncode == code and "stopped; no file was changed" in err and "Traceback" not in err
