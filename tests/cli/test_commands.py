@@ -757,7 +757,9 @@ def test_an_interrupted_fit_leaves_no_file(number, code, tmp_path):
     data = write(tmp_path / "many.csv", rows_of() * 300)
     out = tmp_path / "m.parquet"
     command = [COMMAND, "fit", str(data), "--target", "let", "--set", "note=text", "-o", str(out)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    heed = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731  # a shell's background jobs ignore it
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, **pipes, preexec_fn=heed) as process:
         assert "what is counted" in process.stdout.readline()
         time.sleep(0.1)
         process.send_signal(number)
